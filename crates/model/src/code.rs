@@ -1,0 +1,76 @@
+//! Product codes: what orders name, what pages are sorted by, what cursors are.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::Invalid;
+
+/// Path segments beside `{product_code}`, which therefore can't be codes (decisions, "Endpoints").
+const RESERVED: [&str; 5] = [".", "..", "categories", "countries", "changes"];
+
+/// The unique code of a product: `[A-Za-z0-9._~-]{1,64}` and no reserved word, compared byte for byte.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ProductCode(Box<str>);
+
+impl ProductCode {
+    /// The longest code, in bytes.
+    pub const MAX_LENGTH_BYTES: usize = 64;
+
+    /// The code as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for ProductCode {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        if RESERVED.contains(&text) {
+            return Err(Invalid::new(
+                "code_reserved",
+                "a code other than `.`, `..`, `categories`, `countries` and `changes`, which are paths of the API",
+            ));
+        }
+        let in_alphabet = |byte: u8| byte.is_ascii_alphanumeric() || b"._~-".contains(&byte);
+        if text.is_empty() || text.len() > Self::MAX_LENGTH_BYTES || !text.bytes().all(in_alphabet)
+        {
+            return Err(Invalid::new(
+                "code_pattern",
+                "1 to 64 characters out of A-Z, a-z, 0-9, `.`, `_`, `~` and `-`",
+            ));
+        }
+        Ok(Self(text.into()))
+    }
+}
+
+impl fmt::Display for ProductCode {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn takes_the_whole_alphabet_and_nothing_else() {
+        for code in ["A", "brew.box_2~eu", "0-9", "...", &"x".repeat(64)] {
+            assert_eq!(code.parse::<ProductCode>().unwrap().as_str(), code);
+        }
+        for code in ["", " ", "A B", "A/B", "A%42", "Ä", "a\0", &"x".repeat(65)] {
+            assert_eq!(
+                code.parse::<ProductCode>().unwrap_err().rule,
+                "code_pattern"
+            );
+        }
+        for code in RESERVED {
+            assert_eq!(
+                code.parse::<ProductCode>().unwrap_err().rule,
+                "code_reserved"
+            );
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! API keys: how one is made, what is kept of it, and whether a presented one opens the door.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use crate::quota::{Quota, QuotaState};
+
+/// A new key, in the clear: shown once and never kept. Its `Debug` shows the prefix alone.
+pub struct NewKey {
+    prefix: String,
+    secret: String,
+}
+
+impl NewKey {
+    /// How many random bytes a key is made from: 64 bits name it, 256 bits are the secret.
+    pub const RANDOM_BYTES: usize = 40;
+
+    /// Makes a key from random bytes.
+    #[must_use]
+    pub fn from_random(kind: KeyKind, random: &[u8; Self::RANDOM_BYTES]) -> Self {
+        let (name, secret) = random.split_at(8);
+        let kind = match kind {
+            KeyKind::Live => "vitrine_",
+            KeyKind::Test => "vitrine_test_",
+        };
+        Self {
+            prefix: format!("{kind}{}", base62(name)),
+            secret: base62(secret),
+        }
+    }
+
+    /// What names the key in lists and logs.
+    #[must_use]
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// The whole key, `PREFIX.SECRET`. Show it once.
+    #[must_use]
+    pub fn reveal(&self) -> String {
+        format!("{}.{}", self.prefix, self.secret)
+    }
+
+    /// What is stored of the secret.
+    #[must_use]
+    pub fn secret_hash(&self) -> SecretHash {
+        SecretHash::of(&self.secret)
+    }
+}
+
+impl fmt::Debug for NewKey {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("NewKey")
+            .field("prefix", &self.prefix)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Letters and digits of a number given by its bytes, most significant first.
+fn base62(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    let mut number = bytes.to_vec();
+    // log(256) / log(62) = 1.344: so many digits hold any number of these bytes.
+    let length = (bytes.len() * 1344).div_ceil(1000);
+    let mut digits: Vec<char> = (0..length)
+        .map(|_| {
+            let mut rest = 0_u32;
+            for byte in &mut number {
+                let value = rest * 256 + u32::from(*byte);
+                *byte = u8::try_from(value / 62).unwrap_or(u8::MAX);
+                rest = value % 62;
+            }
+            char::from(DIGITS[rest as usize])
+        })
+        .collect();
+    digits.reverse();
+    digits.into_iter().collect()
+}
+
+/// The SHA-256 of a key's secret. A fast hash is right here: the secret is 256 random bits, which
+/// no dictionary holds, and a slow one would be a way to exhaust the server.
+#[derive(Clone, Copy)]
+pub struct SecretHash([u8; 32]);
+
+impl SecretHash {
+    fn of(secret: &str) -> Self {
+        Self(Sha256::digest(secret.as_bytes()).into())
+    }
+
+    /// The hash's bytes, for a store.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// A hash that a store kept.
+    #[must_use]
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    fn matches(&self, other: &Self) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+}
+
+impl fmt::Debug for SecretHash {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("SecretHash(…)")
+    }
+}
+
+/// What a key is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyKind {
+    /// Reads the catalog.
+    Live,
+    /// Reads the catalog, and may ask for errors with `X-Simulate`.
+    Test,
+}
+
+/// What is stored of a key.
+#[derive(Debug, Clone)]
+pub struct KeyRecord {
+    /// What names it in lists and logs.
+    pub prefix: String,
+    /// What people call it.
+    pub label: String,
+    /// The hash of its secret.
+    pub secret_hash: SecretHash,
+    /// Live or test.
+    pub kind: KeyKind,
+    /// The API version that it is pinned to, as text: a later release may not serve it any more.
+    pub api_version: Option<String>,
+    /// How often it may ask; without one, as often as it likes.
+    pub quota: Option<Quota>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// From when on it is refused.
+    pub expires_at: Option<Timestamp>,
+    /// When it was revoked.
+    pub revoked_at: Option<Timestamp>,
+    /// When it last opened the door, to the minute.
+    pub last_used_at: Option<Timestamp>,
+}
+
+impl KeyRecord {
+    /// Whether the key opens the door at `now`.
+    #[must_use]
+    pub fn is_active(&self, now: Timestamp) -> bool {
+        self.revoked_at.is_none() && self.expires_at.is_none_or(|expires| now < expires)
+    }
+}
+
+/// What a server learns of a key while it runs; outlives a swap of the [`KeyTable`].
+#[derive(Debug, Default)]
+pub struct KeyUsage {
+    last_used_second: AtomicI64,
+    /// Where its quota stands.
+    pub quota: QuotaState,
+}
+
+/// A key that a server knows.
+#[derive(Debug, Clone)]
+pub struct KnownKey {
+    /// What is stored of it.
+    pub record: KeyRecord,
+    /// What this server has seen of it.
+    pub usage: Arc<KeyUsage>,
+}
+
+/// Every key that a server knows: small, immutable, swapped as a whole.
+#[derive(Debug, Default)]
+pub struct KeyTable {
+    by_prefix: HashMap<String, KnownKey>,
+}
+
+impl KeyTable {
+    /// A table of `records`, which keeps what `previous` saw of each.
+    #[must_use]
+    pub fn new(records: Vec<KeyRecord>, previous: &Self) -> Self {
+        let known = |record: KeyRecord| {
+            let usage = previous
+                .by_prefix
+                .get(&record.prefix)
+                .map_or_else(Arc::default, |key| Arc::clone(&key.usage));
+            (record.prefix.clone(), KnownKey { record, usage })
+        };
+        Self {
+            by_prefix: records.into_iter().map(known).collect(),
+        }
+    }
+
+    /// The key that `presented` is, if it opens the door at `now`.
+    ///
+    /// An unknown, a wrong, a revoked and an expired key are refused alike and cost the same: one
+    /// hash and one comparison in constant time.
+    #[must_use]
+    pub fn authenticate(&self, presented: &str, now: Timestamp) -> Option<&KnownKey> {
+        let (prefix, secret) = presented.split_once('.').unwrap_or((presented, ""));
+        let hash = SecretHash::of(secret);
+        let key = self.by_prefix.get(prefix);
+        let stored = key.map_or(SecretHash([0; 32]), |key| key.record.secret_hash);
+        let matches = stored.matches(&hash);
+        let key = key.filter(|key| matches && key.record.is_active(now))?;
+        key.usage
+            .last_used_second
+            .fetch_max(now.as_second(), Ordering::Relaxed);
+        Some(key)
+    }
+
+    /// The keys used since they were last written down, with the minute of their last use.
+    pub fn used_since_recorded(&self) -> impl Iterator<Item = (&str, Timestamp)> {
+        self.by_prefix.values().filter_map(|key| {
+            let minute = key.usage.last_used_second.load(Ordering::Relaxed) / 60 * 60;
+            let recorded = key.record.last_used_at.map_or(0, Timestamp::as_second);
+            let used_at = Timestamp::from_second(minute).ok()?;
+            (minute > recorded).then_some((key.record.prefix.as_str(), used_at))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(key: &NewKey) -> KeyRecord {
+        KeyRecord {
+            prefix: key.prefix().to_owned(),
+            label: "test".to_owned(),
+            secret_hash: key.secret_hash(),
+            kind: KeyKind::Live,
+            api_version: None,
+            quota: None,
+            created_at: Timestamp::UNIX_EPOCH,
+            expires_at: None,
+            revoked_at: None,
+            last_used_at: None,
+        }
+    }
+
+    #[test]
+    fn only_the_whole_key_of_an_active_record_opens_the_door() {
+        let key = NewKey::from_random(KeyKind::Live, &[7; 40]);
+        let second = |second| Timestamp::from_second(second).unwrap();
+        let now = second(1_000_000);
+        let table = |record: KeyRecord| KeyTable::new(vec![record], &KeyTable::default());
+        let plain = table(record(&key));
+        assert!(plain.authenticate(&key.reveal(), now).is_some());
+        let other = NewKey::from_random(KeyKind::Live, &[8; 40]).reveal();
+        let wrong_secret = format!("{}.x", key.prefix());
+        for refused in ["", ".", key.prefix(), &wrong_secret, &other, "a.b.c"] {
+            assert!(plain.authenticate(refused, now).is_none(), "{refused}");
+        }
+        let expired = table(KeyRecord {
+            expires_at: Some(now),
+            ..record(&key)
+        });
+        assert!(expired.authenticate(&key.reveal(), now).is_none());
+        assert!(
+            expired
+                .authenticate(&key.reveal(), second(999_999))
+                .is_some()
+        );
+        let revoked = table(KeyRecord {
+            revoked_at: Some(second(1)),
+            ..record(&key)
+        });
+        assert!(revoked.authenticate(&key.reveal(), now).is_none());
+    }
+
+    #[test]
+    fn last_use_is_known_by_the_minute_and_survives_a_swap() {
+        let key = NewKey::from_random(KeyKind::Test, &[9; 40]);
+        let table = KeyTable::new(vec![record(&key)], &KeyTable::default());
+        assert_eq!(table.used_since_recorded().count(), 0);
+        let now = Timestamp::from_second(1_000_019).unwrap();
+        table.authenticate(&key.reveal(), now).unwrap();
+        let swapped = KeyTable::new(vec![record(&key)], &table);
+        let used: Vec<_> = swapped.used_since_recorded().collect();
+        assert_eq!(used[0].1.as_second(), 999_960);
+        let recorded = KeyRecord {
+            last_used_at: Some(used[0].1),
+            ..record(&key)
+        };
+        assert_eq!(
+            KeyTable::new(vec![recorded], &swapped)
+                .used_since_recorded()
+                .count(),
+            0
+        );
+    }
+
+    #[test]
+    fn keys_differ_and_never_show_their_secret() {
+        let key = NewKey::from_random(KeyKind::Test, &[255; 40]);
+        assert!(key.prefix().starts_with("vitrine_test_"));
+        assert_ne!(
+            key.reveal(),
+            NewKey::from_random(KeyKind::Test, &[254; 40]).reveal()
+        );
+        let secret = key.reveal().split_once('.').unwrap().1.to_owned();
+        assert_eq!(secret.len(), 44);
+        assert!(!format!("{key:?}{:?}", record(&key)).contains(&secret));
+    }
+}

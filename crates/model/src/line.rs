@@ -1,0 +1,44 @@
+//! Short texts: names, categories, labels of anything. Never empty, never with blanks around them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::Invalid;
+
+/// A non-empty text without U+0000 and without blanks (Unicode `White_Space`) around it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Line(Box<str>);
+
+impl Line {
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Line {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        if text.is_empty() || text.trim() != text {
+            return Err(Invalid::new(
+                "required",
+                "a text that isn't empty, without blanks around it",
+            ));
+        }
+        if text.contains('\0') {
+            return Err(Invalid::new(
+                "nul_character",
+                "a text without the character U+0000",
+            ));
+        }
+        Ok(Self(text.into()))
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}

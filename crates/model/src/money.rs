@@ -1,0 +1,214 @@
+//! Money: currencies, amounts and the discount, as exact decimals and never as binary floats.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::Invalid;
+
+/// An ISO 4217 currency in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Currency([u8; 3]);
+
+impl Currency {
+    /// The code, three capitals.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+impl FromStr for Currency {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let invalid = Invalid::new(
+            "currency",
+            "the ISO 4217 code of a currency in use, three capitals such as `EUR`",
+        );
+        let bytes: [u8; 3] = text.as_bytes().try_into().map_err(|_| invalid)?;
+        if !bytes.iter().all(u8::is_ascii_uppercase)
+            || iso_currency::Currency::from_code(text).is_none()
+        {
+            return Err(invalid);
+        }
+        Ok(Self(bytes))
+    }
+}
+
+/// Splits a plain decimal into its digits before and after the point.
+///
+/// A sign, an exponent, a missing digit on either side of the point or anything else than ASCII
+/// digits is refused by `None`.
+fn split_decimal(text: &str) -> Option<(&str, &str)> {
+    let (whole, fraction) = match text.split_once('.') {
+        Some((_, "")) => return None,
+        Some(parts) => parts,
+        None => (text, ""),
+    };
+    let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    (!whole.is_empty() && digits(whole) && digits(fraction)).then_some((whole, fraction))
+}
+
+/// An amount of money in hundredths of the currency's unit, whatever the currency's own exponent:
+/// the contract shows two fraction digits for all (specification 2.8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Amount {
+    hundredths: u64,
+}
+
+impl Amount {
+    const INVALID: Invalid = Invalid::new(
+        "amount",
+        "a decimal amount with at most two significant fraction digits, without sign or exponent, below 10^15, such as `25.50`",
+    );
+}
+
+impl FromStr for Amount {
+    type Err = Invalid;
+
+    /// Reads a decimal however it was written (`20`, `20.5`, `20.500`, `020.50`).
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let (whole, fraction) = split_decimal(text).ok_or(Self::INVALID)?;
+        let whole = whole.trim_start_matches('0');
+        let fraction = fraction.trim_end_matches('0');
+        if whole.len() > 15 || fraction.len() > 2 {
+            return Err(Self::INVALID);
+        }
+        let units: u64 = format!("0{whole}").parse().map_err(|_| Self::INVALID)?;
+        let rest: u64 = format!("{fraction:0<2}")
+            .parse()
+            .map_err(|_| Self::INVALID)?;
+        Ok(Self {
+            hundredths: units * 100 + rest,
+        })
+    }
+}
+
+impl fmt::Display for Amount {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            out,
+            "{}.{:02}",
+            self.hundredths / 100,
+            self.hundredths % 100
+        )
+    }
+}
+
+/// The discount on the price before fees, from 0 to 1, kept exactly as loaded.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct DiscountMultiplier(Box<str>);
+
+impl DiscountMultiplier {
+    /// The decimal as it was loaded, such as `0.0130`.
+    #[must_use]
+    pub fn exact(&self) -> &str {
+        &self.0
+    }
+
+    /// The value with two fraction digits, cut and never rounded up: the catalog must not promise
+    /// more discount than there is (decisions, "Fields").
+    #[must_use]
+    pub fn cut(&self) -> String {
+        let (whole, fraction) = split_decimal(&self.0).unwrap_or(("0", ""));
+        let whole = whole.trim_start_matches('0');
+        let whole = if whole.is_empty() { "0" } else { whole };
+        let kept = &fraction[..fraction.len().min(2)];
+        format!("{whole}.{kept:0<2}")
+    }
+
+    /// Whether [`cut`](Self::cut) shows less than was loaded.
+    #[must_use]
+    pub fn loses_digits(&self) -> bool {
+        let fraction = split_decimal(&self.0).map_or("", |(_, fraction)| fraction);
+        fraction.trim_end_matches('0').len() > 2
+    }
+}
+
+impl FromStr for DiscountMultiplier {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let invalid = Invalid::new(
+            "discount_multiplier",
+            "a decimal from 0 to 1 without sign or exponent, such as `0.05` for 5 %",
+        );
+        let (whole, fraction) = split_decimal(text).ok_or(invalid)?;
+        let is_zero = |digits: &str| digits.bytes().all(|byte| byte == b'0');
+        let is_one = whole.trim_start_matches('0') == "1" && is_zero(fraction);
+        if text.len() > 64 || !(is_zero(whole) || is_one) {
+            return Err(invalid);
+        }
+        Ok(Self(text.into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_normalised_to_two_digits() {
+        for (given, shown) in [
+            ("20", "20.00"),
+            ("20.5", "20.50"),
+            ("0", "0.00"),
+            ("0.01", "0.01"),
+            ("20.500", "20.50"),
+            ("007.10", "7.10"),
+            ("999999999999999.99", "999999999999999.99"),
+        ] {
+            assert_eq!(given.parse::<Amount>().unwrap().to_string(), shown);
+        }
+        for wrong in [
+            "",
+            ".",
+            "5.",
+            ".5",
+            "-1",
+            "+1",
+            "1e2",
+            "1,5",
+            "1.005",
+            " 1",
+            "٣",
+            "1.2.3",
+            "1000000000000000",
+        ] {
+            assert!(wrong.parse::<Amount>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_discount_is_cut_and_never_rounded_up() {
+        for (given, shown, loses) in [
+            ("0.0130", "0.01", true),
+            ("0.0199", "0.01", true),
+            ("0.1", "0.10", false),
+            ("0", "0.00", false),
+            ("1", "1.00", false),
+            ("1.000", "1.00", false),
+            ("0.0100", "0.01", false),
+        ] {
+            let discount: DiscountMultiplier = given.parse().unwrap();
+            assert_eq!(
+                (discount.cut().as_str(), discount.loses_digits()),
+                (shown, loses)
+            );
+            assert_eq!(discount.exact(), given);
+        }
+        for wrong in ["-0.1", "1.01", "2", "1e-2", "", ".", "0,1", "1.0000001"] {
+            assert!(wrong.parse::<DiscountMultiplier>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_currency_must_be_in_use_not_only_well_formed() {
+        for code in ["EUR", "JPY", "GBP", "HUF"] {
+            assert_eq!(code.parse::<Currency>().unwrap().as_str(), code);
+        }
+        for code in ["eur", "EURO", "QQQ", "ZZZ", "", "E1R"] {
+            assert!(code.parse::<Currency>().is_err(), "{code}");
+        }
+    }
+}

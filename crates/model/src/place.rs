@@ -1,0 +1,137 @@
+//! Places: countries by their ISO 3166-1 codes, and locales.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::Invalid;
+
+/// The ISO 3166-1 alpha-2 codes officially assigned, and `XK` (Kosovo), which CLDR and the
+/// payment networks use though ISO leaves it to its users.
+const ISO_3166: &str = "\
+AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS \
+BT BV BW BY BZ CA CC CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE \
+EG EH ER ES ET FI FJ FK FM FO FR GA GB GD GE GF GG GH GI GL GM GN GP GQ GR GS GT GU GW GY HK HM \
+HN HR HT HU ID IE IL IM IN IO IQ IR IS IT JE JM JO JP KE KG KH KI KM KN KP KR KW KY KZ LA LB LC \
+LI LK LR LS LT LU LV LY MA MC MD ME MF MG MH MK ML MM MN MO MP MQ MR MS MT MU MV MW MX MY MZ NA \
+NC NE NF NG NI NL NO NP NR NU NZ OM PA PE PF PG PH PK PL PM PN PR PS PT PW PY QA RE RO RS RU RW \
+SA SB SC SD SE SG SH SI SJ SK SL SM SN SO SR SS ST SV SX SY SZ TC TD TF TG TH TJ TK TL TM TN TO \
+TR TT TV TW TZ UA UG UM US UY UZ VA VC VE VG VI VN VU WF WS XK YE YT ZA ZM ZW";
+
+/// A country code of the right form, `^[A-Z]{2}$`, whether or not the country exists.
+///
+/// A filter takes any of these: one that no product has gives an empty page (decisions, "Listing").
+/// A product takes only those for which [`is_assigned`](Self::is_assigned) holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Country([u8; 2]);
+
+impl Country {
+    /// The code, two capitals.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+
+    /// Whether ISO 3166-1 (or CLDR, for `XK`) knows the country.
+    #[must_use]
+    pub fn is_assigned(self) -> bool {
+        ISO_3166.split(' ').any(|code| code == self.as_str())
+    }
+
+    /// A country that exists: what a product may be redeemable in.
+    ///
+    /// # Errors
+    ///
+    /// Where the form or the country is wrong.
+    pub fn assigned(text: &str) -> Result<Self, Invalid> {
+        text.parse::<Self>()
+            .ok()
+            .filter(|country| country.is_assigned())
+            .ok_or(Invalid::new(
+                "country",
+                "the ISO 3166-1 alpha-2 code of a country, two capitals such as `GB`",
+            ))
+    }
+}
+
+impl FromStr for Country {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        match *text.as_bytes() {
+            [first, second] if first.is_ascii_uppercase() && second.is_ascii_uppercase() => {
+                Ok(Self([first, second]))
+            }
+            _ => Err(Invalid::new(
+                "country",
+                "two capitals, an ISO 3166-1 alpha-2 code such as `GB`",
+            )),
+        }
+    }
+}
+
+impl fmt::Display for Country {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.as_str())
+    }
+}
+
+/// The locale of a product's texts, `^[a-z]{2}_[A-Z]{2}$`, such as `en_GB`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Locale([u8; 5]);
+
+impl Locale {
+    /// The locale as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+impl FromStr for Locale {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        match *text.as_bytes() {
+            [a, b, b'_', c, d]
+                if a.is_ascii_lowercase()
+                    && b.is_ascii_lowercase()
+                    && c.is_ascii_uppercase()
+                    && d.is_ascii_uppercase() =>
+            {
+                Ok(Self([a, b, b'_', c, d]))
+            }
+            _ => Err(Invalid::new(
+                "locale",
+                "a locale of the form language_COUNTRY, such as `en_GB`",
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn form_and_existence_are_two_rules() {
+        assert_eq!(ISO_3166.split(' ').count(), 250);
+        for code in ["GB", "US", "XK", "AX"] {
+            assert!(Country::assigned(code).is_ok(), "{code}");
+        }
+        for code in ["UK", "EU", "ZZ", "AN", "gb", "GBR", "", "Ä"] {
+            assert!(Country::assigned(code).is_err(), "{code}");
+        }
+        assert!("ZZ".parse::<Country>().is_ok());
+        for code in ["us", "USA", "", "U1", "é"] {
+            assert!(code.parse::<Country>().is_err(), "{code}");
+        }
+    }
+
+    #[test]
+    fn a_locale_is_language_and_country() {
+        assert_eq!("en_GB".parse::<Locale>().unwrap().as_str(), "en_GB");
+        for wrong in ["en-GB", "EN_gb", "en", "en_GBR", ""] {
+            assert!(wrong.parse::<Locale>().is_err(), "{wrong}");
+        }
+    }
+}

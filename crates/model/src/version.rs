@@ -1,0 +1,59 @@
+//! The dated API versions: which is served, which were and are gone.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A version that is served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum ApiVersion {
+    /// 2024-02-05, the current version and the default.
+    #[default]
+    V2024_02_05,
+}
+
+/// Why a version can't be had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum VersionError {
+    /// There was such a version; it is gone.
+    #[error("this API version was removed")]
+    Removed,
+    /// There never was such a version.
+    #[error("there is no such API version")]
+    Unknown,
+}
+
+impl ApiVersion {
+    /// The served versions, newest first.
+    pub const SERVED: [Self; 1] = [Self::V2024_02_05];
+    /// The versions that were served once.
+    pub const REMOVED: [&'static str; 2] = ["2023-07-27", "2023-01-16"];
+
+    /// The version's date.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::V2024_02_05 => "2024-02-05",
+        }
+    }
+}
+
+impl FromStr for ApiVersion {
+    type Err = VersionError;
+
+    fn from_str(text: &str) -> Result<Self, VersionError> {
+        let served = Self::SERVED
+            .into_iter()
+            .find(|version| version.as_str() == text);
+        match served {
+            Some(version) => Ok(version),
+            None if Self::REMOVED.contains(&text) => Err(VersionError::Removed),
+            None => Err(VersionError::Unknown),
+        }
+    }
+}
+
+impl fmt::Display for ApiVersion {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.as_str())
+    }
+}
