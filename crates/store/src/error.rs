@@ -1,0 +1,81 @@
+//! What can go wrong with a store, in words for the operator.
+
+use std::path::PathBuf;
+
+/// A store failed. Whatever was being written is as it was before.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The address names no kind of store.
+    #[error("`{url}` is no store's address; give `sqlite:PATH`, such as `sqlite:vitrine.db`")]
+    UnknownAddress {
+        /// The address.
+        url: String,
+    },
+    /// There is no store, and none was to be made.
+    #[error(
+        "there is no store at {}; `vitrine load` or `vitrine keys create` makes one, or check `--store`",
+        path.display()
+    )]
+    Missing {
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// The file is something else.
+    #[error("{} is no Vitrine store: {reason}", path.display())]
+    NotAStore {
+        /// The file.
+        path: PathBuf,
+        /// What speaks against it.
+        reason: String,
+    },
+    /// The store was made by a newer release.
+    #[error(
+        "{} has schema {found}, and this release knows {known}; use the newer release",
+        path.display()
+    )]
+    NewerSchema {
+        /// The file.
+        path: PathBuf,
+        /// The file's schema.
+        found: u32,
+        /// The newest one known.
+        known: u32,
+    },
+    /// Another process is writing.
+    #[error(
+        "another process has been writing to the store for {waited_seconds} seconds; nothing was changed, try again when it is done"
+    )]
+    Busy {
+        /// How long this one waited.
+        waited_seconds: u64,
+    },
+    /// There is no room.
+    #[error(
+        "the disk (or the store's quota) is full; nothing was changed, make room and try again"
+    )]
+    Full,
+    /// The caller's own part failed while the store was read.
+    #[error("the catalog can't be used")]
+    Visitor(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// What rests in the store isn't as it was written.
+    #[error("the store is damaged: {0}")]
+    Damaged(String),
+    /// The file can't be opened or made.
+    #[error("can't open {}", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// Anything else that the database says.
+    #[error("the database failed while {doing}; nothing was changed")]
+    Database {
+        /// What was being done.
+        doing: &'static str,
+        /// What it says.
+        #[source]
+        source: rusqlite::Error,
+    },
+}

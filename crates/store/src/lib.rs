@@ -1,0 +1,173 @@
+//! Where things rest: one trait, and the stores behind it.
+//!
+//! Every revision of every product is kept; nothing is rewritten. A publish is one transaction and
+//! one revision. Only this crate knows SQL, and it knows no JSON name: a product is to it a text
+//! (`document`) with the few facts that indexes and loads need beside it.
+//!
+//! # Layout
+//!
+//! - [`Store`], [`Publication`]: what a store does, and a publish in progress
+//! - [`record`]: what goes in and comes out
+//! - [`error`]: what can go wrong
+//! - `sqlite`: the embedded store
+
+pub mod error;
+pub mod record;
+mod sqlite;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use vitrine_model::code::ProductCode;
+use vitrine_model::content::{PackedMarkdown, TextDigest};
+use vitrine_model::key::KeyRecord;
+use vitrine_model::revision::Revision;
+
+pub use error::StoreError;
+use record::{Change, Changes, ItemVisitor, PublishedCounts, StoredProduct};
+
+/// A place where the catalog and its keys rest.
+///
+/// All calls block; servers make them on threads of their own, never on a request's way.
+pub trait Store: Send + Sync {
+    /// What there is, in one cheap read: call it often and read more only where it differs.
+    ///
+    /// # Errors
+    ///
+    /// Where the store can't be read.
+    fn changes(&self) -> Result<Changes, StoreError>;
+
+    /// Reads the live catalog as of one moment: first its products in ascending order of codes, then
+    /// the texts that they name or named until less than `texts_kept_since` ago.
+    ///
+    /// Returns the live revision, or `None` where nothing was published yet.
+    ///
+    /// # Errors
+    ///
+    /// Where the store can't be read, or `visit` fails.
+    fn read_catalog(
+        &self,
+        texts_kept_since: Timestamp,
+        visit: ItemVisitor<'_>,
+    ) -> Result<Option<Revision>, StoreError>;
+
+    /// Begins a publish. There is one at a time: this waits for another, and gives up in the end
+    /// with [`StoreError::Busy`].
+    ///
+    /// # Errors
+    ///
+    /// Where the store can't be written.
+    fn publish(&self) -> Result<Box<dyn Publication + '_>, StoreError>;
+
+    /// Takes a text down at once, or puts it back. Returns whether the store has such a text.
+    ///
+    /// # Errors
+    ///
+    /// Where the store can't be written.
+    fn set_text_served(&self, digest: &TextDigest, served: TextServed) -> Result<bool, StoreError>;
+
+    /// All keys, oldest first, and the counter of their changes at that moment.
+    ///
+    /// # Errors
+    ///
+    /// Where the store can't be read.
+    fn keys(&self) -> Result<(u64, Vec<KeyRecord>), StoreError>;
+
+    /// Reads the keys and writes what `decide` makes of them, in one transaction.
+    ///
+    /// # Errors
+    ///
+    /// Where the store can't be written.
+    fn change_keys(&self, decide: KeyDecision<'_>) -> Result<(), StoreError>;
+
+    /// Writes down when keys were last used. This is no change in the sense of [`changes`](Self::changes).
+    ///
+    /// # Errors
+    ///
+    /// Where the store can't be written.
+    fn record_key_use(&self, uses: &[(String, Timestamp)]) -> Result<(), StoreError>;
+}
+
+/// Looks at all keys and says which records to write: new ones, and changed ones by their prefix.
+pub type KeyDecision<'a> = &'a mut dyn FnMut(&[KeyRecord]) -> Vec<KeyRecord>;
+
+/// Whether a text is served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextServed {
+    /// It was taken down.
+    No,
+    /// It is served while a revision names it.
+    Yes,
+}
+
+/// A publish in progress: one transaction. Dropped without a commit, it changes nothing.
+pub trait Publication {
+    /// The live product of this code, as this publish finds it.
+    ///
+    /// # Errors
+    ///
+    /// Where the store can't be read.
+    fn live(&mut self, code: &ProductCode) -> Result<Option<StoredProduct>, StoreError>;
+
+    /// Keeps a text; one that is there already stays.
+    ///
+    /// # Errors
+    ///
+    /// Where the store can't be written.
+    fn put_text(
+        &mut self,
+        digest: &TextDigest,
+        markdown: &PackedMarkdown,
+    ) -> Result<(), StoreError>;
+
+    /// Makes `product` the live one of its code.
+    ///
+    /// # Errors
+    ///
+    /// Where the store can't be written.
+    fn put(&mut self, product: &StoredProduct) -> Result<Change, StoreError>;
+
+    /// Retires every live product that wasn't [`put`](Self::put) in this publish. Returns how many.
+    ///
+    /// # Errors
+    ///
+    /// Where the store can't be written.
+    fn retire_others(&mut self) -> Result<u64, StoreError>;
+
+    /// Commits as one new revision; or, where nothing changed, changes nothing and returns `None`.
+    ///
+    /// # Errors
+    ///
+    /// Where the store can't be written; then nothing has changed.
+    fn commit(
+        self: Box<Self>,
+        now: Timestamp,
+    ) -> Result<Option<(Revision, PublishedCounts)>, StoreError>;
+}
+
+/// Whether a store that isn't there is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IfMissing {
+    /// Make an empty one.
+    Create,
+    /// Refuse.
+    Refuse,
+}
+
+/// Opens the store at `url`, such as `sqlite:vitrine.db`, and brings its schema up to date.
+///
+/// # Errors
+///
+/// Where the address is no store's, or the store can't be opened.
+pub fn open(url: &str, if_missing: IfMissing) -> Result<Arc<dyn Store>, StoreError> {
+    match url.split_once(':') {
+        Some(("sqlite", path)) if !path.is_empty() => {
+            let store = sqlite::SqliteStore::open(PathBuf::from(path), if_missing)?;
+            Ok(Arc::new(store))
+        }
+        _ => Err(StoreError::UnknownAddress {
+            url: url.to_owned(),
+        }),
+    }
+}

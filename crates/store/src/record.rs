@@ -1,0 +1,114 @@
+//! What goes into a store and comes out of it.
+
+use std::ops::Range;
+
+use jiff::Timestamp;
+use vitrine_model::code::ProductCode;
+use vitrine_model::content::{PackedMarkdown, TextDigest, TextName};
+use vitrine_model::place::Country;
+
+/// Which state a store is in. Compare for equality only.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Changes {
+    /// The id of the live revision, where something was published.
+    pub revision_id: Option<String>,
+    /// Counts what changes the catalog's answers without a revision: texts taken down or put back.
+    pub texts: u64,
+    /// Counts changes of keys.
+    pub keys: u64,
+}
+
+/// One version of one product, as it rests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredProduct {
+    /// Its code.
+    pub code: ProductCode,
+    /// Its canonical text, opaque to the store.
+    pub document: String,
+    /// Where in `document` the content resources lie, in bytes.
+    pub content: Option<Range<usize>>,
+    /// The discount exactly as it was loaded; the document may show less.
+    pub discount_multiplier: String,
+    /// Whether it can be ordered.
+    pub is_orderable: bool,
+    /// Where it can be redeemed.
+    pub countries: Vec<Country>,
+    /// Its categories.
+    pub categories: Vec<String>,
+    /// Its texts whose Markdown is held.
+    pub own_texts: Vec<OwnText>,
+}
+
+/// A text of a product whose Markdown the store holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnText {
+    /// Which text.
+    pub name: TextName,
+    /// Its Markdown.
+    pub digest: TextDigest,
+    /// The outside address that it came from.
+    pub source: Option<String>,
+}
+
+/// What one [`put`](crate::Publication::put) did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// There was no live product of this code.
+    Created,
+    /// The live product differed.
+    Changed,
+    /// The live product was the same.
+    Unchanged,
+}
+
+/// What a publish did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PublishedCounts {
+    /// Products that weren't live before.
+    pub created: u64,
+    /// Products that were live with another content.
+    pub changed: u64,
+    /// Products that are no longer live.
+    pub retired: u64,
+    /// Products that stayed as they were.
+    pub unchanged: u64,
+}
+
+/// What [`read_catalog`](crate::Store::read_catalog) comes across.
+#[derive(Debug)]
+pub enum CatalogItem<'a> {
+    /// A live product, in ascending order of codes.
+    Product {
+        /// Its code.
+        code: &'a str,
+        /// Its canonical text.
+        document: &'a str,
+        /// Where in `document` the content resources lie.
+        content: Option<Range<usize>>,
+        /// Whether it can be ordered.
+        is_orderable: bool,
+        /// Where it can be redeemed.
+        countries: &'a [Country],
+        /// Its categories.
+        categories: &'a [Box<str>],
+        /// Its texts whose Markdown is held and served.
+        own_texts: &'a [(TextName, TextDigest)],
+        /// Its texts that were taken down.
+        taken_down: &'a [TextDigest],
+    },
+    /// A text.
+    Text {
+        /// Its name.
+        digest: TextDigest,
+        /// Its Markdown.
+        markdown: PackedMarkdown,
+        /// When the last revision that named it was replaced; `None` while the live one names it.
+        retired_at: Option<Timestamp>,
+    },
+}
+
+/// Takes the items of a catalog one by one.
+pub type ItemVisitor<'v> =
+    &'v mut dyn for<'i> FnMut(
+        CatalogItem<'i>,
+    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>>;

@@ -1,0 +1,76 @@
+-- The first schema. Nothing is ever updated but the end of a version's life, so every revision of
+-- every product stays readable: revision R sees the versions with
+-- from_revision <= R and (until_revision is null or until_revision > R).
+
+create table revision (
+    number      integer primary key,
+    id          text not null unique,
+    created_at  integer not null, -- milliseconds since 1970, UTC
+    created     integer not null,
+    changed     integer not null,
+    retired     integer not null,
+    unchanged   integer not null
+) strict;
+
+-- The one row that says what is live. The id is random: numbers repeat after a restore.
+create table state (
+    only_row         integer primary key check (only_row = 1),
+    revision_number  integer references revision (number),
+    revision_id      text,
+    texts_counter    integer not null default 0,
+    keys_counter     integer not null default 0
+) strict;
+insert into state (only_row) values (1);
+
+create table product_version (
+    id                   integer primary key,
+    code                 text not null,
+    from_revision        integer not null,
+    until_revision       integer,
+    digest               blob not null, -- SHA-256 of all that follows, to tell changed from unchanged
+    document             text not null, -- the canonical JSON; texts held here are named `texts/DIGEST.md`
+    content_start        integer,       -- bytes, half-open: where in it the content resources lie
+    content_end          integer,
+    discount_multiplier  text not null, -- exactly as loaded
+    is_orderable         integer not null,
+    countries            text not null, -- JSON array
+    categories           text not null  -- JSON array
+) strict;
+create unique index live_product on product_version (code) where until_revision is null;
+create index product_history on product_version (code, from_revision);
+create index product_retired on product_version (until_revision) where until_revision is not null;
+
+-- Markdown, compressed with zstd, once per digest.
+create table text (
+    digest         blob primary key,
+    markdown       blob not null,
+    taken_down_at  integer
+) strict, without rowid;
+
+create table product_text (
+    product_version_id  integer not null references product_version (id),
+    name                text not null,
+    digest              blob not null references text (digest),
+    source_url          text,
+    primary key (product_version_id, name)
+) strict, without rowid;
+create index product_text_digest on product_text (digest);
+
+create table api_key (
+    prefix          text primary key,
+    label           text not null,
+    secret_hash     blob not null,
+    is_test         integer not null,
+    api_version     text,
+    quota_requests  integer,
+    quota_seconds   integer,
+    created_at      integer not null,
+    expires_at      integer,
+    revoked_at      integer
+) strict;
+
+-- Apart from api_key: written by servers every minute, and no change of a key.
+create table api_key_use (
+    prefix        text primary key,
+    last_used_at  integer not null
+) strict, without rowid;

@@ -1,0 +1,293 @@
+//! Writing a revision: one immediate transaction on a connection of its own.
+
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use sha2::{Digest, Sha256};
+use vitrine_model::code::ProductCode;
+use vitrine_model::content::{PackedMarkdown, TextDigest};
+use vitrine_model::place::Country;
+use vitrine_model::revision::Revision;
+
+use super::{bytes_32, during};
+use crate::record::{Change, OwnText, PublishedCounts, StoredProduct};
+use crate::{Publication, StoreError};
+
+const PUBLISHING: &str = "publishing";
+
+/// A publish in progress. Its connection closes when it is dropped, which rolls back whatever wasn't
+/// committed.
+pub(super) struct SqlitePublication {
+    connection: Connection,
+    number: u64,
+    counts: PublishedCounts,
+}
+
+impl SqlitePublication {
+    pub(super) fn begin(connection: Connection) -> Result<Self, StoreError> {
+        // Which codes were put, to know which to retire. Outside the store's own file.
+        connection
+            .execute_batch(
+                "pragma temp_store = memory;
+                 create temp table mentioned (code text primary key) without rowid;
+                 begin immediate;",
+            )
+            .map_err(during(PUBLISHING))?;
+        let number = connection
+            .query_row(
+                "select coalesce(max(number), 0) + 1 from revision",
+                [],
+                |row| row.get(0),
+            )
+            .map_err(during(PUBLISHING))?;
+        Ok(Self {
+            connection,
+            number,
+            counts: PublishedCounts::default(),
+        })
+    }
+
+    fn execute(&self, sql: &str, values: impl rusqlite::Params) -> Result<usize, StoreError> {
+        self.connection
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.execute(values))
+            .map_err(during(PUBLISHING))
+    }
+
+    fn one<T>(
+        &self,
+        sql: &str,
+        values: impl rusqlite::Params,
+        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Option<T>, StoreError> {
+        self.connection
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.query_row(values, read).optional())
+            .map_err(during(PUBLISHING))
+    }
+
+    fn insert(&self, product: &StoredProduct, digest: &[u8; 32]) -> Result<(), StoreError> {
+        let StoredProduct {
+            code,
+            document,
+            content,
+            discount_multiplier,
+            is_orderable,
+            countries,
+            categories,
+            own_texts,
+        } = product;
+        let countries: Vec<&str> = countries.iter().map(Country::as_str).collect();
+        self.execute(
+            "insert into product_version (code, from_revision, digest, document, content_start, \
+             content_end, discount_multiplier, is_orderable, countries, categories) \
+             values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            params![
+                code.as_str(),
+                self.number,
+                digest,
+                document,
+                content.as_ref().map(|range| range.start),
+                content.as_ref().map(|range| range.end),
+                discount_multiplier,
+                is_orderable,
+                json(&countries)?,
+                json(categories)?,
+            ],
+        )?;
+        let id = self.connection.last_insert_rowid();
+        for OwnText {
+            name,
+            digest,
+            source,
+        } in own_texts
+        {
+            self.execute(
+                "insert into product_text (product_version_id, name, digest, source_url) \
+                 values (?, ?, ?, ?)",
+                params![id, name.as_str(), digest.as_bytes(), source],
+            )?;
+        }
+        Ok(())
+    }
+
+    fn own_texts(&self, version_id: i64) -> Result<Vec<OwnText>, StoreError> {
+        let sql = "select name, digest, source_url from product_text where product_version_id = ?";
+        let mut statement = self
+            .connection
+            .prepare_cached(sql)
+            .map_err(during(PUBLISHING))?;
+        let read = |row: &Row<'_>| {
+            let (name, digest): (String, Vec<u8>) = (row.get(0)?, row.get(1)?);
+            Ok((name, digest, row.get(2)?))
+        };
+        let rows = statement
+            .query_map([version_id], read)
+            .map_err(during(PUBLISHING))?;
+        rows.map(|row| {
+            let (name, digest, source) = row.map_err(during(PUBLISHING))?;
+            Ok(OwnText {
+                name: name
+                    .parse()
+                    .map_err(|_| StoreError::Damaged(format!("a text named `{name}`")))?,
+                digest: TextDigest::from_bytes(bytes_32(&digest)?),
+                source,
+            })
+        })
+        .collect()
+    }
+}
+
+impl Publication for SqlitePublication {
+    fn live(&mut self, code: &ProductCode) -> Result<Option<StoredProduct>, StoreError> {
+        let sql = "select id, document, content_start, content_end, discount_multiplier, \
+                   is_orderable, countries, categories \
+                   from product_version where code = ? and until_revision is null";
+        let found = self.one(sql, [code.as_str()], |row| {
+            let lists: (String, String) = (row.get(6)?, row.get(7)?);
+            let id: i64 = row.get(0)?;
+            let range: (Option<usize>, Option<usize>) = (row.get(2)?, row.get(3)?);
+            Ok((id, row.get(1)?, range, row.get(4)?, row.get(5)?, lists))
+        })?;
+        let Some((id, document, (start, end), discount_multiplier, is_orderable, lists)) = found
+        else {
+            return Ok(None);
+        };
+        let damaged = |_| StoreError::Damaged(format!("the lists of product {code}"));
+        let countries: Vec<String> = serde_json::from_str(&lists.0).map_err(damaged)?;
+        Ok(Some(StoredProduct {
+            code: code.clone(),
+            document,
+            content: start.zip(end).map(|(start, end)| start..end),
+            discount_multiplier,
+            is_orderable,
+            countries: countries
+                .iter()
+                .filter_map(|country| country.parse().ok())
+                .collect(),
+            categories: serde_json::from_str(&lists.1).map_err(damaged)?,
+            own_texts: self.own_texts(id)?,
+        }))
+    }
+
+    fn put_text(
+        &mut self,
+        digest: &TextDigest,
+        markdown: &PackedMarkdown,
+    ) -> Result<(), StoreError> {
+        self.execute(
+            "insert into text (digest, markdown) values (?, ?) on conflict do nothing",
+            (digest.as_bytes(), markdown.as_bytes()),
+        )?;
+        Ok(())
+    }
+
+    fn put(&mut self, product: &StoredProduct) -> Result<Change, StoreError> {
+        let code = product.code.as_str();
+        self.execute(
+            "insert into temp.mentioned values (?) on conflict do nothing",
+            [code],
+        )?;
+        let digest = digest(product);
+        let live: Option<(i64, Vec<u8>)> = self.one(
+            "select id, digest from product_version where code = ? and until_revision is null",
+            [code],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )?;
+        let change = match live {
+            Some((_, live_digest)) if live_digest == digest => {
+                self.counts.unchanged += 1;
+                return Ok(Change::Unchanged);
+            }
+            Some((id, _)) => {
+                self.execute(
+                    "update product_version set until_revision = ? where id = ?",
+                    (self.number, id),
+                )?;
+                self.counts.changed += 1;
+                Change::Changed
+            }
+            None => {
+                self.counts.created += 1;
+                Change::Created
+            }
+        };
+        self.insert(product, &digest)?;
+        Ok(change)
+    }
+
+    fn retire_others(&mut self) -> Result<u64, StoreError> {
+        let retired = self.execute(
+            "update product_version set until_revision = ? where until_revision is null \
+             and code not in (select code from temp.mentioned)",
+            [self.number],
+        )?;
+        let retired = u64::try_from(retired).unwrap_or(u64::MAX);
+        self.counts.retired += retired;
+        Ok(retired)
+    }
+
+    fn commit(
+        self: Box<Self>,
+        now: Timestamp,
+    ) -> Result<Option<(Revision, PublishedCounts)>, StoreError> {
+        let counts = self.counts;
+        if (counts.created, counts.changed, counts.retired) == (0, 0, 0) && self.number > 1 {
+            return Ok(None);
+        }
+        let revision = Revision {
+            number: self.number,
+            id: random_id()?,
+            created_at: now,
+        };
+        self.execute(
+            "insert into revision (number, id, created_at, created, changed, retired, unchanged) \
+             values (?, ?, ?, ?, ?, ?, ?)",
+            params![
+                revision.number,
+                revision.id,
+                now.as_millisecond(),
+                counts.created,
+                counts.changed,
+                counts.retired,
+                counts.unchanged,
+            ],
+        )?;
+        self.execute(
+            "update state set revision_number = ?, revision_id = ?",
+            (revision.number, &revision.id),
+        )?;
+        self.connection
+            .execute_batch("commit")
+            .map_err(during(PUBLISHING))?;
+        Ok(Some((revision, counts)))
+    }
+}
+
+/// What tells a changed product from an unchanged one: a hash of all that is stored of it.
+fn digest(product: &StoredProduct) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    // The document holds every other field of the product; lengths keep neighbours apart.
+    let mut part = |text: &str| {
+        hash.update((text.len() as u64).to_le_bytes());
+        hash.update(text);
+    };
+    part(&product.document);
+    part(&product.discount_multiplier);
+    for own in &product.own_texts {
+        part(own.name.as_str());
+        part(own.source.as_deref().unwrap_or_default());
+    }
+    hash.finalize().into()
+}
+
+fn json<T: AsRef<str>>(list: &[T]) -> Result<String, StoreError> {
+    let texts: Vec<&str> = list.iter().map(AsRef::as_ref).collect();
+    serde_json::to_string(&texts).map_err(|error| StoreError::Damaged(error.to_string()))
+}
+
+fn random_id() -> Result<String, StoreError> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| StoreError::Damaged(format!("no random numbers: {error}")))?;
+    Ok(u128::from_ne_bytes(bytes)).map(|id| format!("{id:032x}"))
+}
