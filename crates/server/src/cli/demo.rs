@@ -1,0 +1,69 @@
+//! `vitrine demo`: the sample catalog, served from a store that vanishes afterwards.
+
+use std::net::SocketAddr;
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use vitrine_model::key::KeyKind;
+use vitrine_store::IfMissing;
+
+use super::keys::{NewKeySettings, create};
+use super::{Outcome, print, serve};
+use crate::http::access_log::Destination;
+use crate::load::{self, Input};
+
+/// The sample catalog, which documentation and tests use too.
+const SAMPLE: &[u8] = include_bytes!("../../../../fixtures/catalog.ndjson");
+
+/// Where the demo listens unless told otherwise.
+const USUAL_ADDRESS: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
+
+/// Serve the sample catalog with a fresh key, and print what to try.
+///
+/// Everything rests in a temporary directory and is gone when the demo ends.
+#[derive(Debug, Args)]
+pub(super) struct Demo {
+    /// The address and port to listen on; by default 127.0.0.1:8080, or a free port where that is
+    /// taken.
+    #[arg(long, value_name = "ADDR:PORT")]
+    listen: Option<SocketAddr>,
+}
+
+impl Demo {
+    pub(super) fn run(&self) -> anyhow::Result<Outcome> {
+        serve::start_logging();
+        let listening = match self.listen {
+            Some(address) => serve::listen(address, None)?,
+            None => serve::listen(USUAL_ADDRESS, None)
+                .or_else(|_| serve::listen(SocketAddr::new(USUAL_ADDRESS.ip(), 0), None))?,
+        };
+        let directory = tempfile::tempdir().context("can't make a temporary directory")?;
+        let path = directory.path().join("demo.db");
+        let store = vitrine_store::open(&format!("sqlite:{}", path.display()), IfMissing::Create)?;
+        let report = load::replace(&*store, &[Input::Embedded("the sample catalog", SAMPLE)])?;
+        if report.has_faults() {
+            bail!("the sample catalog is broken:\n{}", report.to_text());
+        }
+        let key = create(&*store, NewKeySettings::plain("demo", KeyKind::Live))?;
+        let text = to_try(&listening.public_url, &key.reveal());
+        serve::serve(listening, &store, Destination::Off, || print(&text))?;
+        Ok(Outcome::Done)
+    }
+}
+
+fn to_try(public_url: &str, key: &str) -> String {
+    let curl = |path: &str| format!("  curl -H 'X-Api-Key: {key}' '{public_url}/v2{path}'\n");
+    [
+        "Vitrine is serving its sample catalog.\n\n",
+        &format!("  base address  {public_url}/v2\n"),
+        &format!("  key           {key}\n\n"),
+        "Try:\n\n",
+        &curl("/product?countries_redeemable_in=GB&is_orderable=true&limit=3"),
+        &curl("/product/BRIARWICK-GB?content=html"),
+        &curl("/product/categories"),
+        &format!("\nThe API's description: {public_url}/openapi.json\n"),
+        "Ctrl-C ends the demo and leaves nothing behind.\n",
+    ]
+    .concat()
+}

@@ -1,0 +1,402 @@
+//! `vitrine keys`: hands out API keys, lists them, rotates and revokes them.
+
+use anyhow::{anyhow, bail};
+use clap::{Args, Subcommand};
+use comfy_table::{Table, presets};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use vitrine_model::key::{KeyKind, KeyRecord, NewKey};
+use vitrine_model::quota::Quota;
+use vitrine_model::version::ApiVersion;
+use vitrine_store::{IfMissing, Store};
+
+use super::time::{after, moment, to_second};
+use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
+
+/// Make, list, rotate and revoke API keys.
+#[derive(Debug, Subcommand)]
+pub(super) enum Keys {
+    /// Make a key and show it, this once.
+    Create(Create),
+    /// List the keys. Secrets aren't stored, so they can't be shown.
+    List {
+        #[command(flatten)]
+        store: StoreArgs,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
+    /// Make a new key under a label; the old one stays good for a while.
+    Rotate {
+        #[command(flatten)]
+        store: StoreArgs,
+        #[command(flatten)]
+        output: OutputArgs,
+        /// The label of the key.
+        label: String,
+        /// How long the old key stays good.
+        #[arg(long, value_name = "SPAN", default_value = "7d")]
+        overlap: String,
+    },
+    /// Revoke keys for good. Servers refuse them within a second.
+    Revoke {
+        #[command(flatten)]
+        store: StoreArgs,
+        #[command(flatten)]
+        output: OutputArgs,
+        /// Prefixes or labels; a label means all its keys.
+        #[arg(required = true, value_name = "KEY")]
+        names: Vec<String>,
+    },
+}
+
+/// Make a key and show it, this once.
+#[derive(Debug, Args)]
+pub(super) struct Create {
+    #[command(flatten)]
+    store: StoreArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+    /// What people call the key; one key in use per label.
+    #[arg(long)]
+    label: String,
+    /// When it expires: a date, a time, or a span from now such as 90d.
+    #[arg(long, value_name = "WHEN")]
+    expires: Option<String>,
+    /// The API version that answers where a request names none.
+    #[arg(long, value_name = "DATE")]
+    api_version: Option<String>,
+    /// A test key: it may send X-Simulate to get any error.
+    #[arg(long)]
+    test: bool,
+    /// How often it may ask: REQUESTS/SECONDS, such as 600/60. Without it, as often as it likes.
+    #[arg(long, value_name = "QUOTA")]
+    quota: Option<String>,
+}
+
+/// What a new key is to be like.
+pub(super) struct NewKeySettings {
+    label: String,
+    kind: KeyKind,
+    expires_at: Option<Timestamp>,
+    api_version: Option<String>,
+    quota: Option<Quota>,
+}
+
+impl NewKeySettings {
+    /// A key without expiry, pinned version or quota.
+    pub(super) fn plain(label: &str, kind: KeyKind) -> Self {
+        Self {
+            label: label.to_owned(),
+            kind,
+            expires_at: None,
+            api_version: None,
+            quota: None,
+        }
+    }
+
+    fn record(self, key: &NewKey, now: Timestamp) -> KeyRecord {
+        KeyRecord {
+            prefix: key.prefix().to_owned(),
+            label: self.label,
+            secret_hash: key.secret_hash(),
+            kind: self.kind,
+            api_version: self.api_version,
+            quota: self.quota,
+            created_at: to_second(now),
+            expires_at: self.expires_at,
+            revoked_at: None,
+            last_used_at: None,
+        }
+    }
+}
+
+/// Makes a key; its label must not be in use.
+pub(super) fn create(store: &dyn Store, settings: NewKeySettings) -> anyhow::Result<NewKey> {
+    let now = Timestamp::now();
+    let key = new_key(settings.kind)?;
+    let record = settings.record(&key, now);
+    let mut is_taken = false;
+    store.change_keys(&mut |records| {
+        is_taken = records
+            .iter()
+            .any(|other| other.label == record.label && other.is_active(now));
+        if is_taken {
+            Vec::new()
+        } else {
+            vec![record.clone()]
+        }
+    })?;
+    if is_taken {
+        bail!(
+            "the label `{0}` is in use; rotate that key (`vitrine keys rotate {0}`) or choose another label",
+            record.label
+        );
+    }
+    Ok(key)
+}
+
+fn new_key(kind: KeyKind) -> anyhow::Result<NewKey> {
+    let mut random = [0; NewKey::RANDOM_BYTES];
+    getrandom::fill(&mut random)?;
+    Ok(NewKey::from_random(kind, &random))
+}
+
+impl Keys {
+    pub(super) fn run(&self) -> anyhow::Result<Outcome> {
+        match self {
+            Self::Create(create) => create.run(),
+            Self::List { store, output } => list(&*store.open(IfMissing::Refuse)?, *output),
+            Self::Rotate {
+                store,
+                output,
+                label,
+                overlap,
+            } => rotate(&*store.open(IfMissing::Refuse)?, *output, label, overlap),
+            Self::Revoke {
+                store,
+                output,
+                names,
+            } => revoke(&*store.open(IfMissing::Refuse)?, *output, names),
+        }
+    }
+}
+
+impl Create {
+    fn run(&self) -> anyhow::Result<Outcome> {
+        let settings = self.settings()?;
+        let expires_at = settings.expires_at;
+        let store = self.store.open(IfMissing::Create)?;
+        let key = create(&*store, settings)?;
+        show(&key, &self.label, expires_at, self.output)
+    }
+
+    fn settings(&self) -> anyhow::Result<NewKeySettings> {
+        if self.label.trim().is_empty() || self.label.chars().any(char::is_control) {
+            bail!("--label must name the key in plain words");
+        }
+        let expires_at = self
+            .expires
+            .as_deref()
+            .map(|when| moment(when, Timestamp::now()));
+        if let Some(version) = &self.api_version
+            && version.parse::<ApiVersion>().is_err()
+        {
+            let served = ApiVersion::SERVED.map(ApiVersion::as_str).join(", ");
+            bail!("--api-version is `{version}`; served is {served}");
+        }
+        let quota = self.quota.as_deref().map(str::parse::<Quota>).transpose();
+        Ok(NewKeySettings {
+            label: self.label.trim().to_owned(),
+            kind: if self.test {
+                KeyKind::Test
+            } else {
+                KeyKind::Live
+            },
+            expires_at: expires_at
+                .transpose()
+                .map_err(|error| anyhow!("--expires: {error}"))?,
+            api_version: self.api_version.clone(),
+            quota: quota.map_err(|invalid| anyhow!("--quota: expected {invalid}"))?,
+        })
+    }
+}
+
+/// Shows a new key, the only time that it can be.
+fn show(
+    key: &NewKey,
+    label: &str,
+    expires_at: Option<Timestamp>,
+    output: OutputArgs,
+) -> anyhow::Result<Outcome> {
+    if output.json {
+        print_json(&json!({
+            "key": key.reveal(),
+            "prefix": key.prefix(),
+            "label": label,
+            "expires_at": expires_at,
+        }))?;
+    } else {
+        print(&format!("{}\n", key.reveal()))?;
+        eprintln!("Keep it now: only its hash is stored, and it can't be shown again.");
+        if expires_at.is_some_and(|expires| expires <= Timestamp::now()) {
+            eprintln!("It has expired already.");
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+fn state(record: &KeyRecord, now: Timestamp) -> &'static str {
+    match record.is_active(now) {
+        true => "active",
+        false if record.revoked_at.is_some() => "revoked",
+        false => "expired",
+    }
+}
+
+fn kind(record: &KeyRecord) -> &'static str {
+    match record.kind {
+        KeyKind::Live => "live",
+        KeyKind::Test => "test",
+    }
+}
+
+fn list(store: &dyn Store, output: OutputArgs) -> anyhow::Result<Outcome> {
+    let (_, records) = store.keys()?;
+    let now = Timestamp::now();
+    if output.json {
+        let keys: Vec<Value> = records.iter().map(|record| to_json(record, now)).collect();
+        print_json(&Value::Array(keys))?;
+        return Ok(Outcome::Done);
+    }
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header([
+        "PREFIX",
+        "LABEL",
+        "STATE",
+        "KIND",
+        "VERSION",
+        "QUOTA",
+        "CREATED",
+        "EXPIRES",
+        "LAST USED",
+    ]);
+    let time = |moment: Option<Timestamp>| {
+        moment.map_or_else(|| "–".to_owned(), |moment| to_second(moment).to_string())
+    };
+    for record in &records {
+        table.add_row([
+            record.prefix.clone(),
+            record.label.clone(),
+            state(record, now).to_owned(),
+            kind(record).to_owned(),
+            record.api_version.clone().unwrap_or_else(|| "–".to_owned()),
+            record
+                .quota
+                .map_or_else(|| "–".to_owned(), |quota| quota.to_string()),
+            time(Some(record.created_at)),
+            time(record.expires_at),
+            time(record.last_used_at),
+        ]);
+    }
+    print(&format!("{}\n", table.trim_fmt()))?;
+    Ok(Outcome::Done)
+}
+
+fn to_json(record: &KeyRecord, now: Timestamp) -> Value {
+    json!({
+        "prefix": record.prefix,
+        "label": record.label,
+        "state": state(record, now),
+        "kind": kind(record),
+        "api_version": record.api_version,
+        "quota": record.quota.map(|quota| quota.to_string()),
+        "created_at": record.created_at,
+        "expires_at": record.expires_at,
+        "revoked_at": record.revoked_at,
+        "last_used_at": record.last_used_at,
+    })
+}
+
+/// Makes a successor of the newest key in use under `label`; those in use expire after `overlap`.
+fn rotate(
+    store: &dyn Store,
+    output: OutputArgs,
+    label: &str,
+    overlap: &str,
+) -> anyhow::Result<Outcome> {
+    let now = Timestamp::now();
+    let overlap_ends = after(overlap, now).map_err(|error| anyhow!("--overlap: {error}"))?;
+    let overlap_ends = to_second(overlap_ends);
+    let mut successor = None;
+    let mut failure = None;
+    store.change_keys(&mut |records| {
+        let in_use = |record: &&KeyRecord| record.label == label && record.is_active(now);
+        let Some(newest) = records.iter().rfind(in_use) else {
+            return Vec::new();
+        };
+        let key = match new_key(newest.kind) {
+            Ok(key) => key,
+            Err(error) => {
+                failure = Some(error);
+                return Vec::new();
+            }
+        };
+        // What was agreed on stays agreed on: version, quota and expiry are inherited.
+        let record = KeyRecord {
+            prefix: key.prefix().to_owned(),
+            secret_hash: key.secret_hash(),
+            created_at: to_second(now),
+            last_used_at: None,
+            ..newest.clone()
+        };
+        let ending = |old: &KeyRecord| KeyRecord {
+            expires_at: Some(
+                old.expires_at
+                    .map_or(overlap_ends, |own| own.min(overlap_ends)),
+            ),
+            ..old.clone()
+        };
+        let mut changed: Vec<KeyRecord> = records.iter().filter(in_use).map(ending).collect();
+        successor = Some((key, record.expires_at));
+        changed.push(record);
+        changed
+    })?;
+    if let Some(error) = failure {
+        return Err(error);
+    }
+    let Some((key, expires_at)) = successor else {
+        bail!("no key in use has the label `{label}`; see `vitrine keys list`");
+    };
+    show(&key, label, expires_at, output)
+}
+
+fn revoke(store: &dyn Store, output: OutputArgs, names: &[String]) -> anyhow::Result<Outcome> {
+    let now = to_second(Timestamp::now());
+    let mut unknown = Vec::new();
+    let mut revoked = Vec::new();
+    store.change_keys(&mut |records| {
+        let mut changed = Vec::new();
+        for name in names {
+            // A whole key may be given as well: it is about to be worthless.
+            let prefix = name
+                .split_once('.')
+                .map_or(name.as_str(), |(prefix, _)| prefix);
+            let is_meant = |record: &&KeyRecord| record.prefix == prefix || record.label == *name;
+            let mut found = records.iter().filter(is_meant).peekable();
+            if found.peek().is_none() {
+                unknown.push(prefix.to_owned());
+            }
+            changed.extend(
+                found
+                    .filter(|record| record.revoked_at.is_none())
+                    .map(|record| {
+                        revoked.push(record.prefix.clone());
+                        KeyRecord {
+                            revoked_at: Some(now),
+                            ..record.clone()
+                        }
+                    }),
+            );
+        }
+        if unknown.is_empty() {
+            changed
+        } else {
+            Vec::new()
+        }
+    })?;
+    if !unknown.is_empty() {
+        bail!(
+            "no key has the prefix or label `{}`; nothing was revoked, see `vitrine keys list`",
+            unknown.join("`, `")
+        );
+    }
+    if output.json {
+        print_json(&json!({"revoked": revoked}))?;
+    } else if revoked.is_empty() {
+        print("revoked already\n")?;
+    } else {
+        print(&format!("revoked {}\n", revoked.join(", ")))?;
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,55 @@
+//! `vitrine load`: replaces the catalog by what files hold.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+use vitrine_store::IfMissing;
+
+use super::{Outcome, OutputArgs, StoreArgs, print_json};
+use crate::load::{self, Input};
+
+const EXAMPLES: &str = "\
+Examples:
+  vitrine load products.ndjson
+  vitrine load part-1.json part-2.json
+  curl -s https://feed.example/products | vitrine load -";
+
+/// Load products: what the files hold becomes the whole catalog, in one transaction.
+///
+/// A file holds one product a line (NDJSON), an array of products, one product, or a list response
+/// of the API; which, is told by its content. A product is the API's own product object. Its texts
+/// come as addresses (description_markdown_url) or as Markdown (description_md). Where anything is
+/// wrong, every fault is reported and nothing is changed.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Load {
+    #[command(flatten)]
+    store: StoreArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+    /// The files; `-` is standard input.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+impl Load {
+    pub(super) fn run(&self) -> anyhow::Result<Outcome> {
+        let input = |path: &PathBuf| match path.as_os_str() == "-" {
+            true => Input::Stdin,
+            false => Input::File(path.clone()),
+        };
+        let inputs: Vec<Input> = self.files.iter().map(input).collect();
+        let store = self.store.open(IfMissing::Create)?;
+        let report = load::replace(&*store, &inputs)?;
+        if self.output.json {
+            print_json(&report.to_json())?;
+        } else {
+            io::stderr().write_all(report.to_text().as_bytes())?;
+        }
+        Ok(match report.has_faults() {
+            true => Outcome::Refused,
+            false => Outcome::Done,
+        })
+    }
+}

@@ -1,0 +1,117 @@
+//! The commands of the program, one file each, behind one interface: `--store` for all, `--json`
+//! wherever programs read along, and exit codes that mean something.
+
+mod demo;
+mod keys;
+mod load;
+mod openapi;
+mod serve;
+mod texts;
+mod time;
+
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::{Args, Parser, Subcommand};
+use vitrine_store::{IfMissing, Store, StoreError};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  failed: a file, the store or the network; the message says what to do
+  2  the command line was wrong
+  3  the input was refused: nothing was changed, the report says why";
+
+/// The catalog server for payouts.
+#[derive(Debug, Parser)]
+#[command(name = "vitrine", version, after_help = EXIT_CODES, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Serve(serve::Serve),
+    Demo(demo::Demo),
+    Load(load::Load),
+    #[command(subcommand)]
+    Keys(keys::Keys),
+    #[command(subcommand)]
+    Texts(texts::Texts),
+    Openapi(openapi::Openapi),
+}
+
+/// Where the catalog and its keys rest.
+#[derive(Debug, Args)]
+struct StoreArgs {
+    /// The store's address.
+    #[arg(
+        long = "store",
+        env = "VITRINE_STORE",
+        value_name = "URL",
+        default_value = "sqlite:vitrine.db"
+    )]
+    url: String,
+}
+
+impl StoreArgs {
+    fn open(&self, if_missing: IfMissing) -> Result<Arc<dyn Store>, StoreError> {
+        vitrine_store::open(&self.url, if_missing)
+    }
+}
+
+/// How what is printed is printed.
+#[derive(Debug, Clone, Copy, Args)]
+struct OutputArgs {
+    /// Print JSON, for programs.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What a command came to, where it didn't fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Done,
+    Refused,
+}
+
+/// Runs the program: reads the command line, runs the command, says what failed.
+#[must_use]
+pub fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Serve(serve) => serve.run(),
+        Command::Demo(demo) => demo.run(),
+        Command::Load(load) => load.run(),
+        Command::Keys(keys) => keys.run(),
+        Command::Texts(texts) => texts.run(),
+        Command::Openapi(openapi) => openapi.run(),
+    };
+    match outcome {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Refused) => ExitCode::from(3),
+        Err(error) => {
+            // The chain of causes on one line; nothing in it holds a key.
+            let _ = writeln!(io::stderr(), "vitrine: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Prints to standard output; a reader that has gone away (`| head`) is no failure.
+fn print(text: &str) -> io::Result<()> {
+    match io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        outcome => outcome,
+    }
+}
+
+/// Prints JSON to standard output, indented where a person reads it.
+fn print_json(value: &serde_json::Value) -> io::Result<()> {
+    if io::stdout().is_terminal() {
+        print(&format!("{value:#}\n"))
+    } else {
+        print(&format!("{value}\n"))
+    }
+}

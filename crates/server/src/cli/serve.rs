@@ -1,0 +1,165 @@
+//! `vitrine serve`: serves the catalog of a store.
+
+use std::io::{self, IsTerminal, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+use clap::{Args, ValueEnum};
+use tokio::signal::unix::{SignalKind, signal};
+use vitrine_model::web::WebUrl;
+use vitrine_store::{IfMissing, Store};
+
+use super::{Outcome, StoreArgs};
+use crate::http::App;
+use crate::http::access_log::{AccessLog, Destination};
+use crate::http::server::{Server, Timeouts};
+use crate::live::{Follower, Live};
+use crate::view::TextAddresses;
+
+/// Serve the catalog over HTTP.
+///
+/// Loads and key changes made by other processes are noticed within a second. SIGTERM or Ctrl-C ends
+/// the server when what is in flight is answered.
+#[derive(Debug, Args)]
+pub(super) struct Serve {
+    #[command(flatten)]
+    store: StoreArgs,
+    /// The address and port to listen on; port 0 takes a free one.
+    #[arg(
+        long,
+        env = "VITRINE_LISTEN",
+        value_name = "ADDR:PORT",
+        default_value = "127.0.0.1:8080"
+    )]
+    listen: SocketAddr,
+    /// Where clients find the service, without `/v2`: the addresses of texts are made from it.
+    /// By default the address listened on.
+    #[arg(long, env = "VITRINE_PUBLIC_URL", value_name = "URL")]
+    public_url: Option<String>,
+    /// Where the access log goes, one JSON object a line.
+    #[arg(
+        long,
+        env = "VITRINE_ACCESS_LOG",
+        value_name = "WHERE",
+        default_value = "stdout"
+    )]
+    access_log: AccessLogArg,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum AccessLogArg {
+    Stdout,
+    Off,
+}
+
+impl Serve {
+    pub(super) fn run(&self) -> anyhow::Result<Outcome> {
+        start_logging();
+        let listening = listen(self.listen, self.public_url.as_deref())?;
+        let store = self.store.open(IfMissing::Create)?;
+        let destination = match self.access_log {
+            AccessLogArg::Stdout => Destination::Stdout,
+            AccessLogArg::Off => Destination::Off,
+        };
+        let public_url = listening.public_url.clone();
+        serve(listening, &store, destination, || {
+            writeln!(io::stderr(), "vitrine: serving {public_url}/v2")
+        })?;
+        Ok(Outcome::Done)
+    }
+}
+
+/// Messages go to standard error: as JSON, or as plain lines where a person reads along.
+pub(super) fn start_logging() {
+    let builder = tracing_subscriber::fmt()
+        .with_writer(io::stderr)
+        .with_target(false);
+    if io::stderr().is_terminal() {
+        builder.compact().init();
+    } else {
+        builder.json().init();
+    }
+    // A panic is a message like any other; it goes on as it would have.
+    std::panic::set_hook(Box::new(|panic| {
+        let backtrace = std::backtrace::Backtrace::force_capture();
+        tracing::error!(%panic, %backtrace, "a bug: the program panicked");
+    }));
+}
+
+/// A socket that listens, and where clients find it.
+pub(super) struct Listening {
+    listener: TcpListener,
+    pub(super) public_url: String,
+}
+
+/// Listens, and settles the public address.
+pub(super) fn listen(address: SocketAddr, public_url: Option<&str>) -> anyhow::Result<Listening> {
+    let public_url = public_url.map(checked_public_url).transpose()?;
+    let can_not = || format!("can't listen on {address}");
+    let listener = TcpListener::bind(address).with_context(can_not)?;
+    let bound = listener.local_addr().with_context(can_not)?;
+    Ok(Listening {
+        public_url: public_url.unwrap_or_else(|| format!("http://{}", reachable(bound))),
+        listener,
+    })
+}
+
+fn checked_public_url(url: &str) -> anyhow::Result<String> {
+    let trimmed = url.trim_end_matches('/');
+    let parsed: WebUrl = trimmed
+        .parse()
+        .map_err(|invalid| anyhow::anyhow!("--public-url is `{url}`; expected {invalid}"))?;
+    if parsed.as_str().contains(['?', '#']) || trimmed.ends_with("/v2") {
+        bail!("--public-url is `{url}`; expected an address without query, fragment and `/v2`");
+    }
+    Ok(trimmed.to_owned())
+}
+
+/// The address by which this machine reaches what it listens on.
+fn reachable(bound: SocketAddr) -> SocketAddr {
+    let ip = match bound.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        ip => ip,
+    };
+    SocketAddr::new(ip, bound.port())
+}
+
+/// Serves `store` until a signal ends it; `ready` is called once answers are given.
+pub(super) fn serve(
+    listening: Listening,
+    store: &Arc<dyn Store>,
+    access_log: Destination,
+    ready: impl FnOnce() -> io::Result<()>,
+) -> anyhow::Result<()> {
+    let Listening {
+        listener,
+        public_url,
+    } = listening;
+    let live = Arc::new(Live::default());
+    let addresses = TextAddresses::new(&public_url);
+    let follower = Follower::start(store, &live, &addresses)?;
+    let access_log = AccessLog::start(access_log)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        listener.set_nonblocking(true)?;
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        let server = Server::new(listener, App::new(live), access_log, Timeouts::default())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        ready()?;
+        let stop = async {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+        };
+        server.run(stop).await;
+        anyhow::Ok(())
+    })?;
+    drop(follower);
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! `vitrine texts`: takes a text down at once, or puts it back.
+
+use anyhow::bail;
+use clap::Subcommand;
+use vitrine_model::content::TextDigest;
+use vitrine_store::{IfMissing, TextServed};
+
+use super::{Outcome, StoreArgs, print};
+
+/// Take texts down, or put them back.
+#[derive(Debug, Subcommand)]
+pub(super) enum Texts {
+    /// Stop serving a text at once, wherever a product names it.
+    ///
+    /// Its address answers 404, and the products that name it show null in its place, within a
+    /// second. It stays down when it is loaded again.
+    TakeDown {
+        #[command(flatten)]
+        store: StoreArgs,
+        /// The text: its digest, or its address.
+        text: String,
+    },
+    /// Serve a text again that was taken down.
+    PutBack {
+        #[command(flatten)]
+        store: StoreArgs,
+        /// The text: its digest, or its address.
+        text: String,
+    },
+}
+
+impl Texts {
+    pub(super) fn run(&self) -> anyhow::Result<Outcome> {
+        let (store, text, served) = match self {
+            Self::TakeDown { store, text } => (store, text, TextServed::No),
+            Self::PutBack { store, text } => (store, text, TextServed::Yes),
+        };
+        let digest = digest(text)?;
+        if !store
+            .open(IfMissing::Refuse)?
+            .set_text_served(&digest, served)?
+        {
+            bail!("the store has no text {digest}");
+        }
+        print(match served {
+            TextServed::No => "taken down\n",
+            TextServed::Yes => "put back\n",
+        })?;
+        Ok(Outcome::Done)
+    }
+}
+
+/// The digest in `…/v2/texts/DIGEST.md`, or the digest itself.
+fn digest(text: &str) -> anyhow::Result<TextDigest> {
+    let name = text.rsplit('/').next().unwrap_or(text);
+    match name.strip_suffix(".md").unwrap_or(name).parse() {
+        Ok(digest) => Ok(digest),
+        Err(_) => {
+            bail!("`{text}` is no text; give its address, or its digest of 64 hexadecimal digits")
+        }
+    }
+}

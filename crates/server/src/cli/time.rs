@@ -1,0 +1,57 @@
+//! Moments and spans as operators write and read them.
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{Span, Timestamp, Unit};
+
+/// Reads a moment: `2027-01-31` (the start of that day in UTC), `2027-01-31T12:00:00Z`, or a span
+/// from `now`, such as `90d`.
+pub(super) fn moment(text: &str, now: Timestamp) -> Result<Timestamp, String> {
+    if let Ok(date) = text.parse::<Date>() {
+        let start = date.to_zoned(TimeZone::UTC);
+        return start
+            .map(|start| start.timestamp())
+            .map_err(|error| error.to_string());
+    }
+    text.parse().or_else(|_| after(text, now)).map_err(|_| {
+        format!("`{text}` is no moment; give a date (2027-01-31), a time (2027-01-31T12:00:00Z) or a span from now (90d)")
+    })
+}
+
+/// The moment a span after `now`: `7d`, `12h`, `30m`, `10s`.
+pub(super) fn after(span: &str, now: Timestamp) -> Result<Timestamp, String> {
+    let invalid = || format!("`{span}` is no span of time; give one such as 7d, 12h, 30m or 10s");
+    let parsed: Span = span.parse().map_err(|_| invalid())?;
+    if parsed.is_negative() {
+        return Err(invalid());
+    }
+    let later = now.to_zoned(TimeZone::UTC).checked_add(parsed);
+    later.map(|later| later.timestamp()).map_err(|_| invalid())
+}
+
+/// A moment to the second, as lists show it.
+pub(super) fn to_second(moment: Timestamp) -> Timestamp {
+    moment.round(Unit::Second).unwrap_or(moment)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_dates_times_or_spans() {
+        let now: Timestamp = "2026-11-21T10:00:00Z".parse().unwrap();
+        for (text, expected) in [
+            ("2027-01-31", "2027-01-31T00:00:00Z"),
+            ("2027-01-31T12:00:00Z", "2027-01-31T12:00:00Z"),
+            ("90d", "2027-02-19T10:00:00Z"),
+            ("12h", "2026-11-21T22:00:00Z"),
+            ("10s", "2026-11-21T10:00:10Z"),
+        ] {
+            assert_eq!(moment(text, now).unwrap().to_string(), expected);
+        }
+        for wrong in ["", "soon", "-5d", "2027-13-01", "7"] {
+            assert!(moment(wrong, now).is_err(), "{wrong}");
+        }
+    }
+}

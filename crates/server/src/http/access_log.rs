@@ -1,0 +1,134 @@
+//! The access log: one JSON object a line, written by a thread of its own.
+//!
+//! A request hands its line over and goes on; when the reader of the log can't keep up, lines are
+//! dropped and counted rather than answers delayed. Queries aren't logged: what a client puts there
+//! by mistake, a key for one, stays out.
+
+use std::io::{self, BufWriter, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+/// How many lines may wait.
+const QUEUE_LINES: usize = 65_536;
+
+/// One request, answered.
+#[derive(Debug, Serialize)]
+pub struct Line<'a> {
+    /// When the answer was ready.
+    pub time: Timestamp,
+    /// The request's id.
+    pub request_id: &'a str,
+    /// The client's address.
+    pub remote: std::net::IpAddr,
+    /// The method.
+    pub method: &'a str,
+    /// The path as it was sent, cut to 256 characters.
+    pub path: &'a str,
+    /// The route's template, null where no route was found.
+    pub route: Option<&'a str>,
+    /// The status.
+    pub status: u16,
+    /// The body's length.
+    pub bytes: u64,
+    /// From the head's arrival to the answer's readiness.
+    pub duration_microseconds: u64,
+    /// The key's prefix.
+    pub key: Option<&'a str>,
+    /// The API version that answered.
+    pub version: Option<&'a str>,
+    /// The revision that answered.
+    pub revision: Option<u64>,
+}
+
+/// Where the access log goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Destination {
+    /// Nowhere.
+    Off,
+    /// Standard output.
+    Stdout,
+}
+
+/// The access log of one server.
+#[derive(Debug)]
+pub struct AccessLog {
+    lines: Option<SyncSender<String>>,
+    writer: Option<JoinHandle<()>>,
+    dropped: Arc<AtomicU64>,
+}
+
+impl AccessLog {
+    /// Starts writing.
+    ///
+    /// # Errors
+    ///
+    /// Where the thread can't be started.
+    pub fn start(destination: Destination) -> io::Result<Self> {
+        let dropped = Arc::new(AtomicU64::new(0));
+        if destination == Destination::Off {
+            return Ok(Self {
+                lines: None,
+                writer: None,
+                dropped,
+            });
+        }
+        let (lines, queue) = sync_channel(QUEUE_LINES);
+        let counter = Arc::clone(&dropped);
+        let writer = std::thread::Builder::new()
+            .name("access-log".to_owned())
+            .spawn(move || {
+                if let Err(error) = write_lines(&queue, &counter, io::stdout()) {
+                    let error: &dyn std::error::Error = &error;
+                    tracing::error!(error, "the access log can't be written any more");
+                }
+            })?;
+        Ok(Self {
+            lines: Some(lines),
+            writer: Some(writer),
+            dropped,
+        })
+    }
+
+    /// Logs one request; never waits.
+    pub fn log(&self, line: &Line<'_>) {
+        let Some(lines) = &self.lines else { return };
+        let text = serde_json::to_string(line).unwrap_or_default();
+        if lines.try_send(text).is_err() {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for AccessLog {
+    fn drop(&mut self) {
+        self.lines = None;
+        if let Some(writer) = self.writer.take() {
+            // It ends with the last line; a panic of its was reported by its own thread.
+            let _ = writer.join();
+        }
+    }
+}
+
+fn write_lines(queue: &Receiver<String>, dropped: &AtomicU64, out: impl Write) -> io::Result<()> {
+    let mut out = BufWriter::new(out);
+    while let Ok(line) = queue.recv() {
+        writeln!(out, "{line}")?;
+        while let Ok(line) = queue.try_recv() {
+            writeln!(out, "{line}")?;
+        }
+        out.flush()?;
+        let dropped = dropped.swap(0, Ordering::Relaxed);
+        if dropped > 0 {
+            tracing::warn!(
+                dropped,
+                "lines of the access log were dropped: its reader is slow"
+            );
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,201 @@
+//! Every error with its status and its words. Layers below know no status; this one knows no cause
+//! that it wouldn't show.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use vitrine_wire::error::{ErrorType, FaultType, ParameterFault};
+
+/// An error on its way to a client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApiError {
+    /// What programs look at.
+    pub kind: ErrorType,
+    /// What went wrong.
+    pub message: String,
+    /// What to do.
+    pub help: Option<String>,
+    /// The refused parameters.
+    pub details: Vec<ParameterFault>,
+    /// When trying again makes sense.
+    pub retry_after: Option<Duration>,
+}
+
+/// How long a client should wait where the service doesn't know better.
+const RETRY_SOON: Duration = Duration::from_secs(5);
+
+impl ApiError {
+    fn new(kind: ErrorType, message: impl Into<String>, help: Option<&str>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            help: help.map(str::to_owned),
+            details: Vec::new(),
+            retry_after: None,
+        }
+    }
+
+    /// The status of an error type (decisions, "Errors").
+    #[must_use]
+    pub const fn status(kind: ErrorType) -> StatusCode {
+        match kind {
+            ErrorType::BadRequest | ErrorType::PaginationError | ErrorType::InvalidVersion => {
+                StatusCode::BAD_REQUEST
+            }
+            ErrorType::Unauthorized | ErrorType::InvalidApiKey => StatusCode::UNAUTHORIZED,
+            ErrorType::Forbidden => StatusCode::FORBIDDEN,
+            ErrorType::NotFound => StatusCode::NOT_FOUND,
+            ErrorType::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            ErrorType::VersionRemoved => StatusCode::GONE,
+            ErrorType::PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            ErrorType::UriTooLong => StatusCode::URI_TOO_LONG,
+            ErrorType::HeadersTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+            ErrorType::RateLimited => StatusCode::TOO_MANY_REQUESTS,
+            ErrorType::InternalServerError => StatusCode::INTERNAL_SERVER_ERROR,
+            ErrorType::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            ErrorType::Timeout => StatusCode::GATEWAY_TIMEOUT,
+        }
+    }
+
+    /// An error as the table has it, with its plainest words: what `X-Simulate` asks for, and what
+    /// the constructors below start from.
+    #[must_use]
+    pub fn plain(kind: ErrorType) -> Self {
+        let (message, help) = match kind {
+            ErrorType::BadRequest => ("a parameter was refused", None),
+            ErrorType::PaginationError => ("a paging parameter was refused", None),
+            ErrorType::InvalidVersion => (
+                "there is no such API version",
+                Some("send `X-Api-Version: 2024-02-05` once, or leave the header out"),
+            ),
+            ErrorType::Unauthorized => (
+                "the request has no API key",
+                Some("send your key in the header `X-Api-Key`"),
+            ),
+            ErrorType::InvalidApiKey => (
+                "the API key is wrong, expired or revoked",
+                Some(
+                    "send the whole key, once, in the header `X-Api-Key`; ask the operator for a new one where it has expired",
+                ),
+            ),
+            ErrorType::Forbidden => (
+                "this key may not do that",
+                Some("`X-Simulate` needs a test key"),
+            ),
+            ErrorType::NotFound => (
+                "there is nothing at this path",
+                Some("see /openapi.json for the paths that there are"),
+            ),
+            ErrorType::MethodNotAllowed => ("this path takes GET and HEAD only", None),
+            ErrorType::VersionRemoved => (
+                "this API version was removed",
+                Some("send `X-Api-Version: 2024-02-05`, or leave the header out"),
+            ),
+            ErrorType::PayloadTooLarge => (
+                "the request's body is larger than 8 kB",
+                Some("leave the body out: these operations take none"),
+            ),
+            ErrorType::UriTooLong => (
+                "the request's target is longer than 8 kB",
+                Some("ask for fewer values at a time"),
+            ),
+            ErrorType::HeadersTooLarge => (
+                "the request has more than 64 headers, or more than 32 kB of them",
+                None,
+            ),
+            ErrorType::RateLimited => (
+                "the key's quota is used up",
+                Some(
+                    "wait as long as `Retry-After` says; repeat reads with `If-None-Match`, since a 304 is free",
+                ),
+            ),
+            ErrorType::InternalServerError => (
+                "the service failed",
+                Some("try again; if it stays, tell the operator the `X-Request-Id`"),
+            ),
+            ErrorType::Unavailable => (
+                "no catalog is loaded yet",
+                Some("try again as `Retry-After` says"),
+            ),
+            ErrorType::Timeout => (
+                "the request took too long to arrive",
+                Some("send it again, without a body"),
+            ),
+        };
+        let mut error = Self::new(kind, message, help);
+        if matches!(kind, ErrorType::RateLimited | ErrorType::Unavailable) {
+            error.retry_after = Some(RETRY_SOON);
+        }
+        error
+    }
+
+    /// The product isn't in the catalog.
+    #[must_use]
+    pub fn no_such_product(code: &str) -> Self {
+        Self::new(
+            ErrorType::NotFound,
+            format!("no product has the code `{code}`"),
+            Some("codes are compared letter by letter; the list has all that there are"),
+        )
+    }
+
+    /// The text isn't served.
+    #[must_use]
+    pub fn no_such_text() -> Self {
+        Self::new(
+            ErrorType::NotFound,
+            "no text has this address any more",
+            Some("read the product again for the address of its present text"),
+        )
+    }
+
+    /// The quota is used up.
+    #[must_use]
+    pub fn rate_limited(retry_after: Duration) -> Self {
+        Self {
+            retry_after: Some(retry_after),
+            ..Self::plain(ErrorType::RateLimited)
+        }
+    }
+
+    /// What `X-Simulate` asks for isn't in the table.
+    #[must_use]
+    pub fn unknown_simulation() -> Self {
+        let types: Vec<&str> = ErrorType::ALL.iter().map(|kind| kind.as_str()).collect();
+        let help = format!("`X-Simulate` takes one of {}", types.join(", "));
+        Self::new(
+            ErrorType::BadRequest,
+            "there is no such error type to simulate",
+            Some(&help),
+        )
+    }
+
+    /// Parameters were refused: all faults together, in the request's order.
+    #[must_use]
+    pub fn parameters(details: Vec<ParameterFault>, help: Option<String>) -> Self {
+        let kind = if details.iter().all(concerns_paging) {
+            ErrorType::PaginationError
+        } else {
+            ErrorType::BadRequest
+        };
+        let message = match details.as_slice() {
+            [only] => only.message.clone(),
+            several => format!("{} parameters were refused", several.len()),
+        };
+        Self {
+            help,
+            details,
+            ..Self::new(kind, message, None)
+        }
+    }
+}
+
+/// Whether a fault is one of those that make a `pagination_error`.
+fn concerns_paging(fault: &ParameterFault) -> bool {
+    let [_, name] = &fault.location;
+    match fault.kind {
+        FaultType::MutuallyExclusive | FaultType::InvalidCursor => true,
+        FaultType::InvalidValue | FaultType::OutOfRange => name == "limit",
+        FaultType::UnknownParameter | FaultType::RepeatedParameter => false,
+    }
+}

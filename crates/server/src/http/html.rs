@@ -1,0 +1,126 @@
+//! Markdown to HTML that is safe to put into any page (decisions, "Texts").
+//!
+//! CommonMark with tables and strikethrough; raw HTML is left out; what remains goes through a
+//! sanitiser with a short list of what is allowed. HTML is never stored: its bytes may change with
+//! a release, its safety may not.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+
+use ammonia::{Builder, UrlRelative};
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+use vitrine_model::content::TextDigest;
+
+/// The most that rendered HTML may take in memory, in bytes.
+const CACHE_BYTES: u64 = 32 << 20;
+
+/// Renders Markdown, and keeps what it rendered last.
+pub struct HtmlRenderer {
+    cleaner: Builder<'static>,
+    cache: Cache<TextDigest, Arc<str>, ByLength>,
+}
+
+#[derive(Clone)]
+struct ByLength;
+
+impl Weighter<TextDigest, Arc<str>> for ByLength {
+    fn weight(&self, _digest: &TextDigest, html: &Arc<str>) -> u64 {
+        // An empty text takes its place too.
+        html.len() as u64 + 64
+    }
+}
+
+impl HtmlRenderer {
+    /// A renderer with an empty cache.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            cleaner: cleaner(),
+            cache: Cache::with_weighter(4_096, CACHE_BYTES, ByLength),
+        }
+    }
+
+    /// The HTML of the text of this digest, whose Markdown `unpack` gives, if it can be had.
+    pub fn render(
+        &self,
+        digest: TextDigest,
+        unpack: impl FnOnce() -> Option<String>,
+    ) -> Option<Arc<str>> {
+        if let Some(html) = self.cache.get(&digest) {
+            return Some(html);
+        }
+        let html: Arc<str> = self.sanitised(&unpack()?).into();
+        self.cache.insert(digest, Arc::clone(&html));
+        Some(html)
+    }
+
+    /// The HTML of some Markdown.
+    #[must_use]
+    pub fn sanitised(&self, markdown: &str) -> String {
+        let mut options = comrak::Options::default();
+        options.extension.table = true;
+        options.extension.strikethrough = true;
+        let html = comrak::markdown_to_html(markdown, &options);
+        self.cleaner.clean(&html).to_string()
+    }
+}
+
+/// Only what Markdown makes; only addresses that lead outside and can't act.
+fn cleaner() -> Builder<'static> {
+    let tags = HashSet::from([
+        "a",
+        "blockquote",
+        "br",
+        "code",
+        "del",
+        "em",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "hr",
+        "img",
+        "li",
+        "ol",
+        "p",
+        "pre",
+        "strong",
+        "table",
+        "tbody",
+        "td",
+        "th",
+        "thead",
+        "tr",
+        "ul",
+    ]);
+    let mut cleaner = Builder::empty();
+    cleaner
+        .tags(tags)
+        .clean_content_tags(HashSet::from(["script", "style"]))
+        .add_tag_attributes("a", ["href", "title"])
+        .add_tag_attributes("img", ["src", "alt", "title"])
+        .add_tag_attributes("ol", ["start"])
+        .add_tag_attributes("td", ["align"])
+        .add_tag_attributes("th", ["align"])
+        .url_schemes(HashSet::from(["http", "https", "mailto", "tel"]))
+        // A relative address would lead into the partner's own site.
+        .url_relative(UrlRelative::Deny)
+        .link_rel(Some("nofollow noopener noreferrer"));
+    cleaner
+}
+
+impl fmt::Debug for HtmlRenderer {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("HtmlRenderer").finish_non_exhaustive()
+    }
+}
+
+impl Default for HtmlRenderer {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,351 @@
+//! Every query parameter, and how it is read. Bad ones are refused before a handler runs, all faults
+//! together; nothing is ever ignored.
+
+use std::borrow::Cow;
+
+use percent_encoding::percent_decode;
+use vitrine_model::code::ProductCode;
+use vitrine_model::query::{Cursor, Limit, ListQuery, Orderable};
+use vitrine_wire::error::{FaultType, ParameterFault};
+
+use super::error::ApiError;
+use super::routes::{KeyedOperation, Operation};
+use crate::view::ContentForm;
+
+/// A query parameter of an operation.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether it may be given more than once.
+    pub multiplicity: Multiplicity,
+    /// What it is, for people.
+    pub description: &'static str,
+}
+
+/// Whether a parameter may be given more than once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Multiplicity {
+    /// Once at most.
+    One,
+    /// Once for each value; any of them may match.
+    Many,
+}
+
+const LIST: [Parameter; 6] = [
+    Parameter {
+        name: "is_orderable",
+        multiplicity: Multiplicity::One,
+        description: "`true` gives only products that can be ordered; `false`, like its absence, gives all.",
+    },
+    Parameter {
+        name: "countries_redeemable_in",
+        multiplicity: Multiplicity::Many,
+        description: "Only products that can be redeemed in any of these countries (ISO 3166-1 alpha-2). Repeat the parameter once per country. `GET /product/countries` lists the countries of the catalog.",
+    },
+    Parameter {
+        name: "categories",
+        multiplicity: Multiplicity::Many,
+        description: "Only products in any of these categories. Repeat the parameter once per category. `GET /product/categories` lists the categories of the catalog.",
+    },
+    Parameter {
+        name: "before",
+        multiplicity: Multiplicity::One,
+        description: "The cursor for the previous page: `pagination.cursors.before` of a response. Not together with `after`.",
+    },
+    Parameter {
+        name: "after",
+        multiplicity: Multiplicity::One,
+        description: "The cursor for the next page: `pagination.cursors.after` of a response. Not together with `before`.",
+    },
+    Parameter {
+        name: "limit",
+        multiplicity: Multiplicity::One,
+        description: "The greatest number of products on the page.",
+    },
+];
+
+const PRODUCT: [Parameter; 1] = [Parameter {
+    name: "content",
+    multiplicity: Multiplicity::One,
+    description: "The form of the product's texts: `url` gives addresses of Markdown, `md` the Markdown itself, `html` sanitised HTML.",
+}];
+
+/// The parameters of an operation.
+#[must_use]
+pub fn of(operation: Operation) -> &'static [Parameter] {
+    match operation {
+        Operation::Keyed(KeyedOperation::ListProducts) => &LIST,
+        Operation::Keyed(KeyedOperation::GetProduct) => &PRODUCT,
+        Operation::Keyed(
+            KeyedOperation::ListCategories | KeyedOperation::ListCountries | KeyedOperation::Ping,
+        )
+        | Operation::GetText
+        | Operation::GetOpenapi => &[],
+    }
+}
+
+/// The name and value of each pair of a query, decoded; a value that isn't UTF-8 is `None`.
+pub fn pairs(query: &str) -> impl Iterator<Item = (Cow<'_, str>, Option<Cow<'_, str>>)> {
+    query
+        .split('&')
+        .filter(|pair| !pair.is_empty())
+        .map(|pair| {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let name = decode(name).unwrap_or(Cow::Borrowed("\u{fffd}"));
+            (name, decode(value))
+        })
+}
+
+/// Undoes form encoding: `+` is a blank, `%XX` a byte.
+fn decode(text: &str) -> Option<Cow<'_, str>> {
+    if !text.contains(['%', '+']) {
+        return Some(Cow::Borrowed(text));
+    }
+    let blanks = text.replace('+', " ");
+    let decoded = percent_decode(blanks.as_bytes()).decode_utf8().ok()?;
+    Some(Cow::Owned(decoded.into_owned()))
+}
+
+/// Stands in messages for a value that isn't UTF-8.
+const NOT_UTF8: &str = "\u{fffd}";
+
+/// Collects what is wrong with the parameters of one request.
+#[derive(Default)]
+struct Faults {
+    details: Vec<ParameterFault>,
+    help: Vec<String>,
+}
+
+impl Faults {
+    fn add(&mut self, kind: FaultType, name: &str, message: String) {
+        self.details.push(ParameterFault {
+            kind,
+            message,
+            location: ["query".to_owned(), shortened(name)],
+        });
+    }
+
+    fn help(&mut self, help: String) {
+        if !self.help.contains(&help) {
+            self.help.push(help);
+        }
+    }
+
+    fn into_result(self) -> Result<(), ApiError> {
+        if self.details.is_empty() {
+            return Ok(());
+        }
+        let help = (!self.help.is_empty()).then(|| self.help.join("; "));
+        Err(ApiError::parameters(self.details, help))
+    }
+}
+
+/// A client's text, short enough for a message.
+fn shortened(text: &str) -> String {
+    const MOST_CHARACTERS: usize = 80;
+    match text.char_indices().nth(MOST_CHARACTERS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Reads a query by an operation's table. `set` takes each value of a known parameter; a value that
+/// isn't UTF-8 is `None`.
+fn read(
+    query: Option<&str>,
+    known: &[Parameter],
+    mut set: impl FnMut(&str, Option<&str>, &mut Faults),
+) -> Result<(), ApiError> {
+    let mut faults = Faults::default();
+    let mut seen: Vec<(&str, u32)> = Vec::new();
+    for (name, value) in pairs(query.unwrap_or_default()) {
+        let Some(parameter) = known.iter().find(|parameter| parameter.name == name) else {
+            unknown(&name, known, &mut faults);
+            continue;
+        };
+        let count = match seen.iter_mut().find(|(other, _)| *other == parameter.name) {
+            Some((_, count)) => {
+                *count += 1;
+                *count
+            }
+            None => {
+                seen.push((parameter.name, 1));
+                1
+            }
+        };
+        if parameter.multiplicity == Multiplicity::One && count > 1 {
+            if count == 2 {
+                let message = format!("`{name}` takes one value and was given several times");
+                faults.add(FaultType::RepeatedParameter, &name, message);
+            }
+            continue;
+        }
+        set(&name, value.as_deref(), &mut faults);
+    }
+    faults.into_result()
+}
+
+fn unknown(name: &str, known: &[Parameter], faults: &mut Faults) {
+    let shown = shortened(name);
+    let mut message = format!("`{shown}` is no parameter of this operation");
+    if let Some(help) = suggestion(name, known) {
+        message.push_str("; ");
+        message.push_str(&help);
+        faults.help(help);
+    }
+    faults.add(FaultType::UnknownParameter, name, message);
+}
+
+/// What the client may have meant.
+fn suggestion(name: &str, known: &[Parameter]) -> Option<String> {
+    // `categories[]` and `categories[0]` are how some clients write lists.
+    if let Some((stem, _)) = name.split_once('[')
+        && let Some(parameter) = known.iter().find(|parameter| parameter.name == stem)
+    {
+        return Some(match parameter.multiplicity {
+            Multiplicity::Many => format!("repeat `{stem}` instead"),
+            Multiplicity::One => format!("give `{stem}` once, without brackets"),
+        });
+    }
+    let lower = shortened(name).to_lowercase();
+    let likeness = |candidate: &str| {
+        let is_part = lower.len() >= 3 && (candidate.contains(&lower) || lower.contains(candidate));
+        if is_part {
+            1.0
+        } else {
+            strsim::jaro_winkler(&lower, candidate)
+        }
+    };
+    let nearest = known
+        .iter()
+        .map(|parameter| (likeness(parameter.name), parameter.name))
+        .filter(|(likeness, _)| *likeness > 0.75)
+        .max_by(|left, right| left.0.total_cmp(&right.0));
+    match nearest {
+        Some((_, name)) => Some(format!("did you mean `{name}`?")),
+        None if known.is_empty() => Some("this operation takes no parameters".to_owned()),
+        None => {
+            let names: Vec<String> = known
+                .iter()
+                .map(|known| format!("`{}`", known.name))
+                .collect();
+            Some(format!("it takes {}", names.join(", ")))
+        }
+    }
+}
+
+/// Reads the query of an operation that takes no parameters.
+///
+/// # Errors
+///
+/// Where there are any.
+pub fn none(query: Option<&str>) -> Result<(), ApiError> {
+    read(query, &[], |_, _, _| {})
+}
+
+/// Reads the query of a product.
+///
+/// # Errors
+///
+/// With every fault that there is.
+pub fn content_form(query: Option<&str>) -> Result<ContentForm, ApiError> {
+    let mut form = ContentForm::default();
+    read(query, &PRODUCT, |name, value, faults| {
+        let value = value.unwrap_or(NOT_UTF8);
+        match ContentForm::ALL.iter().find(|form| form.as_str() == value) {
+            Some(found) => form = *found,
+            None => faults.invalid(name, value, "`url`, `md` or `html`"),
+        }
+    })?;
+    Ok(form)
+}
+
+/// Reads the query of a list.
+///
+/// # Errors
+///
+/// With every fault that there is.
+pub fn list(query: Option<&str>) -> Result<ListQuery, ApiError> {
+    let mut list = ListQuery::default();
+    let mut cursors_seen = 0;
+    read(query, &LIST, |name, given, faults| {
+        let value = given.unwrap_or(NOT_UTF8);
+        match name {
+            "is_orderable" => match value {
+                "true" => list.filter.orderable = Orderable::Only,
+                "false" => list.filter.orderable = Orderable::Any,
+                _ => faults.invalid(name, value, "`true` or `false`"),
+            },
+            "countries_redeemable_in" => match value.parse() {
+                Ok(country) => list.filter.countries.push(country),
+                Err(_) => faults.invalid(name, value, "two capitals, such as `GB`"),
+            },
+            "categories" => match given {
+                Some("") | None => faults.invalid(name, value, "the name of a category"),
+                Some(category) => list.filter.categories.push(category.to_owned()),
+            },
+            "limit" => {
+                if let Some(limit) = faults.limit(name, value) {
+                    list.limit = limit;
+                }
+            }
+            _ => {
+                cursors_seen += 1;
+                if cursors_seen > 1 {
+                    let message = "`before` and `after` can't be used together".to_owned();
+                    faults.add(FaultType::MutuallyExclusive, name, message);
+                    faults.help("send the one cursor whose direction you want".to_owned());
+                }
+                if let Some(code) = faults.cursor(name, value) {
+                    list.cursor = match name {
+                        "before" => Cursor::Before(code),
+                        _ => Cursor::After(code),
+                    };
+                }
+            }
+        }
+    })?;
+    Ok(list)
+}
+
+impl Faults {
+    fn invalid(&mut self, name: &str, value: &str, expected: &str) {
+        let value = shortened(value);
+        let message = if value.is_empty() {
+            format!("`{name}` is empty; expected {expected}")
+        } else {
+            format!("`{name}` is {value:?}; expected {expected}")
+        };
+        self.add(FaultType::InvalidValue, name, message);
+    }
+
+    fn limit(&mut self, name: &str, value: &str) -> Option<Limit> {
+        let expected = "a whole number from 1 to 500";
+        let digits = value.strip_prefix('-').unwrap_or(value);
+        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            self.invalid(name, value, expected);
+            return None;
+        }
+        // Whatever doesn't parse now is a number too small or too large for the type.
+        let limit = value.parse().ok().and_then(Limit::new);
+        if limit.is_none() {
+            let message = format!("`{name}` is {}; expected {expected}", shortened(value));
+            self.add(FaultType::OutOfRange, name, message);
+        }
+        limit
+    }
+
+    fn cursor(&mut self, name: &str, value: &str) -> Option<ProductCode> {
+        let code = value.parse().ok();
+        if code.is_none() {
+            let message = format!(
+                "`{name}` is {:?}, which is no cursor of this API",
+                shortened(value)
+            );
+            self.add(FaultType::InvalidCursor, name, message);
+            self.help("take cursors from `pagination.cursors` of a response".to_owned());
+        }
+        code
+    }
+}

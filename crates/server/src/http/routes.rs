@@ -1,0 +1,159 @@
+//! Every route on one page. The OpenAPI document and the plain list in `openapi/routes.txt` are made
+//! from this table, and a test fails on a route that no test calls.
+
+use percent_encoding::percent_decode_str;
+use vitrine_model::code::ProductCode;
+use vitrine_model::content::TextDigest;
+
+/// One route. Every route takes GET and HEAD.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The path; a segment in braces is a parameter. The access log names routes by it.
+    pub template: &'static str,
+    /// What it does.
+    pub operation: Operation,
+}
+
+/// What a route does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// Needs a key, a version and a catalog.
+    Keyed(KeyedOperation),
+    /// Serves a text by its digest, to anybody.
+    GetText,
+    /// Serves the OpenAPI document, to anybody.
+    GetOpenapi,
+}
+
+/// The operations of the contract that need a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyedOperation {
+    /// A page of products.
+    ListProducts,
+    /// The categories of the live catalog.
+    ListCategories,
+    /// The countries of the live catalog.
+    ListCountries,
+    /// One product.
+    GetProduct,
+    /// Nothing but a key's test.
+    Ping,
+}
+
+/// The routes.
+pub const ROUTES: [Route; 7] = [
+    Route {
+        template: "/v2/product",
+        operation: Operation::Keyed(KeyedOperation::ListProducts),
+    },
+    Route {
+        template: "/v2/product/categories",
+        operation: Operation::Keyed(KeyedOperation::ListCategories),
+    },
+    Route {
+        template: "/v2/product/countries",
+        operation: Operation::Keyed(KeyedOperation::ListCountries),
+    },
+    Route {
+        template: "/v2/product/{product_code}",
+        operation: Operation::Keyed(KeyedOperation::GetProduct),
+    },
+    Route {
+        template: "/v2/ping",
+        operation: Operation::Keyed(KeyedOperation::Ping),
+    },
+    Route {
+        template: "/v2/texts/{digest}.md",
+        operation: Operation::GetText,
+    },
+    Route {
+        template: "/openapi.json",
+        operation: Operation::GetOpenapi,
+    },
+];
+
+/// A route with what its path named.
+#[derive(Debug)]
+pub struct Target {
+    /// The route.
+    pub route: &'static Route,
+    /// What the path's parameter was.
+    pub captured: Captured,
+}
+
+/// The value of a path parameter, checked: a segment that can't be one makes the path unknown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Captured {
+    /// The route has no parameter.
+    Nothing,
+    /// `{product_code}`
+    Code(ProductCode),
+    /// `{digest}.md`
+    Digest(TextDigest),
+}
+
+/// Finds the route of a path as it was sent. Paths are exact; only a code may be percent-encoded.
+#[must_use]
+pub fn find(path: &str) -> Option<Target> {
+    ROUTES.iter().find_map(|route| {
+        let captured = match route.template.split_once('{') {
+            None => (path == route.template).then_some(Captured::Nothing)?,
+            Some((prefix, parameter)) => capture(parameter, path.strip_prefix(prefix)?)?,
+        };
+        Some(Target { route, captured })
+    })
+}
+
+fn capture(parameter: &str, segment: &str) -> Option<Captured> {
+    if parameter == "product_code}" {
+        let code = percent_decode_str(segment).decode_utf8().ok()?;
+        code.parse().ok().map(Captured::Code)
+    } else {
+        let digest = segment.strip_suffix(".md")?;
+        digest.parse().ok().map(Captured::Digest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_exact() {
+        let found = |path: &str| find(path).map(|target| (target.route.template, target.captured));
+        let product = "/v2/product/{product_code}";
+        let code = |text: &str| Captured::Code(text.parse().unwrap());
+        assert_eq!(found("/v2/product/A-1"), Some((product, code("A-1"))));
+        assert_eq!(found("/v2/product/A%2D1"), Some((product, code("A-1"))));
+        assert_eq!(
+            found("/v2/product/countries"),
+            Some(("/v2/product/countries", Captured::Nothing))
+        );
+        for path in [
+            "/",
+            "*",
+            "",
+            "/v2",
+            "/v2/",
+            "/v2/product/",
+            "/v2//product",
+            "//v2/product",
+            "/v2/product//A",
+            "/v2/product/A/",
+            "/v2/product/A%2FB",
+            "/v2/product/A B",
+            "/v2/product/%FF",
+            "/v2/product/..",
+            "/v2/product/%2e%2e",
+            "/v2/product/changes",
+            "/v2/product/%63ategories",
+            "/V2/product",
+            "/product",
+            "/v2/ping/",
+            "/v2/texts/abc.md",
+            "/openapi.json/",
+        ] {
+            assert_eq!(found(path), None, "{path}");
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! The `vitrine` program as a library, so that its tests can reach every room.
+//!
+//! # Layout
+//!
+//! - [`cli`]: the commands, one file each
+//! - [`load`]: from files to a revision: read, check, apply
+//! - [`view`]: where the model and the wire meet
+//! - [`live`]: the snapshot and the keys that requests read
+//! - [`http`]: requests and answers
+
+pub mod cli;
+pub mod http;
+pub mod live;
+pub mod load;
+pub mod view;

@@ -1,0 +1,226 @@
+//! Watches a store and swaps what is live.
+//!
+//! Two threads, so that a revocation never waits for a catalog: one looks after the keys, one after
+//! the snapshot. Each asks the store for its counters a few times a second, one indexed row, and
+//! reads more only where they differ. When the store can't be read, what is live stays live.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use vitrine_model::key::KeyTable;
+use vitrine_model::snapshot::Snapshot;
+use vitrine_store::record::Changes;
+use vitrine_store::{Store, StoreError};
+
+use super::{Live, build};
+use crate::view::TextAddresses;
+
+/// How often the store is asked; the contract promises a second.
+const POLL_EVERY: Duration = Duration::from_millis(200);
+
+/// How often the last use of keys is written down.
+const RECORD_USE_EVERY: Duration = Duration::from_secs(60);
+
+/// How often a snapshot is made anew though nothing changed: texts whose time has passed go.
+const REBUILD_EVERY: Duration = Duration::from_secs(3600);
+
+/// The two threads; they end when this is dropped.
+#[derive(Debug)]
+pub struct Follower {
+    stops: Vec<Sender<()>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// Does one round of looking and, where needed, swapping.
+type Round = Box<dyn FnMut() -> Result<(), StoreError> + Send>;
+
+impl Follower {
+    /// Reads what there is, so that what is live is right when this returns, then keeps following.
+    ///
+    /// # Errors
+    ///
+    /// Where the store can't be read now.
+    pub fn start(
+        store: &Arc<dyn Store>,
+        live: &Arc<Live>,
+        addresses: &TextAddresses,
+    ) -> Result<Self, StoreError> {
+        let mut follower = Self {
+            stops: Vec::new(),
+            threads: Vec::new(),
+        };
+        let keys = KeyRounds::new(Arc::clone(store), Arc::clone(live));
+        follower.follow("follow-keys", keys.into_round())?;
+        let catalog = CatalogRounds::new(Arc::clone(store), Arc::clone(live), addresses.clone());
+        follower.follow("follow-catalog", catalog.into_round())?;
+        Ok(follower)
+    }
+
+    fn follow(&mut self, name: &str, mut round: Round) -> Result<(), StoreError> {
+        round()?;
+        let (stop, stopped) = channel();
+        let run = move || run(&stopped, &mut round);
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(run);
+        self.threads
+            .push(thread.map_err(|error| StoreError::Visitor(Box::new(error)))?);
+        self.stops.push(stop);
+        Ok(())
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.stops.clear();
+        for thread in self.threads.drain(..) {
+            if thread.join().is_err() {
+                tracing::error!("a following thread had panicked");
+            }
+        }
+    }
+}
+
+/// Does rounds until told to stop. A failure is logged when it begins and when it ends.
+fn run(stopped: &Receiver<()>, round: &mut Round) {
+    let mut failing = false;
+    loop {
+        match stopped.recv_timeout(POLL_EVERY) {
+            Err(RecvTimeoutError::Timeout) => {}
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
+        }
+        match round() {
+            Ok(()) if failing => {
+                tracing::info!("the store can be read again");
+                failing = false;
+            }
+            Ok(()) => {}
+            Err(error) if !failing => {
+                let error: &dyn std::error::Error = &error;
+                tracing::error!(error, "the store can't be read; serving what is in memory");
+                failing = true;
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+struct KeyRounds {
+    store: Arc<dyn Store>,
+    live: Arc<Live>,
+    seen: Option<u64>,
+    use_recorded: Instant,
+}
+
+impl KeyRounds {
+    fn new(store: Arc<dyn Store>, live: Arc<Live>) -> Self {
+        Self {
+            store,
+            live,
+            seen: None,
+            use_recorded: Instant::now(),
+        }
+    }
+
+    fn into_round(mut self) -> Round {
+        Box::new(move || self.round())
+    }
+
+    fn round(&mut self) -> Result<(), StoreError> {
+        if self.use_recorded.elapsed() >= RECORD_USE_EVERY {
+            self.use_recorded = Instant::now();
+            self.record_use()?;
+        }
+        if self.seen == Some(self.store.changes()?.keys) {
+            return Ok(());
+        }
+        self.read_keys()
+    }
+
+    fn read_keys(&mut self) -> Result<(), StoreError> {
+        let (counter, records) = self.store.keys()?;
+        self.live
+            .set_keys(KeyTable::new(records, &self.live.keys()));
+        self.seen = Some(counter);
+        Ok(())
+    }
+
+    fn record_use(&mut self) -> Result<(), StoreError> {
+        let keys = self.live.keys();
+        let uses: Vec<(String, Timestamp)> = keys
+            .used_since_recorded()
+            .map(|(prefix, used_at)| (prefix.to_owned(), used_at))
+            .collect();
+        if uses.is_empty() {
+            return Ok(());
+        }
+        self.store.record_key_use(&uses)?;
+        self.read_keys()
+    }
+}
+
+impl Drop for KeyRounds {
+    /// What was used since the last minute is written down when the server stops.
+    fn drop(&mut self) {
+        if let Err(error) = self.record_use() {
+            let error: &dyn std::error::Error = &error;
+            tracing::warn!(error, "the last use of keys wasn't written down");
+        }
+    }
+}
+
+struct CatalogRounds {
+    store: Arc<dyn Store>,
+    live: Arc<Live>,
+    addresses: TextAddresses,
+    seen: Option<(Option<String>, u64)>,
+    built: Instant,
+    /// Replaced snapshots that a request may still hold: they are freed here, not on its thread.
+    replaced: Vec<Arc<Snapshot>>,
+}
+
+impl CatalogRounds {
+    fn new(store: Arc<dyn Store>, live: Arc<Live>, addresses: TextAddresses) -> Self {
+        Self {
+            store,
+            live,
+            addresses,
+            seen: None,
+            built: Instant::now(),
+            replaced: Vec::new(),
+        }
+    }
+
+    fn into_round(mut self) -> Round {
+        Box::new(move || self.round())
+    }
+
+    fn round(&mut self) -> Result<(), StoreError> {
+        self.replaced
+            .retain(|snapshot| Arc::strong_count(snapshot) > 1);
+        let Changes {
+            revision_id,
+            texts,
+            keys: _,
+        } = self.store.changes()?;
+        let found = Some((revision_id, texts));
+        if self.seen == found && self.built.elapsed() < REBUILD_EVERY {
+            return Ok(());
+        }
+        let started = Instant::now();
+        // Should more be published meanwhile, the next round sees another id than `found`.
+        let snapshot = build(&*self.store, &self.addresses, Timestamp::now())?;
+        if let Some(snapshot) = &snapshot {
+            let took_milliseconds = u64::try_from(started.elapsed().as_millis()).unwrap_or(0);
+            let revision = snapshot.revision().number;
+            let products = snapshot.len();
+            tracing::info!(revision, products, took_milliseconds, "catalog is live");
+        }
+        self.replaced
+            .extend(self.live.set_snapshot(snapshot.map(Arc::new)));
+        self.seen = found;
+        self.built = Instant::now();
+        Ok(())
+    }
+}

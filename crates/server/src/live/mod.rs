@@ -1,0 +1,49 @@
+//! What is live: the snapshot and the keys that requests read, and who swaps them.
+//!
+//! - `build`: makes a snapshot out of a store
+//! - `follow`: watches a store and swaps
+//!
+//! A request takes the snapshot and the keys once, and never waits for either.
+
+mod build;
+mod follow;
+
+use std::sync::Arc;
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+use vitrine_model::key::KeyTable;
+use vitrine_model::snapshot::Snapshot;
+
+pub use build::build;
+pub use follow::Follower;
+
+/// What is live at this moment.
+#[derive(Debug, Default)]
+pub struct Live {
+    snapshot: ArcSwapOption<Snapshot>,
+    keys: ArcSwap<KeyTable>,
+}
+
+impl Live {
+    /// The live snapshot, once a catalog was loaded.
+    #[must_use]
+    pub fn snapshot(&self) -> Option<Arc<Snapshot>> {
+        self.snapshot.load_full()
+    }
+
+    /// The known keys.
+    #[must_use]
+    pub fn keys(&self) -> Arc<KeyTable> {
+        self.keys.load_full()
+    }
+
+    /// Puts a snapshot in place; returns the one before.
+    pub fn set_snapshot(&self, snapshot: Option<Arc<Snapshot>>) -> Option<Arc<Snapshot>> {
+        self.snapshot.swap(snapshot)
+    }
+
+    /// Puts a table of keys in place.
+    pub fn set_keys(&self, keys: KeyTable) {
+        self.keys.store(Arc::new(keys));
+    }
+}

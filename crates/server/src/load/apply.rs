@@ -1,0 +1,89 @@
+//! From checked products to one revision: a transaction that holds all of them or nothing.
+
+use jiff::Timestamp;
+use vitrine_model::content::{
+    Content, ContentUpdate, LoadedText, PackedMarkdown, Text, TextDigest, Update,
+};
+use vitrine_store::record::{OwnText, StoredProduct};
+use vitrine_store::{Publication, Store};
+
+use super::check::CheckedRecord;
+use super::report::Applied;
+use crate::view;
+
+/// Makes `records` the whole catalog: what isn't among them is retired.
+///
+/// # Errors
+///
+/// Where the store can't be written; then nothing has changed.
+pub fn replace(
+    store: &dyn Store,
+    records: &[CheckedRecord],
+    now: Timestamp,
+) -> anyhow::Result<Applied> {
+    let mut publication = store.publish()?;
+    for record in records {
+        put(&mut *publication, record)?;
+    }
+    publication.retire_others()?;
+    Ok(match publication.commit(now)? {
+        Some((revision, counts)) => Applied::Published(revision, counts),
+        None => Applied::Unchanged(records.len() as u64),
+    })
+}
+
+fn put(publication: &mut dyn Publication, record: &CheckedRecord) -> anyhow::Result<()> {
+    let CheckedRecord {
+        place: _,
+        product,
+        content: update,
+    } = record;
+    let live = match publication.live(&product.code)? {
+        Some(live) => live_content(&live)?,
+        None => Content::default(),
+    };
+    let content = update.apply(&live);
+    put_texts(publication, update)?;
+    let document = view::document(product, &content)?;
+    let own_texts = content.texts.iter().filter_map(|(name, text)| match text {
+        Text::Own { digest, source } => Some(OwnText {
+            name,
+            digest: *digest,
+            source: source.as_ref().map(ToString::to_string),
+        }),
+        Text::None | Text::Outside(_) => None,
+    });
+    publication.put(&StoredProduct {
+        code: product.code.clone(),
+        // A later payout type without content resources shows no texts, so it keeps none.
+        own_texts: match document.content {
+            Some(_) => own_texts.collect(),
+            None => Vec::new(),
+        },
+        document: document.json,
+        content: document.content,
+        discount_multiplier: product.discount_multiplier.exact().to_owned(),
+        is_orderable: product.is_orderable,
+        countries: product.countries_redeemable_in.clone(),
+        categories: product.categories.iter().map(ToString::to_string).collect(),
+    })?;
+    Ok(())
+}
+
+fn live_content(live: &StoredProduct) -> anyhow::Result<Content> {
+    let Some(range) = &live.content else {
+        return Ok(Content::default());
+    };
+    let json = live.document.get(range.clone()).unwrap_or_default();
+    Ok(view::stored_content(json, &live.own_texts)?)
+}
+
+fn put_texts(publication: &mut dyn Publication, update: &ContentUpdate) -> anyhow::Result<()> {
+    for (_, text) in update.texts.iter() {
+        if let Update::Set(LoadedText::Markdown { markdown, .. }) = text {
+            let packed = PackedMarkdown::pack(markdown)?;
+            publication.put_text(&TextDigest::of(markdown), &packed)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,373 @@
+//! How a record's fields are read: each reader gives a value that can't be wrong, or says in the
+//! report what is wrong with it. Nobody stops at the first fault.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use vitrine_model::Invalid;
+use vitrine_model::money::Amount;
+
+use crate::load::json::{Node, escaped};
+use crate::load::report::{Finding, Place, Report, Severity, shown};
+
+/// A fault was found, and is in the report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Faulty;
+
+/// What checks one record.
+pub(super) struct Context<'c> {
+    pub(super) report: &'c mut Report,
+    pub(super) place: &'c Place,
+    pub(super) code: Option<String>,
+}
+
+/// Where in a record one is: the way down to a value.
+#[derive(Clone, Copy)]
+pub(super) struct At<'p> {
+    parent: Option<&'p At<'p>>,
+    step: Step<'p>,
+}
+
+#[derive(Clone, Copy)]
+enum Step<'p> {
+    Root,
+    Key(&'p str),
+    Index(usize),
+}
+
+impl<'p> At<'p> {
+    pub(super) const ROOT: Self = Self {
+        parent: None,
+        step: Step::Root,
+    };
+
+    pub(super) fn key<'q>(&'q self, key: &'q str) -> At<'q> {
+        At {
+            parent: Some(self),
+            step: Step::Key(key),
+        }
+    }
+
+    pub(super) fn index<'q>(&'q self, index: usize) -> At<'q> {
+        At {
+            parent: Some(self),
+            step: Step::Index(index),
+        }
+    }
+}
+
+impl fmt::Display for At<'_> {
+    /// The way as a JSON pointer.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(parent) = self.parent {
+            parent.fmt(out)?;
+        }
+        match self.step {
+            Step::Root => Ok(()),
+            Step::Key(key) => write!(out, "/{}", escaped(key)),
+            Step::Index(index) => write!(out, "/{index}"),
+        }
+    }
+}
+
+/// The members of an object, and the way to it.
+#[derive(Clone, Copy)]
+pub(super) struct Fields<'n> {
+    members: &'n [(Cow<'n, str>, Node<'n>)],
+    pub(super) at: At<'n>,
+}
+
+impl<'n> Fields<'n> {
+    pub(super) fn new(members: &'n [(Cow<'n, str>, Node<'n>)], at: At<'n>) -> Self {
+        Self { members, at }
+    }
+
+    /// The members in order.
+    pub(super) fn members(&self) -> &'n [(Cow<'n, str>, Node<'n>)] {
+        self.members
+    }
+
+    /// The value of a key that is there, null or not.
+    pub(super) fn stated(&self, key: &str) -> Option<&'n Node<'n>> {
+        let (_, node) = self.members.iter().find(|(name, _)| name == key)?;
+        Some(node)
+    }
+
+    /// The value of a key that is there and not null.
+    pub(super) fn get(&self, key: &str) -> Option<&'n Node<'n>> {
+        self.stated(key).filter(|node| **node != Node::Null)
+    }
+}
+
+impl Context<'_> {
+    /// Reports a fault.
+    pub(super) fn fault(
+        &mut self,
+        at: &At<'_>,
+        value: Option<&Node<'_>>,
+        invalid: Invalid,
+    ) -> Faulty {
+        let message = format!("expected {}", invalid.expected);
+        self.add(Severity::Fault, at, value, invalid.rule, message);
+        Faulty
+    }
+
+    /// Reports a warning.
+    pub(super) fn warn(
+        &mut self,
+        at: &At<'_>,
+        value: Option<&Node<'_>>,
+        rule: &'static str,
+        message: impl Into<String>,
+    ) {
+        self.add(Severity::Warning, at, value, rule, message.into());
+    }
+
+    fn add(
+        &mut self,
+        severity: Severity,
+        at: &At<'_>,
+        value: Option<&Node<'_>>,
+        rule: &'static str,
+        message: String,
+    ) {
+        self.report.add(Finding {
+            severity,
+            place: self.place.clone(),
+            code: self.code.clone(),
+            pointer: at.to_string(),
+            value: value.map(|node| shown(&node.to_json())),
+            rule,
+            message,
+        });
+    }
+
+    /// Warns of every member that isn't known, which is left out.
+    pub(super) fn warn_unknown(&mut self, fields: &Fields<'_>, is_known: impl Fn(&str) -> bool) {
+        for (key, node) in fields.members {
+            if !is_known(key) {
+                let message = "left out: the API has no such field here";
+                self.warn(&fields.at.key(key), Some(node), "unknown_field", message);
+            }
+        }
+    }
+
+    /// A text, trimmed; an empty one counts as null.
+    fn text<'n>(&mut self, at: &At<'_>, node: &'n Node<'n>) -> Result<Option<&'n str>, Faulty> {
+        let Node::Text(text) = node else {
+            return Err(self.fault(at, Some(node), Invalid::new("type", "a string")));
+        };
+        let trimmed = text.trim();
+        if trimmed.len() != text.len() {
+            let message = "blanks around it were left out";
+            self.warn(at, Some(node), "blanks_trimmed", message);
+        }
+        Ok((!trimmed.is_empty()).then_some(trimmed))
+    }
+
+    fn parsed<T>(
+        &mut self,
+        at: &At<'_>,
+        node: &Node<'_>,
+        parse: impl FnOnce(&str) -> Result<T, Invalid>,
+    ) -> Result<Option<T>, Faulty> {
+        let Some(text) = self.text(at, node)? else {
+            return Ok(None);
+        };
+        let parsed = parse(text).map_err(|invalid| self.fault(at, Some(node), invalid))?;
+        Ok(Some(parsed))
+    }
+
+    /// A text that may be null or absent.
+    pub(super) fn optional<T: FromStr<Err = Invalid>>(
+        &mut self,
+        fields: &Fields<'_>,
+        key: &str,
+    ) -> Result<Option<T>, Faulty> {
+        match fields.get(key) {
+            Some(node) => self.parsed(&fields.at.key(key), node, T::from_str),
+            None => Ok(None),
+        }
+    }
+
+    /// A text that must be there.
+    pub(super) fn required<T: FromStr<Err = Invalid>>(
+        &mut self,
+        fields: &Fields<'_>,
+        key: &str,
+    ) -> Result<T, Faulty> {
+        let value = self.optional(fields, key)?;
+        value.ok_or_else(|| self.missing(fields, key))
+    }
+
+    /// Reports that a required value is absent or null.
+    pub(super) fn missing(&mut self, fields: &Fields<'_>, key: &str) -> Faulty {
+        let invalid = Invalid::new("required", "a value, since the field is required");
+        self.fault(&fields.at.key(key), fields.stated(key), invalid)
+    }
+
+    /// A required boolean.
+    pub(super) fn flag(&mut self, fields: &Fields<'_>, key: &str) -> Result<bool, Faulty> {
+        match fields.get(key) {
+            None => Err(self.missing(fields, key)),
+            Some(Node::Bool(value)) => Ok(*value),
+            Some(node) => {
+                let invalid = Invalid::new("type", "true or false");
+                Err(self.fault(&fields.at.key(key), Some(node), invalid))
+            }
+        }
+    }
+
+    /// A required whole number, at least `least`.
+    pub(super) fn whole(
+        &mut self,
+        fields: &Fields<'_>,
+        key: &str,
+        least: u32,
+    ) -> Result<u32, Faulty> {
+        let Some(node) = fields.get(key) else {
+            return Err(self.missing(fields, key));
+        };
+        let invalid = match (node, least) {
+            (Node::Number(text), _) => match text.parse::<u32>() {
+                Ok(number) if number >= least => return Ok(number),
+                _ if least == 0 => {
+                    Invalid::new("whole_number", "a whole number from 0 to 4294967295")
+                }
+                _ => Invalid::new("whole_number", "a whole number from 1 to 4294967295"),
+            },
+            _ => Invalid::new("type", "a whole number"),
+        };
+        Err(self.fault(&fields.at.key(key), Some(node), invalid))
+    }
+
+    /// A decimal as a string or a number; a number is taken to the letter, never through a float.
+    pub(super) fn decimal<T: FromStr<Err = Invalid>>(
+        &mut self,
+        at: &At<'_>,
+        node: &Node<'_>,
+    ) -> Result<Option<T>, Faulty> {
+        match node {
+            Node::Number(text) => {
+                let parsed = text.parse();
+                parsed
+                    .map(Some)
+                    .map_err(|invalid| self.fault(at, Some(node), invalid))
+            }
+            Node::Text(_) => self.parsed(at, node, T::from_str),
+            _ => {
+                let invalid = Invalid::new("type", "a decimal, as a string or a number");
+                Err(self.fault(at, Some(node), invalid))
+            }
+        }
+    }
+
+    /// A decimal that must be there.
+    pub(super) fn required_decimal<T: FromStr<Err = Invalid>>(
+        &mut self,
+        fields: &Fields<'_>,
+        key: &str,
+    ) -> Result<T, Faulty> {
+        let value = match fields.get(key) {
+            Some(node) => self.decimal(&fields.at.key(key), node)?,
+            None => None,
+        };
+        value.ok_or_else(|| self.missing(fields, key))
+    }
+
+    /// An array that may be null or absent, each item read by `read`. All items are read, whatever
+    /// is wrong with some.
+    pub(super) fn list<'n, T>(
+        &mut self,
+        fields: &Fields<'n>,
+        key: &str,
+        mut read: impl FnMut(&mut Self, &At<'_>, &'n Node<'n>) -> Result<T, Faulty>,
+    ) -> Result<Option<Vec<T>>, Faulty> {
+        let at = fields.at.key(key);
+        let items = match fields.get(key) {
+            None => return Ok(None),
+            Some(Node::List(items)) => items,
+            Some(node) => {
+                return Err(self.fault(&at, Some(node), Invalid::new("type", "an array")));
+            }
+        };
+        let mut values = Vec::with_capacity(items.len());
+        let mut faulty = false;
+        for (index, item) in items.iter().enumerate() {
+            match read(self, &at.index(index), item) {
+                Ok(value) => values.push(value),
+                Err(Faulty) => faulty = true,
+            }
+        }
+        if faulty {
+            Err(Faulty)
+        } else {
+            Ok(Some(values))
+        }
+    }
+
+    /// A required array of texts, each once.
+    pub(super) fn texts<T: PartialEq>(
+        &mut self,
+        fields: &Fields<'_>,
+        key: &str,
+        parse: fn(&str) -> Result<T, Invalid>,
+    ) -> Result<Vec<T>, Faulty> {
+        let read = |context: &mut Self, at: &At<'_>, node: &Node<'_>| {
+            let value = context.parsed(at, node, parse)?;
+            let empty = Invalid::new("required", "a text that isn't empty");
+            value.ok_or_else(|| context.fault(at, Some(node), empty))
+        };
+        let values = self.list(fields, key, read)?;
+        let values = values.ok_or_else(|| self.missing(fields, key))?;
+        let mut unique = Vec::with_capacity(values.len());
+        for (index, value) in values.into_iter().enumerate() {
+            if unique.contains(&value) {
+                let at = fields.at.key(key);
+                let message = "left out: it stands in the list already";
+                self.warn(&at.index(index), None, "repeated_value", message);
+            } else {
+                unique.push(value);
+            }
+        }
+        Ok(unique)
+    }
+
+    /// An array of amounts that may be null or absent.
+    pub(super) fn amounts(
+        &mut self,
+        fields: &Fields<'_>,
+        key: &str,
+    ) -> Result<Option<Vec<Amount>>, Faulty> {
+        self.list(fields, key, |context, at, node| {
+            let amount = context.decimal(at, node)?;
+            let empty = Invalid::new("required", "an amount");
+            amount.ok_or_else(|| context.fault(at, Some(node), empty))
+        })
+    }
+
+    /// An object that may be null or absent.
+    pub(super) fn object<'n>(
+        &mut self,
+        fields: &'n Fields<'n>,
+        key: &'n str,
+    ) -> Result<Option<Fields<'n>>, Faulty> {
+        let at = fields.at.key(key);
+        match fields.get(key) {
+            None => Ok(None),
+            Some(Node::Object(members)) => Ok(Some(Fields::new(members, at))),
+            Some(node) => Err(self.fault(&at, Some(node), Invalid::new("type", "an object"))),
+        }
+    }
+
+    /// An object that must be there.
+    pub(super) fn required_object<'n>(
+        &mut self,
+        fields: &'n Fields<'n>,
+        key: &'n str,
+    ) -> Result<Fields<'n>, Faulty> {
+        let object = self.object(fields, key)?;
+        object.ok_or_else(|| self.missing(fields, key))
+    }
+}

@@ -1,0 +1,161 @@
+//! From a record to a product that can't be wrong, with every fault and warning on the way.
+//!
+//! - `fields`: how fields are read
+//! - `detail`: the objects of the payout types
+//! - `content`: the texts
+
+mod content;
+mod detail;
+mod fields;
+
+use vitrine_model::Invalid;
+use vitrine_model::content::ContentUpdate;
+use vitrine_model::line::Line;
+use vitrine_model::money::DiscountMultiplier;
+use vitrine_model::place::Country;
+use vitrine_model::product::{CustomerService, Detail, Product, State};
+
+use self::fields::{At, Context, Faulty, Fields};
+use super::json::Node;
+use super::read::Record;
+use super::report::{Finding, Place, Report, Severity, shown};
+
+/// A record without faults.
+#[derive(Debug)]
+pub struct CheckedRecord {
+    /// Where it stands.
+    pub place: Place,
+    /// The product.
+    pub product: Product,
+    /// What it says of the product's texts.
+    pub content: ContentUpdate,
+}
+
+/// The fields of a product, but for the detail objects.
+const COMMON_FIELDS: [&str; 11] = [
+    "name",
+    "code",
+    "currency",
+    "state",
+    "is_orderable",
+    "payout_type",
+    "categories",
+    "countries_redeemable_in",
+    "customer_service",
+    "discount_multiplier",
+    "availability",
+];
+
+/// Checks a record. What is found goes into the report; `None` where that is a fault.
+pub fn check(record: &Record, report: &mut Report) -> Option<CheckedRecord> {
+    let node = match Node::parse(&record.json) {
+        Ok(node) => node,
+        Err(unreadable) => {
+            report.add(Finding {
+                severity: Severity::Fault,
+                pointer: unreadable.pointer,
+                value: Some(shown(&record.json)),
+                message: unreadable.message,
+                ..Finding::fault(&record.place, unreadable.rule, "")
+            });
+            return None;
+        }
+    };
+    let mut context = Context {
+        report,
+        place: &record.place,
+        code: None,
+    };
+    let Node::Object(members) = &node else {
+        let invalid = Invalid::new("type", "a product, which is an object");
+        context.fault(&At::ROOT, Some(&node), invalid);
+        return None;
+    };
+    let fields = Fields::new(members, At::ROOT);
+    if let Some(Node::Text(code)) = fields.get("code") {
+        context.code = Some(shown(code));
+    }
+    let (product, content) = product(&mut context, &fields).ok()?;
+    Some(CheckedRecord {
+        place: record.place.clone(),
+        product,
+        content,
+    })
+}
+
+fn product(
+    context: &mut Context<'_>,
+    fields: &Fields<'_>,
+) -> Result<(Product, ContentUpdate), Faulty> {
+    // Every field is read before any fault ends this, so that all faults are found.
+    let name = context.required(fields, "name");
+    let code = context.required(fields, "code");
+    let currency = context.required(fields, "currency");
+    let state = context.required(fields, "state");
+    let is_orderable = context.flag(fields, "is_orderable");
+    let categories = context.texts(fields, "categories", str::parse::<Line>);
+    let countries = context.texts(fields, "countries_redeemable_in", Country::assigned);
+    let customer_service = customer_service(context, fields);
+    let discount_multiplier = discount_multiplier(context, fields);
+    let availability = context.optional(fields, "availability");
+    let detail = detail::read(context, fields);
+    if (state, is_orderable) == (Ok(State::TemporarilyDisabled), Ok(true)) {
+        let message = "the product is disabled and can be ordered all the same";
+        let at = fields.at.key("is_orderable");
+        context.warn(
+            &at,
+            fields.get("is_orderable"),
+            "disabled_orderable",
+            message,
+        );
+    }
+    let (detail, content): (Detail, ContentUpdate) = detail?;
+    let product = Product {
+        name: name?,
+        code: code?,
+        currency: currency?,
+        state: state?,
+        is_orderable: is_orderable?,
+        categories: categories?,
+        countries_redeemable_in: countries?,
+        customer_service: customer_service?,
+        discount_multiplier: discount_multiplier?,
+        availability: availability?,
+        detail,
+    };
+    Ok((product, content))
+}
+
+fn customer_service(
+    context: &mut Context<'_>,
+    fields: &Fields<'_>,
+) -> Result<CustomerService, Faulty> {
+    let service = context.required_object(fields, "customer_service")?;
+    context.warn_unknown(&service, |key| {
+        matches!(key, "phone_number" | "website_url")
+    });
+    let phone_number = context.optional(&service, "phone_number");
+    let website_url = context.optional(&service, "website_url");
+    Ok(CustomerService {
+        phone_number: phone_number?,
+        website_url: website_url?,
+    })
+}
+
+fn discount_multiplier(
+    context: &mut Context<'_>,
+    fields: &Fields<'_>,
+) -> Result<DiscountMultiplier, Faulty> {
+    let key = "discount_multiplier";
+    let discount: DiscountMultiplier = context.required_decimal(fields, key)?;
+    if discount.loses_digits() {
+        let message = format!("shown as {}: cut to two fraction digits", discount.cut());
+        context.warn(
+            &fields.at.key(key),
+            fields.get(key),
+            "discount_cut",
+            message,
+        );
+    }
+    Ok(discount)
+}

@@ -1,0 +1,422 @@
+//! Where the model and the wire meet: a checked product becomes its canonical text, and that text
+//! becomes what is served.
+//!
+//! The canonical text is the product object of the newest version in URL form. In it, a text whose
+//! Markdown the service holds is named `texts/DIGEST.md`, without the server's public address: that
+//! is put in when a snapshot is built, by copying around it. Outside addresses are absolute, so a
+//! value that begins with `texts/` can't be anything else.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use memchr::memmem;
+use serde_json::value::RawValue;
+use vitrine_model::content::{Content, Text, TextDigest, TextName};
+use vitrine_model::product::{
+    Assets, CustomerService, Denominations, Detail, Expiry, LaterDetail, Payment, Product,
+    SubscriptionPlan, Voucher,
+};
+use vitrine_store::record::OwnText;
+use vitrine_wire::content::{ContentHtml, ContentMarkdown, ContentResources, ContentUrls};
+use vitrine_wire::product as wire;
+
+/// How the canonical text names a text that the service holds.
+const OWN_TEXT_PREFIX: &str = "texts/";
+
+/// A product's canonical text, and where in it the content resources lie.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Document {
+    /// The text, JSON.
+    pub json: String,
+    /// The bytes of the content resources' value, where there is one.
+    pub content: Option<Range<usize>>,
+}
+
+/// Renders the canonical text of a product with its texts.
+///
+/// # Errors
+///
+/// Where the detail object of a later payout type isn't JSON, which the loader has seen to.
+pub fn document(product: &Product, content: &Content) -> serde_json::Result<Document> {
+    let urls = content_urls(content);
+    let content_json = serde_json::to_string(&urls)?;
+    // What follows the content resources: they end the detail object, which ends the product.
+    let (later, content_tail_bytes) = match &product.detail {
+        Detail::Later(later) => {
+            let (detail, tail) = later_detail(later, &content_json)?;
+            (Some((later, detail)), tail)
+        }
+        _ => (None, Some("}}".len())),
+    };
+    let json = serde_json::to_string(&wire_product(product, urls, later))?;
+    let content = content_tail_bytes.map(|tail| {
+        let end = json.len() - tail;
+        end - content_json.len()..end
+    });
+    Ok(Document { json, content })
+}
+
+/// The detail object with the content resources in place, and how many bytes follow these up to the
+/// product's end.
+fn later_detail(
+    later: &LaterDetail,
+    content_json: &str,
+) -> serde_json::Result<(Box<RawValue>, Option<usize>)> {
+    let LaterDetail {
+        payout_type: _,
+        head,
+        tail,
+    } = later;
+    let text = match tail {
+        Some(tail) => format!("{head}{content_json}{tail}"),
+        None => head.clone(),
+    };
+    let tail_bytes = tail.as_ref().map(|tail| tail.len() + "}".len());
+    Ok((RawValue::from_string(text)?, tail_bytes))
+}
+
+fn wire_product<'a>(
+    product: &'a Product,
+    content: ContentUrls<'a>,
+    later: Option<(&'a LaterDetail, Box<RawValue>)>,
+) -> wire::Product<'a> {
+    let Product {
+        name,
+        code,
+        currency,
+        state,
+        is_orderable,
+        categories,
+        countries_redeemable_in,
+        customer_service,
+        discount_multiplier,
+        availability,
+        detail,
+    } = product;
+    let CustomerService {
+        phone_number,
+        website_url,
+    } = customer_service;
+    let mut wire = wire::Product {
+        name: name.as_str().into(),
+        code: code.as_str().into(),
+        currency: currency.as_str().into(),
+        state: state.as_str().into(),
+        is_orderable: *is_orderable,
+        payout_type: detail.payout_type().into(),
+        categories: categories.iter().map(|c| c.as_str().into()).collect(),
+        countries_redeemable_in: countries_redeemable_in
+            .iter()
+            .map(|country| country.as_str().into())
+            .collect(),
+        customer_service: wire::CustomerService {
+            phone_number: phone_number.as_ref().map(|phone| phone.as_str().into()),
+            website_url: website_url.as_ref().map(|url| url.as_str().into()),
+        },
+        discount_multiplier: discount_multiplier.cut().into(),
+        availability: availability.map(|availability| availability.as_str().into()),
+        gift_card: None,
+        subscription: None,
+        payment: None,
+        later: None,
+    };
+    let content = ContentResources::Url(content);
+    match detail {
+        Detail::GiftCard(voucher, denominations) => {
+            wire.gift_card = Some(wire::GiftCard {
+                denominations: wire_denominations(denominations),
+                voucher: wire_voucher(voucher, content),
+            });
+        }
+        Detail::Subscription(voucher, plans) => {
+            wire.subscription = Some(wire::Subscription {
+                subscription_plans: plans.iter().map(wire_plan).collect(),
+                voucher: wire_voucher(voucher, content),
+            });
+        }
+        Detail::Payment(payment) => wire.payment = Some(wire_payment(payment, content)),
+        Detail::Later(_) => {
+            wire.later = later.map(|(later, detail)| wire::Later {
+                payout_type: later.payout_type.as_str(),
+                detail,
+            });
+        }
+    }
+    wire
+}
+
+fn wire_voucher<'a>(voucher: &'a Voucher, content: ContentResources<'a>) -> wire::Voucher<'a> {
+    let Voucher {
+        assets,
+        balance_check_url,
+        expiry,
+        redeemable_at,
+        website_url,
+        barcode_format,
+        e_code_usage_type,
+    } = voucher;
+    let Assets {
+        card_image_url,
+        icon_image_url,
+        primary_color,
+    } = assets;
+    let Expiry {
+        date_policy,
+        in_months,
+        kind,
+    } = expiry;
+    wire::Voucher {
+        assets: wire::Assets {
+            card_image_url: card_image_url.as_ref().map(|url| url.as_str().into()),
+            icon_image_url: icon_image_url.as_ref().map(|url| url.as_str().into()),
+            primary_color: primary_color.as_ref().map(|colour| colour.as_str().into()),
+        },
+        balance_check_url: balance_check_url.as_ref().map(|url| url.as_str().into()),
+        expiry: wire::Expiry {
+            date_policy: date_policy.as_ref().map(|policy| policy.as_str().into()),
+            in_months: *in_months,
+            kind: kind.as_str().into(),
+        },
+        redeemable_at: redeemable_at.as_str().into(),
+        website_url: website_url.as_ref().map(|url| url.as_str().into()),
+        barcode_format: barcode_format.map(|format| format.as_str().into()),
+        e_code_usage_type: e_code_usage_type.as_str().into(),
+        content_resources: content,
+    }
+}
+
+fn wire_denominations(denominations: &Denominations) -> wire::Denominations<'_> {
+    let range = denominations.range();
+    wire::Denominations {
+        kind: denominations.kind().as_str().into(),
+        minimum_value: range.minimum().to_string(),
+        maximum_value: range.maximum().to_string(),
+        available_list: denominations
+            .available_list()
+            .map(|list| list.iter().map(ToString::to_string).collect()),
+    }
+}
+
+fn wire_plan(plan: &SubscriptionPlan) -> wire::SubscriptionPlan<'_> {
+    let SubscriptionPlan {
+        length_unit,
+        length,
+        name,
+        price,
+        subscription_plan_code,
+    } = plan;
+    wire::SubscriptionPlan {
+        length_unit: length_unit.as_str().into(),
+        length: *length,
+        name: name.as_str().into(),
+        price: price.to_string(),
+        subscription_plan_code: subscription_plan_code.as_str().into(),
+    }
+}
+
+fn wire_payment<'a>(payment: &'a Payment, content: ContentResources<'a>) -> wire::Payment<'a> {
+    let Payment {
+        icon_image_url,
+        primary_color,
+        range,
+    } = payment;
+    wire::Payment {
+        assets: wire::PaymentAssets {
+            icon_image_url: icon_image_url.as_ref().map(|url| url.as_str().into()),
+            primary_color: primary_color.as_ref().map(|colour| colour.as_str().into()),
+        },
+        denominations: wire::PaymentDenominations {
+            minimum_value: range.minimum().to_string(),
+            maximum_value: range.maximum().to_string(),
+        },
+        content_resources: content,
+    }
+}
+
+fn content_urls(content: &Content) -> ContentUrls<'_> {
+    let url = |name| match content.texts.get(name) {
+        Text::None => None,
+        Text::Outside(url) => Some(Cow::Borrowed(url.as_str())),
+        Text::Own { digest, .. } => Some(Cow::Owned(format!("{OWN_TEXT_PREFIX}{digest}.md"))),
+    };
+    ContentUrls {
+        description_markdown_url: url(TextName::Description),
+        disclaimer_markdown_url: url(TextName::Disclaimer),
+        refund_policy_markdown_url: url(TextName::RefundPolicy),
+        reissuance_policy_markdown_url: url(TextName::ReissuancePolicy),
+        terms_buyer_markdown_url: url(TextName::TermsBuyer),
+        terms_consumer_markdown_url: url(TextName::TermsConsumer),
+        redemption_instructions_markdown_url: url(TextName::RedemptionInstructions),
+        locale: content.locale.as_ref().map(|locale| locale.as_str().into()),
+    }
+}
+
+/// The texts of a stored product, read back from its canonical text.
+///
+/// # Errors
+///
+/// Where the text isn't as [`document`] rendered it.
+pub fn stored_content(content_json: &str, own_texts: &[OwnText]) -> serde_json::Result<Content> {
+    let urls: ContentUrls<'_> = serde_json::from_str(content_json)?;
+    let ContentUrls {
+        description_markdown_url: description,
+        disclaimer_markdown_url: disclaimer,
+        refund_policy_markdown_url: refund_policy,
+        reissuance_policy_markdown_url: reissuance_policy,
+        terms_buyer_markdown_url: terms_buyer,
+        terms_consumer_markdown_url: terms_consumer,
+        redemption_instructions_markdown_url: redemption_instructions,
+        locale,
+    } = urls;
+    let mut content = Content {
+        locale: locale.and_then(|locale| locale.parse().ok()),
+        ..Content::default()
+    };
+    for (name, url) in [
+        (TextName::Description, description),
+        (TextName::Disclaimer, disclaimer),
+        (TextName::RefundPolicy, refund_policy),
+        (TextName::ReissuancePolicy, reissuance_policy),
+        (TextName::TermsBuyer, terms_buyer),
+        (TextName::TermsConsumer, terms_consumer),
+        (TextName::RedemptionInstructions, redemption_instructions),
+    ] {
+        if let Some(url) = url.and_then(|url| url.parse().ok()) {
+            *content.texts.get_mut(name) = Text::Outside(url);
+        }
+    }
+    for own in own_texts {
+        *content.texts.get_mut(own.name) = Text::Own {
+            digest: own.digest,
+            source: own.source.as_deref().and_then(|url| url.parse().ok()),
+        };
+    }
+    Ok(content)
+}
+
+/// The public addresses of the texts that the service holds, made from configuration and never from
+/// a request's `Host`.
+#[derive(Debug, Clone)]
+pub struct TextAddresses {
+    /// What replaces [`OWN_TEXT_PREFIX`], escaped as it stands within a JSON string.
+    prefix: String,
+}
+
+impl TextAddresses {
+    /// The addresses of a service whose clients find it at `public_url`.
+    #[must_use]
+    pub fn new(public_url: &str) -> Self {
+        Self {
+            prefix: format!("{}/v2/texts/", public_url.trim_end_matches('/')),
+        }
+    }
+
+    /// Puts the public addresses into a canonical text. A text that was taken down becomes null.
+    ///
+    /// Copies; parses nothing. Returns where the content resources lie afterwards.
+    pub fn publish(
+        &self,
+        document: &str,
+        content: Option<Range<usize>>,
+        taken_down: &[TextDigest],
+        out: &mut Vec<u8>,
+    ) -> Option<Range<usize>> {
+        let Some(content) = content else {
+            out.extend_from_slice(document.as_bytes());
+            return None;
+        };
+        let marker = format!("\"{OWN_TEXT_PREFIX}");
+        let (head, tail) = (&document[..content.start], &document[content.end..]);
+        let mut rest = &document[content];
+        out.extend_from_slice(head.as_bytes());
+        let start = out.len();
+        while let Some(at) = memmem::find(rest.as_bytes(), marker.as_bytes()) {
+            out.extend_from_slice(&rest.as_bytes()[..at]);
+            let value = &rest[at + marker.len()..];
+            // `DIGEST.md"`: 64 digits, then as far as the closing quote.
+            let (name, after) = value.split_once('"').unwrap_or((value, ""));
+            let digest = name
+                .strip_suffix(".md")
+                .and_then(|digest| digest.parse().ok());
+            if digest.is_some_and(|digest| taken_down.contains(&digest)) {
+                out.extend_from_slice(b"null");
+            } else {
+                out.push(b'"');
+                out.extend_from_slice(self.prefix.as_bytes());
+                out.extend_from_slice(name.as_bytes());
+                out.push(b'"');
+            }
+            rest = after;
+        }
+        out.extend_from_slice(rest.as_bytes());
+        let end = out.len();
+        out.extend_from_slice(tail.as_bytes());
+        Some(start..end)
+    }
+}
+
+/// The form of a product's texts that the `content` parameter asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ContentForm {
+    /// Addresses of Markdown.
+    #[default]
+    Url,
+    /// Markdown.
+    Md,
+    /// HTML.
+    Html,
+}
+
+impl ContentForm {
+    /// Every form, the default first.
+    pub const ALL: [Self; 3] = [Self::Url, Self::Md, Self::Html];
+
+    /// The form in the contract's spelling.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Url => "url",
+            Self::Md => "md",
+            Self::Html => "html",
+        }
+    }
+}
+
+/// Renders content resources as Markdown or HTML; `text` gives the text of a name in that form.
+///
+/// # Errors
+///
+/// Where `urls_json` isn't the URL form of content resources.
+pub fn content_json(
+    urls_json: &[u8],
+    form: ContentForm,
+    mut text: impl FnMut(TextName) -> Option<String>,
+) -> serde_json::Result<Vec<u8>> {
+    let urls: ContentUrls<'_> = serde_json::from_slice(urls_json)?;
+    let locale = urls.locale.clone();
+    let mut text = |name| text(name).map(Cow::Owned);
+    let content = match form {
+        ContentForm::Url => ContentResources::Url(urls),
+        ContentForm::Md => ContentResources::Md(ContentMarkdown {
+            description_md: text(TextName::Description),
+            disclaimer_md: text(TextName::Disclaimer),
+            refund_policy_md: text(TextName::RefundPolicy),
+            reissuance_policy_md: text(TextName::ReissuancePolicy),
+            terms_buyer_md: text(TextName::TermsBuyer),
+            terms_consumer_md: text(TextName::TermsConsumer),
+            redemption_instructions_md: text(TextName::RedemptionInstructions),
+            locale,
+        }),
+        ContentForm::Html => ContentResources::Html(ContentHtml {
+            description_html: text(TextName::Description),
+            disclaimer_html: text(TextName::Disclaimer),
+            refund_policy_html: text(TextName::RefundPolicy),
+            reissuance_policy_html: text(TextName::ReissuancePolicy),
+            terms_buyer_html: text(TextName::TermsBuyer),
+            terms_consumer_html: text(TextName::TermsConsumer),
+            redemption_instructions_html: text(TextName::RedemptionInstructions),
+            locale,
+        }),
+    };
+    serde_json::to_vec(&content)
+}

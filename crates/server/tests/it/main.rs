@@ -1,0 +1,12 @@
+//! The integration tests: the real program, run as its users run it.
+//!
+//! - `harness`: starts servers, runs commands, speaks HTTP to the letter
+//! - the other modules: one per thing that users rely on
+
+#![expect(
+    unreachable_pub,
+    reason = "a test binary exports nothing; `pub` marks what rooms offer each other"
+)]
+
+mod harness;
+mod smoke;
