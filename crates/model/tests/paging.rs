@@ -162,4 +162,34 @@ proptest! {
         }
         prop_assert_eq!(&backwards, &all);
     }
+
+    #[test]
+    fn a_walk_through_changing_catalogs_sees_what_was_there_throughout_once(
+        residents in prop::collection::btree_set(code(), 0..20),
+        guests in prop::collection::vec(prop::collection::btree_set(code(), 0..20), 1..12),
+        limit in 1..6_u16,
+        forwards in any::<bool>(),
+    ) {
+        let catalog_at = |step: usize| -> BTreeMap<ProductCode, Made> {
+            let made = Made { is_orderable: true, countries: vec![], categories: vec![] };
+            let guests = &guests[step % guests.len()];
+            residents.union(guests).map(|code| (code.clone(), made.clone())).collect()
+        };
+        let mut seen: Vec<ProductCode> = Vec::new();
+        let highest: ProductCode = "~~~~".parse().unwrap();
+        let mut cursor = if forwards { Cursor::Start } else { Cursor::Before(highest) };
+        for step in 0.. {
+            // Every page is answered by another revision of the catalog.
+            let snapshot = snapshot(&catalog_at(step));
+            let limit = Limit::new(limit).unwrap();
+            let page = snapshot.page(&ListQuery { filter: Filter::default(), cursor, limit });
+            let edge = if forwards { page.last() } else { page.first() };
+            let Some(edge) = edge else { break };
+            cursor = if forwards { Cursor::After(edge.clone()) } else { Cursor::Before(edge.clone()) };
+            let codes = page.products().map(|product| product.code().clone());
+            if forwards { seen.extend(codes) } else { seen.splice(0..0, codes.collect::<Vec<_>>()); }
+        }
+        prop_assert!(seen.is_sorted_by(|a, b| a < b), "nothing twice, all in order");
+        prop_assert!(residents.iter().all(|code| seen.contains(code)));
+    }
 }

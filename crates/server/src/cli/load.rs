@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use vitrine_store::IfMissing;
 
-use super::{Outcome, OutputArgs, StoreArgs, print_json};
+use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
 use crate::load::{self, Input};
 
 const EXAMPLES: &str = "\
@@ -42,14 +42,15 @@ impl Load {
         let inputs: Vec<Input> = self.files.iter().map(input).collect();
         let store = self.store.open(IfMissing::Create)?;
         let report = load::replace(&*store, &inputs)?;
-        if self.output.json {
-            print_json(&report.to_json())?;
-        } else {
-            io::stderr().write_all(report.to_text().as_bytes())?;
-        }
-        Ok(match report.has_faults() {
+        let outcome = match report.has_faults() {
             true => Outcome::Refused,
             false => Outcome::Done,
-        })
+        };
+        match (self.output.json, outcome) {
+            (true, _) => print_json(&report.to_json())?,
+            (false, Outcome::Done) => print(&report.to_text())?,
+            (false, Outcome::Refused) => io::stderr().write_all(report.to_text().as_bytes())?,
+        }
+        Ok(outcome)
     }
 }

@@ -62,9 +62,12 @@ impl Serve {
             AccessLogArg::Stdout => Destination::Stdout,
             AccessLogArg::Off => Destination::Off,
         };
-        let public_url = listening.public_url.clone();
+        let (address, public_url) = (listening.address, listening.public_url.clone());
         serve(listening, &store, destination, || {
-            writeln!(io::stderr(), "vitrine: serving {public_url}/v2")
+            writeln!(
+                io::stderr(),
+                "vitrine: listening on {address}, serving {public_url}/v2"
+            )
         })?;
         Ok(Outcome::Done)
     }
@@ -90,6 +93,7 @@ pub(super) fn start_logging() {
 /// A socket that listens, and where clients find it.
 pub(super) struct Listening {
     listener: TcpListener,
+    address: SocketAddr,
     pub(super) public_url: String,
 }
 
@@ -98,9 +102,10 @@ pub(super) fn listen(address: SocketAddr, public_url: Option<&str>) -> anyhow::R
     let public_url = public_url.map(checked_public_url).transpose()?;
     let can_not = || format!("can't listen on {address}");
     let listener = TcpListener::bind(address).with_context(can_not)?;
-    let bound = listener.local_addr().with_context(can_not)?;
+    let address = listener.local_addr().with_context(can_not)?;
     Ok(Listening {
-        public_url: public_url.unwrap_or_else(|| format!("http://{}", reachable(bound))),
+        public_url: public_url.unwrap_or_else(|| format!("http://{}", reachable(address))),
+        address,
         listener,
     })
 }
@@ -135,6 +140,7 @@ pub(super) fn serve(
 ) -> anyhow::Result<()> {
     let Listening {
         listener,
+        address: _,
         public_url,
     } = listening;
     let live = Arc::new(Live::default());

@@ -171,8 +171,8 @@ fn operation(route: &Route) -> Value {
     if is_keyed {
         parameters.push(json!({
             "name": "X-Api-Version", "in": "header", "required": false,
-            "description": "The dated version of the API.",
-            "schema": {"type": "string", "enum": ApiVersion::SERVED.map(ApiVersion::as_str), "default": ApiVersion::default().as_str()},
+            "description": "The dated version of the API; an empty header counts as none.",
+            "schema": {"type": "string", "pattern": format!("^({})?$", ApiVersion::SERVED.map(ApiVersion::as_str).join("|")), "default": ApiVersion::default().as_str()},
         }));
     }
     parameters.push(json!({

@@ -149,8 +149,8 @@ impl Server {
         let stderr = collect(child.stderr.take().expect("piped"));
         let address = wait_for("the server's address", || {
             let seen = stderr.lock().expect("unpoisoned");
-            let rest = seen.split_once("vitrine: serving http://")?.1;
-            rest.split_once("/v2\n")?.0.parse().ok()
+            let rest = seen.split_once("vitrine: listening on ")?.1;
+            rest.split_once(", serving ")?.0.parse().ok()
         });
         Self {
             child,

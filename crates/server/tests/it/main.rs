@@ -8,5 +8,8 @@
     reason = "a test binary exports nothing; `pub` marks what rooms offer each other"
 )]
 
+mod golden;
 mod harness;
+mod openapi;
 mod smoke;
+mod walks;
