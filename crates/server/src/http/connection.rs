@@ -136,6 +136,13 @@ impl<S> TimedSocket<S> {
         wait_until(&mut self.write_timer, write_by, context)
     }
 
+    /// Bytes went out: a slow reader that makes progress isn't idle.
+    fn note_written(&mut self, outcome: &Poll<io::Result<usize>>) {
+        if outcome.is_ready() && self.waiting == Waiting::ForRequest {
+            self.read_by = Instant::now() + self.timeouts.idle;
+        }
+    }
+
     fn settle_write<T>(
         &mut self,
         outcome: Poll<io::Result<T>>,
@@ -148,10 +155,6 @@ impl<S> TimedSocket<S> {
             });
         }
         self.write_by = None;
-        if self.waiting == Waiting::ForRequest {
-            // A slow reader that makes progress isn't idle.
-            self.read_by = Instant::now() + self.timeouts.idle;
-        }
         outcome
     }
 }
@@ -195,6 +198,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimedSocket<S> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let outcome = Pin::new(&mut self.socket).poll_write(context, bytes);
+        self.note_written(&outcome);
         self.settle_write(outcome, context)
     }
 
@@ -204,6 +208,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimedSocket<S> {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let outcome = Pin::new(&mut self.socket).poll_write_vectored(context, slices);
+        self.note_written(&outcome);
         self.settle_write(outcome, context)
     }
 

@@ -8,6 +8,7 @@
     reason = "a test binary exports nothing; `pub` marks what rooms offer each other"
 )]
 
+mod connections;
 mod golden;
 mod harness;
 mod openapi;

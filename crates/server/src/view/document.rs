@@ -1,27 +1,19 @@
-//! Where the model and the wire meet: a checked product becomes its canonical text, and that text
-//! becomes what is served.
-//!
-//! The canonical text is the product object of the newest version in URL form. In it, a text whose
-//! Markdown the service holds is named `texts/DIGEST.md`, without the server's public address: that
-//! is put in when a snapshot is built, by copying around it. Outside addresses are absolute, so a
-//! value that begins with `texts/` can't be anything else.
+//! The canonical text of a product, and its texts read back from it.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-use memchr::memmem;
 use serde_json::value::RawValue;
-use vitrine_model::content::{Content, Text, TextDigest, TextName};
+use vitrine_model::content::{Content, Text, TextName};
 use vitrine_model::product::{
     Assets, CustomerService, Denominations, Detail, Expiry, LaterDetail, Payment, Product,
     SubscriptionPlan, Voucher,
 };
 use vitrine_store::record::OwnText;
-use vitrine_wire::content::{ContentHtml, ContentMarkdown, ContentResources, ContentUrls};
+use vitrine_wire::content::{ContentResources, ContentUrls};
 use vitrine_wire::product as wire;
 
-/// How the canonical text names a text that the service holds.
-const OWN_TEXT_PREFIX: &str = "texts/";
+use super::OWN_TEXT_PREFIX;
 
 /// A product's canonical text, and where in it the content resources lie.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -292,131 +284,4 @@ pub fn stored_content(content_json: &str, own_texts: &[OwnText]) -> serde_json::
         };
     }
     Ok(content)
-}
-
-/// The public addresses of the texts that the service holds, made from configuration and never from
-/// a request's `Host`.
-#[derive(Debug, Clone)]
-pub struct TextAddresses {
-    /// What replaces [`OWN_TEXT_PREFIX`], escaped as it stands within a JSON string.
-    prefix: String,
-}
-
-impl TextAddresses {
-    /// The addresses of a service whose clients find it at `public_url`.
-    #[must_use]
-    pub fn new(public_url: &str) -> Self {
-        Self {
-            prefix: format!("{}/v2/texts/", public_url.trim_end_matches('/')),
-        }
-    }
-
-    /// Puts the public addresses into a canonical text. A text that was taken down becomes null.
-    ///
-    /// Copies; parses nothing. Returns where the content resources lie afterwards.
-    pub fn publish(
-        &self,
-        document: &str,
-        content: Option<Range<usize>>,
-        taken_down: &[TextDigest],
-        out: &mut Vec<u8>,
-    ) -> Option<Range<usize>> {
-        let Some(content) = content else {
-            out.extend_from_slice(document.as_bytes());
-            return None;
-        };
-        let marker = format!("\"{OWN_TEXT_PREFIX}");
-        let (head, tail) = (&document[..content.start], &document[content.end..]);
-        let mut rest = &document[content];
-        out.extend_from_slice(head.as_bytes());
-        let start = out.len();
-        while let Some(at) = memmem::find(rest.as_bytes(), marker.as_bytes()) {
-            out.extend_from_slice(&rest.as_bytes()[..at]);
-            let value = &rest[at + marker.len()..];
-            // `DIGEST.md"`: 64 digits, then as far as the closing quote.
-            let (name, after) = value.split_once('"').unwrap_or((value, ""));
-            let digest = name
-                .strip_suffix(".md")
-                .and_then(|digest| digest.parse().ok());
-            if digest.is_some_and(|digest| taken_down.contains(&digest)) {
-                out.extend_from_slice(b"null");
-            } else {
-                out.push(b'"');
-                out.extend_from_slice(self.prefix.as_bytes());
-                out.extend_from_slice(name.as_bytes());
-                out.push(b'"');
-            }
-            rest = after;
-        }
-        out.extend_from_slice(rest.as_bytes());
-        let end = out.len();
-        out.extend_from_slice(tail.as_bytes());
-        Some(start..end)
-    }
-}
-
-/// The form of a product's texts that the `content` parameter asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ContentForm {
-    /// Addresses of Markdown.
-    #[default]
-    Url,
-    /// Markdown.
-    Md,
-    /// HTML.
-    Html,
-}
-
-impl ContentForm {
-    /// Every form, the default first.
-    pub const ALL: [Self; 3] = [Self::Url, Self::Md, Self::Html];
-
-    /// The form in the contract's spelling.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Url => "url",
-            Self::Md => "md",
-            Self::Html => "html",
-        }
-    }
-}
-
-/// Renders content resources as Markdown or HTML; `text` gives the text of a name in that form.
-///
-/// # Errors
-///
-/// Where `urls_json` isn't the URL form of content resources.
-pub fn content_json(
-    urls_json: &[u8],
-    form: ContentForm,
-    mut text: impl FnMut(TextName) -> Option<String>,
-) -> serde_json::Result<Vec<u8>> {
-    let urls: ContentUrls<'_> = serde_json::from_slice(urls_json)?;
-    let locale = urls.locale.clone();
-    let mut text = |name| text(name).map(Cow::Owned);
-    let content = match form {
-        ContentForm::Url => ContentResources::Url(urls),
-        ContentForm::Md => ContentResources::Md(ContentMarkdown {
-            description_md: text(TextName::Description),
-            disclaimer_md: text(TextName::Disclaimer),
-            refund_policy_md: text(TextName::RefundPolicy),
-            reissuance_policy_md: text(TextName::ReissuancePolicy),
-            terms_buyer_md: text(TextName::TermsBuyer),
-            terms_consumer_md: text(TextName::TermsConsumer),
-            redemption_instructions_md: text(TextName::RedemptionInstructions),
-            locale,
-        }),
-        ContentForm::Html => ContentResources::Html(ContentHtml {
-            description_html: text(TextName::Description),
-            disclaimer_html: text(TextName::Disclaimer),
-            refund_policy_html: text(TextName::RefundPolicy),
-            reissuance_policy_html: text(TextName::ReissuancePolicy),
-            terms_buyer_html: text(TextName::TermsBuyer),
-            terms_consumer_html: text(TextName::TermsConsumer),
-            redemption_instructions_html: text(TextName::RedemptionInstructions),
-            locale,
-        }),
-    };
-    serde_json::to_vec(&content)
 }

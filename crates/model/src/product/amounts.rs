@@ -1,0 +1,141 @@
+//! Which amounts can be ordered: a range, or a list within it.
+
+use super::values::DenominationType;
+use crate::Invalid;
+use crate::money::Amount;
+
+/// The least and the greatest amount, in order.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AmountRange {
+    minimum: Amount,
+    maximum: Amount,
+}
+
+impl AmountRange {
+    /// A range from `minimum` to `maximum`, both included.
+    ///
+    /// # Errors
+    ///
+    /// Where the minimum is above the maximum.
+    pub fn new(minimum: Amount, maximum: Amount) -> Result<Self, Invalid> {
+        if minimum > maximum {
+            return Err(Invalid::new(
+                "amount_order",
+                "a minimum_value not above maximum_value",
+            ));
+        }
+        Ok(Self { minimum, maximum })
+    }
+
+    /// The least amount.
+    #[must_use]
+    pub fn minimum(&self) -> Amount {
+        self.minimum
+    }
+
+    /// The greatest amount.
+    #[must_use]
+    pub fn maximum(&self) -> Amount {
+        self.maximum
+    }
+
+    /// Whether `amount` lies within.
+    #[must_use]
+    pub fn contains(&self, amount: Amount) -> bool {
+        (self.minimum..=self.maximum).contains(&amount)
+    }
+}
+
+/// Which amounts of a gift card can be ordered (specification 2.8).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Denominations {
+    kind: DenominationType,
+    range: AmountRange,
+    available_list: Option<Vec<Amount>>,
+}
+
+impl Denominations {
+    /// Any amount in `range`; `suggestions` are shown as the available list.
+    #[must_use]
+    pub fn open(range: AmountRange, suggestions: Option<Vec<Amount>>) -> Self {
+        Self {
+            kind: DenominationType::Open,
+            range,
+            available_list: suggestions,
+        }
+    }
+
+    /// Only the amounts of `list`.
+    ///
+    /// # Errors
+    ///
+    /// Where the list is empty or an amount lies outside `range`.
+    pub fn fixed(range: AmountRange, list: Vec<Amount>) -> Result<Self, Invalid> {
+        if list.is_empty() {
+            return Err(Invalid::new(
+                "list_empty",
+                "a list of at least one amount, since the denominations are `fixed`",
+            ));
+        }
+        if !list.iter().all(|amount| range.contains(*amount)) {
+            return Err(Self::OUTSIDE);
+        }
+        Ok(Self {
+            kind: DenominationType::Fixed,
+            range,
+            available_list: Some(list),
+        })
+    }
+
+    /// An amount beyond minimum and maximum.
+    pub const OUTSIDE: Invalid = Invalid::new(
+        "amount_outside",
+        "amounts from minimum_value to maximum_value",
+    );
+
+    /// Open or fixed.
+    #[must_use]
+    pub fn kind(&self) -> DenominationType {
+        self.kind
+    }
+
+    /// Minimum and maximum.
+    #[must_use]
+    pub fn range(&self) -> AmountRange {
+        self.range
+    }
+
+    /// The listed amounts: all there are, or suggestions.
+    #[must_use]
+    pub fn available_list(&self) -> Option<&[Amount]> {
+        self.available_list.as_deref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn amount(text: &str) -> Amount {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn denominations_cannot_contradict_themselves() {
+        assert_eq!(
+            AmountRange::new(amount("5"), amount("4")).unwrap_err().rule,
+            "amount_order"
+        );
+        let range = AmountRange::new(amount("5"), amount("10")).unwrap();
+        assert_eq!(
+            Denominations::fixed(range, vec![]).unwrap_err().rule,
+            "list_empty"
+        );
+        let outside = vec![amount("5"), amount("10.01")];
+        assert_eq!(
+            Denominations::fixed(range, outside).unwrap_err().rule,
+            "amount_outside"
+        );
+        assert!(Denominations::fixed(range, vec![amount("5"), amount("10")]).is_ok());
+    }
+}

@@ -1,0 +1,172 @@
+//! `vitrine keys create`: makes a key and shows it, this once.
+
+use anyhow::{anyhow, bail};
+use clap::Args;
+use jiff::Timestamp;
+use serde_json::json;
+use vitrine_model::key::{KeyKind, KeyRecord, NewKey};
+use vitrine_model::quota::Quota;
+use vitrine_model::version::ApiVersion;
+use vitrine_store::{IfMissing, Store};
+
+use crate::cli::time::{moment, to_second};
+use crate::cli::{Outcome, OutputArgs, StoreArgs, print, print_json};
+
+/// Make a key and show it, this once.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Create {
+    #[command(flatten)]
+    store: StoreArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+    /// What people call the key; one key in use per label.
+    #[arg(long)]
+    label: String,
+    /// When it expires: a date, a time, or a span from now such as 90d.
+    #[arg(long, value_name = "WHEN")]
+    expires: Option<String>,
+    /// The API version that answers where a request names none.
+    #[arg(long, value_name = "DATE")]
+    api_version: Option<String>,
+    /// A test key: it may send X-Simulate to get any error.
+    #[arg(long)]
+    test: bool,
+    /// How often it may ask: REQUESTS/SECONDS, such as 600/60. Without it, as often as it likes.
+    #[arg(long, value_name = "QUOTA")]
+    quota: Option<String>,
+}
+
+/// What a new key is to be like.
+pub(in crate::cli) struct NewKeySettings {
+    label: String,
+    kind: KeyKind,
+    expires_at: Option<Timestamp>,
+    api_version: Option<String>,
+    quota: Option<Quota>,
+}
+
+impl NewKeySettings {
+    /// A key without expiry, pinned version or quota.
+    pub(in crate::cli) fn plain(label: &str, kind: KeyKind) -> Self {
+        Self {
+            label: label.to_owned(),
+            kind,
+            expires_at: None,
+            api_version: None,
+            quota: None,
+        }
+    }
+
+    fn record(self, key: &NewKey, now: Timestamp) -> KeyRecord {
+        KeyRecord {
+            prefix: key.prefix().to_owned(),
+            label: self.label,
+            secret_hash: key.secret_hash(),
+            kind: self.kind,
+            api_version: self.api_version,
+            quota: self.quota,
+            created_at: to_second(now),
+            expires_at: self.expires_at,
+            revoked_at: None,
+            last_used_at: None,
+        }
+    }
+}
+
+/// Makes a key; its label must not be in use.
+pub(in crate::cli) fn create(
+    store: &dyn Store,
+    settings: NewKeySettings,
+) -> anyhow::Result<NewKey> {
+    let now = Timestamp::now();
+    let key = new_key(settings.kind)?;
+    let record = settings.record(&key, now);
+    let mut is_taken = false;
+    store.change_keys(&mut |records| {
+        is_taken = records
+            .iter()
+            .any(|other| other.label == record.label && other.is_active(now));
+        if is_taken {
+            Vec::new()
+        } else {
+            vec![record.clone()]
+        }
+    })?;
+    if is_taken {
+        bail!(
+            "the label `{0}` is in use; rotate that key (`vitrine keys rotate {0}`) or choose another label",
+            record.label
+        );
+    }
+    Ok(key)
+}
+
+pub(super) fn new_key(kind: KeyKind) -> anyhow::Result<NewKey> {
+    let mut random = [0; NewKey::RANDOM_BYTES];
+    getrandom::fill(&mut random)?;
+    Ok(NewKey::from_random(kind, &random))
+}
+
+impl Create {
+    pub(super) fn run(&self) -> anyhow::Result<Outcome> {
+        let settings = self.settings()?;
+        let expires_at = settings.expires_at;
+        let store = self.store.open(IfMissing::Create)?;
+        let key = create(&*store, settings)?;
+        show(&key, &self.label, expires_at, self.output)
+    }
+
+    fn settings(&self) -> anyhow::Result<NewKeySettings> {
+        if self.label.trim().is_empty() || self.label.chars().any(char::is_control) {
+            bail!("--label must name the key in plain words");
+        }
+        let expires_at = self
+            .expires
+            .as_deref()
+            .map(|when| moment(when, Timestamp::now()));
+        if let Some(version) = &self.api_version
+            && version.parse::<ApiVersion>().is_err()
+        {
+            let served = ApiVersion::SERVED.map(ApiVersion::as_str).join(", ");
+            bail!("--api-version is `{version}`; served is {served}");
+        }
+        let quota = self.quota.as_deref().map(str::parse::<Quota>).transpose();
+        Ok(NewKeySettings {
+            label: self.label.trim().to_owned(),
+            kind: if self.test {
+                KeyKind::Test
+            } else {
+                KeyKind::Live
+            },
+            expires_at: expires_at
+                .transpose()
+                .map_err(|error| anyhow!("--expires: {error}"))?,
+            api_version: self.api_version.clone(),
+            quota: quota.map_err(|invalid| anyhow!("--quota: expected {invalid}"))?,
+        })
+    }
+}
+
+/// Shows a new key, the only time that it can be.
+pub(super) fn show(
+    key: &NewKey,
+    label: &str,
+    expires_at: Option<Timestamp>,
+    output: OutputArgs,
+) -> anyhow::Result<Outcome> {
+    if output.json {
+        print_json(&json!({
+            "key": key.reveal(),
+            "prefix": key.prefix(),
+            "label": label,
+            "expires_at": expires_at,
+        }))?;
+    } else {
+        print(&format!("{}\n", key.reveal()))?;
+        eprintln!("Keep it now: only its hash is stored, and it can't be shown again.");
+        if expires_at.is_some_and(|expires| expires <= Timestamp::now()) {
+            eprintln!("It has expired already.");
+        }
+    }
+    Ok(Outcome::Done)
+}

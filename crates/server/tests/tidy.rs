@@ -1,0 +1,142 @@
+//! The rules of the house that a machine can hold (ARCHITECTURE.md, "Rules held by tests").
+
+use std::path::{Path, PathBuf};
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+/// The longest file, in lines.
+const MOST_LINES: usize = 400;
+
+fn files(folder: &str, ending: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut folders = vec![PathBuf::from(ROOT).join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|own| own == ending) {
+                let name = path.strip_prefix(ROOT).expect("below the root");
+                let text = std::fs::read_to_string(&path).expect("a text");
+                found.push((name.display().to_string(), text));
+            }
+        }
+    }
+    assert!(!found.is_empty(), "no .{ending} in {folder}");
+    found
+}
+
+/// Fails with all that was found, not with the first.
+fn none(rule: &str, broken: &[String]) {
+    assert!(broken.is_empty(), "{rule}:\n  {}", broken.join("\n  "));
+}
+
+#[test]
+fn every_file_says_what_it_is_and_fits_a_sitting() {
+    let broken = files("crates", "rs")
+        .into_iter()
+        .filter_map(|(name, text)| {
+            let lines = text.lines().count();
+            match text.starts_with("//! ") {
+                false => Some(format!("{name} doesn't open with `//!`")),
+                true if lines > MOST_LINES => Some(format!("{name} has {lines} lines")),
+                true => None,
+            }
+        });
+    let broken: Vec<String> = broken.collect();
+    none("files open with what they are, and are short", &broken);
+}
+
+/// Words that a folder's files must not name.
+const BANNED: [(&str, &[&str]); 7] = [
+    (
+        "crates/model/src",
+        &[
+            "vitrine_wire",
+            "vitrine_store",
+            "std::fs",
+            "std::net",
+            "std::env",
+            "SystemTime",
+            "Timestamp::now",
+            "Instant::now",
+            "serde_json",
+        ],
+    ),
+    (
+        "crates/wire/src",
+        &["vitrine_model", "vitrine_store", "std::fs", "std::net"],
+    ),
+    ("crates/store/src", &["vitrine_wire", "StatusCode"]),
+    ("crates/server/src", &["rusqlite"]),
+    (
+        "crates/server/src/http",
+        &["vitrine_store", "crate::load", "crate::cli"],
+    ),
+    (
+        "crates/server/src/load",
+        &["StatusCode", "crate::http", "crate::cli", "crate::live"],
+    ),
+    (
+        "crates/server/src/live",
+        &["StatusCode", "crate::http", "crate::cli", "crate::load"],
+    ),
+];
+
+#[test]
+fn layers_know_only_what_lies_below() {
+    let mut broken = Vec::new();
+    for (folder, words) in BANNED {
+        for (name, text) in files(folder, "rs") {
+            let named = words.iter().filter(|word| text.contains(**word));
+            broken.extend(named.map(|word| format!("{name} names {word}")));
+        }
+    }
+    for (name, text) in files("crates/server/src", "rs") {
+        if text.contains("StatusCode") && !name.contains("src/http/") {
+            broken.push(format!("{name} names StatusCode"));
+        }
+    }
+    none(
+        "only the store knows SQL, only http knows statuses, the model is pure",
+        &broken,
+    );
+}
+
+#[test]
+fn every_route_is_called_by_a_test() {
+    let routes = std::fs::read_to_string(Path::new(ROOT).join("openapi/routes.txt"));
+    let tests = files("crates/server/tests/it", "rs");
+    let is_called = |route: &str| {
+        let fixed = route
+            .trim_start_matches("GET ")
+            .split('{')
+            .next()
+            .unwrap_or(route);
+        tests
+            .iter()
+            .any(|(_, text)| text.contains(&format!("\"{fixed}")))
+    };
+    let routes = routes.expect("the list of routes");
+    let uncalled = routes.lines().filter(|route| !is_called(route));
+    let uncalled: Vec<String> = uncalled.map(str::to_owned).collect();
+    none("a route without a test", &uncalled);
+}
+
+#[test]
+fn documents_name_only_what_is_there() {
+    let mut broken = Vec::new();
+    for document in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"] {
+        let text = std::fs::read_to_string(Path::new(ROOT).join(document)).expect("a document");
+        for quoted in text.split('`').skip(1).step_by(2) {
+            let is_path = ["crates/", "fixtures/", "openapi/", "ci/", "docs/", ".ci/"]
+                .iter()
+                .any(|folder| quoted.starts_with(folder));
+            let path = quoted.split([' ', '*', '\n']).next().unwrap_or_default();
+            if is_path && !Path::new(ROOT).join(path).exists() {
+                broken.push(format!("{document} names {path}"));
+            }
+        }
+    }
+    none("documents that name what is gone", &broken);
+}
