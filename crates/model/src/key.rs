@@ -146,6 +146,8 @@ pub struct KeyRecord {
     pub expires_at: Option<Timestamp>,
     /// When it was revoked.
     pub revoked_at: Option<Timestamp>,
+    /// When a rotation made its successor.
+    pub rotated_at: Option<Timestamp>,
     /// When it last opened the door, to the minute.
     pub last_used_at: Option<Timestamp>,
 }
@@ -241,6 +243,7 @@ mod tests {
             created_at: Timestamp::UNIX_EPOCH,
             expires_at: None,
             revoked_at: None,
+            rotated_at: None,
             last_used_at: None,
         }
     }

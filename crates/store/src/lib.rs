@@ -82,6 +82,7 @@ pub trait Store: Send + Sync {
     fn change_keys(&self, decide: KeyDecision<'_>) -> Result<(), StoreError>;
 
     /// Writes down when keys were last used. This is no change in the sense of [`changes`](Self::changes).
+    /// While another process writes, it fails at once with [`StoreError::Busy`]: try again later.
     ///
     /// # Errors
     ///

@@ -128,14 +128,20 @@ impl KeyRounds {
     }
 
     fn round(&mut self) -> Result<(), StoreError> {
-        if self.use_recorded.elapsed() >= RECORD_USE_EVERY {
-            self.use_recorded = Instant::now();
-            self.record_use()?;
+        if self.seen != Some(self.store.changes()?.keys) {
+            self.read_keys()?;
         }
-        if self.seen == Some(self.store.changes()?.keys) {
+        if self.use_recorded.elapsed() < RECORD_USE_EVERY {
             return Ok(());
         }
-        self.read_keys()
+        match self.record_use() {
+            // A load is being written: the next round tries again.
+            Err(StoreError::Busy { .. }) => Ok(()),
+            outcome => {
+                self.use_recorded = Instant::now();
+                outcome
+            }
+        }
     }
 
     fn read_keys(&mut self) -> Result<(), StoreError> {

@@ -1,11 +1,13 @@
 //! API keys: read as a whole, changed in one transaction with their counter.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params};
 use vitrine_model::key::{KeyKind, KeyRecord, SecretHash};
 use vitrine_model::quota::Quota;
 
-use super::{bytes_32, during, from_millis};
+use super::{WRITER_PATIENCE, bytes_32, during, from_millis};
 use crate::{KeyDecision, StoreError};
 
 const READING: &str = "reading the keys";
@@ -46,6 +48,18 @@ pub(super) fn record_use(
     connection: &mut Connection,
     uses: &[(String, Timestamp)],
 ) -> Result<(), StoreError> {
+    // Never waits for a writer: this can be done a little later, looking for revocations can't.
+    connection
+        .busy_timeout(Duration::ZERO)
+        .map_err(during(WRITING))?;
+    let outcome = write_uses(connection, uses);
+    connection
+        .busy_timeout(WRITER_PATIENCE)
+        .map_err(during(WRITING))?;
+    outcome
+}
+
+fn write_uses(connection: &mut Connection, uses: &[(String, Timestamp)]) -> Result<(), StoreError> {
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(during(WRITING))?;
@@ -72,12 +86,13 @@ fn write(transaction: &Transaction<'_>, record: &KeyRecord) -> rusqlite::Result<
         created_at,
         expires_at,
         revoked_at,
+        rotated_at,
         last_used_at: _, // written by servers, in a table of its own
     } = record;
     transaction.execute(
         "insert or replace into api_key (prefix, label, secret_hash, is_test, api_version, \
-         quota_requests, quota_seconds, created_at, expires_at, revoked_at) \
-         values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+         quota_requests, quota_seconds, created_at, expires_at, revoked_at, rotated_at) \
+         values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         params![
             prefix,
             label,
@@ -89,6 +104,7 @@ fn write(transaction: &Transaction<'_>, record: &KeyRecord) -> rusqlite::Result<
             created_at.as_millisecond(),
             expires_at.map(Timestamp::as_millisecond),
             revoked_at.map(Timestamp::as_millisecond),
+            rotated_at.map(Timestamp::as_millisecond),
         ],
     )?;
     Ok(())
@@ -96,7 +112,7 @@ fn write(transaction: &Transaction<'_>, record: &KeyRecord) -> rusqlite::Result<
 
 fn records(transaction: &Transaction<'_>) -> Result<Vec<KeyRecord>, StoreError> {
     let sql = "select k.prefix, label, secret_hash, is_test, api_version, quota_requests, \
-               quota_seconds, created_at, expires_at, revoked_at, last_used_at \
+               quota_seconds, created_at, expires_at, revoked_at, rotated_at, last_used_at \
                from api_key k left join api_key_use u on u.prefix = k.prefix \
                order by created_at, k.prefix";
     let mut statement = transaction.prepare_cached(sql).map_err(during(READING))?;
@@ -139,6 +155,7 @@ fn record(row: &Row<'_>) -> Result<KeyRecord, StoreError> {
         created_at: from_millis(get(row, 7)?)?,
         expires_at: moment(8)?,
         revoked_at: moment(9)?,
-        last_used_at: moment(10)?,
+        rotated_at: moment(10)?,
+        last_used_at: moment(11)?,
     })
 }

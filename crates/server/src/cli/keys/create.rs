@@ -19,7 +19,7 @@ pub(in crate::cli) struct Create {
     store: StoreArgs,
     #[command(flatten)]
     output: OutputArgs,
-    /// What people call the key; one key in use per label.
+    /// What people call the key.
     #[arg(long)]
     label: String,
     /// When it expires: a date, a time, or a span from now such as 90d.
@@ -68,36 +68,20 @@ impl NewKeySettings {
             created_at: to_second(now),
             expires_at: self.expires_at,
             revoked_at: None,
+            rotated_at: None,
             last_used_at: None,
         }
     }
 }
 
-/// Makes a key; its label must not be in use.
+/// Makes a key.
 pub(in crate::cli) fn create(
     store: &dyn Store,
     settings: NewKeySettings,
 ) -> anyhow::Result<NewKey> {
-    let now = Timestamp::now();
     let key = new_key(settings.kind)?;
-    let record = settings.record(&key, now);
-    let mut is_taken = false;
-    store.change_keys(&mut |records| {
-        is_taken = records
-            .iter()
-            .any(|other| other.label == record.label && other.is_active(now));
-        if is_taken {
-            Vec::new()
-        } else {
-            vec![record.clone()]
-        }
-    })?;
-    if is_taken {
-        bail!(
-            "the label `{0}` is in use; rotate that key (`vitrine keys rotate {0}`) or choose another label",
-            record.label
-        );
-    }
+    let record = settings.record(&key, Timestamp::now());
+    store.change_keys(&mut |_| vec![record.clone()])?;
     Ok(key)
 }
 

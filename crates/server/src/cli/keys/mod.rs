@@ -7,7 +7,7 @@ use clap::Subcommand;
 use comfy_table::{Table, presets};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use vitrine_model::key::{KeyKind, KeyRecord};
+use vitrine_model::key::{KeyKind, KeyRecord, NewKey};
 use vitrine_store::{IfMissing, Store};
 
 use self::create::{Create, new_key, show};
@@ -28,13 +28,13 @@ pub(super) enum Keys {
         #[command(flatten)]
         output: OutputArgs,
     },
-    /// Make a new key under a label; the old one stays good for a while.
+    /// Make a successor of a key, under the same label; the old one stays good for a while.
     Rotate {
         #[command(flatten)]
         store: StoreArgs,
         #[command(flatten)]
         output: OutputArgs,
-        /// The label of the key.
+        /// The label of the key, or its prefix.
         label: String,
         /// How long the old key stays good.
         #[arg(long, value_name = "SPAN", default_value = "7d")]
@@ -141,61 +141,78 @@ fn to_json(record: &KeyRecord, now: Timestamp) -> Value {
         "created_at": record.created_at,
         "expires_at": record.expires_at,
         "revoked_at": record.revoked_at,
+        "rotated_at": record.rotated_at,
         "last_used_at": record.last_used_at,
     })
 }
 
-/// Makes a successor of the newest key in use under `label`; those in use expire after `overlap`.
+/// Makes a successor of the one key in use that `name` means; the old key expires after `overlap`.
 fn rotate(
     store: &dyn Store,
     output: OutputArgs,
-    label: &str,
+    name: &str,
     overlap: &str,
 ) -> anyhow::Result<Outcome> {
-    let now = Timestamp::now();
+    let now = to_second(Timestamp::now());
     let overlap_ends = after(overlap, now).map_err(|error| anyhow!("--overlap: {error}"))?;
-    let overlap_ends = to_second(overlap_ends);
-    let mut successor = None;
-    let mut failure = None;
+    let mut outcome = Err(anyhow!(
+        "no key in use has the label or prefix `{name}`; see `vitrine keys list`"
+    ));
     store.change_keys(&mut |records| {
-        let in_use = |record: &&KeyRecord| record.label == label && record.is_active(now);
-        let Some(newest) = records.iter().rfind(in_use) else {
+        let in_use: Vec<&KeyRecord> = records
+            .iter()
+            .filter(|record| record.label == name || record.prefix == name)
+            .filter(|record| record.is_active(now) && record.rotated_at.is_none())
+            .collect();
+        let [old] = in_use.as_slice() else {
+            if !in_use.is_empty() {
+                outcome = Err(anyhow!(
+                    "{} keys in use have the label `{name}`; rotate one by its prefix, see `vitrine keys list`",
+                    in_use.len()
+                ));
+            }
             return Vec::new();
         };
-        let key = match new_key(newest.kind) {
-            Ok(key) => key,
-            Err(error) => {
-                failure = Some(error);
-                return Vec::new();
+        match new_key(old.kind) {
+            Ok(key) => {
+                let (old, successor) = succession(old, &key, now, overlap_ends);
+                outcome = Ok((key, successor.clone()));
+                vec![old, successor]
             }
-        };
-        // What was agreed on stays agreed on: version, quota and expiry are inherited.
-        let record = KeyRecord {
-            prefix: key.prefix().to_owned(),
-            secret_hash: key.secret_hash(),
-            created_at: to_second(now),
-            last_used_at: None,
-            ..newest.clone()
-        };
-        let ending = |old: &KeyRecord| KeyRecord {
-            expires_at: Some(
-                old.expires_at
-                    .map_or(overlap_ends, |own| own.min(overlap_ends)),
-            ),
-            ..old.clone()
-        };
-        let mut changed: Vec<KeyRecord> = records.iter().filter(in_use).map(ending).collect();
-        successor = Some((key, record.expires_at));
-        changed.push(record);
-        changed
+            Err(error) => {
+                outcome = Err(error);
+                Vec::new()
+            }
+        }
     })?;
-    if let Some(error) = failure {
-        return Err(error);
-    }
-    let Some((key, expires_at)) = successor else {
-        bail!("no key in use has the label `{label}`; see `vitrine keys list`");
+    let (key, successor) = outcome?;
+    show(&key, &successor.label, successor.expires_at, output)
+}
+
+/// The old key's record, ending, and its successor's. What was agreed on stays agreed on: the
+/// successor has the same label, kind, version, quota and expiry.
+fn succession(
+    old: &KeyRecord,
+    key: &NewKey,
+    now: Timestamp,
+    overlap_ends: Timestamp,
+) -> (KeyRecord, KeyRecord) {
+    let successor = KeyRecord {
+        prefix: key.prefix().to_owned(),
+        secret_hash: key.secret_hash(),
+        created_at: now,
+        last_used_at: None,
+        ..old.clone()
     };
-    show(&key, label, expires_at, output)
+    let ends = old
+        .expires_at
+        .map_or(overlap_ends, |own| own.min(overlap_ends));
+    let ending = KeyRecord {
+        expires_at: Some(ends),
+        rotated_at: Some(now),
+        ..old.clone()
+    };
+    (ending, successor)
 }
 
 fn revoke(store: &dyn Store, output: OutputArgs, names: &[String]) -> anyhow::Result<Outcome> {

@@ -66,7 +66,8 @@ create table api_key (
     quota_seconds   integer,
     created_at      integer not null,
     expires_at      integer,
-    revoked_at      integer
+    revoked_at      integer,
+    rotated_at      integer
 ) strict;
 
 -- Apart from api_key: written by servers every minute, and no change of a key.
