@@ -146,6 +146,9 @@ pub(super) fn serve(
     let live = Arc::new(Live::default());
     let addresses = TextAddresses::new(&public_url);
     let follower = Follower::start(store, &live, &addresses)?;
+    if live.snapshot().is_none() {
+        tracing::warn!("the store is empty: reads are answered with 503 until `vitrine load`");
+    }
     let access_log = AccessLog::start(access_log)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -157,13 +160,27 @@ pub(super) fn serve(
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         ready()?;
-        let stop = async {
+        let mut signalled = async || {
             tokio::select! {
                 _ = terminate.recv() => {}
                 _ = interrupt.recv() => {}
             }
         };
-        server.run(stop).await;
+        let (told, stop) = tokio::sync::oneshot::channel::<()>();
+        let server = server.run(async {
+            let _ = stop.await;
+        });
+        let ending = async {
+            signalled().await;
+            let _ = told.send(());
+            signalled().await;
+            tracing::warn!("told to end twice: connections are cut");
+        };
+        // The server ends when it has drained, or at the second signal.
+        tokio::select! {
+            () = server => {}
+            () = ending => {}
+        }
         anyhow::Ok(())
     })?;
     drop(follower);

@@ -2,12 +2,13 @@
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use jiff::{Span, Timestamp, Unit};
+use jiff::{RoundMode, Span, Timestamp, TimestampRound, Unit};
 
 /// Reads a moment: `2027-01-31` (the start of that day in UTC), `2027-01-31T12:00:00Z`, or a span
 /// from `now`, such as `90d`.
 pub(super) fn moment(text: &str, now: Timestamp) -> Result<Timestamp, String> {
-    if let Ok(date) = text.parse::<Date>() {
+    // The parser of dates takes times too, and would drop what follows the day.
+    if let (10, Ok(date)) = (text.len(), text.parse::<Date>()) {
         let start = date.to_zoned(TimeZone::UTC);
         return start
             .map(|start| start.timestamp())
@@ -29,9 +30,12 @@ pub(super) fn after(span: &str, now: Timestamp) -> Result<Timestamp, String> {
     later.map(|later| later.timestamp()).map_err(|_| invalid())
 }
 
-/// A moment to the second, as lists show it.
+/// A moment to the second that it lies in, as lists show it.
 pub(super) fn to_second(moment: Timestamp) -> Timestamp {
-    moment.round(Unit::Second).unwrap_or(moment)
+    let to_second = TimestampRound::new()
+        .smallest(Unit::Second)
+        .mode(RoundMode::Trunc);
+    moment.round(to_second).unwrap_or(moment)
 }
 
 #[cfg(test)]
@@ -44,13 +48,14 @@ mod tests {
         for (text, expected) in [
             ("2027-01-31", "2027-01-31T00:00:00Z"),
             ("2027-01-31T12:00:00Z", "2027-01-31T12:00:00Z"),
+            ("2027-01-31T23:00:00+02:00", "2027-01-31T21:00:00Z"),
             ("90d", "2027-02-19T10:00:00Z"),
             ("12h", "2026-11-21T22:00:00Z"),
             ("10s", "2026-11-21T10:00:10Z"),
         ] {
             assert_eq!(moment(text, now).unwrap().to_string(), expected);
         }
-        for wrong in ["", "soon", "-5d", "2027-13-01", "7"] {
+        for wrong in ["", "soon", "-5d", "2027-13-01", "7", "2027-01-31T12:00:00"] {
             assert!(moment(wrong, now).is_err(), "{wrong}");
         }
     }

@@ -5,16 +5,19 @@
 //! by mistake, a key for one, stays out.
 
 use std::io::{self, BufWriter, Write};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::Serialize;
 
 /// How many lines may wait.
 const QUEUE_LINES: usize = 65_536;
+
+/// How long a server waits at its end for the last lines to be written.
+const LAST_LINES: Duration = Duration::from_secs(2);
 
 /// One request, answered.
 #[derive(Debug, Serialize)]
@@ -58,7 +61,7 @@ pub enum Destination {
 #[derive(Debug)]
 pub struct AccessLog {
     lines: Option<SyncSender<String>>,
-    writer: Option<JoinHandle<()>>,
+    written: Option<Mutex<Receiver<()>>>,
     dropped: Arc<AtomicU64>,
 }
 
@@ -73,15 +76,17 @@ impl AccessLog {
         if destination == Destination::Off {
             return Ok(Self {
                 lines: None,
-                writer: None,
+                written: None,
                 dropped,
             });
         }
         let (lines, queue) = sync_channel(QUEUE_LINES);
         let counter = Arc::clone(&dropped);
-        let writer = std::thread::Builder::new()
+        let (done, written) = sync_channel(0);
+        std::thread::Builder::new()
             .name("access-log".to_owned())
             .spawn(move || {
+                let _until_done = done;
                 if let Err(error) = write_lines(&queue, &counter, io::stdout()) {
                     let error: &dyn std::error::Error = &error;
                     tracing::error!(error, "the access log can't be written any more");
@@ -89,7 +94,7 @@ impl AccessLog {
             })?;
         Ok(Self {
             lines: Some(lines),
-            writer: Some(writer),
+            written: Some(Mutex::new(written)),
             dropped,
         })
     }
@@ -107,9 +112,10 @@ impl AccessLog {
 impl Drop for AccessLog {
     fn drop(&mut self) {
         self.lines = None;
-        if let Some(writer) = self.writer.take() {
-            // It ends with the last line; a panic of its was reported by its own thread.
-            let _ = writer.join();
+        // The thread ends with the last line, and with it its end of the channel. Where nobody reads
+        // what it writes, it never ends: the server does, all the same.
+        if let Some(Ok(written)) = self.written.take().map(Mutex::into_inner) {
+            let _ = written.recv_timeout(LAST_LINES);
         }
     }
 }

@@ -46,12 +46,19 @@ pub(super) struct Progress(Arc<ProgressState>);
 struct ProgressState {
     answering: AtomicBool,
     answered: AtomicU64,
+    reading_head: AtomicBool,
 }
 
 impl Progress {
     /// A head has arrived. Until it is answered, the socket doesn't watch the clock for reading.
     pub(super) fn begin(&self) {
         self.0.answering.store(true, Ordering::Relaxed);
+        self.0.reading_head.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether a part of a head has arrived and the rest hasn't.
+    pub(super) fn is_reading_head(&self) -> bool {
+        self.0.reading_head.load(Ordering::Relaxed)
     }
 
     /// The answer is ready.
@@ -119,6 +126,7 @@ impl<S> TimedSocket<S> {
         if self.has_answered() || self.waiting == Waiting::ForRequest {
             self.waiting = Waiting::ForHead;
             self.read_by = Instant::now() + self.timeouts.head;
+            self.progress.0.reading_head.store(true, Ordering::Relaxed);
         }
     }
 

@@ -139,6 +139,16 @@ impl ApiError {
         )
     }
 
+    /// The body breaks off, or isn't framed as its headers say.
+    #[must_use]
+    pub fn unreadable_body() -> Self {
+        Self::new(
+            ErrorType::BadRequest,
+            "the request's body can't be read",
+            Some("leave the body out: these operations take none"),
+        )
+    }
+
     /// The text isn't served.
     #[must_use]
     pub fn no_such_text() -> Self {

@@ -9,12 +9,21 @@ use std::fmt;
 use std::sync::Arc;
 
 use ammonia::{Builder, UrlRelative};
+use comrak::Arena;
+use comrak::arena_tree::NodeEdge;
+use comrak::nodes::AstNode;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use vitrine_model::content::TextDigest;
 
 /// The most that rendered HTML may take in memory, in bytes.
 const CACHE_BYTES: u64 = 32 << 20;
+
+/// The deepest nesting that is rendered. Sanitising takes time by its square.
+const MAX_NESTING: usize = 100;
+
+/// The longest HTML of one text, in bytes; the longest Markdown is 1 MiB.
+const MAX_HTML_BYTES: usize = 4 << 20;
 
 /// Renders Markdown, and keeps what it rendered last.
 pub struct HtmlRenderer {
@@ -48,22 +57,62 @@ impl HtmlRenderer {
         digest: TextDigest,
         unpack: impl FnOnce() -> Option<String>,
     ) -> Option<Arc<str>> {
-        if let Some(html) = self.cache.get(&digest) {
-            return Some(html);
-        }
-        let html: Arc<str> = self.sanitised(&unpack()?).into();
-        self.cache.insert(digest, Arc::clone(&html));
-        Some(html)
+        // Whoever asks for the same text meanwhile waits for this rendering.
+        let render = || {
+            unpack()
+                .map(|markdown| self.sanitised(&markdown).into())
+                .ok_or(())
+        };
+        self.cache.get_or_insert_with(&digest, render).ok()
     }
 
-    /// The HTML of some Markdown.
+    /// The HTML of some Markdown. Where that would nest or grow beyond all reason, the Markdown itself,
+    /// preformatted: the time that a text takes must be in proportion to its length.
     #[must_use]
     pub fn sanitised(&self, markdown: &str) -> String {
         let mut options = comrak::Options::default();
         options.extension.table = true;
         options.extension.strikethrough = true;
-        let html = comrak::markdown_to_html(markdown, &options);
-        self.cleaner.clean(&html).to_string()
+        let arena = Arena::new();
+        let document = comrak::parse_document(&arena, markdown, &options);
+        let mut html = Bounded::default();
+        let is_reasonable = depth(document) <= MAX_NESTING
+            && comrak::format_html(document, &options, &mut html).is_ok();
+        if !is_reasonable {
+            let mut text = String::from("<pre><code>");
+            // Writing to a string can't fail.
+            let _ = comrak::html::escape(&mut text, markdown);
+            return text + "</code></pre>\n";
+        }
+        self.cleaner.clean(&html.0).to_string()
+    }
+}
+
+/// How deep a document nests.
+fn depth<'a>(document: &'a AstNode<'a>) -> usize {
+    let mut level = 0_usize;
+    let mut deepest = 0;
+    for edge in document.traverse() {
+        match edge {
+            NodeEdge::Start(_) => level += 1,
+            NodeEdge::End(_) => level -= 1,
+        }
+        deepest = deepest.max(level);
+    }
+    deepest
+}
+
+/// Takes HTML up to a limit: a short table can stand for a million cells.
+#[derive(Default)]
+struct Bounded(String);
+
+impl fmt::Write for Bounded {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.0.len() + text.len() > MAX_HTML_BYTES {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
     }
 }
 

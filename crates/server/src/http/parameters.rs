@@ -193,6 +193,14 @@ fn unknown(name: &str, known: &[Parameter], faults: &mut Faults) {
         message.push_str("; ");
         message.push_str(&help);
         faults.help(help);
+    } else if known.is_empty() {
+        faults.help("this operation takes no parameters".to_owned());
+    } else {
+        let names: Vec<String> = known
+            .iter()
+            .map(|known| format!("`{}`", known.name))
+            .collect();
+        faults.help(format!("it takes {}", names.join(", ")));
     }
     faults.add(FaultType::UnknownParameter, name, message);
 }
@@ -222,17 +230,7 @@ fn suggestion(name: &str, known: &[Parameter]) -> Option<String> {
         .map(|parameter| (likeness(parameter.name), parameter.name))
         .filter(|(likeness, _)| *likeness > 0.75)
         .max_by(|left, right| left.0.total_cmp(&right.0));
-    match nearest {
-        Some((_, name)) => Some(format!("did you mean `{name}`?")),
-        None if known.is_empty() => Some("this operation takes no parameters".to_owned()),
-        None => {
-            let names: Vec<String> = known
-                .iter()
-                .map(|known| format!("`{}`", known.name))
-                .collect();
-            Some(format!("it takes {}", names.join(", ")))
-        }
-    }
+    nearest.map(|(_, name)| format!("did you mean `{name}`?"))
 }
 
 /// Reads the query of an operation that takes no parameters.

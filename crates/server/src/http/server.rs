@@ -27,7 +27,9 @@ pub use super::connection::Timeouts;
 /// How long a connection may live before it is asked to end.
 const MAX_CONNECTION_AGE: Duration = Duration::from_secs(3600);
 /// How long a quiet connection stays open while the server ends: its next request may be on the way.
-const QUIET_GRACE: Duration = Duration::from_secs(1);
+const QUIET_GRACE: Duration = Duration::from_secs(5);
+/// How often a connection is looked at whose next request has begun to arrive.
+const HEAD_CHECK: Duration = Duration::from_millis(50);
 /// How long the server takes to end at most.
 const DRAIN: Duration = Duration::from_secs(30);
 /// How long to wait before accepting again where that failed, out of descriptors for one.
@@ -75,16 +77,20 @@ impl Server {
         let mut connections = JoinSet::new();
         let (close, closed) = watch::channel(());
         let mut stop = std::pin::pin!(stop);
+        let mut accepting = true;
         loop {
             tokio::select! {
                 () = &mut stop => break,
                 accepted = self.listener.accept() => match accepted {
                     Ok((socket, remote)) => {
+                        accepting = true;
                         connections.spawn(self.connection(socket, remote, closed.clone()));
                     }
                     Err(error) => {
-                        let error: &dyn std::error::Error = &error;
-                        tracing::warn!(error, "a connection can't be accepted");
+                        if std::mem::replace(&mut accepting, false) {
+                            let error: &dyn std::error::Error = &error;
+                            tracing::warn!(error, "connections can't be accepted");
+                        }
                         tokio::time::sleep(ACCEPT_PAUSE).await;
                     }
                 },
@@ -124,6 +130,7 @@ impl Server {
             tracing::debug!(%error, "a connection ended before it began");
         }
         let progress = Progress::default();
+        let head = progress.clone();
         let socket = TimedSocket::new(socket, self.timeouts, progress.clone());
         let (service, draining) = (Arc::clone(&self.service), Arc::clone(&self.draining));
         let answer = service_fn(move |request| {
@@ -146,6 +153,7 @@ impl Server {
         async move {
             let connection = http1::Builder::new()
                 .header_read_timeout(None)
+                .half_close(true)
                 .max_headers(PARSED_HEADERS)
                 .serve_connection(TokioIo::new(socket), answer);
             let mut connection = std::pin::pin!(connection);
@@ -157,8 +165,19 @@ impl Server {
             let ended = match ended {
                 Some(ended) => ended,
                 None => {
-                    connection.as_mut().graceful_shutdown();
-                    connection.await
+                    // What has begun to arrive is still answered; the socket cuts what takes too long.
+                    let whole_head = async {
+                        while head.is_reading_head() {
+                            tokio::time::sleep(HEAD_CHECK).await;
+                        }
+                    };
+                    tokio::select! {
+                        ended = connection.as_mut() => ended,
+                        () = whole_head => {
+                            connection.as_mut().graceful_shutdown();
+                            connection.await
+                        }
+                    }
                 }
             };
             if let Err(error) = ended {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use http::header::{CONNECTION, CONTENT_LENGTH};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Body, Incoming};
 use jiff::Timestamp;
 use vitrine_wire::error::ErrorType;
@@ -92,14 +92,11 @@ impl Service {
     async fn answer(&self, request: &Parts, body: Incoming, trail: &mut Trail) -> Answer {
         let target = match pipeline::admit(request, trail) {
             Ok(target) => target,
-            Err(error) => return error.into(),
+            Err(error) if body.is_end_stream() => return error.into(),
+            Err(error) => return last_answer(error),
         };
         if let Err(error) = self.drain(body).await {
-            // The rest of the body may still be on its way: nothing more can come after it.
-            let mut answer = Answer::from(error);
-            let headers = answer.headers_mut();
-            headers.insert(CONNECTION, HeaderValue::from_static("close"));
-            return answer;
+            return last_answer(error);
         }
         let judged = AssertUnwindSafe(|| pipeline::answer(&self.app, request, &target, trail));
         catch_unwind(judged).unwrap_or_else(|_| {
@@ -120,10 +117,20 @@ impl Service {
         let collected = Limited::new(body, MAX_BODY_BYTES).collect();
         match tokio::time::timeout(self.body_timeout, collected).await {
             Ok(Ok(_)) => Ok(()),
-            Ok(Err(_)) => Err(too_large()),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
+            Ok(Err(_)) => Err(ApiError::unreadable_body()),
             Err(_) => Err(ApiError::plain(ErrorType::Timeout)),
         }
     }
+}
+
+/// An error after which the connection closes: the rest of the body may still be on its way, so
+/// nothing more can come after it.
+fn last_answer(error: ApiError) -> Answer {
+    let mut answer = Answer::from(error);
+    let headers = answer.headers_mut();
+    headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    answer
 }
 
 /// HEAD is GET without the body, its length still told.
