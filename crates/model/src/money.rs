@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::Invalid;
 
-/// An ISO 4217 currency in use.
+/// An ISO 4217 currency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Currency([u8; 3]);
 
@@ -23,7 +23,7 @@ impl FromStr for Currency {
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let invalid = Invalid::new(
             "currency",
-            "the ISO 4217 code of a currency in use, three capitals such as `EUR`",
+            "the ISO 4217 code of a currency, three capitals such as `EUR`",
         );
         let bytes: [u8; 3] = text.as_bytes().try_into().map_err(|_| invalid)?;
         if !bytes.iter().all(u8::is_ascii_uppercase)

@@ -67,12 +67,12 @@ pub trait Store: Send + Sync {
     /// Where the store can't be written.
     fn set_text_served(&self, digest: &TextDigest, served: TextServed) -> Result<bool, StoreError>;
 
-    /// All keys, oldest first, and the counter of their changes at that moment.
+    /// All keys, oldest first.
     ///
     /// # Errors
     ///
     /// Where the store can't be read.
-    fn keys(&self) -> Result<(u64, Vec<KeyRecord>), StoreError>;
+    fn keys(&self) -> Result<Vec<KeyRecord>, StoreError>;
 
     /// Reads the keys and writes what `decide` makes of them, in one transaction.
     ///

@@ -10,6 +10,8 @@ use vitrine_model::place::Country;
 /// Which state a store is in. Compare for equality only.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Changes {
+    /// The id of the store itself: another file may have been put in its place.
+    pub store_id: String,
     /// The id of the live revision, where something was published.
     pub revision_id: Option<String>,
     /// Counts what changes the catalog's answers without a revision: texts taken down or put back.

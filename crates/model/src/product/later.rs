@@ -10,7 +10,7 @@ pub struct PayoutTypeName(Box<str>);
 
 impl PayoutTypeName {
     /// The product's own fields, which a detail object named alike would overwrite.
-    const FIELDS: [&str; 11] = [
+    pub const FIELDS: [&str; 11] = [
         "name",
         "code",
         "currency",

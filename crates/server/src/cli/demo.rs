@@ -40,8 +40,9 @@ impl Demo {
         };
         let directory = tempfile::tempdir().context("can't make a temporary directory")?;
         let path = directory.path().join("demo.db");
+        let sample = Input::Embedded("the sample catalog", SAMPLE);
         let store = vitrine_store::open(&format!("sqlite:{}", path.display()), IfMissing::Create)?;
-        let report = load::replace(&*store, &[Input::Embedded("the sample catalog", SAMPLE)])?;
+        let report = load::replace(&*store, load::open(&[sample])?)?;
         if report.has_faults() {
             bail!("the sample catalog is broken:\n{}", report.to_text());
         }

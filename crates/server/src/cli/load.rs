@@ -40,8 +40,9 @@ impl Load {
             false => Input::File(path.clone()),
         };
         let inputs: Vec<Input> = self.files.iter().map(input).collect();
+        let inputs = load::open(&inputs)?;
         let store = self.store.open(IfMissing::Create)?;
-        let report = load::replace(&*store, &inputs)?;
+        let report = load::replace(&*store, inputs)?;
         let outcome = match report.has_faults() {
             true => Outcome::Refused,
             false => Outcome::Done,

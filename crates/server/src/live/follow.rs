@@ -109,7 +109,8 @@ fn run(stopped: &Receiver<()>, round: &mut Round) {
 struct KeyRounds {
     store: Arc<dyn Store>,
     live: Arc<Live>,
-    seen: Option<u64>,
+    /// The store's id and its counter.
+    seen: Option<(String, u64)>,
     use_recorded: Instant,
 }
 
@@ -128,8 +129,12 @@ impl KeyRounds {
     }
 
     fn round(&mut self) -> Result<(), StoreError> {
-        if self.seen != Some(self.store.changes()?.keys) {
+        let Changes { store_id, keys, .. } = self.store.changes()?;
+        // Should a key change meanwhile, the next round sees another counter than this.
+        let found = Some((store_id, keys));
+        if self.seen != found {
             self.read_keys()?;
+            self.seen = found;
         }
         if self.use_recorded.elapsed() < RECORD_USE_EVERY {
             return Ok(());
@@ -144,15 +149,14 @@ impl KeyRounds {
         }
     }
 
-    fn read_keys(&mut self) -> Result<(), StoreError> {
-        let (counter, records) = self.store.keys()?;
+    fn read_keys(&self) -> Result<(), StoreError> {
+        let records = self.store.keys()?;
         self.live
             .set_keys(KeyTable::new(records, &self.live.keys()));
-        self.seen = Some(counter);
         Ok(())
     }
 
-    fn record_use(&mut self) -> Result<(), StoreError> {
+    fn record_use(&self) -> Result<(), StoreError> {
         let keys = self.live.keys();
         let uses: Vec<(String, Timestamp)> = keys
             .used_since_recorded()
@@ -180,7 +184,8 @@ struct CatalogRounds {
     store: Arc<dyn Store>,
     live: Arc<Live>,
     addresses: TextAddresses,
-    seen: Option<(Option<String>, u64)>,
+    /// The ids of the store and the revision, and the counter of texts.
+    seen: Option<(String, Option<String>, u64)>,
     built: Instant,
     /// Replaced snapshots that a request may still hold: they are freed here, not on its thread.
     replaced: Vec<Arc<Snapshot>>,
@@ -206,11 +211,12 @@ impl CatalogRounds {
         self.replaced
             .retain(|snapshot| Arc::strong_count(snapshot) > 1);
         let Changes {
+            store_id,
             revision_id,
             texts,
             keys: _,
         } = self.store.changes()?;
-        let found = Some((revision_id, texts));
+        let found = Some((store_id, revision_id, texts));
         if self.seen == found && self.built.elapsed() < REBUILD_EVERY {
             return Ok(());
         }

@@ -7,6 +7,8 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::report::shown;
+
 /// How deep values may nest.
 const MOST_LEVELS: usize = 64;
 
@@ -25,28 +27,37 @@ pub enum Node<'a> {
     List(Vec<Node<'a>>),
     /// An object.
     Object(Vec<(Cow<'a, str>, Node<'a>)>),
+    /// A value that can't be used; why, is among what reading found.
+    Unreadable,
 }
 
-/// Why a text isn't a value that can be used.
+/// Why a text, or a part of it, isn't a value that can be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unreadable {
+pub struct Problem {
     /// The rule that it breaks.
     pub rule: &'static str,
     /// Where: a JSON pointer.
     pub pointer: String,
+    /// What stands there.
+    pub value: String,
     /// What is wrong.
     pub message: String,
 }
 
 impl<'a> Node<'a> {
-    /// Reads a value.
-    ///
-    /// # Errors
-    ///
-    /// Where the text isn't JSON, nests too deep, names a key twice, or has U+0000 in a string.
-    pub fn parse(text: &'a str) -> Result<Self, Unreadable> {
-        let raw: &RawValue = serde_json::from_str(text).map_err(|error| not_json(&error, ""))?;
-        parse(raw, "", 0)
+    /// Reads a value, and finds everything that can't be used of it: what isn't JSON, nests too deep,
+    /// names a key twice, or has U+0000 in a string.
+    #[must_use]
+    pub fn parse(text: &'a str) -> (Self, Vec<Problem>) {
+        let mut problems = Vec::new();
+        let node = match serde_json::from_str::<&RawValue>(text) {
+            Ok(raw) => parse(raw, "", 0, &mut problems),
+            Err(error) => {
+                problems.push(not_json(&error, "", text));
+                Self::Unreadable
+            }
+        };
+        (node, problems)
     }
 
     /// The value as compact JSON.
@@ -60,7 +71,7 @@ impl<'a> Node<'a> {
     /// Appends the value as compact JSON.
     pub fn write_json(&self, out: &mut String) {
         match self {
-            Self::Null => out.push_str("null"),
+            Self::Null | Self::Unreadable => out.push_str("null"),
             Self::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
             Self::Number(number) => out.push_str(number),
             Self::Text(text) => write_text(text, out),
@@ -96,7 +107,7 @@ pub fn write_text(text: &str, out: &mut String) {
     out.push_str(&serde_json::to_string(text).unwrap_or_default());
 }
 
-fn not_json(error: &serde_json::Error, pointer: &str) -> Unreadable {
+fn not_json(error: &serde_json::Error, pointer: &str, text: &str) -> Problem {
     let message = error.to_string();
     // The line within a record is always 1 or means nothing to whoever has the file before them.
     let what = message.split(" at line ").next().unwrap_or_default();
@@ -104,68 +115,83 @@ fn not_json(error: &serde_json::Error, pointer: &str) -> Unreadable {
         0 => String::new(),
         column => format!(" at column {column}"),
     };
-    Unreadable {
-        rule: "json",
+    problem(
+        "json",
+        pointer,
+        text,
+        &format!("expected JSON: {what}{column}"),
+    )
+}
+
+fn problem(rule: &'static str, pointer: &str, value: &str, message: &str) -> Problem {
+    Problem {
+        rule,
         pointer: pointer.to_owned(),
-        message: format!("expected JSON: {what}{column}"),
+        value: shown(value),
+        message: message.to_owned(),
     }
 }
 
-fn parse<'a>(raw: &'a RawValue, pointer: &str, level: usize) -> Result<Node<'a>, Unreadable> {
+fn parse<'a>(
+    raw: &'a RawValue,
+    pointer: &str,
+    level: usize,
+    problems: &mut Vec<Problem>,
+) -> Node<'a> {
     let text = raw.get();
-    let read = |error: serde_json::Error| not_json(&error, pointer);
-    let unreadable = |rule, message: &str| Unreadable {
-        rule,
-        pointer: pointer.to_owned(),
-        message: message.to_owned(),
-    };
     if level > MOST_LEVELS {
-        return Err(unreadable(
-            "nesting",
-            "expected at most 64 levels of nesting",
-        ));
+        let message = "expected at most 64 levels of nesting";
+        problems.push(problem("nesting", pointer, text, message));
+        return Node::Unreadable;
     }
-    match text.as_bytes().first() {
+    let read = match text.as_bytes().first() {
         Some(b'n') => Ok(Node::Null),
         Some(b't') => Ok(Node::Bool(true)),
         Some(b'f') => Ok(Node::Bool(false)),
-        Some(b'"') => {
-            let Text(value) = serde_json::from_str(text).map_err(read)?;
+        Some(b'"') => serde_json::from_str(text).map(|Text(value)| {
             if value.contains('\0') {
                 let message = "expected a text without the character U+0000";
-                return Err(unreadable("nul_character", message));
+                problems.push(problem("nul_character", pointer, text, message));
+                return Node::Unreadable;
             }
-            Ok(Node::Text(value))
-        }
-        Some(b'[') => {
-            let items: Vec<&RawValue> = serde_json::from_str(text).map_err(read)?;
-            let item = |(index, raw)| parse(raw, &format!("{pointer}/{index}"), level + 1);
-            let items = items.into_iter().enumerate().map(item);
-            items.collect::<Result<_, _>>().map(Node::List)
-        }
-        Some(b'{') => {
-            let Members(members) = serde_json::from_str(text).map_err(read)?;
-            let mut keys = HashSet::new();
-            let mut nodes = Vec::with_capacity(members.len());
-            for (Text(key), raw) in &members {
-                let pointer = format!("{pointer}/{}", escaped(key));
-                if !keys.insert(key.as_ref()) {
-                    return Err(Unreadable {
-                        rule: "duplicate_key",
-                        pointer,
-                        message: "expected each key once".to_owned(),
-                    });
-                }
-                if key.contains('\0') {
-                    let message = "expected a key without the character U+0000";
-                    return Err(unreadable("nul_character", message));
-                }
-                nodes.push((key.clone(), parse(raw, &pointer, level + 1)?));
-            }
-            Ok(Node::Object(nodes))
-        }
+            Node::Text(value)
+        }),
+        Some(b'[') => serde_json::from_str::<Vec<&RawValue>>(text).map(|items| {
+            let mut item =
+                |(index, raw)| parse(raw, &format!("{pointer}/{index}"), level + 1, problems);
+            Node::List(items.into_iter().enumerate().map(&mut item).collect())
+        }),
+        Some(b'{') => serde_json::from_str(text)
+            .map(|Members(members)| object(members, pointer, level, problems)),
         _ => Ok(Node::Number(text)),
+    };
+    read.unwrap_or_else(|error| {
+        problems.push(not_json(&error, pointer, text));
+        Node::Unreadable
+    })
+}
+
+fn object<'a>(
+    members: Vec<(Text<'a>, &'a RawValue)>,
+    pointer: &str,
+    level: usize,
+    problems: &mut Vec<Problem>,
+) -> Node<'a> {
+    let mut keys = HashSet::new();
+    let mut nodes = Vec::with_capacity(members.len());
+    for (Text(key), raw) in members {
+        let pointer = format!("{pointer}/{}", escaped(&key));
+        if !keys.insert(key.clone()) {
+            let message = "expected each key once";
+            problems.push(problem("duplicate_key", &pointer, raw.get(), message));
+        }
+        if key.contains('\0') {
+            let message = "expected a key without the character U+0000";
+            problems.push(problem("nul_character", &pointer, raw.get(), message));
+        }
+        nodes.push((key, parse(raw, &pointer, level + 1, problems)));
     }
+    Node::Object(nodes)
 }
 
 /// A key as it stands in a JSON pointer (RFC 6901).
@@ -210,7 +236,8 @@ mod tests {
     #[test]
     fn order_and_numbers_are_kept_to_the_letter() {
         let text = r#"{"b":1.50,"a":[1e3,-0,{"z":null,"y":true}],"é\n":"\u00e9\u2028"}"#;
-        let node = Node::parse(text).unwrap();
+        let (node, problems) = Node::parse(text);
+        assert_eq!(problems, []);
         assert_eq!(
             node.to_json(),
             "{\"b\":1.50,\"a\":[1e3,-0,{\"z\":null,\"y\":true}],\"é\\n\":\"é\u{2028}\"}"
@@ -229,8 +256,19 @@ mod tests {
             (r#"["\ud800"]"#, "json", "/0"),
             (deep.as_str(), "nesting", &"/0".repeat(65)),
         ] {
-            let error = Node::parse(text).unwrap_err();
-            assert_eq!((error.rule, error.pointer.as_str()), (rule, pointer));
+            let (_, problems) = Node::parse(text);
+            let found: Vec<_> = problems
+                .iter()
+                .map(|p| (p.rule, p.pointer.as_str()))
+                .collect();
+            assert_eq!(found, [(rule, pointer)]);
         }
+    }
+
+    #[test]
+    fn one_problem_does_not_hide_another() {
+        let (_, problems) = Node::parse(r#"{"a":"\u0000","b":["\ud800"],"a":1}"#);
+        let rules: Vec<_> = problems.iter().map(|problem| problem.rule).collect();
+        assert_eq!(rules, ["nul_character", "json", "duplicate_key"]);
     }
 }

@@ -19,11 +19,11 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use jiff::Timestamp;
-use vitrine_model::code::ProductCode;
 use vitrine_store::Store;
 
-use check::CheckedRecord;
-use report::{Finding, Place, Report};
+use check::{Checked, CheckedRecord};
+use read::Record;
+use report::{Finding, Place, Report, shown};
 
 /// Something to load.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,70 +63,94 @@ impl Input {
     }
 }
 
+/// An input that can be read.
+pub struct Opened {
+    name: String,
+    bytes: Box<dyn Read>,
+}
+
+/// Opens all inputs, before anything else is done: a misspelt name is said at once.
+///
+/// # Errors
+///
+/// Where one can't be opened.
+pub fn open(inputs: &[Input]) -> anyhow::Result<Vec<Opened>> {
+    let open = |input: &Input| {
+        Ok(Opened {
+            name: input.name(),
+            bytes: input.open()?,
+        })
+    };
+    inputs.iter().map(open).collect()
+}
+
 /// Replaces the whole catalog of `store` by the products of `inputs`, in one transaction; or, where
 /// there is any fault, changes nothing. The report says which, and all that was found.
 ///
 /// # Errors
 ///
 /// Where an input can't be read, or the store can't be written. Then nothing has changed.
-pub fn replace(store: &dyn Store, inputs: &[Input]) -> anyhow::Result<Report> {
-    // All are opened first: a misspelt name is said at once, not after minutes.
-    let opened = inputs
-        .iter()
-        .map(|input| Ok((input.name(), input.open()?)))
-        .collect::<anyhow::Result<Vec<_>>>()?;
-    let mut report = Report::default();
-    let mut records = Vec::new();
-    for (name, bytes) in opened {
-        read_one(&name, bytes, &mut records, &mut report)
+pub fn replace(store: &dyn Store, inputs: Vec<Opened>) -> anyhow::Result<Report> {
+    let mut loaded = Loaded::default();
+    for Opened { name, bytes } in inputs {
+        loaded
+            .read(&name, bytes)
             .with_context(|| format!("can't read {name}"))?;
     }
-    refuse_duplicates(&records, &mut report);
-    if report.has_faults() {
-        return Ok(report);
+    let Loaded {
+        records,
+        mut report,
+        ..
+    } = loaded;
+    if !report.has_faults() {
+        report.applied = Some(apply::replace(store, &records, Timestamp::now())?);
     }
-    report.applied = Some(apply::replace(store, &records, Timestamp::now())?);
     Ok(report)
 }
 
-fn read_one(
-    name: &str,
-    bytes: Box<dyn Read>,
-    records: &mut Vec<CheckedRecord>,
-    report: &mut Report,
-) -> io::Result<()> {
-    let mut seen = 0_u64;
-    let reader = BufReader::with_capacity(1 << 16, bytes);
-    read::read(name, reader, &mut |record| {
-        seen += 1;
-        match record {
-            Ok(record) => {
-                report.records += 1;
-                records.extend(check::check(&record, report));
-            }
-            Err(finding) => report.add(finding),
-        }
-    })?;
-    if seen == 0 {
-        report.add(Finding::fault(
-            &Place::file(name),
-            "empty",
-            "expected at least one product; an empty input never empties the catalog",
-        ));
-    }
-    Ok(())
+/// What was read so far.
+#[derive(Default)]
+struct Loaded {
+    records: Vec<CheckedRecord>,
+    /// Every code that stands in the inputs, with the place where it stands first.
+    codes: HashMap<String, Place>,
+    report: Report,
 }
 
-/// A code may stand once in all inputs together.
-fn refuse_duplicates(records: &[CheckedRecord], report: &mut Report) {
-    let mut first_places: HashMap<&ProductCode, &Place> = HashMap::new();
-    for record in records {
-        let code = &record.product.code;
-        if let Some(first) = first_places.get(code) {
-            report.add(Finding {
-                code: Some(code.to_string()),
+impl Loaded {
+    fn read(&mut self, name: &str, bytes: Box<dyn Read>) -> io::Result<()> {
+        let mut seen = 0_u64;
+        let reader = BufReader::with_capacity(1 << 16, bytes);
+        read::read(name, reader, &mut |record| {
+            seen += 1;
+            match record {
+                Ok(record) => self.check(&record),
+                Err(finding) => self.report.add(finding),
+            }
+        })?;
+        if seen == 0 {
+            self.report.add(Finding::fault(
+                &Place::file(name),
+                "empty",
+                "expected at least one product; an empty input never empties the catalog",
+            ));
+        }
+        Ok(())
+    }
+
+    fn check(&mut self, record: &Record) {
+        self.report.records += 1;
+        let Checked {
+            code,
+            record: checked,
+        } = check::check(record, &mut self.report);
+        self.records.extend(checked);
+        let Some(code) = code else { return };
+        if let Some(first) = self.codes.get(&code) {
+            self.report.add(Finding {
+                code: Some(shown(&code)),
                 pointer: "/code".to_owned(),
-                value: Some(format!("\"{code}\"")),
+                value: Some(shown(&format!("\"{code}\""))),
                 ..Finding::fault(
                     &record.place,
                     "code_duplicate",
@@ -134,7 +158,7 @@ fn refuse_duplicates(records: &[CheckedRecord], report: &mut Report) {
                 )
             });
         } else {
-            first_places.insert(code, &record.place);
+            self.codes.insert(code, record.place.clone());
         }
     }
 }

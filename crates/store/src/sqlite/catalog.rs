@@ -167,16 +167,17 @@ fn served_texts(
     texts_kept_since: Timestamp,
     visit: ItemVisitor<'_>,
 ) -> Result<(), StoreError> {
-    // A text is retired when the last version that names it was; a live one makes it live.
+    // A text is retired when the last version that names it was; a live one makes it live. Versions
+    // retired before then aren't looked at, however long the history is.
     let sql = "select x.digest, x.markdown, \
                       max(v.until_revision is null), max(r.created_at) \
-               from text x \
-               join product_text t on t.digest = x.digest \
-               join product_version v on v.id = t.product_version_id \
+               from product_version v \
+               join product_text t on t.product_version_id = v.id \
+               join text x on x.digest = t.digest \
                left join revision r on r.number = v.until_revision \
-               where x.taken_down_at is null \
-               group by x.digest \
-               having max(v.until_revision is null) or max(r.created_at) > ?1";
+               where x.taken_down_at is null and (v.until_revision is null \
+                  or v.until_revision >= (select min(number) from revision where created_at > ?1)) \
+               group by x.digest";
     let mut statement = transaction.prepare(sql).map_err(during(READING))?;
     let mut rows = statement
         .query([texts_kept_since.as_millisecond()])

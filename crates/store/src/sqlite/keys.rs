@@ -14,12 +14,9 @@ const READING: &str = "reading the keys";
 const WRITING: &str = "writing the keys";
 
 /// See [`Store::keys`](crate::Store::keys).
-pub(super) fn read(connection: &mut Connection) -> Result<(u64, Vec<KeyRecord>), StoreError> {
+pub(super) fn read(connection: &mut Connection) -> Result<Vec<KeyRecord>, StoreError> {
     let transaction = connection.transaction().map_err(during(READING))?;
-    let counter = transaction
-        .query_row("select keys_counter from state", [], |row| row.get(0))
-        .map_err(during(READING))?;
-    Ok((counter, records(&transaction)?))
+    records(&transaction)
 }
 
 /// See [`Store::change_keys`](crate::Store::change_keys).

@@ -11,7 +11,8 @@ mod keys;
 mod open;
 mod publish;
 
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -32,19 +33,40 @@ pub(crate) struct SqliteStore {
     path: PathBuf,
     /// For what takes microseconds. Catalogs are read and written on connections of their own, so
     /// that looking for changes and reading keys never waits for them.
-    quick: Mutex<Connection>,
+    quick: Mutex<Quick>,
 }
+
+/// A connection, and which file it is to.
+struct Quick {
+    connection: Connection,
+    file: FileId,
+}
+
+/// Device and inode: what stays the same while a path comes to name another file.
+type FileId = (u64, u64);
 
 impl SqliteStore {
     /// Opens the file, makes it where it is missing and may be made, and migrates it.
     pub(crate) fn open(path: PathBuf, if_missing: IfMissing) -> Result<Self, StoreError> {
-        let quick = Mutex::new(open::open(&path, if_missing)?);
+        let quick = Mutex::new(Quick {
+            connection: open::open(&path, if_missing)?,
+            file: file_id(&path)?,
+        });
         Ok(Self { path, quick })
     }
 
-    fn quick(&self) -> MutexGuard<'_, Connection> {
+    /// The held connection, if the path still names its file; else one to the file that it names now.
+    fn quick(&self) -> Result<MutexGuard<'_, Quick>, StoreError> {
         // A panic elsewhere leaves a connection whose transaction was rolled back: it is sound.
-        self.quick.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut quick = self.quick.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = file_id(&self.path)?;
+        if quick.file != file {
+            *quick = Quick {
+                connection: open::open(&self.path, IfMissing::Refuse)?,
+                file,
+            };
+        }
+        Ok(quick)
     }
 
     /// A connection of its own, for what takes longer.
@@ -53,18 +75,29 @@ impl SqliteStore {
     }
 }
 
+fn file_id(path: &Path) -> Result<FileId, StoreError> {
+    match std::fs::metadata(path) {
+        Ok(file) => Ok((file.dev(), file.ino())),
+        Err(_) => Err(StoreError::Missing {
+            path: path.to_owned(),
+        }),
+    }
+}
+
 impl Store for SqliteStore {
     fn changes(&self) -> Result<Changes, StoreError> {
-        let connection = self.quick();
-        let sql = "select revision_id, texts_counter, keys_counter from state";
+        let quick = self.quick()?;
+        let sql = "select store_id, revision_id, texts_counter, keys_counter from state";
         let read = |row: &rusqlite::Row<'_>| {
             Ok(Changes {
-                revision_id: row.get(0)?,
-                texts: row.get(1)?,
-                keys: row.get(2)?,
+                store_id: row.get(0)?,
+                revision_id: row.get(1)?,
+                texts: row.get(2)?,
+                keys: row.get(3)?,
             })
         };
-        let mut statement = connection
+        let mut statement = quick
+            .connection
             .prepare_cached(sql)
             .map_err(during("looking for changes"))?;
         statement
@@ -87,8 +120,9 @@ impl Store for SqliteStore {
 
     fn set_text_served(&self, digest: &TextDigest, served: TextServed) -> Result<bool, StoreError> {
         let doing = "taking a text down or putting it back";
-        let mut connection = self.quick();
-        let transaction = connection
+        let mut quick = self.quick()?;
+        let transaction = quick
+            .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(during(doing))?;
         let taken_down_at = match served {
@@ -108,16 +142,16 @@ impl Store for SqliteStore {
         Ok(found > 0)
     }
 
-    fn keys(&self) -> Result<(u64, Vec<KeyRecord>), StoreError> {
-        keys::read(&mut self.quick())
+    fn keys(&self) -> Result<Vec<KeyRecord>, StoreError> {
+        keys::read(&mut self.quick()?.connection)
     }
 
     fn change_keys(&self, decide: KeyDecision<'_>) -> Result<(), StoreError> {
-        keys::change(&mut self.quick(), decide)
+        keys::change(&mut self.quick()?.connection, decide)
     }
 
     fn record_key_use(&self, uses: &[(String, Timestamp)]) -> Result<(), StoreError> {
-        keys::record_use(&mut self.quick(), uses)
+        keys::record_use(&mut self.quick()?.connection, uses)
     }
 }
 

@@ -88,7 +88,7 @@ fn kind(record: &KeyRecord) -> &'static str {
 }
 
 fn list(store: &dyn Store, output: OutputArgs) -> anyhow::Result<Outcome> {
-    let (_, records) = store.keys()?;
+    let records = store.keys()?;
     let now = Timestamp::now();
     if output.json {
         let keys: Vec<Value> = records.iter().map(|record| to_json(record, now)).collect();
@@ -218,36 +218,32 @@ fn succession(
 fn revoke(store: &dyn Store, output: OutputArgs, names: &[String]) -> anyhow::Result<Outcome> {
     let now = to_second(Timestamp::now());
     let mut unknown = Vec::new();
-    let mut revoked = Vec::new();
+    let mut revoked: Vec<String> = Vec::new();
     store.change_keys(&mut |records| {
-        let mut changed = Vec::new();
-        for name in names {
-            // A whole key may be given as well: it is about to be worthless.
-            let prefix = name
-                .split_once('.')
-                .map_or(name.as_str(), |(prefix, _)| prefix);
-            let is_meant = |record: &&KeyRecord| record.prefix == prefix || record.label == *name;
-            let mut found = records.iter().filter(is_meant).peekable();
-            if found.peek().is_none() {
-                unknown.push(prefix.to_owned());
-            }
-            changed.extend(
-                found
-                    .filter(|record| record.revoked_at.is_none())
-                    .map(|record| {
-                        revoked.push(record.prefix.clone());
-                        KeyRecord {
-                            revoked_at: Some(now),
-                            ..record.clone()
-                        }
-                    }),
-            );
+        // A whole key may be given as well: it is about to be worthless.
+
+        let means = |name: &String, record: &KeyRecord| {
+            record.label == *name || record.prefix == prefix_of(name)
+        };
+        let is_unknown = |name: &&String| !records.iter().any(|record| means(name, record));
+        let names_unknown = names.iter().filter(is_unknown);
+        unknown = names_unknown
+            .map(|name| prefix_of(name).to_owned())
+            .collect();
+        if !unknown.is_empty() {
+            return Vec::new();
         }
-        if unknown.is_empty() {
-            changed
-        } else {
-            Vec::new()
-        }
+        let meant = records
+            .iter()
+            .filter(|record| record.revoked_at.is_none())
+            .filter(|record| names.iter().any(|name| means(name, record)));
+        let revoke = |record: &KeyRecord| KeyRecord {
+            revoked_at: Some(now),
+            ..record.clone()
+        };
+        let changed: Vec<KeyRecord> = meant.map(revoke).collect();
+        revoked = changed.iter().map(|record| record.prefix.clone()).collect();
+        changed
     })?;
     if !unknown.is_empty() {
         bail!(
@@ -263,4 +259,9 @@ fn revoke(store: &dyn Store, output: OutputArgs, names: &[String]) -> anyhow::Re
         print(&format!("revoked {}\n", revoked.join(", ")))?;
     }
     Ok(Outcome::Done)
+}
+
+/// The prefix in a whole key; a whole name where it isn't one.
+fn prefix_of(name: &str) -> &str {
+    name.split_once('.').map_or(name, |(prefix, _)| prefix)
 }

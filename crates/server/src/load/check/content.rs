@@ -15,7 +15,14 @@ pub(super) fn read(
     detail: &Fields<'_>,
 ) -> Result<ContentUpdate, Faulty> {
     let Some(fields) = context.object(detail, "content_resources")? else {
-        return Ok(ContentUpdate::default());
+        // As with each text: absent leaves them as they are, null removes them.
+        return Ok(match detail.stated("content_resources") {
+            None => ContentUpdate::default(),
+            Some(_) => ContentUpdate {
+                locale: Update::Remove,
+                texts: PerText::from_fn(|_| Update::Remove),
+            },
+        });
     };
     context.warn_unknown(&fields, |key| {
         let name = ["_markdown_url", "_md", "_html"]

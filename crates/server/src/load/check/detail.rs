@@ -7,8 +7,8 @@ use vitrine_model::product::{
     PayoutTypeName, SubscriptionPlan, Voucher,
 };
 
+use super::content;
 use super::fields::{At, Context, Faulty, Fields};
-use super::{COMMON_FIELDS, content};
 use crate::load::json::{Node, write_text};
 
 /// The payout types of the contract, each also the name of its object.
@@ -64,7 +64,7 @@ pub(super) fn read(
 }
 
 fn is_known_field(key: &str) -> bool {
-    COMMON_FIELDS.contains(&key) || KNOWN_TYPES.contains(&key)
+    PayoutTypeName::FIELDS.contains(&key) || KNOWN_TYPES.contains(&key)
 }
 
 fn gift_card(

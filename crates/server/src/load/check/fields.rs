@@ -2,7 +2,9 @@
 //! report what is wrong with it. Nobody stops at the first fault.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
+use std::hash::Hash;
 use std::str::FromStr;
 
 use vitrine_model::Invalid;
@@ -94,22 +96,28 @@ impl<'n> Fields<'n> {
         Some(node)
     }
 
-    /// The value of a key that is there and not null.
+    /// The value of a key that is there and not null; `""` counts as null (decisions, "Fields").
     pub(super) fn get(&self, key: &str) -> Option<&'n Node<'n>> {
-        self.stated(key).filter(|node| **node != Node::Null)
+        self.stated(key).filter(|node| match node {
+            Node::Null => false,
+            Node::Text(text) => !text.is_empty(),
+            _ => true,
+        })
     }
 }
 
 impl Context<'_> {
-    /// Reports a fault.
+    /// Reports a fault; not a second one of a value whose text was reported already.
     pub(super) fn fault(
         &mut self,
         at: &At<'_>,
         value: Option<&Node<'_>>,
         invalid: Invalid,
     ) -> Faulty {
-        let message = format!("expected {}", invalid.expected);
-        self.add(Severity::Fault, at, value, invalid.rule, message);
+        if value != Some(&Node::Unreadable) {
+            let message = format!("expected {}", invalid.expected);
+            self.add(Severity::Fault, at, value, invalid.rule, message);
+        }
         Faulty
     }
 
@@ -308,7 +316,7 @@ impl Context<'_> {
     }
 
     /// A required array of texts, each once.
-    pub(super) fn texts<T: PartialEq>(
+    pub(super) fn texts<T: Clone + Eq + Hash>(
         &mut self,
         fields: &Fields<'_>,
         key: &str,
@@ -321,14 +329,15 @@ impl Context<'_> {
         };
         let values = self.list(fields, key, read)?;
         let values = values.ok_or_else(|| self.missing(fields, key))?;
+        let mut seen = HashSet::new();
         let mut unique = Vec::with_capacity(values.len());
         for (index, value) in values.into_iter().enumerate() {
-            if unique.contains(&value) {
+            if seen.insert(value.clone()) {
+                unique.push(value);
+            } else {
                 let at = fields.at.key(key);
                 let message = "left out: it stands in the list already";
                 self.warn(&at.index(index), None, "repeated_value", message);
-            } else {
-                unique.push(value);
             }
         }
         Ok(unique)

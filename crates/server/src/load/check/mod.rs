@@ -18,7 +18,7 @@ use vitrine_model::product::{CustomerService, Detail, Product, State};
 use self::fields::{At, Context, Faulty, Fields};
 use super::json::Node;
 use super::read::Record;
-use super::report::{Finding, Place, Report, Severity, shown};
+use super::report::{Finding, Place, Report, shown};
 
 /// A record without faults.
 #[derive(Debug)]
@@ -31,56 +31,57 @@ pub struct CheckedRecord {
     pub content: ContentUpdate,
 }
 
-/// The fields of a product, but for the detail objects.
-const COMMON_FIELDS: [&str; 11] = [
-    "name",
-    "code",
-    "currency",
-    "state",
-    "is_orderable",
-    "payout_type",
-    "categories",
-    "countries_redeemable_in",
-    "customer_service",
-    "discount_multiplier",
-    "availability",
-];
+/// What checking a record gives.
+#[derive(Debug)]
+pub struct Checked {
+    /// The product's code, where one can be read, right or wrong.
+    pub code: Option<String>,
+    /// The record, where it has no faults.
+    pub record: Option<CheckedRecord>,
+}
 
-/// Checks a record. What is found goes into the report; `None` where that is a fault.
-pub fn check(record: &Record, report: &mut Report) -> Option<CheckedRecord> {
-    let node = match Node::parse(&record.json) {
-        Ok(node) => node,
-        Err(unreadable) => {
-            report.add(Finding {
-                severity: Severity::Fault,
-                pointer: unreadable.pointer,
-                value: Some(shown(&record.json)),
-                message: unreadable.message,
-                ..Finding::fault(&record.place, unreadable.rule, "")
-            });
-            return None;
-        }
+/// Checks a record. What is found goes into the report.
+pub fn check(record: &Record, report: &mut Report) -> Checked {
+    let (node, problems) = Node::parse(&record.json);
+    let code = match &node {
+        Node::Object(members) => match Fields::new(members, At::ROOT).get("code") {
+            Some(Node::Text(code)) => Some(code.trim().to_owned()),
+            _ => None,
+        },
+        _ => None,
     };
+    let is_readable = problems.is_empty();
+    for problem in problems {
+        report.add(Finding {
+            code: code.as_deref().map(shown),
+            pointer: problem.pointer,
+            value: Some(problem.value),
+            message: problem.message,
+            ..Finding::fault(&record.place, problem.rule, "")
+        });
+    }
     let mut context = Context {
         report,
         place: &record.place,
-        code: None,
+        code: code.as_deref().map(shown),
     };
-    let Node::Object(members) = &node else {
-        let invalid = Invalid::new("type", "a product, which is an object");
-        context.fault(&At::ROOT, Some(&node), invalid);
-        return None;
+    let checked = match &node {
+        Node::Object(members) => product(&mut context, &Fields::new(members, At::ROOT)),
+        _ => {
+            let invalid = Invalid::new("type", "a product, which is an object");
+            Err(context.fault(&At::ROOT, Some(&node), invalid))
+        }
     };
-    let fields = Fields::new(members, At::ROOT);
-    if let Some(Node::Text(code)) = fields.get("code") {
-        context.code = Some(shown(code));
+    let checked = checked.ok().filter(|_| is_readable);
+    let place = record.place.clone();
+    Checked {
+        code,
+        record: checked.map(|(product, content)| CheckedRecord {
+            place,
+            product,
+            content,
+        }),
     }
-    let (product, content) = product(&mut context, &fields).ok()?;
-    Some(CheckedRecord {
-        place: record.place.clone(),
-        product,
-        content,
-    })
 }
 
 fn product(

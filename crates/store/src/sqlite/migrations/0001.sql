@@ -12,9 +12,11 @@ create table revision (
     unchanged   integer not null
 ) strict;
 
--- The one row that says what is live. The id is random: numbers repeat after a restore.
+-- The one row that says which store this is and what is live. Ids are random: numbers repeat after a
+-- restore, and counters in another store.
 create table state (
     only_row         integer primary key check (only_row = 1),
+    store_id         text not null default (lower(hex(randomblob(16)))),
     revision_number  integer references revision (number),
     revision_id      text,
     texts_counter    integer not null default 0,
