@@ -4,7 +4,7 @@
 //! comes back must be seen as it is.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
@@ -126,6 +126,16 @@ impl Store {
         command.args(options);
         Server::start(command)
     }
+
+    /// Serves the store under a public address, which isn't where it listens.
+    pub fn serve_as(&self, public_url: &str) -> Server {
+        // The server says only its public address, so its port is chosen here.
+        let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
+        let address = port.expect("a free port");
+        let mut command = self.command(&["serve", "--public-url", public_url]);
+        command.args(["--listen", &address.to_string()]);
+        Server::start_at(command, address)
+    }
 }
 
 /// A running server; it ends with its owner.
@@ -138,7 +148,28 @@ pub struct Server {
 
 impl Server {
     /// Starts a command that says where it serves on standard error.
-    pub fn start(mut command: Command) -> Self {
+    pub fn start(command: Command) -> Self {
+        let mut server = Self::spawn(command);
+        server.address = wait_for("the server's address", || {
+            let seen = server.stderr();
+            let rest = seen.split_once("vitrine: serving http://")?.1;
+            rest.split_once("/v2\n")?.0.parse().ok()
+        });
+        server
+    }
+
+    /// Starts a command that serves at an address known beforehand.
+    pub fn start_at(command: Command, address: SocketAddr) -> Self {
+        let mut server = Self::spawn(command);
+        server.address = address;
+        wait_for("the server to be ready", || {
+            server.stderr().contains("vitrine: serving ").then_some(())
+        });
+        server
+    }
+
+    /// Starts a command; its address isn't known yet.
+    fn spawn(mut command: Command) -> Self {
         let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -147,14 +178,9 @@ impl Server {
             .expect("vitrine starts");
         let stdout = collect(child.stdout.take().expect("piped"));
         let stderr = collect(child.stderr.take().expect("piped"));
-        let address = wait_for("the server's address", || {
-            let seen = stderr.lock().expect("unpoisoned");
-            let rest = seen.split_once("vitrine: serving http://")?.1;
-            rest.split_once("/v2\n")?.0.parse().ok()
-        });
         Self {
             child,
-            address,
+            address: SocketAddr::from(([127, 0, 0, 1], 0)),
             stdout,
             stderr,
         }
@@ -229,6 +255,12 @@ impl Server {
             reader: BufReader::new(socket.try_clone().expect("a socket")),
             socket,
         }
+    }
+
+    /// Waits until what a load published, by its report, is live.
+    pub fn wait_for_loaded(&self, report: &Value) {
+        let number = report["revision"]["number"].as_u64();
+        self.wait_for_revision(number.expect("the load published something"));
     }
 
     /// Waits until the live revision is `number`.
