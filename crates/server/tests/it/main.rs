@@ -8,5 +8,15 @@
     reason = "a test binary exports nothing; `pub` marks what rooms offer each other"
 )]
 
+mod caching;
 mod harness;
+mod html;
+mod keys;
+mod links;
+mod parameters;
+mod quotas;
+mod request_limits;
+mod requests;
 mod smoke;
+mod texts;
+mod versions;
