@@ -138,6 +138,9 @@ impl Store {
     }
 }
 
+/// Headers to send.
+pub type Headers<'h> = &'h [(&'h str, &'h str)];
+
 /// A running server; it ends with its owner.
 pub struct Server {
     child: Child,
@@ -222,7 +225,7 @@ impl Server {
     }
 
     /// A request with headers.
-    pub fn send(&self, method: &str, target: &str, headers: &[(&str, &str)]) -> Reply {
+    pub fn send(&self, method: &str, target: &str, headers: Headers<'_>) -> Reply {
         let mut head = format!("{method} {target} HTTP/1.1\r\nHost: vitrine.test\r\n");
         for (name, value) in headers {
             head.push_str(&format!("{name}: {value}\r\n"));

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::harness::{Reply, Server, Store, gift_card, text, wait_for};
+use crate::harness::{Headers, Reply, Server, Store, gift_card, text, wait_for};
 
 fn catalog() -> Store {
     Store::of(&[gift_card("A-1")])
@@ -42,7 +42,7 @@ fn every_keyed_route_needs_a_key() {
         "/v2/ping",
     ] {
         for headers in [
-            &[] as &[(&str, &str)],
+            &[] as Headers<'_>,
             &[("X-Api-Key", "")],
             &[("X-Api-Key", "  ")],
         ] {

@@ -1,6 +1,6 @@
 //! Quotas, and the errors that a test key can ask for.
 
-use crate::harness::{Reply, Server, Store, gift_card};
+use crate::harness::{Headers, Reply, Server, Store, gift_card};
 
 fn catalog() -> Store {
     Store::of(&[gift_card("A-1")])
@@ -67,7 +67,7 @@ fn only_200_and_404_cost_quota() {
     let first = server.get(&key, "/v2/product");
     assert_eq!((first.status, left(&first)), (200, 2));
     let tag = first.header("etag").expect("a tag");
-    let headers: [(&str, &[(&str, &str)], u16); 6] = [
+    let free: [(&str, Headers<'_>, u16); 6] = [
         ("/v2/product", &[("If-None-Match", tag)], 304),
         ("/v2/product?limit=0", &[], 400),
         ("/v2/product?x=1", &[], 400),
@@ -76,7 +76,7 @@ fn only_200_and_404_cost_quota() {
         ("/v2/product", &[("X-Simulate", "timeout")], 403),
     ];
     let key_header = ("X-Api-Key", key.as_str());
-    for (target, headers, status) in headers {
+    for (target, headers, status) in free {
         for _ in 0..4 {
             let headers = [&[key_header], headers].concat();
             assert_eq!(server.send("GET", target, &headers).status, status);

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 
-use crate::harness::{Reply, Server, Store, gift_card, wait_for};
+use crate::harness::{Headers, Reply, Server, Store, gift_card, wait_for};
 
 fn catalog() -> Store {
     Store::of(&[gift_card("A-1")])
@@ -140,7 +140,7 @@ fn every_other_answer_gets_an_id_of_its_own() {
     let server = store.serve();
     let too_long = "a".repeat(129);
     let id = |value| ("X-Request-Id", value);
-    let unfit: [&[(&str, &str)]; 9] = [
+    let unfit: [Headers<'_>; 9] = [
         &[],
         &[id("")],
         &[id("a b")],

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::harness::{Reply, Server, Store, gift_card};
+use crate::harness::{Headers, Reply, Server, Store, gift_card};
 
 /// A path of every route, with what must be there.
 const KNOWN: [&str; 6] = [
@@ -28,8 +28,8 @@ fn json_is_sent_as_exactly_application_json() {
     let store = catalog();
     let key = store.key("partner", &[]);
     let server = store.serve();
-    let unkeyed: &[(&str, &str)] = &[];
-    let keyed: &[(&str, &str)] = &[
+    let unkeyed: Headers<'_> = &[];
+    let keyed: Headers<'_> = &[
         ("X-Api-Key", &key),
         ("Accept", "application/json;charset=utf-8, text/html"),
     ];
@@ -251,8 +251,10 @@ fn head_is_get_without_the_body() {
     }
 }
 
-/// Sends a request to both servers' words: what it is, and what must come.
-fn judge(server: &Server, cases: &[(&str, &str, &[(&str, &str)], u16, &str)]) {
+/// A method, a target, headers; the status and the error that must come.
+type Judged<'c> = (&'c str, &'c str, Headers<'c>, u16, &'c str);
+
+fn judge(server: &Server, cases: &[Judged<'_>]) {
     for (method, target, headers, status, error) in cases {
         let reply = server.send(method, target, headers);
         let what = format!("{method} {target} {headers:?}");
@@ -267,7 +269,7 @@ fn an_empty_store_is_unavailable_before_the_key_is_looked_at() {
     let server = store.serve();
     let key = ("X-Api-Key", key.as_str());
     let wrong = ("X-Api-Key", "wrong.key");
-    let headers: [&[(&str, &str)]; 4] = [&[], &[key], &[wrong], &[key, ("X-Api-Version", "no")]];
+    let headers: [Headers<'_>; 4] = [&[], &[key], &[wrong], &[key, ("X-Api-Version", "no")]];
     for path in [
         "/v2/product",
         "/v2/product/A",
@@ -334,7 +336,7 @@ fn the_first_step_that_fails_answers() {
     let wrong = ("X-Api-Key", "wrong.key");
     let (no_version, removed) = (("X-Api-Version", "no"), ("X-Api-Version", "2023-07-27"));
     // Everything is wrong in the first case; from case to case one thing less is.
-    let cases: [(&str, &str, &[(&str, &str)], u16, &str); 10] = [
+    let cases: [Judged<'_>; 10] = [
         (
             "POST",
             "/v2/nothing?x=1",

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::harness::{Reply, Server, Store, gift_card, wait_for};
+use crate::harness::{Headers, Reply, Server, Store, gift_card, wait_for};
 
 const NAMES: [&str; 7] = [
     "description",
@@ -60,7 +60,7 @@ fn a_texts_address_is_made_from_the_public_url_and_never_from_the_host() {
         let server = store.serve_as(public_url);
         let expected = format!("{base}{}", own_path(markdown));
         for headers in [
-            &[("X-Api-Key", key.as_str())] as &[(&str, &str)],
+            &[("X-Api-Key", key.as_str())] as Headers<'_>,
             &[
                 ("X-Api-Key", key.as_str()),
                 ("X-Forwarded-Host", "evil.example"),

@@ -1,6 +1,6 @@
 //! `X-Api-Version`: what is asked for, what answers, and which answers say so.
 
-use crate::harness::{Server, Store, gift_card};
+use crate::harness::{Headers, Server, Store, gift_card};
 
 const CURRENT: &str = "2024-02-05";
 
@@ -15,7 +15,7 @@ fn the_current_version_answers_unless_another_is_asked_for() {
     let pinned = store.key("pinned", &["--api-version", CURRENT]);
     let server = store.serve();
     let version = |value| ("X-Api-Version", value);
-    let asked: [&[(&str, &str)]; 5] = [
+    let asked: [Headers<'_>; 5] = [
         &[],
         &[version(CURRENT)],
         &[version("")],
@@ -35,7 +35,7 @@ fn the_current_version_answers_unless_another_is_asked_for() {
 }
 
 /// Asserts an error of the version step: it doesn't name a version that would have answered.
-fn assert_refused(server: &Server, headers: &[(&str, &str)], status: u16, error: &str) {
+fn assert_refused(server: &Server, headers: Headers<'_>, status: u16, error: &str) {
     let reply = server.send("GET", "/v2/product", headers);
     assert_eq!(reply.status, status, "{headers:?}");
     assert_eq!(reply.error(), error, "{headers:?}");
@@ -100,7 +100,7 @@ fn every_answer_past_the_version_step_bears_the_version_and_none_before() {
         .map(str::to_owned);
     let known = ("If-None-Match", tag.as_deref().expect("a tag"));
     let (key, test) = (("X-Api-Key", key.as_str()), ("X-Api-Key", test.as_str()));
-    let cases: [(&str, &str, &[(&str, &str)], u16, bool); 15] = [
+    let cases: [(&str, &str, Headers<'_>, u16, bool); 15] = [
         ("GET", "/v2/product", &[key], 200, true),
         ("GET", "/v2/product", &[key, known], 304, true),
         ("HEAD", "/v2/product", &[key, known], 304, true),
