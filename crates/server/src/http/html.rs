@@ -158,8 +158,23 @@ fn cleaner() -> Builder<'static> {
         .url_schemes(HashSet::from(["http", "https", "mailto", "tel"]))
         // A relative address would lead into the partner's own site.
         .url_relative(UrlRelative::Deny)
+        .attribute_filter(|_element, attribute, value| match attribute {
+            "href" | "src" if !is_absolute(value) => None,
+            _ => Some(value.into()),
+        })
         .link_rel(Some("nofollow noopener noreferrer"));
     cleaner
+}
+
+/// Whether an address is absolute in browsers too: on a page of the same scheme, they take
+/// `https:a.example` for a relative one.
+fn is_absolute(address: &str) -> bool {
+    ["http://", "https://", "mailto:", "tel:"]
+        .iter()
+        .any(|start| {
+            let head = address.as_bytes().get(..start.len());
+            head.is_some_and(|head| head.eq_ignore_ascii_case(start.as_bytes()))
+        })
 }
 
 impl fmt::Debug for HtmlRenderer {

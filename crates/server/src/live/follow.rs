@@ -223,14 +223,16 @@ impl CatalogRounds {
         let started = Instant::now();
         // Should more be published meanwhile, the next round sees another id than `found`.
         let snapshot = build(&*self.store, &self.addresses, Timestamp::now())?;
-        if let Some(snapshot) = &snapshot {
-            let took_milliseconds = u64::try_from(started.elapsed().as_millis()).unwrap_or(0);
-            let revision = snapshot.revision().number;
-            let products = snapshot.len();
-            tracing::info!(revision, products, took_milliseconds, "catalog is live");
-        }
+        let facts = snapshot
+            .as_ref()
+            .map(|snapshot| (snapshot.revision().number, snapshot.len()));
         self.replaced
             .extend(self.live.set_snapshot(snapshot.map(Arc::new)));
+        // Said only now that it is so: whoever waits for the message may ask at once.
+        if let Some((revision, products)) = facts {
+            let took_milliseconds = u64::try_from(started.elapsed().as_millis()).unwrap_or(0);
+            tracing::info!(revision, products, took_milliseconds, "catalog is live");
+        }
         self.seen = found;
         self.built = Instant::now();
         Ok(())

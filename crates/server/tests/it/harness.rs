@@ -126,7 +126,15 @@ impl Store {
         command.args(options);
         Server::start(command)
     }
+
+    /// Serves the store under a public address, which isn't where it listens.
+    pub fn serve_as(&self, public_url: &str) -> Server {
+        self.serve_with(&["--public-url", public_url])
+    }
 }
+
+/// Headers to send.
+pub type Headers<'h> = &'h [(&'h str, &'h str)];
 
 /// A running server; it ends with its owner.
 pub struct Server {
@@ -137,7 +145,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a command that says where it serves on standard error.
+    /// Starts a command that says where it listens on standard error.
     pub fn start(mut command: Command) -> Self {
         let mut child = command
             .stdin(Stdio::null())
@@ -196,7 +204,7 @@ impl Server {
     }
 
     /// A request with headers.
-    pub fn send(&self, method: &str, target: &str, headers: &[(&str, &str)]) -> Reply {
+    pub fn send(&self, method: &str, target: &str, headers: Headers<'_>) -> Reply {
         let mut head = format!("{method} {target} HTTP/1.1\r\nHost: vitrine.test\r\n");
         for (name, value) in headers {
             head.push_str(&format!("{name}: {value}\r\n"));
@@ -229,6 +237,12 @@ impl Server {
             reader: BufReader::new(socket.try_clone().expect("a socket")),
             socket,
         }
+    }
+
+    /// Waits until what a load published, by its report, is live.
+    pub fn wait_for_loaded(&self, report: &Value) {
+        let number = report["revision"]["number"].as_u64();
+        self.wait_for_revision(number.expect("the load published something"));
     }
 
     /// Waits until the live revision is `number`.

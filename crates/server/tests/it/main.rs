@@ -8,9 +8,19 @@
     reason = "a test binary exports nothing; `pub` marks what rooms offer each other"
 )]
 
+mod caching;
 mod connections;
 mod golden;
 mod harness;
+mod html;
+mod keys;
+mod links;
 mod openapi;
+mod parameters;
+mod quotas;
+mod request_limits;
+mod requests;
 mod smoke;
+mod texts;
+mod versions;
 mod walks;

@@ -175,9 +175,18 @@ fn rotate(
         };
         match new_key(old.kind) {
             Ok(key) => {
-                let (old, successor) = succession(old, &key, now, overlap_ends);
-                outcome = Ok((key, successor.clone()));
-                vec![old, successor]
+                let successor = successor(old, &key, now);
+                // Those rotated before don't outlive the one rotated now.
+                let predecessors = records.iter().filter(|record| {
+                    record.label == name && record.is_active(now) && record.rotated_at.is_some()
+                });
+                let mut changed: Vec<KeyRecord> = predecessors
+                    .chain([*old])
+                    .map(|record| ending(record, now, overlap_ends))
+                    .collect();
+                changed.push(successor.clone());
+                outcome = Ok((key, successor));
+                changed
             }
             Err(error) => {
                 outcome = Err(error);
@@ -189,30 +198,28 @@ fn rotate(
     show(&key, &successor.label, successor.expires_at, output)
 }
 
-/// The old key's record, ending, and its successor's. What was agreed on stays agreed on: the
-/// successor has the same label, kind, version, quota and expiry.
-fn succession(
-    old: &KeyRecord,
-    key: &NewKey,
-    now: Timestamp,
-    overlap_ends: Timestamp,
-) -> (KeyRecord, KeyRecord) {
-    let successor = KeyRecord {
+/// A successor's record. What was agreed on stays agreed on: it has the same label, kind, version, quota
+/// and expiry.
+fn successor(old: &KeyRecord, key: &NewKey, now: Timestamp) -> KeyRecord {
+    KeyRecord {
         prefix: key.prefix().to_owned(),
         secret_hash: key.secret_hash(),
         created_at: now,
         last_used_at: None,
         ..old.clone()
-    };
-    let ends = old
+    }
+}
+
+/// The record of a key that was rotated: it expires when the overlap ends, if not before.
+fn ending(old: &KeyRecord, now: Timestamp, overlap_ends: Timestamp) -> KeyRecord {
+    let expires = old
         .expires_at
         .map_or(overlap_ends, |own| own.min(overlap_ends));
-    let ending = KeyRecord {
-        expires_at: Some(ends),
-        rotated_at: Some(now),
+    KeyRecord {
+        expires_at: Some(expires),
+        rotated_at: old.rotated_at.or(Some(now)),
         ..old.clone()
-    };
-    (ending, successor)
+    }
 }
 
 fn revoke(store: &dyn Store, output: OutputArgs, names: &[String]) -> anyhow::Result<Outcome> {

@@ -1,0 +1,236 @@
+//! Entity tags, conditional requests, and how long answers may be kept.
+
+use std::collections::HashMap;
+
+use serde_json::json;
+
+use crate::harness::{Reply, Server, Store, gift_card};
+
+const CACHE_CONTROL: &str = "private, max-age=60, stale-while-revalidate=300, stale-if-error=86400";
+const VARY: &str = "Accept-Encoding, X-Api-Version, X-Api-Key";
+
+/// One target of each kind of answer.
+const TARGETS: [&str; 9] = [
+    "/v2/product",
+    "/v2/product?limit=2&after=A",
+    "/v2/product?categories=nothing",
+    "/v2/product/B",
+    "/v2/product/B?content=md",
+    "/v2/product/B?content=html",
+    "/v2/product/categories",
+    "/v2/product/countries",
+    "/v2/ping",
+];
+
+fn catalog() -> Store {
+    let mut described = gift_card("B");
+    described["gift_card"]["content_resources"]["description_md"] = json!("# B");
+    Store::of(&[gift_card("A"), described, gift_card("C"), gift_card("D")])
+}
+
+/// The tag of an answer: weak, and well-formed.
+fn tag(reply: &Reply) -> String {
+    let tag = reply.header("etag").expect("ETag");
+    let opaque = tag
+        .strip_prefix("W/\"")
+        .and_then(|rest| rest.strip_suffix('"'));
+    let opaque = opaque.unwrap_or_else(|| panic!("{tag} isn't weak"));
+    assert!(!opaque.is_empty() && !opaque.contains(['"', ' ']), "{tag}");
+    tag.to_owned()
+}
+
+fn asked(server: &Server, key: &str, target: &str, tags: &[&str]) -> Reply {
+    let mut headers = vec![("X-Api-Key", key)];
+    headers.extend(tags.iter().map(|tag| ("If-None-Match", *tag)));
+    server.send("GET", target, &headers)
+}
+
+#[test]
+fn answers_say_how_long_they_may_be_kept_and_what_they_vary_by() {
+    let store = catalog();
+    let key = store.key("partner", &[]);
+    let server = store.serve();
+    for target in TARGETS {
+        let full = server.get(&key, target);
+        let not_modified = asked(&server, &key, target, &[&tag(&full)]);
+        assert_eq!((full.status, not_modified.status), (200, 304), "{target}");
+        for reply in [full, not_modified] {
+            assert_eq!(
+                reply.header("cache-control"),
+                Some(CACHE_CONTROL),
+                "{target}"
+            );
+            assert_eq!(reply.header("vary"), Some(VARY), "{target}");
+        }
+    }
+}
+
+#[test]
+fn a_client_that_has_the_answer_is_told_so_without_a_body() {
+    let store = catalog();
+    let key = store.key("partner", &[]);
+    let server = store.serve();
+    for target in TARGETS {
+        let full = server.get(&key, target);
+        let weak = tag(&full);
+        let strong = weak.trim_start_matches("W/").to_owned();
+        let in_list = format!("\"x\", {weak}");
+        let tight_list = format!("W/\"x,y\",{strong},\"z\"");
+        for tags in [
+            &[weak.as_str()] as &[&str],
+            &[&strong],
+            &["*"],
+            &[&in_list],
+            &[&tight_list],
+            &["\"x\"", &weak],
+        ] {
+            let reply = asked(&server, &key, target, tags);
+            assert_eq!(reply.status, 304, "{target} {tags:?}");
+            assert!(reply.body.is_empty());
+            for name in ["etag", "cache-control", "vary", "link", "x-api-version"] {
+                assert_eq!(reply.header(name), full.header(name), "{target} {name}");
+            }
+            assert!(reply.header("x-request-id").is_some());
+        }
+    }
+    let paged = server.get(&key, TARGETS[1]);
+    assert!(
+        paged.header("link").is_some(),
+        "a list among them has neighbours"
+    );
+}
+
+#[test]
+fn a_client_that_has_another_answer_gets_this_one() {
+    let store = catalog();
+    let key = store.key("partner", &[]);
+    let server = store.serve();
+    let other = tag(&server.get(&key, "/v2/product/A"));
+    for target in TARGETS {
+        let full = server.get(&key, target);
+        let bare = tag(&full)
+            .trim_start_matches("W/")
+            .trim_matches('"')
+            .to_owned();
+        let longer = format!("\"{bare}x\"");
+        for value in ["\"x\"", &other, "", &bare, &longer, "W/", "\"", "\"*\""] {
+            let reply = asked(&server, &key, target, &[value]);
+            assert_eq!(reply.status, 200, "{target} {value}");
+            assert_eq!(reply.body, full.body, "{target} {value}");
+        }
+    }
+}
+
+#[test]
+fn errors_are_never_not_modified() {
+    let store = catalog();
+    let key = store.key("partner", &[]);
+    let server = store.serve();
+    for (target, status) in [
+        ("/v2/product/NONE", 404),
+        ("/v2/product?limit=0", 400),
+        ("/v2/nothing", 404),
+    ] {
+        let reply = asked(&server, &key, target, &["*"]);
+        assert_eq!(reply.status, status);
+        reply.error();
+    }
+    let reply = asked(&server, "wrong.key", "/v2/product", &["*"]);
+    assert_eq!(
+        (reply.status, reply.error().as_str()),
+        (401, "invalid_api_key")
+    );
+}
+
+#[test]
+fn tags_are_the_same_exactly_where_the_bytes_are() {
+    let store = catalog();
+    let key = store.key("partner", &[]);
+    let mut bodies: HashMap<String, Vec<u8>> = HashMap::new();
+    let more = [
+        "/v2/product?limit=500",
+        "/v2/product?limit=2",
+        "/v2/product?limit=3",
+        "/v2/product?limit=2&after=-",
+        "/v2/product?limit=2&before=C",
+        "/v2/product?categories=no&limit=2",
+        "/v2/product/A",
+        "/v2/product/A?content=url",
+        "/v2/product/A?content=md",
+        "/v2/product/A?content=html",
+        "/v2/product/B?content=url",
+    ];
+    // Another process must make the same of them.
+    for server in [store.serve(), store.serve()] {
+        for target in TARGETS.iter().chain(&more) {
+            for encoding in ["identity", "gzip, br, zstd"] {
+                let headers = [("X-Api-Key", key.as_str()), ("Accept-Encoding", encoding)];
+                let reply = server.send("GET", target, &headers);
+                assert_eq!(reply.status, 200, "{target}");
+                let tag = tag(&reply);
+                if encoding == "identity" {
+                    let same_bytes = bodies.iter().find(|(_, body)| **body == reply.body);
+                    if let Some((of_same_bytes, _)) = same_bytes {
+                        assert_eq!(&tag, of_same_bytes, "{target}: same bytes, another tag");
+                    }
+                    let body = bodies.entry(tag).or_insert_with(|| reply.body.clone());
+                    assert_eq!(*body, reply.body, "{target}: same tag, other bytes");
+                } else {
+                    assert!(
+                        bodies.contains_key(&tag),
+                        "{target}: one tag for all encodings"
+                    );
+                }
+            }
+        }
+    }
+    assert!(bodies.len() > 10, "the targets differ");
+}
+
+#[test]
+fn a_page_keeps_its_tag_until_a_product_on_it_changes() {
+    let store = catalog();
+    let key = store.key("partner", &[]);
+    let server = store.serve();
+    let on_page = [
+        "/v2/product?limit=2",
+        "/v2/product/B",
+        "/v2/product/B?content=md",
+    ];
+    let before = on_page.map(|target| tag(&server.get(&key, target)));
+    let whole = tag(&server.get(&key, "/v2/product"));
+    let load = |changed: &str| {
+        let mut products = ["A", "B", "C", "D"].map(gift_card);
+        products[1]["gift_card"]["content_resources"]["description_md"] = json!("# B");
+        for product in &mut products {
+            if product["code"] == changed {
+                product["name"] = json!("Renamed");
+            }
+        }
+        let report = store.load_products(&products);
+        server.wait_for_loaded(&report);
+    };
+
+    load("D");
+    assert_eq!(server.get(&key, "/v2/product/D").json()["name"], "Renamed");
+    for (target, before) in on_page.iter().zip(&before) {
+        assert_eq!(tag(&server.get(&key, target)), *before, "{target}");
+        assert_eq!(
+            asked(&server, &key, target, &[before]).status,
+            304,
+            "{target}"
+        );
+    }
+    assert_ne!(tag(&server.get(&key, "/v2/product")), whole);
+    assert_eq!(asked(&server, &key, "/v2/product", &[&whole]).status, 200);
+
+    load("B");
+    for (target, before) in on_page.iter().zip(&before) {
+        assert_ne!(tag(&server.get(&key, target)), *before, "{target}");
+        assert_eq!(
+            asked(&server, &key, target, &[before]).status,
+            200,
+            "{target}"
+        );
+    }
+}

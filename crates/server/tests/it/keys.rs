@@ -1,0 +1,321 @@
+//! Keys: which are let in, how the others are turned away, and their life from made to revoked.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::harness::{Headers, Reply, Server, Store, gift_card, text, wait_for};
+
+fn catalog() -> Store {
+    Store::of(&[gift_card("A-1")])
+}
+
+fn listed(store: &Store) -> Vec<Value> {
+    let keys: Value = serde_json::from_str(&store.ok(&["keys", "list", "--json"])).expect("JSON");
+    keys.as_array().expect("a list").clone()
+}
+
+fn labelled(store: &Store, label: &str) -> Vec<Value> {
+    let mut keys = listed(store);
+    keys.retain(|key| key["label"] == label);
+    keys
+}
+
+/// Waits until a key is answered with a status.
+fn wait_for_status(server: &Server, key: &str, status: u16) -> Reply {
+    wait_for("the server to see a change of keys", || {
+        let reply = server.get(key, "/v2/ping");
+        (reply.status == status).then_some(reply)
+    })
+}
+
+#[test]
+fn every_keyed_route_needs_a_key() {
+    let store = catalog();
+    let server = store.serve();
+    for target in [
+        "/v2/product",
+        "/v2/product/A-1",
+        "/v2/product/NONE",
+        "/v2/product/categories",
+        "/v2/product/countries",
+        "/v2/ping",
+    ] {
+        for headers in [
+            &[] as Headers<'_>,
+            &[("X-Api-Key", "")],
+            &[("X-Api-Key", "  ")],
+        ] {
+            let reply = server.send("GET", target, headers);
+            assert_eq!(reply.status, 401, "{target} {headers:?}");
+            assert_eq!(reply.error(), "unauthorized", "{target} {headers:?}");
+            let challenge = reply.header("www-authenticate").expect("a challenge");
+            assert!(!challenge.is_empty());
+        }
+        let reply = server.get("wrong.key", target);
+        assert_eq!(
+            (reply.status, reply.error().as_str()),
+            (401, "invalid_api_key")
+        );
+        assert!(reply.header("www-authenticate").is_some());
+    }
+    assert_eq!(server.send("GET", "/openapi.json", &[]).status, 200);
+}
+
+#[test]
+fn a_key_that_is_not_exactly_the_key_is_invalid() {
+    let store = catalog();
+    let key = store.key("partner", &[]);
+    let other = store.key("other", &[]);
+    let server = store.serve();
+    assert_eq!(server.get(&key, "/v2/ping").status, 200);
+    assert_eq!(server.get(&format!(" {key} "), "/v2/ping").status, 200);
+    let (prefix, secret) = key.split_once('.').expect("PREFIX.SECRET");
+    let (other_prefix, other_secret) = other.split_once('.').expect("PREFIX.SECRET");
+    let last = secret.chars().last().expect("a character");
+    let changed = if last == 'a' { 'b' } else { 'a' };
+    for wrong in [
+        prefix.to_owned(),
+        secret.to_owned(),
+        format!("{prefix}."),
+        format!(".{secret}"),
+        ".".to_owned(),
+        "nonsense".to_owned(),
+        "caf\u{e9}.\u{e9}".to_owned(),
+        format!("{key}x"),
+        format!("{key}."),
+        format!("{key}, {key}"),
+        format!("Bearer {key}"),
+        format!("\"{key}\""),
+        key[..key.len() - 1].to_owned(),
+        format!("{}{changed}", &key[..key.len() - 1]),
+        format!("{prefix}.{other_secret}"),
+        format!("{other_prefix}.{secret}"),
+        "x".repeat(5_000),
+    ] {
+        let reply = server.get(&wrong, "/v2/ping");
+        assert_eq!(reply.status, 401, "{wrong}");
+        assert_eq!(reply.error(), "invalid_api_key", "{wrong}");
+    }
+    let twice = [("X-Api-Key", key.as_str()), ("x-api-key", key.as_str())];
+    let reply = server.send("GET", "/v2/ping", &twice);
+    assert_eq!(
+        (reply.status, reply.error().as_str()),
+        (401, "invalid_api_key")
+    );
+}
+
+#[test]
+fn a_wrong_key_is_refused_like_an_expired_or_revoked_one() {
+    let store = catalog();
+    let good = store.key("good", &[]);
+    let expired = store.key("expired", &["--expires", "2020-01-01"]);
+    let revoked = store.key("revoked", &[]);
+    store.ok(&["keys", "revoke", "revoked"]);
+    let server = store.serve();
+    let (prefix, _) = good.split_once('.').expect("PREFIX.SECRET");
+    let keys = [
+        "unknown.key".to_owned(),
+        format!("{prefix}.wrong"),
+        expired,
+        revoked,
+    ];
+    let replies = keys.map(|key| server.get(&key, "/v2/product"));
+    let headers = |reply: &Reply| {
+        let mut headers = reply.headers.clone();
+        headers.retain(|(name, _)| name != "date" && name != "x-request-id");
+        headers
+    };
+    for reply in &replies {
+        assert_eq!(
+            (reply.status, reply.error().as_str()),
+            (401, "invalid_api_key")
+        );
+        assert_eq!(text(&reply.body), text(&replies[0].body));
+        assert_eq!(headers(reply), headers(&replies[0]));
+    }
+    assert_eq!(server.get(&good, "/v2/product").status, 200);
+}
+
+#[test]
+fn a_key_in_the_query_is_not_looked_at_and_never_logged() {
+    let store = catalog();
+    let key = store.key("partner", &[]);
+    let mut server = store.serve();
+    let (_, secret) = key.split_once('.').expect("PREFIX.SECRET");
+    for name in ["api_key", "X-Api-Key", "x-api-key", "key"] {
+        for target in [
+            format!("/v2/product?{name}={key}"),
+            format!("/v2/ping?{name}={key}"),
+        ] {
+            let reply = server.send("GET", &target, &[]);
+            assert_eq!(
+                (reply.status, reply.error().as_str()),
+                (401, "unauthorized")
+            );
+            // With a good key in the header it is an unknown parameter like any other.
+            let reply = server.get(&key, &target);
+            assert_eq!((reply.status, reply.error().as_str()), (400, "bad_request"));
+        }
+    }
+    let last = [
+        ("X-Api-Key", key.as_str()),
+        ("X-Request-Id", "the-last-one"),
+    ];
+    assert_eq!(server.send("GET", "/v2/ping", &last).status, 200);
+    server.signal("TERM");
+    assert_eq!(server.wait(), Some(0));
+    wait_for("the log", || {
+        server.stdout().contains("the-last-one").then_some(())
+    });
+    for log in [server.stdout(), server.stderr()] {
+        assert!(!log.is_empty());
+        assert!(!log.contains(secret), "{log}");
+    }
+}
+
+#[test]
+fn a_key_revoked_while_the_server_runs_is_refused_at_once() {
+    let store = catalog();
+    let key = store.key("partner", &[]);
+    let other = store.key("other", &[]);
+    let server = store.serve();
+    assert_eq!(server.get(&key, "/v2/ping").status, 200);
+    store.ok(&["keys", "revoke", "partner"]);
+    let revoked = Instant::now();
+    let reply = wait_for_status(&server, &key, 401);
+    let took = revoked.elapsed();
+    eprintln!("a revocation was seen after {took:?}; the contract promises 1 s");
+    assert_eq!(reply.error(), "invalid_api_key");
+    // Ten times what is promised: the machine may be busy.
+    assert!(took < Duration::from_secs(10), "{took:?}");
+    assert_eq!(server.get(&other, "/v2/ping").status, 200);
+}
+
+#[test]
+fn a_key_made_while_the_server_runs_is_let_in() {
+    let store = catalog();
+    let server = store.serve();
+    let key = store.key("late", &[]);
+    wait_for_status(&server, &key, 200);
+}
+
+#[test]
+fn lists_of_keys_show_no_secret() {
+    let store = catalog();
+    let key = store.key("partner", &[]);
+    let test = store.key("tester", &["--test", "--quota", "5/60"]);
+    for arguments in [&["keys", "list", "--json"] as &[_], &["keys", "list"]] {
+        let shown = store.ok(arguments);
+        for key in [&key, &test] {
+            let (prefix, secret) = key.split_once('.').expect("PREFIX.SECRET");
+            assert!(shown.contains(prefix), "{shown}");
+            assert!(!shown.contains(secret), "{shown}");
+        }
+    }
+    let database = std::fs::read(store.path("vitrine.db")).expect("a store");
+    let (prefix, secret) = key.split_once('.').expect("PREFIX.SECRET");
+    let holds = |needle: &str| {
+        database
+            .windows(needle.len())
+            .any(|w| w == needle.as_bytes())
+    };
+    assert!(
+        holds(prefix) && !holds(secret),
+        "of the secret only a hash is stored"
+    );
+}
+
+#[test]
+fn the_last_use_of_a_key_is_written_down() {
+    let store = catalog();
+    let key = store.key("used", &[]);
+    store.key("unused", &[]);
+    let mut server = store.serve();
+    assert_eq!(labelled(&store, "used")[0]["last_used_at"], Value::Null);
+    assert_eq!(server.get(&key, "/v2/ping").status, 200);
+    server.signal("TERM");
+    assert_eq!(server.wait(), Some(0));
+    let used = &labelled(&store, "used")[0];
+    assert!(used["last_used_at"].is_string(), "{used}");
+    assert_eq!(labelled(&store, "unused")[0]["last_used_at"], Value::Null);
+}
+
+fn rotated(store: &Store, options: &[&str]) -> String {
+    let made = store.ok(&[&["keys", "rotate", "--json", "partner"], options].concat());
+    let made: Value = serde_json::from_str(&made).expect("JSON");
+    made["key"].as_str().expect("a key").to_owned()
+}
+
+#[test]
+fn rotation_lets_both_keys_in_until_the_overlap_ends() {
+    let store = catalog();
+    let old = store.key("partner", &["--quota", "100/60"]);
+    let server = store.serve();
+    let new = rotated(&store, &["--overlap", "1h"]);
+    assert_ne!(old, new);
+    let reply = wait_for_status(&server, &new, 200);
+    // The server knows of the rotation, and the old key is still let in.
+    assert_eq!(server.get(&old, "/v2/ping").status, 200);
+    let policy = reply.header("ratelimit-policy").expect("a quota");
+    assert!(
+        policy.contains("q=100") && policy.contains("w=60"),
+        "{policy}"
+    );
+    let keys = labelled(&store, "partner");
+    assert_eq!(keys.len(), 2);
+    let expiring = keys.iter().filter(|key| key["expires_at"].is_string());
+    assert_eq!(expiring.count(), 1, "{keys:?}");
+
+    let newest = rotated(&store, &["--overlap", "0s"]);
+    for (key, status) in [(&newest, 200), (&new, 401), (&old, 401)] {
+        wait_for_status(&server, key, status);
+    }
+}
+
+#[test]
+fn rotate_asks_which_key_is_meant_where_a_label_names_several() {
+    let store = catalog();
+    let first = store.key("partner", &[]);
+    let second = store.key("partner", &[]);
+    let refused = store.run(&["keys", "rotate", "partner"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text(&refused.stderr).contains("partner"));
+    assert!(refused.stdout.is_empty());
+    assert_eq!(labelled(&store, "partner").len(), 2);
+
+    let prefix = first.split_once('.').expect("two parts").0;
+    store.ok(&["keys", "rotate", prefix, "--overlap", "0s"]);
+    let server = store.serve();
+    assert_eq!(server.get(&first, "/v2/ping").status, 401);
+    assert_eq!(server.get(&second, "/v2/ping").status, 200);
+
+    store.ok(&["keys", "revoke", "partner"]);
+    wait_for_status(&server, &second, 401);
+    let states = labelled(&store, "partner");
+    assert!(
+        states.iter().all(|key| key["state"] == "revoked"),
+        "{states:?}"
+    );
+    assert_eq!(states.len(), 3);
+}
+
+#[test]
+fn what_names_no_key_is_neither_revoked_nor_rotated() {
+    let store = catalog();
+    let key = store.key("partner", &[]);
+    for arguments in [
+        &["keys", "revoke", "nobody"] as &[_],
+        &["keys", "revoke", "partner", "nobody"],
+        &["keys", "rotate", "nobody"],
+    ] {
+        assert!(!store.run(arguments).status.success(), "{arguments:?}");
+    }
+    assert_eq!(listed(&store).len(), 1);
+    let server = store.serve();
+    assert_eq!(server.get(&key, "/v2/ping").status, 200);
+    // A prefix names a key as its label does.
+    let (prefix, _) = key.split_once('.').expect("PREFIX.SECRET");
+    store.ok(&["keys", "revoke", prefix]);
+    wait_for_status(&server, &key, 401);
+}
