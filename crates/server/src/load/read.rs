@@ -42,13 +42,17 @@ pub type Sink<'s> = &'s mut dyn FnMut(Result<Record, Finding>);
 ///
 /// Where the input itself can't be read.
 pub fn read(file: &str, mut input: impl BufRead, sink: Sink<'_>) -> io::Result<()> {
-    let mut head = Vec::new();
-    (&mut input).take(PEEKED_BYTES).read_to_end(&mut head)?;
+    let mut blank_lines = 0;
+    let mut head = peek(&mut input)?;
     if head.starts_with(b"\xef\xbb\xbf") {
         head.drain(..3);
     }
-    let first = head.iter().find(|byte| !byte.is_ascii_whitespace());
-    match first.copied() {
+    // However many blanks come first: something may follow.
+    while !head.is_empty() && head.trim_ascii_start().is_empty() {
+        blank_lines += head.iter().filter(|byte| **byte == b'\n').count() as u64;
+        head = peek(&mut input)?;
+    }
+    match head.trim_ascii_start().first().copied() {
         None => return Ok(()),
         Some(b'{' | b'[') => {}
         Some(_) => {
@@ -67,10 +71,17 @@ pub fn read(file: &str, mut input: impl BufRead, sink: Sink<'_>) -> io::Result<(
     let is_lines = is_line_delimited(&head);
     let input = Cursor::new(head).chain(input);
     if is_lines {
-        read_lines(file, input, sink)
+        read_lines(file, blank_lines + 1, input, sink)
     } else {
         read_values(file, input, sink)
     }
+}
+
+/// As much of an input as is looked at.
+fn peek(input: impl Read) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    input.take(PEEKED_BYTES).read_to_end(&mut head)?;
+    Ok(head)
 }
 
 /// Whether an input that begins like this has one record a line.
@@ -125,9 +136,14 @@ fn has_catalog(head: &[u8]) -> bool {
     found.get()
 }
 
-fn read_lines(file: &str, mut input: impl BufRead, sink: Sink<'_>) -> io::Result<()> {
+fn read_lines(
+    file: &str,
+    first_number: u64,
+    mut input: impl BufRead,
+    sink: Sink<'_>,
+) -> io::Result<()> {
     let mut line = Vec::new();
-    for number in 1.. {
+    for number in first_number.. {
         line.clear();
         let taken = (&mut input)
             .take(MAX_RECORD_BYTES + 1)
