@@ -9,4 +9,6 @@
 )]
 
 mod harness;
+mod load_formats;
+mod products;
 mod smoke;
