@@ -9,6 +9,7 @@
 )]
 
 mod harness;
+mod load_faults;
 mod load_formats;
 mod products;
 mod smoke;
