@@ -8,8 +8,12 @@
     reason = "a test binary exports nothing; `pub` marks what rooms offer each other"
 )]
 
+mod fault_case;
 mod harness;
+mod load_damaged;
+mod load_fault_values;
 mod load_faults;
 mod load_formats;
+mod load_refusals;
 mod products;
 mod smoke;

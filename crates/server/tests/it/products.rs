@@ -74,6 +74,43 @@ pub fn without(mut product: Value, pointer: &str) -> Value {
     product
 }
 
+/// The JSON indented, as people keep it; numbers stay as they are.
+pub fn pretty(json: &str) -> String {
+    let mut out = String::new();
+    let (mut depth, mut in_string, mut escaped) = (0, false, false);
+    for c in json.chars() {
+        if in_string {
+            out.push(c);
+            in_string = escaped || c != '"';
+            escaped = !escaped && c == '\\';
+            continue;
+        }
+        let indent = |depth: usize| format!("\n{}", "  ".repeat(depth));
+        match c {
+            '{' | '[' => {
+                depth += 1;
+                out.push(c);
+                out.push_str(&indent(depth));
+            }
+            '}' | ']' => {
+                depth -= 1;
+                out.push_str(&indent(depth));
+                out.push(c);
+            }
+            ',' => {
+                out.push(c);
+                out.push_str(&indent(depth));
+            }
+            ':' => out.push_str(": "),
+            _ => {
+                in_string = c == '"';
+                out.push(c);
+            }
+        }
+    }
+    out
+}
+
 /// Asserts that the live catalog is the one that `file` loads: loading it again changes nothing.
 pub fn assert_holds(store: &Store, file: &Path, when: &str) {
     let report = store.load(file);
