@@ -15,5 +15,7 @@ mod load_fault_values;
 mod load_faults;
 mod load_formats;
 mod load_refusals;
+mod load_shapes;
+mod load_values;
 mod products;
 mod smoke;
