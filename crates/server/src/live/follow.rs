@@ -211,14 +211,14 @@ impl CatalogRounds {
         let started = Instant::now();
         // Should more be published meanwhile, the next round sees another id than `found`.
         let snapshot = build(&*self.store, &self.addresses, Timestamp::now())?;
-        if let Some(snapshot) = &snapshot {
-            let took_milliseconds = u64::try_from(started.elapsed().as_millis()).unwrap_or(0);
-            let revision = snapshot.revision().number;
-            let products = snapshot.len();
-            tracing::info!(revision, products, took_milliseconds, "catalog is live");
-        }
+        let live = snapshot.as_ref().map(|s| (s.revision().number, s.len()));
         self.replaced
             .extend(self.live.set_snapshot(snapshot.map(Arc::new)));
+        // Only now: whoever reads this must find it true.
+        if let Some((revision, products)) = live {
+            let took_milliseconds = u64::try_from(started.elapsed().as_millis()).unwrap_or(0);
+            tracing::info!(revision, products, took_milliseconds, "catalog is live");
+        }
         self.seen = found;
         self.built = Instant::now();
         Ok(())
