@@ -10,6 +10,7 @@
 
 mod fault_case;
 mod harness;
+mod load_again;
 mod load_damaged;
 mod load_fault_values;
 mod load_faults;
