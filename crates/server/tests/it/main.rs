@@ -15,6 +15,7 @@ mod load_damaged;
 mod load_fault_values;
 mod load_faults;
 mod load_formats;
+mod load_hazards;
 mod load_refusals;
 mod load_shapes;
 mod load_values;
