@@ -3,6 +3,7 @@
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
@@ -66,15 +67,24 @@ fn plain_connection(path: &Path) -> Result<Connection, StoreError> {
 }
 
 fn set_up(connection: &Connection, path: &Path) -> Result<(), StoreError> {
-    // 16 kB pages made a catalog's file 42 % smaller; the size counts only for a new file.
-    connection
-        .execute_batch(
+    let patient_until = Instant::now() + WRITER_PATIENCE;
+    loop {
+        // 16 kB pages made a catalog's file 42 % smaller; the size counts only for a new file.
+        let done = connection.execute_batch(
             "pragma page_size = 16384;
              pragma journal_mode = wal;
              pragma synchronous = full;
              pragma foreign_keys = on;",
-        )
-        .map_err(cannot_open(path))
+        );
+        match done.map_err(cannot_open(path)) {
+            // While another process makes the store, SQLite refuses the change of the journal's mode
+            // at once, whatever its busy timeout.
+            Err(StoreError::Busy { .. }) if Instant::now() < patient_until => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            outcome => return outcome,
+        }
+    }
 }
 
 /// Turns SQLite's error into the store's, where it came from opening the file.
