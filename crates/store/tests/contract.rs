@@ -9,6 +9,10 @@
     unreachable_pub,
     reason = "a test binary exports nothing; `pub` marks what rooms offer each other"
 )]
+#![expect(
+    clippy::unwrap_used,
+    reason = "these are tests, though not every function is marked as one"
+)]
 
 #[path = "contract/keys.rs"]
 mod keys;

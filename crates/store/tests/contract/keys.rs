@@ -69,14 +69,14 @@ fn keys_come_back(store: &dyn Store) {
     let one = assert_keys(store, &[&plain, &full]);
     assert_ne!(one, empty);
     let newest = record(3, 900);
-    write(store, &[newest.clone()]);
+    write(store, std::slice::from_ref(&newest));
     assert_ne!(assert_keys(store, &[&plain, &full, &newest]), one);
     assert_eq!(store.changes().unwrap().revision_id, None);
 }
 
 fn a_decision_may_do_nothing(store: &dyn Store) {
     let key = record(1, 100);
-    write(store, &[key.clone()]);
+    write(store, std::slice::from_ref(&key));
     let before = store.changes().unwrap();
     let mut seen = Vec::new();
     store
@@ -97,7 +97,7 @@ fn a_changed_key_is_written_in_its_place(store: &dyn Store) {
         revoked_at: Some(second(300)),
         ..old
     };
-    write(store, &[revoked.clone()]);
+    write(store, std::slice::from_ref(&revoked));
     assert_ne!(assert_keys(store, &[&revoked, &other]), before.keys);
 }
 
@@ -124,7 +124,7 @@ fn use_is_no_change(store: &dyn Store) {
         revoked_at: Some(second(300)),
         ..used
     };
-    write(store, &[revoked.clone()]);
+    write(store, std::slice::from_ref(&revoked));
     let expected = KeyRecord {
         last_used_at: Some(second(1_200)),
         ..revoked

@@ -118,7 +118,7 @@ fn a_publish_is_a_revision_with_counts(store: &dyn Store) {
     // What was retired may come back, and may be changed and retired again.
     let (_, counted) = publish(store, &[a.clone(), b.clone()], second(30)).unwrap();
     assert_eq!(counted, counts(1, 1, 1, 0));
-    let (fourth, counted) = publish(store, &[b.clone()], second(40)).unwrap();
+    let (fourth, counted) = publish(store, std::slice::from_ref(&b), second(40)).unwrap();
     assert_eq!((fourth.number, counted), (4, counts(0, 0, 1, 1)));
     assert_eq!(read(store, Timestamp::MIN).products, [as_read(&b)]);
 }

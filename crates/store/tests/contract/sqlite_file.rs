@@ -52,6 +52,22 @@ fn what_was_committed_is_there_after_opening_again() {
 }
 
 #[test]
+fn several_may_make_the_same_store_at_once() {
+    for _ in 0..20 {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("shared.db");
+        std::thread::scope(|scope| {
+            let open = || at(&path, IfMissing::Create).map(|store| store.changes().unwrap());
+            let opened = [(); 6].map(|()| scope.spawn(open));
+            for opened in opened {
+                let opened = opened.join().unwrap();
+                assert!(opened.is_ok(), "{}", opened.unwrap_err());
+            }
+        });
+    }
+}
+
+#[test]
 fn a_missing_store_is_made_only_where_that_is_wanted() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("missing.db");
