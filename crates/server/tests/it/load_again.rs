@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{SAMPLE, Store, gift_card, text, wait_for};
+use crate::harness::{SAMPLE, Server, Store, gift_card, text, wait_for};
 use crate::products::{assert_holds, later, served, with, without};
 
 const DESCRIPTION_MD: &str = "/gift_card/content_resources/description_md";
@@ -217,6 +217,21 @@ fn an_absent_object_of_texts_leaves_all_of_them() {
     assert_holds(&store, &empty, "no texts of a later type mentioned");
 }
 
+/// All pages of the catalog, walked as clients do, up to the first empty one.
+fn pages(server: &Server, key: &str) -> Vec<String> {
+    let mut pages = Vec::new();
+    let mut target = "/v2/product?limit=20".to_owned();
+    loop {
+        let page = server.get(key, &target);
+        let after = page.json()["pagination"]["cursors"]["after"].clone();
+        pages.push(text(&page.body));
+        match after.as_str() {
+            Some(after) => target = format!("/v2/product?limit=20&after={after}"),
+            None => return pages,
+        }
+    }
+}
+
 #[test]
 fn an_answer_of_the_api_loads_back_without_a_change() {
     let store = Store::new();
@@ -251,24 +266,10 @@ fn an_answer_of_the_api_loads_back_without_a_change() {
         (&Value::Null, [0, 0, 0, 73])
     );
     assert_eq!(report["warnings"], json!({}), "{report}");
-    // In pages, walked and put one after the other, as well.
-    let mut pages = Vec::new();
-    let mut target = "/v2/product?limit=20".to_owned();
-    loop {
-        let page = server.get(&key, &target);
-        let after = page.json()["pagination"]["cursors"]["after"].clone();
-        pages.push(text(&page.body));
-        match after.as_str() {
-            Some(after) => target = format!("/v2/product?limit=20&after={after}"),
-            None => break,
-        }
-    }
+    let pages = pages(&server, &key);
     assert_eq!(pages.len(), 5, "four pages and the empty one");
-    assert_holds(
-        &store,
-        &store.write("pages.json", pages.join("\n")),
-        "pages",
-    );
+    let pages = store.write("pages.json", pages.join("\n"));
+    assert_holds(&store, &pages, "pages, one after the other");
     // What came from the source is still known to have come from there.
     let only_url = r#"{"description_markdown_url":"https://a.example/d.md"}"#;
     let only_url = with(

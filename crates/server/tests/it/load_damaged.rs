@@ -9,143 +9,113 @@ use serde_json::Value;
 use crate::harness::{Store, gift_card, text};
 use crate::products::{assert_holds, pretty, with};
 
-/// What is refused: its rule, and the line of the fault where the input has lines.
-fn refused() -> Vec<(&'static str, Vec<u8>, &'static str, Option<u64>)> {
-    let good = gift_card("G").to_string();
-    let half = &good[..good.len() / 2];
-    let line = |text: String| text.into_bytes();
+/// What is refused: a name for it, its bytes, its rule, and the line of the fault where the input
+/// has lines.
+type Refused = (&'static str, Vec<u8>, &'static str, Option<u64>);
+
+fn with_text(what: &'static str, text: String, rule: &'static str, line: Option<u64>) -> Refused {
+    (what, text.into_bytes(), rule, line)
+}
+
+fn empty_or_of_another_kind() -> Vec<Refused> {
+    let utf_16 = "{\"name\":1}".encode_utf16();
+    let mut refused = vec![
+        ("gzip", vec![0x1f, 0x8b, 8, 0, 0, 0xff], "json", None),
+        ("zeros", vec![0; 70_000], "json", None),
+        (
+            "UTF-16",
+            utf_16.flat_map(u16::to_le_bytes).collect(),
+            "json",
+            Some(1),
+        ),
+    ];
+    let empty_list = pretty("{\"catalog\":[]}");
+    for (what, text, rule) in [
+        ("empty", "", "empty"),
+        ("only a BOM", "\u{feff}", "empty"),
+        ("blank", " \r\n\n\t\n", "empty"),
+        ("an empty array", "[]", "empty"),
+        ("an empty list", "{\"catalog\":[]}", "empty"),
+        ("an empty pretty list", &empty_list, "empty"),
+        ("HTML", "<!DOCTYPE html>\n<p>502</p>", "json"),
+        ("CSV", "name,code\nA,B\n", "json"),
+    ] {
+        refused.push(with_text(what, text.to_owned(), rule, None));
+    }
+    refused
+}
+
+fn not_utf_8() -> Vec<Refused> {
     let mut latin_1 = with(gift_card("L"), "/name", "\"caf@\"").into_bytes();
     let at = latin_1
         .iter()
         .position(|byte| *byte == b'@')
         .expect("a mark");
     latin_1[at] = 0xe9;
+    let good = gift_card("G").to_string();
     let second = [good.as_bytes(), b"\n", &latin_1].concat();
-    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-    let deep_objects = format!("{}1{}", "{\"a\":".repeat(100_000), "}".repeat(100_000));
     vec![
-        ("empty", vec![], "empty", None),
-        ("only a BOM", vec![0xef, 0xbb, 0xbf], "empty", None),
-        ("blank", line(" \r\n\n\t\n".to_owned()), "empty", None),
-        ("an empty array", line("[]".to_owned()), "empty", None),
-        (
-            "an empty list",
-            line("{\"catalog\":[]}".to_owned()),
-            "empty",
-            None,
-        ),
-        (
-            "an empty pretty list",
-            line(pretty("{\"catalog\":[]}")),
-            "empty",
-            None,
-        ),
-        (
-            "HTML",
-            line("<!DOCTYPE html>\n<p>502</p>".to_owned()),
-            "json",
-            None,
-        ),
-        ("CSV", line("name,code\nA,B\n".to_owned()), "json", None),
-        ("gzip", vec![0x1f, 0x8b, 8, 0, 0, 0xff], "json", None),
-        ("zeros", vec![0; 70_000], "json", None),
-        (
-            "UTF-16",
-            "{\"name\":1}"
-                .encode_utf16()
-                .flat_map(u16::to_le_bytes)
-                .collect(),
-            "json",
-            Some(1),
-        ),
         ("Latin-1 in the first line", latin_1, "utf8", Some(1)),
         ("Latin-1 in the second line", second, "utf8", Some(2)),
+    ]
+}
+
+fn cut_off() -> Vec<Refused> {
+    let good = gift_card("G").to_string();
+    let half = &good[..good.len() / 2];
+    let pretty_half = pretty(&good)[..half.len()].to_owned();
+    [
+        ("a first line", format!("{half}\n{good}\n"), Some(1)),
         (
-            "a first line cut off",
-            line(format!("{half}\n{good}\n")),
-            "json",
-            Some(1),
-        ),
-        (
-            "a line cut off between",
-            line(format!("{}\n{half}\n{good}", gift_card("H"))),
-            "json",
+            "a line between",
+            format!("{}\n{half}\n{good}", gift_card("H")),
             Some(2),
         ),
+        ("a last line", format!("{good}\n{half}"), Some(2)),
+        ("the only line", half.to_owned(), Some(1)),
+        ("an array, in a record", format!("[{good},{half}"), None),
+        ("an array, between records", format!("[{good},"), None),
         (
-            "a last line cut off",
-            line(format!("{good}\n{half}")),
-            "json",
-            Some(2),
-        ),
-        ("one line, cut off", line(half.to_owned()), "json", Some(1)),
-        (
-            "an array cut off in a record",
-            line(format!("[{good},{half}")),
-            "json",
-            None,
-        ),
-        (
-            "an array cut off between records",
-            line(format!("[{good},")),
-            "json",
-            None,
-        ),
-        (
-            "a list cut off",
-            line(format!("{{\"catalog\":[{good},{half}")),
-            "json",
+            "a list, in a record",
+            format!("{{\"catalog\":[{good},{half}"),
             None,
         ),
         (
             "a list that isn't closed",
-            line(format!("{{\"catalog\":[{good}]")),
-            "json",
+            format!("{{\"catalog\":[{good}]"),
             None,
         ),
-        (
-            "a pretty product cut off",
-            line(pretty(&good)[..half.len()].to_owned()),
-            "json",
-            None,
-        ),
-        (
-            "junk after an array",
-            line(format!("[{good}] junk")),
-            "json",
-            None,
-        ),
-        (
-            "a number in an array",
-            line(format!("[{good},7]")),
-            "type",
-            None,
-        ),
+        ("a pretty product", pretty_half, None),
+        ("junk after an array", format!("[{good}] junk"), None),
+    ]
+    .map(|(what, text, line)| with_text(what, text, "json", line))
+    .to_vec()
+}
+
+fn no_product_or_too_deep() -> Vec<Refused> {
+    let good = gift_card("G").to_string();
+    let arrays = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let objects = format!("{}1{}", "{\"a\":".repeat(100_000), "}".repeat(100_000));
+    let deep = |raw: &str| with(gift_card("D"), "/x", raw);
+    [
+        ("a number in an array", format!("[{good},7]"), "type", None),
         (
             "a string as a line",
-            line(format!("{good}\n\"x\"")),
+            format!("{good}\n\"x\""),
             "type",
             Some(2),
         ),
-        (
-            "deep arrays",
-            line(with(gift_card("D"), "/x", &deep)),
-            "nesting",
-            Some(1),
-        ),
-        (
-            "deep objects",
-            line(with(gift_card("D"), "/x", &deep_objects)),
-            "nesting",
-            Some(1),
-        ),
+        ("deep arrays", deep(&arrays), "nesting", Some(1)),
+        ("deep objects", deep(&objects), "nesting", Some(1)),
         (
             "a deep line",
-            line(format!("{good}\n{deep_objects}")),
+            format!("{good}\n{objects}"),
             "nesting",
             Some(2),
         ),
     ]
+    .map(|(what, text, rule, line)| with_text(what, text, rule, line))
+    .to_vec()
 }
 
 #[test]
@@ -153,7 +123,14 @@ fn what_cannot_be_read_is_refused_whole_with_its_place() {
     let store = Store::new();
     let kept = store.write("kept.json", gift_card("KEPT").to_string());
     store.load(&kept);
-    for (what, content, rule, line) in refused() {
+    let refused = [
+        empty_or_of_another_kind(),
+        not_utf_8(),
+        cut_off(),
+        no_product_or_too_deep(),
+    ]
+    .concat();
+    for (what, content, rule, line) in refused {
         let (exit, report) = store.try_load(&content);
         assert_eq!(exit, 3, "{what}: {report}");
         assert_eq!(report["applied"], false, "{what}");

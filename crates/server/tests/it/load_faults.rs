@@ -72,6 +72,29 @@ fn a_wrong_type_is_one_fault() {
     assert_refused(&cases);
 }
 
+/// The required fields of a gift card.
+const REQUIRED: [&str; 19] = [
+    "/name",
+    "/code",
+    "/currency",
+    "/state",
+    "/is_orderable",
+    "/payout_type",
+    "/categories",
+    "/countries_redeemable_in",
+    "/customer_service",
+    "/discount_multiplier",
+    "/gift_card/expiry",
+    "/gift_card/expiry/in_months",
+    "/gift_card/expiry/type",
+    "/gift_card/redeemable_at",
+    "/gift_card/e_code_usage_type",
+    "/gift_card/denominations",
+    "/gift_card/denominations/type",
+    "/gift_card/denominations/minimum_value",
+    "/gift_card/denominations/maximum_value",
+];
+
 #[test]
 fn a_missing_empty_or_null_required_field_is_one_fault() {
     let mut cases = Vec::new();
@@ -97,30 +120,7 @@ fn a_missing_empty_or_null_required_field_is_one_fault() {
             }
         }
     };
-    required(
-        gift_card,
-        &[
-            "/name",
-            "/code",
-            "/currency",
-            "/state",
-            "/is_orderable",
-            "/payout_type",
-            "/categories",
-            "/countries_redeemable_in",
-            "/customer_service",
-            "/discount_multiplier",
-            "/gift_card/expiry",
-            "/gift_card/expiry/in_months",
-            "/gift_card/expiry/type",
-            "/gift_card/redeemable_at",
-            "/gift_card/e_code_usage_type",
-            "/gift_card/denominations",
-            "/gift_card/denominations/type",
-            "/gift_card/denominations/minimum_value",
-            "/gift_card/denominations/maximum_value",
-        ],
-    );
+    required(gift_card, &REQUIRED);
     required(
         subscription,
         &[
