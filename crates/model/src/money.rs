@@ -117,6 +117,17 @@ impl DiscountMultiplier {
         format!("{whole}.{kept:0<2}")
     }
 
+    /// Whether both are the same number, however they are written (`0.1`, `0.10`).
+    #[must_use]
+    pub fn is_same_number(&self, other: &Self) -> bool {
+        let digits = |discount: &Self| {
+            let (whole, fraction) = split_decimal(&discount.0).unwrap_or_default();
+            let whole = whole.trim_start_matches('0').to_owned();
+            (whole, fraction.trim_end_matches('0').to_owned())
+        };
+        digits(self) == digits(other)
+    }
+
     /// Whether [`cut`](Self::cut) shows less than was loaded.
     #[must_use]
     pub fn loses_digits(&self) -> bool {
@@ -196,6 +207,8 @@ mod tests {
                 (shown, loses)
             );
             assert_eq!(discount.exact(), given);
+            let shown: DiscountMultiplier = shown.parse().unwrap();
+            assert_eq!(discount.is_same_number(&shown), !loses, "{given}");
         }
         for wrong in ["-0.1", "1.01", "2", "1e-2", "", ".", "0,1", "1.0000001"] {
             assert!(wrong.parse::<DiscountMultiplier>().is_err(), "{wrong}");

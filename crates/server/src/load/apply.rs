@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use vitrine_model::content::{
     Content, ContentUpdate, LoadedText, PackedMarkdown, Text, TextDigest, Update,
 };
+use vitrine_model::product::Product;
 use vitrine_store::record::{OwnText, StoredProduct};
 use vitrine_store::{Publication, Store};
 
@@ -38,11 +39,9 @@ fn put(publication: &mut dyn Publication, record: &CheckedRecord) -> anyhow::Res
         product,
         content: update,
     } = record;
-    let live = match publication.live(&product.code)? {
-        Some(live) => live_content(&live)?,
-        None => Content::default(),
-    };
-    let content = update.apply(&live);
+    let live = publication.live(&product.code)?;
+    let live_content = live.as_ref().map(live_content).transpose()?;
+    let content = update.apply(&live_content.unwrap_or_default());
     put_texts(publication, update)?;
     let document = view::document(product, &content)?;
     let own_texts = content.texts.iter().filter_map(|(name, text)| match text {
@@ -62,12 +61,21 @@ fn put(publication: &mut dyn Publication, record: &CheckedRecord) -> anyhow::Res
         },
         document: document.json,
         content: document.content,
-        discount_multiplier: product.discount_multiplier.exact().to_owned(),
+        discount_multiplier: exact_discount(product, live.as_ref()).to_owned(),
         is_orderable: product.is_orderable,
         countries: product.countries_redeemable_in.clone(),
         categories: product.categories.iter().map(ToString::to_string).collect(),
     })?;
     Ok(())
+}
+
+/// The discount exactly as loaded; or as it is live, where that is the same number written otherwise:
+/// `0.1` is shown as `0.10`, and an answer that is loaded back is no change.
+fn exact_discount<'a>(product: &'a Product, live: Option<&'a StoredProduct>) -> &'a str {
+    let loaded = &product.discount_multiplier;
+    live.map(|live| live.discount_multiplier.as_str())
+        .filter(|live| live.parse().is_ok_and(|live| loaded.is_same_number(&live)))
+        .unwrap_or(loaded.exact())
 }
 
 fn live_content(live: &StoredProduct) -> anyhow::Result<Content> {

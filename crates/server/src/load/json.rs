@@ -1,7 +1,7 @@
 //! A JSON value as it was written: members in order, each key once, numbers to the letter.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
@@ -177,13 +177,17 @@ fn object<'a>(
     level: usize,
     problems: &mut Vec<Problem>,
 ) -> Node<'a> {
-    let mut keys = HashSet::new();
-    let mut nodes = Vec::with_capacity(members.len());
+    let mut positions = HashMap::new();
+    let mut nodes: Vec<(Cow<'a, str>, Node<'a>)> = Vec::with_capacity(members.len());
     for (Text(key), raw) in members {
         let pointer = format!("{pointer}/{}", escaped(&key));
-        if !keys.insert(key.clone()) {
+        if let Some(first) = positions.insert(key.clone(), nodes.len()) {
             let message = "expected each key once";
             problems.push(problem("duplicate_key", &pointer, raw.get(), message));
+            // Which one is meant can't be known: neither is looked at further.
+            positions.insert(key, first);
+            nodes[first].1 = Node::Unreadable;
+            continue;
         }
         if key.contains('\0') {
             let message = "expected a key without the character U+0000";

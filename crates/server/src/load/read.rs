@@ -10,7 +10,7 @@ use std::fmt;
 use std::io::{self, BufRead, Cursor, Read};
 use std::rc::Rc;
 
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::json::write_text;
@@ -42,13 +42,17 @@ pub type Sink<'s> = &'s mut dyn FnMut(Result<Record, Finding>);
 ///
 /// Where the input itself can't be read.
 pub fn read(file: &str, mut input: impl BufRead, sink: Sink<'_>) -> io::Result<()> {
-    let mut head = Vec::new();
-    (&mut input).take(PEEKED_BYTES).read_to_end(&mut head)?;
+    let mut blank_lines = 0;
+    let mut head = peek(&mut input)?;
     if head.starts_with(b"\xef\xbb\xbf") {
         head.drain(..3);
     }
-    let first = head.iter().find(|byte| !byte.is_ascii_whitespace());
-    match first.copied() {
+    // However many blanks come first: something may follow.
+    while !head.is_empty() && head.trim_ascii_start().is_empty() {
+        blank_lines += head.iter().filter(|byte| **byte == b'\n').count() as u64;
+        head = peek(&mut input)?;
+    }
+    match head.trim_ascii_start().first().copied() {
         None => return Ok(()),
         Some(b'{' | b'[') => {}
         Some(_) => {
@@ -67,15 +71,21 @@ pub fn read(file: &str, mut input: impl BufRead, sink: Sink<'_>) -> io::Result<(
     let is_lines = is_line_delimited(&head);
     let input = Cursor::new(head).chain(input);
     if is_lines {
-        read_lines(file, input, sink)
+        read_lines(file, blank_lines + 1, input, sink)
     } else {
         read_values(file, input, sink)
     }
 }
 
+/// As much of an input as is looked at.
+fn peek(input: impl Read) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    input.take(PEEKED_BYTES).read_to_end(&mut head)?;
+    Ok(head)
+}
+
 /// Whether an input that begins like this has one record a line.
 fn is_line_delimited(head: &[u8]) -> bool {
-    let is_whole = (head.len() as u64) < PEEKED_BYTES;
     let mut lines = head
         .split(|byte| *byte == b'\n')
         .map(<[u8]>::trim_ascii)
@@ -88,16 +98,13 @@ fn is_line_delimited(head: &[u8]) -> bool {
     match serde_json::from_slice::<&RawValue>(first) {
         Ok(_) => true,
         // Cut off at the line's end: either the object goes on in the next line, or the next line
-        // begins a record of its own, or this is one very long line.
-        Err(error) if error.is_eof() => match second {
-            Some(line) => line.starts_with(b"{"),
-            None => !is_whole || !first.ends_with(b"{"),
-        },
+        // begins a record of its own, or there is only this line.
+        Err(error) if error.is_eof() => second.is_none_or(|line| line.starts_with(b"{")),
         Err(_) => true,
     }
 }
 
-/// Whether the first value is an object with a `catalog`, as far as can be seen.
+/// Whether the first value is an object whose `catalog` is an array, as far as can be seen.
 fn has_catalog(head: &[u8]) -> bool {
     struct Keys<'f>(&'f Cell<bool>);
     impl<'de> Visitor<'de> for Keys<'_> {
@@ -110,10 +117,10 @@ fn has_catalog(head: &[u8]) -> bool {
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
             while let Some(key) = map.next_key::<String>()? {
                 if key == "catalog" {
-                    self.0.set(true);
-                    return Ok(());
+                    map.next_value_seed(IsArray(self.0))?;
+                } else {
+                    map.next_value::<IgnoredAny>()?;
                 }
-                map.next_value::<serde::de::IgnoredAny>()?;
             }
             Ok(())
         }
@@ -125,9 +132,14 @@ fn has_catalog(head: &[u8]) -> bool {
     found.get()
 }
 
-fn read_lines(file: &str, mut input: impl BufRead, sink: Sink<'_>) -> io::Result<()> {
+fn read_lines(
+    file: &str,
+    first_number: u64,
+    mut input: impl BufRead,
+    sink: Sink<'_>,
+) -> io::Result<()> {
     let mut line = Vec::new();
-    for number in 1.. {
+    for number in first_number.. {
         line.clear();
         let taken = (&mut input)
             .take(MAX_RECORD_BYTES + 1)
@@ -276,23 +288,21 @@ impl<'de> Visitor<'de> for Value<'_, '_> {
         let mut json = String::from("{");
         let mut is_list = false;
         while let Some(key) = map.next_key::<String>()? {
-            if key == "catalog" && !is_list {
-                is_list = true;
-                map.next_value_seed(Catalog(Value {
-                    place: self.place,
-                    used: self.used,
-                    index: &mut *self.index,
-                    sink: &mut *self.sink,
-                }))?;
+            if key != "catalog" || is_list {
+                let raw: Box<RawValue> = map.next_value()?;
+                write_member(&key, raw.get(), &mut json);
                 continue;
             }
-            let raw: Box<RawValue> = map.next_value()?;
-            if json.len() > 1 {
-                json.push(',');
+            let catalog = map.next_value_seed(Catalog(Value {
+                place: self.place,
+                used: self.used,
+                index: &mut *self.index,
+                sink: &mut *self.sink,
+            }))?;
+            match catalog {
+                Some(object) => write_member(&key, &object, &mut json),
+                None => is_list = true,
             }
-            write_text(&key, &mut json);
-            json.push(':');
-            json.push_str(raw.get());
         }
         if !is_list {
             json.push('}');
@@ -302,25 +312,78 @@ impl<'de> Visitor<'de> for Value<'_, '_> {
     }
 }
 
-/// The `catalog` of a list response: an array, and nothing else.
-struct Catalog<'v, 's>(Value<'v, 's>);
+/// Says whether a value is an array, as soon as it begins.
+struct IsArray<'f>(&'f Cell<bool>);
 
-impl<'de> DeserializeSeed<'de> for Catalog<'_, '_> {
+impl<'de> DeserializeSeed<'de> for IsArray<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_seq(self)
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for IsArray<'_> {
+    type Value = ();
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("an array or an object")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        self.0.set(true);
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(())
+    }
+}
+
+/// What stands under `catalog`: the array of a list response; or the detail object of a payout type of
+/// that name, which is given back.
+struct Catalog<'v, 's>(Value<'v, 's>);
+
+impl<'de> DeserializeSeed<'de> for Catalog<'_, '_> {
+    type Value = Option<String>;
+
+    fn deserialize<D: Deserializer<'de>>(
+        self,
+        deserializer: D,
+    ) -> Result<Option<String>, D::Error> {
+        deserializer.deserialize_any(self)
     }
 }
 
 impl<'de> Visitor<'de> for Catalog<'_, '_> {
-    type Value = ();
+    type Value = Option<String>;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("`catalog` to be an array of products")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<(), A::Error> {
-        self.0.visit_seq(items)
+    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Option<String>, A::Error> {
+        self.0.visit_seq(items).map(|()| None)
     }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Option<String>, A::Error> {
+        let mut json = String::from("{");
+        while let Some((key, raw)) = map.next_entry::<String, Box<RawValue>>()? {
+            write_member(&key, raw.get(), &mut json);
+        }
+        json.push('}');
+        Ok(Some(json))
+    }
+}
+
+/// Appends a member to an object that is being written.
+fn write_member(key: &str, json: &str, out: &mut String) {
+    if out.len() > 1 {
+        out.push(',');
+    }
+    write_text(key, out);
+    out.push(':');
+    out.push_str(json);
 }

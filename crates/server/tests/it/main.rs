@@ -10,13 +10,24 @@
 
 mod caching;
 mod connections;
+mod fault_case;
 mod golden;
 mod harness;
 mod html;
 mod keys;
 mod links;
+mod load_again;
+mod load_damaged;
+mod load_fault_values;
+mod load_faults;
+mod load_formats;
+mod load_hazards;
+mod load_refusals;
+mod load_shapes;
+mod load_values;
 mod openapi;
 mod parameters;
+mod products;
 mod quotas;
 mod request_limits;
 mod requests;

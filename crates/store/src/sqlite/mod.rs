@@ -135,11 +135,14 @@ impl Store for SqliteStore {
                 (digest.as_bytes(), taken_down_at),
             )
             .map_err(during(doing))?;
+        if found == 0 {
+            return Ok(false);
+        }
         transaction
             .execute("update state set texts_counter = texts_counter + 1", [])
             .map_err(during(doing))?;
         transaction.commit().map_err(during(doing))?;
-        Ok(found > 0)
+        Ok(true)
     }
 
     fn keys(&self) -> Result<Vec<KeyRecord>, StoreError> {

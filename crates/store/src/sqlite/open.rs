@@ -3,6 +3,7 @@
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
@@ -27,7 +28,10 @@ pub(super) fn open(path: &Path, if_missing: IfMissing) -> Result<Connection, Sto
             }
         }
     }
-    let mut connection = connect(path)?;
+    let mut connection = plain_connection(path)?;
+    // Before anything is set up: that would write into another program's database.
+    recognise_as_of_one_moment(&mut connection, path)?;
+    set_up(&connection, path)?;
     migrate(&mut connection, path)?;
     Ok(connection)
 }
@@ -48,7 +52,44 @@ fn create(path: &Path) -> Result<(), StoreError> {
 
 /// A connection to a file that is there, set up as all of ours are.
 pub(super) fn connect(path: &Path) -> Result<Connection, StoreError> {
-    let not_a_store = |source: rusqlite::Error| match source.sqlite_error_code() {
+    let connection = plain_connection(path)?;
+    set_up(&connection, path)?;
+    Ok(connection)
+}
+
+fn plain_connection(path: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(cannot_open(path))?;
+    connection
+        .busy_timeout(WRITER_PATIENCE)
+        .map_err(cannot_open(path))?;
+    Ok(connection)
+}
+
+fn set_up(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    let patient_until = Instant::now() + WRITER_PATIENCE;
+    loop {
+        // 16 kB pages made a catalog's file 42 % smaller; the size counts only for a new file.
+        let done = connection.execute_batch(
+            "pragma page_size = 16384;
+             pragma journal_mode = wal;
+             pragma synchronous = full;
+             pragma foreign_keys = on;",
+        );
+        match done.map_err(cannot_open(path)) {
+            // While another process makes the store, SQLite refuses the change of the journal's mode
+            // at once, whatever its busy timeout.
+            Err(StoreError::Busy { .. }) if Instant::now() < patient_until => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+/// Turns SQLite's error into the store's, where it came from opening the file.
+fn cannot_open(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError {
+    move |source| match source.sqlite_error_code() {
         Some(rusqlite::ErrorCode::NotADatabase) => StoreError::NotAStore {
             path: path.to_owned(),
             reason: "it isn't even an SQLite database".to_owned(),
@@ -60,28 +101,13 @@ pub(super) fn connect(path: &Path) -> Result<Connection, StoreError> {
                 .unwrap_or_else(|| std::io::Error::other(source)),
         },
         _ => during("opening the store")(source),
-    };
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags).map_err(not_a_store)?;
-    connection
-        .busy_timeout(WRITER_PATIENCE)
-        .map_err(not_a_store)?;
-    // 16 kB pages made a catalog's file 42 % smaller; the size counts only for a new file.
-    connection
-        .execute_batch(
-            "pragma page_size = 16384;
-             pragma journal_mode = wal;
-             pragma synchronous = full;
-             pragma foreign_keys = on;",
-        )
-        .map_err(not_a_store)?;
-    Ok(connection)
+    }
 }
 
 /// Applies the migrations that the file hasn't had, in one transaction.
 fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let known = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
-    if recognise(connection, path)? == known {
+    if recognise_as_of_one_moment(connection, path)? == known {
         return Ok(());
     }
     let failed = during("migrating the store");
@@ -102,12 +128,19 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     transaction.commit().map_err(&failed)
 }
 
+/// [`recognise`] in a transaction: another process may be making the store at this moment, and half of
+/// what it has written looks like somebody else's.
+fn recognise_as_of_one_moment(connection: &mut Connection, path: &Path) -> Result<u32, StoreError> {
+    let transaction = connection.transaction().map_err(cannot_open(path))?;
+    recognise(&transaction, path)
+}
+
 /// The file's schema version: 0 for an empty file. Anybody else's database is refused.
 fn recognise(connection: &Connection, path: &Path) -> Result<u32, StoreError> {
     let number = |sql: &str| {
         connection
             .query_row(sql, [], |row| row.get::<_, u32>(0))
-            .map_err(during("opening the store"))
+            .map_err(cannot_open(path))
     };
     let application_id = number("pragma application_id")?;
     let found = number("pragma user_version")?;

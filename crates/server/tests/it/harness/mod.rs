@@ -1,0 +1,196 @@
+//! Runs the real program as its users do: stores with commands on them, servers, HTTP to the letter.
+//!
+//! - `server`: a running server, and the client that speaks to it
+//! - `reply`: an answer
+
+mod reply;
+mod server;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+pub use reply::Reply;
+pub use server::{Headers, Server};
+
+/// The sample catalog.
+pub const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/catalog.ndjson");
+
+/// How long a test waits for what must come at once, before it gives up.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A store in a directory of its own, and the commands on it.
+pub struct Store {
+    directory: TempDir,
+}
+
+impl Store {
+    /// A place for a store; the first command makes it.
+    pub fn new() -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        Self { directory }
+    }
+
+    /// A store that holds the sample catalog.
+    pub fn sample() -> Self {
+        let store = Self::new();
+        store.load(SAMPLE);
+        store
+    }
+
+    /// A store that holds these products.
+    pub fn of(products: &[Value]) -> Self {
+        let store = Self::new();
+        store.load_products(products);
+        store
+    }
+
+    /// A file in the store's directory.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// Writes a file into the store's directory.
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        std::fs::write(&path, content).expect("a file");
+        path
+    }
+
+    /// The store's address.
+    pub fn url(&self) -> String {
+        format!("sqlite:{}", self.path("vitrine.db").display())
+    }
+
+    /// A command on the store, not yet run.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_vitrine"));
+        command.args(arguments).env("VITRINE_STORE", self.url());
+        command
+    }
+
+    /// Runs a command on the store.
+    pub fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().expect("vitrine runs")
+    }
+
+    /// Runs a command that must succeed; returns what it prints.
+    pub fn ok(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        assert!(
+            output.status.success(),
+            "{arguments:?}: {}",
+            text(&output.stderr)
+        );
+        text(&output.stdout)
+    }
+
+    /// Loads a file that must be taken; returns the report.
+    pub fn load(&self, file: impl AsRef<Path>) -> Value {
+        let file = file.as_ref().display().to_string();
+        serde_json::from_str(&self.ok(&["load", "--json", &file])).expect("a report")
+    }
+
+    /// Loads products that must be taken.
+    pub fn load_products(&self, products: &[Value]) -> Value {
+        let lines: Vec<String> = products.iter().map(ToString::to_string).collect();
+        // A name of its own: tests load from several threads.
+        let file = tempfile::NamedTempFile::new_in(self.directory.path()).expect("a file");
+        std::fs::write(file.path(), lines.join("\n")).expect("a file");
+        self.load(file.path())
+    }
+
+    /// Tries to load a text; returns the exit code and the report.
+    pub fn try_load(&self, content: impl AsRef<[u8]>) -> (i32, Value) {
+        let file = self.write("tried.json", content);
+        let output = self.run(&["load", "--json", &file.display().to_string()]);
+        let report = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
+        (output.status.code().unwrap_or(-1), report)
+    }
+
+    /// Makes a key; returns it. `options` are those of `keys create`.
+    pub fn key(&self, label: &str, options: &[&str]) -> String {
+        let arguments = [&["keys", "create", "--json", "--label", label], options].concat();
+        let made: Value = serde_json::from_str(&self.ok(&arguments)).expect("JSON");
+        made["key"].as_str().expect("a key").to_owned()
+    }
+
+    /// Serves the store.
+    pub fn serve(&self) -> Server {
+        self.serve_with(&[])
+    }
+
+    /// Serves the store with more options.
+    pub fn serve_with(&self, options: &[&str]) -> Server {
+        let mut command = self.command(&["serve", "--listen", "127.0.0.1:0"]);
+        command.args(options);
+        Server::start(command)
+    }
+
+    /// Serves the store under a public address, which isn't where it listens.
+    pub fn serve_as(&self, public_url: &str) -> Server {
+        self.serve_with(&["--public-url", public_url])
+    }
+}
+
+/// Bytes as text, for messages.
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Waits until `look` finds something.
+pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let started = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(started.elapsed() < PATIENCE, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A valid gift card, to change at will.
+pub fn gift_card(code: &str) -> Value {
+    serde_json::json!({
+        "name": format!("Product {code}"),
+        "code": code,
+        "currency": "EUR",
+        "state": "LIVE",
+        "is_orderable": true,
+        "payout_type": "gift_card",
+        "categories": ["fashion"],
+        "countries_redeemable_in": ["DE"],
+        "customer_service": {"phone_number": null, "website_url": null},
+        "discount_multiplier": "0.05",
+        "availability": "realtime",
+        "gift_card": {
+            "denominations": {
+                "type": "fixed",
+                "minimum_value": "10.00",
+                "maximum_value": "50.00",
+                "available_list": ["10.00", "25.00", "50.00"],
+            },
+            "assets": {"card_image_url": null, "icon_image_url": null, "primary_color": null},
+            "balance_check_url": null,
+            "expiry": {"date_policy": null, "in_months": 12, "type": "from-issue-date"},
+            "redeemable_at": "all",
+            "website_url": null,
+            "barcode_format": null,
+            "e_code_usage_type": "url-recommended",
+            "content_resources": {
+                "description_md": null,
+                "disclaimer_md": null,
+                "refund_policy_md": null,
+                "reissuance_policy_md": null,
+                "terms_buyer_md": null,
+                "terms_consumer_md": null,
+                "redemption_instructions_md": null,
+                "locale": "en_GB",
+            },
+        },
+    })
+}

@@ -1,0 +1,186 @@
+//! A running server, and a client that sends what a test says, byte for byte, and shows what comes back
+//! as it is.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+
+use super::{PATIENCE, Reply, wait_for};
+
+/// Headers to send.
+pub type Headers<'h> = &'h [(&'h str, &'h str)];
+
+/// A running server; it ends with its owner.
+pub struct Server {
+    child: Child,
+    pub address: SocketAddr,
+    stdout: Arc<Mutex<String>>,
+    stderr: Arc<Mutex<String>>,
+}
+
+impl Server {
+    /// Starts a command that says where it listens on standard error.
+    pub fn start(mut command: Command) -> Self {
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("vitrine starts");
+        let stdout = collect(child.stdout.take().expect("piped"));
+        let stderr = collect(child.stderr.take().expect("piped"));
+        let address = wait_for("the server's address", || {
+            let seen = stderr.lock().expect("unpoisoned");
+            let rest = seen.split_once("vitrine: listening on ")?.1;
+            rest.split_once(", serving ")?.0.parse().ok()
+        });
+        Self {
+            child,
+            address,
+            stdout,
+            stderr,
+        }
+    }
+
+    /// What it wrote to standard output until now: the access log.
+    pub fn stdout(&self) -> String {
+        self.stdout.lock().expect("unpoisoned").clone()
+    }
+
+    /// What it wrote to standard error until now.
+    pub fn stderr(&self) -> String {
+        self.stderr.lock().expect("unpoisoned").clone()
+    }
+
+    /// Sends a signal by name, such as `TERM`.
+    pub fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        let killed = Command::new("kill").args(["-s", name, &id]).status();
+        assert!(killed.expect("kill runs").success());
+    }
+
+    /// Waits for its end; returns its exit code.
+    pub fn wait(&mut self) -> Option<i32> {
+        wait_for("the server's end", || {
+            self.child.try_wait().expect("a child")
+        })
+        .code()
+    }
+
+    /// A GET with a key.
+    pub fn get(&self, key: &str, target: &str) -> Reply {
+        self.send("GET", target, &[("X-Api-Key", key)])
+    }
+
+    /// A request with headers.
+    pub fn send(&self, method: &str, target: &str, headers: Headers<'_>) -> Reply {
+        let mut head = format!("{method} {target} HTTP/1.1\r\nHost: vitrine.test\r\n");
+        for (name, value) in headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        head.push_str("Connection: close\r\n\r\n");
+        Reply::parse(&self.raw(head.as_bytes()), method)
+    }
+
+    /// Sends bytes and reads until the server closes.
+    pub fn raw(&self, bytes: &[u8]) -> Vec<u8> {
+        let mut socket = self.connect();
+        // The server may answer and close before it has read all of it.
+        let _ = socket.write_all(bytes);
+        let mut answer = Vec::new();
+        let _ = socket.read_to_end(&mut answer);
+        answer
+    }
+
+    /// A connection.
+    pub fn connect(&self) -> TcpStream {
+        let socket = TcpStream::connect(self.address).expect("a connection");
+        socket.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        socket
+    }
+
+    /// A connection that stays open.
+    pub fn keep_alive(&self) -> KeepAlive {
+        let socket = self.connect();
+        KeepAlive {
+            reader: BufReader::new(socket.try_clone().expect("a socket")),
+            socket,
+        }
+    }
+
+    /// Waits until what a load published, by its report, is live.
+    pub fn wait_for_loaded(&self, report: &Value) {
+        let number = report["revision"]["number"].as_u64();
+        self.wait_for_revision(number.expect("the load published something"));
+    }
+
+    /// Waits until the live revision is `number`.
+    pub fn wait_for_revision(&self, number: u64) {
+        let line = format!("\"revision\":{number},");
+        wait_for("a revision to go live", || {
+            self.stderr().contains(&line).then_some(())
+        });
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn collect(from: impl Read + Send + 'static) -> Arc<Mutex<String>> {
+    let collected = Arc::new(Mutex::new(String::new()));
+    let into = Arc::clone(&collected);
+    std::thread::spawn(move || {
+        for line in BufReader::new(from).lines().map_while(Result::ok) {
+            let mut into = into.lock().expect("unpoisoned");
+            into.push_str(&line);
+            into.push('\n');
+        }
+    });
+    collected
+}
+
+/// Several requests over one connection.
+pub struct KeepAlive {
+    socket: TcpStream,
+    reader: BufReader<TcpStream>,
+}
+
+impl KeepAlive {
+    /// Sends a GET with a key and reads its answer; `None` where the server has closed.
+    pub fn get(&mut self, key: &str, target: &str) -> Option<Reply> {
+        self.write(&format!(
+            "GET {target} HTTP/1.1\r\nHost: vitrine.test\r\nX-Api-Key: {key}\r\n\r\n"
+        ));
+        self.read("GET")
+    }
+
+    /// Sends text as it is.
+    pub fn write(&mut self, text: &str) {
+        let _ = self.socket.write_all(text.as_bytes());
+    }
+
+    /// Reads one answer.
+    pub fn read(&mut self, method: &str) -> Option<Reply> {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let read = self.reader.read_until(b'\n', &mut head).ok()?;
+            if read == 0 {
+                return None;
+            }
+        }
+        let mut reply = Reply::parse(&head, "HEAD");
+        let has_body = method != "HEAD" && reply.status != 304;
+        let length = reply.header("content-length").filter(|_| has_body);
+        let mut body = vec![0; length.map_or(0, |length| length.parse().expect("a length"))];
+        self.reader.read_exact(&mut body).ok()?;
+        reply.body = body;
+        Some(reply)
+    }
+}

@@ -1,0 +1,278 @@
+//! Faults of whole records and of whole loads: what can't be parsed, codes that stand twice, many
+//! faults at once; and how a report reads.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Store, gift_card, text};
+use crate::products::{assert_holds, later, payment, served, subscription, with, without};
+
+#[test]
+fn a_record_that_cannot_be_kept_to_the_letter_is_one_fault() {
+    let name = |raw: &str| with(gift_card("A"), "/name", raw);
+    let twice = |line: &str, key: &str| line.replacen('{', &format!("{{\"{key}\":1,"), 1);
+    for (line, rule, pointer) in [
+        (name(r#""a\u0000b""#), "nul_character", "/name"),
+        (name(r#""\ud800""#), "json", "/name"),
+        (name(r#""\udc00\ud800""#), "json", "/name"),
+        (name("\"a\tb\""), "json", ""),
+        (twice(&name("\"A\""), "name"), "duplicate_key", "/name"),
+        (
+            twice(&twice(&name("\"A\""), "unknown"), "unknown"),
+            "duplicate_key",
+            "/unknown",
+        ),
+        (
+            with(
+                gift_card("A"),
+                "/gift_card/expiry",
+                r#"{"type":"indefinite","in_months":1,"type":"indefinite"}"#,
+            ),
+            "duplicate_key",
+            "/gift_card/expiry/type",
+        ),
+        (
+            later("A", "prepaid_card", r#"{"deep":[{"a/b":"\u0000"}]}"#),
+            "nul_character",
+            "/prepaid_card/deep/0/a~1b",
+        ),
+        (
+            with(
+                gift_card("A"),
+                "/gift_card/content_resources/description_md",
+                r#""a\u0000""#,
+            ),
+            "nul_character",
+            "/gift_card/content_resources/description_md",
+        ),
+        (with(gift_card("A"), "/name", "tru"), "json", ""),
+        (with(gift_card("A"), "/name", "'A'"), "json", ""),
+        (with(gift_card("A"), "/name", "NaN"), "json", ""),
+        (
+            with(
+                gift_card("A"),
+                "/gift_card/denominations/minimum_value",
+                "010",
+            ),
+            "json",
+            "",
+        ),
+    ] {
+        let store = Store::new();
+        let good = gift_card("G").to_string();
+        let (exit, report) = store.try_load(format!("{good}\n{line}\n"));
+        assert_eq!(exit, 3, "{line}");
+        let faults = report["faults"].as_array().expect("faults");
+        assert_eq!(faults.len(), 1, "{line}: {faults:?}");
+        assert_eq!(
+            (&faults[0]["rule"], &faults[0]["line"]),
+            (&json!(rule), &json!(2)),
+            "{line}"
+        );
+        assert_eq!(faults[0]["pointer"], pointer, "{line}");
+        assert!(faults[0]["value"].is_string(), "{line}");
+    }
+}
+
+#[test]
+fn a_code_that_stands_twice_is_a_fault_at_its_second_place() {
+    let store = Store::new();
+    let [a, b] = [gift_card("A"), gift_card("B")].map(|product| product.to_string());
+    let (exit, report) = store.try_load(format!("{a}\n{b}\n\n{a}\n"));
+    assert_eq!(exit, 3);
+    let faults = report["faults"].as_array().expect("faults");
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    for (key, expected) in [
+        ("rule", json!("code_duplicate")),
+        ("pointer", json!("/code")),
+        ("code", json!("A")),
+        ("line", json!(4)),
+        ("value", json!("\"A\"")),
+    ] {
+        assert_eq!(faults[0][key], expected, "{}", faults[0]);
+    }
+    assert!(
+        faults[0]["message"]
+            .as_str()
+            .expect("text")
+            .contains("tried.json:1")
+    );
+    // Codes are compared byte for byte.
+    let lower = gift_card("a").to_string();
+    assert_eq!(store.try_load(format!("{a}\n{lower}")).0, 0);
+}
+
+#[test]
+fn a_code_that_stands_in_two_files_is_a_fault_that_names_both() {
+    let store = Store::new();
+    let kept = store.write("kept.json", gift_card("KEPT").to_string());
+    store.load(&kept);
+    let one = store.write(
+        "one.json",
+        format!("[{},{}]", gift_card("X"), gift_card("A")),
+    );
+    let two = store.write(
+        "two.ndjson",
+        format!("{}\n{}", gift_card("B"), gift_card("A")),
+    );
+    let (one, two) = (one.display().to_string(), two.display().to_string());
+    let output = store.run(&["load", "--json", &one, &two]);
+    assert_eq!(output.status.code(), Some(3));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
+    let faults = report["faults"].as_array().expect("faults");
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    assert_eq!(faults[0]["rule"], "code_duplicate");
+    assert_eq!(
+        (&faults[0]["file"], &faults[0]["line"]),
+        (&json!(two), &json!(2))
+    );
+    let message = faults[0]["message"].as_str().expect("a message");
+    assert!(message.contains(&format!("{one}[1]")), "{message}");
+    // The same file twice is every code twice.
+    let twice = store.run(&["load", "--json", &one, &one]);
+    assert_eq!(twice.status.code(), Some(3));
+    assert_holds(&store, &kept, "after duplicates");
+}
+
+/// Two dozen records, 25 faults: in every record another one, in one of them two.
+fn many_faults() -> Vec<(String, &'static str)> {
+    let card = |pointer: &str, raw: &str| with(gift_card("F"), pointer, raw);
+    let two = with(gift_card("F"), "/currency", "\"eur\"").replace("\"LIVE\"", "\"live\"");
+    vec![
+        (two, "currency"),
+        (String::new(), "state"),
+        ("{".to_owned(), "json"),
+        (without(gift_card("F"), "/name").to_string(), "required"),
+        (card("/code", "\"changes\""), "code_reserved"),
+        (card("/code", "\"A B\""), "code_pattern"),
+        (card("/is_orderable", "1"), "type"),
+        (card("/availability", "\"x\""), "availability"),
+        (card("/countries_redeemable_in/0", "\"UK\""), "country"),
+        (
+            card("/customer_service/phone_number", "\"1\""),
+            "phone_number",
+        ),
+        (card("/customer_service/website_url", "\"x\""), "url"),
+        (card("/discount_multiplier", "2"), "discount_multiplier"),
+        (card("/payout_type", "\"name\""), "payout_type"),
+        (card("/payment", "{}"), "detail_mismatch"),
+        (
+            without(gift_card("F"), "/gift_card").to_string(),
+            "detail_missing",
+        ),
+        (card("/gift_card/redeemable_at", "\"x\""), "redeemable_at"),
+        (card("/gift_card/barcode_format", "\"x\""), "barcode_format"),
+        (
+            card("/gift_card/e_code_usage_type", "\"x\""),
+            "e_code_usage_type",
+        ),
+        (card("/gift_card/expiry/type", "\"x\""), "expiry_type"),
+        (card("/gift_card/expiry/in_months", "-1"), "whole_number"),
+        (
+            card("/gift_card/denominations/type", "\"x\""),
+            "denominations_type",
+        ),
+        (
+            card("/gift_card/denominations/minimum_value", "\"x\""),
+            "amount",
+        ),
+        (
+            with(payment("F"), "/payment/denominations/minimum_value", "501"),
+            "amount_order",
+        ),
+        (
+            with(subscription("F"), "/subscription/subscription_plans", "[]"),
+            "list_empty",
+        ),
+        (
+            card("/gift_card/content_resources/refund_policy_html", "\"x\""),
+            "html_loaded",
+        ),
+    ]
+}
+
+#[test]
+fn twenty_five_faults_are_reported_in_one_run_and_nothing_changes() {
+    let store = Store::new();
+    let kept = store.write("kept.json", gift_card("KEPT").to_string());
+    store.load(&kept);
+    let before = served(&store, "/v2/product");
+    let faults = many_faults();
+    let lines: Vec<&str> = faults.iter().map(|(line, _)| line.as_str()).collect();
+    let content = format!("{}\n{}", gift_card("GOOD"), lines.join("\n"));
+    let (exit, report) = store.try_load(content);
+    assert_eq!((exit, &report["applied"]), (3, &json!(false)));
+    let found: Vec<&str> = report["faults"]
+        .as_array()
+        .expect("faults")
+        .iter()
+        .map(|fault| fault["rule"].as_str().expect("a rule"))
+        // The records share codes, and are right to be told so.
+        .filter(|rule| *rule != "code_duplicate")
+        .collect();
+    let expected: Vec<&str> = faults.iter().map(|(_, rule)| *rule).collect();
+    assert_eq!(expected.len(), 25);
+    assert_eq!(found, expected);
+    assert_eq!(report["revision"], Value::Null);
+    assert_holds(&store, &kept, "after 25 faults");
+    assert_eq!(served(&store, "/v2/product"), before);
+}
+
+#[test]
+fn a_report_for_people_says_where_what_and_what_is_right() {
+    let store = Store::new();
+    let bad = with(
+        gift_card("NOPHONE"),
+        "/customer_service/phone_number",
+        "\"030 12345\"",
+    );
+    let file = store.write("feed.ndjson", format!("{}\n{bad}\n", gift_card("A")));
+    let file = file.display().to_string();
+    let output = store.run(&["load", &file]);
+    assert_eq!(output.status.code(), Some(3));
+    let said = text(&output.stderr);
+    let place = format!("{file}:2");
+    for part in [
+        place.as_str(),
+        "NOPHONE",
+        "/customer_service/phone_number",
+        "\"030 12345\"",
+        "phone_number: expected a telephone number",
+        "leading plus sign",
+        "1 fault",
+        "nothing was changed",
+    ] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+    // What is refused is said where errors are said.
+    assert_eq!(text(&output.stdout), "");
+    let good = store.write("good.ndjson", gift_card("A").to_string());
+    let good = good.display().to_string();
+    let output = store.run(&["load", &good]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(
+        text(&output.stdout).contains("1 created"),
+        "{}",
+        text(&output.stdout)
+    );
+    let output = store.run(&["load", &good]);
+    assert!(
+        text(&output.stdout).contains("nothing to do"),
+        "{}",
+        text(&output.stdout)
+    );
+}
+
+#[test]
+fn a_long_value_is_shortened_and_a_product_is_named_by_its_code() {
+    let store = Store::new();
+    let long = format!("\"{}\"", "ü".repeat(5_000));
+    let (_, report) = store.try_load(with(gift_card("LONG"), "/state", &long));
+    let fault = &report["faults"][0];
+    assert_eq!(fault["code"], "LONG");
+    let shown = fault["value"].as_str().expect("a value");
+    assert!(
+        shown.starts_with("\"üüü") && shown.chars().count() < 200,
+        "{shown}"
+    );
+    assert!(shown.contains("10002 bytes"), "{shown}");
+}

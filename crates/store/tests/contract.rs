@@ -1,0 +1,54 @@
+//! What every store does, whatever is behind it. To add a store, add a test that hands a function
+//! that opens a fresh one to [`suite`].
+//!
+//! - `contract/products.rs`: what is put in, and how what comes out is collected
+//! - `contract/publishes.rs`: revisions; `contract/texts.rs`: texts; `contract/keys.rs`: API keys
+//! - `contract/sqlite_file.rs`: what is true of the embedded store's file only
+
+#![expect(
+    unreachable_pub,
+    reason = "a test binary exports nothing; `pub` marks what rooms offer each other"
+)]
+#![expect(
+    clippy::unwrap_used,
+    reason = "these are tests, though not every function is marked as one"
+)]
+
+#[path = "contract/keys.rs"]
+mod keys;
+#[path = "contract/products.rs"]
+mod products;
+#[path = "contract/publishes.rs"]
+mod publishes;
+#[path = "contract/sqlite_file.rs"]
+mod sqlite_file;
+#[path = "contract/texts.rs"]
+mod texts;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use vitrine_store::{IfMissing, Store, open};
+
+/// Runs the whole contract; `fresh` opens a store that is empty.
+fn suite(fresh: impl Fn() -> Arc<dyn Store>) {
+    let fresh: &dyn Fn() -> Arc<dyn Store> = &fresh;
+    for (name, part) in [&publishes::ALL[..], &texts::ALL, &keys::ALL].concat() {
+        println!("contract: {name}");
+        part(&*fresh());
+    }
+}
+
+/// One rule of the contract: its sentence and its check on a fresh store.
+type Rule = (&'static str, fn(&dyn Store));
+
+#[test]
+fn the_sqlite_store_keeps_the_contract() {
+    let directory = tempfile::tempdir().unwrap();
+    let count = AtomicU64::new(0);
+    suite(|| {
+        let number = count.fetch_add(1, Ordering::Relaxed);
+        let path = directory.path().join(format!("{number}.db"));
+        open(&format!("sqlite:{}", path.display()), IfMissing::Create).unwrap()
+    });
+}

@@ -1,0 +1,133 @@
+//! API keys: read as a whole, changed in one step, with a counter of changes.
+
+use vitrine_model::key::{KeyKind, KeyRecord, NewKey};
+use vitrine_model::quota::Quota;
+use vitrine_store::Store;
+
+use crate::Rule;
+use crate::products::second;
+
+pub const ALL: [Rule; 4] = [
+    ("keys come back as they were written", keys_come_back),
+    (
+        "a decision sees all keys and may do nothing",
+        a_decision_may_do_nothing,
+    ),
+    (
+        "a changed key is written in its place",
+        a_changed_key_is_written_in_its_place,
+    ),
+    ("the use of a key is no change of it", use_is_no_change),
+];
+
+fn record(seed: u8, created_at: i64) -> KeyRecord {
+    let key = NewKey::from_random(KeyKind::Live, &[seed; NewKey::RANDOM_BYTES]);
+    KeyRecord {
+        prefix: key.prefix().to_owned(),
+        label: format!("key {seed}"),
+        secret_hash: key.secret_hash(),
+        kind: KeyKind::Live,
+        api_version: None,
+        quota: None,
+        created_at: second(created_at),
+        expires_at: None,
+        revoked_at: None,
+        rotated_at: None,
+        last_used_at: None,
+    }
+}
+
+/// All of a record, as text: records can't be compared, and their `Debug` hides the hash.
+fn all_of(record: &KeyRecord) -> String {
+    format!("{record:?} {:?}", record.secret_hash.as_bytes())
+}
+
+fn write(store: &dyn Store, records: &[KeyRecord]) {
+    store.change_keys(&mut |_| records.to_vec()).unwrap();
+}
+
+fn assert_keys(store: &dyn Store, expected: &[&KeyRecord]) -> u64 {
+    let found: Vec<String> = store.keys().unwrap().iter().map(all_of).collect();
+    let expected: Vec<String> = expected.iter().map(|record| all_of(record)).collect();
+    assert_eq!(found, expected);
+    store.changes().unwrap().keys
+}
+
+fn keys_come_back(store: &dyn Store) {
+    let empty = assert_keys(store, &[]);
+    let full = KeyRecord {
+        kind: KeyKind::Test,
+        api_version: Some("2024-02-05".to_owned()),
+        quota: Some(Quota::new(600, 60).unwrap()),
+        expires_at: Some(second(5_000)),
+        revoked_at: Some(second(4_000)),
+        rotated_at: Some(second(3_000)),
+        ..record(1, 300)
+    };
+    let plain = record(2, 100);
+    write(store, &[full.clone(), plain.clone()]);
+    let one = assert_keys(store, &[&plain, &full]);
+    assert_ne!(one, empty);
+    let newest = record(3, 900);
+    write(store, std::slice::from_ref(&newest));
+    assert_ne!(assert_keys(store, &[&plain, &full, &newest]), one);
+    assert_eq!(store.changes().unwrap().revision_id, None);
+}
+
+fn a_decision_may_do_nothing(store: &dyn Store) {
+    let key = record(1, 100);
+    write(store, std::slice::from_ref(&key));
+    let before = store.changes().unwrap();
+    let mut seen = Vec::new();
+    store
+        .change_keys(&mut |records| {
+            seen = records.iter().map(all_of).collect();
+            Vec::new()
+        })
+        .unwrap();
+    assert_eq!(seen, [all_of(&key)]);
+    assert_eq!(store.changes().unwrap(), before);
+}
+
+fn a_changed_key_is_written_in_its_place(store: &dyn Store) {
+    let (old, other) = (record(1, 100), record(2, 200));
+    write(store, &[old.clone(), other.clone()]);
+    let before = store.changes().unwrap();
+    let revoked = KeyRecord {
+        revoked_at: Some(second(300)),
+        ..old
+    };
+    write(store, std::slice::from_ref(&revoked));
+    assert_ne!(assert_keys(store, &[&revoked, &other]), before.keys);
+}
+
+fn use_is_no_change(store: &dyn Store) {
+    let (used, other) = (record(1, 100), record(2, 200));
+    write(store, &[used.clone(), other.clone()]);
+    let before = store.changes().unwrap();
+    let prefix = used.prefix.clone();
+    // An older use, from a server whose clock or news is behind, takes nothing back.
+    for moment in [600, 1_200, 660] {
+        store
+            .record_key_use(&[(prefix.clone(), second(moment))])
+            .unwrap();
+    }
+    store.record_key_use(&[]).unwrap();
+    assert_eq!(store.changes().unwrap(), before);
+    let expected = KeyRecord {
+        last_used_at: Some(second(1_200)),
+        ..used.clone()
+    };
+    assert_keys(store, &[&expected, &other]);
+    // A change of the key leaves its use.
+    let revoked = KeyRecord {
+        revoked_at: Some(second(300)),
+        ..used
+    };
+    write(store, std::slice::from_ref(&revoked));
+    let expected = KeyRecord {
+        last_used_at: Some(second(1_200)),
+        ..revoked
+    };
+    assert_keys(store, &[&expected, &other]);
+}

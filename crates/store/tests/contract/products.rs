@@ -1,0 +1,150 @@
+//! Products and moments to put in, and what a store shows of itself.
+
+use jiff::Timestamp;
+use vitrine_model::content::{PackedMarkdown, TextDigest, TextName};
+use vitrine_model::revision::Revision;
+use vitrine_store::record::{CatalogItem, OwnText, PublishedCounts, StoredProduct};
+use vitrine_store::{Publication, Store};
+
+/// A moment, in seconds since 1970.
+pub fn second(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+/// A product whose document is `document`.
+pub fn product(code: &str, document: &str) -> StoredProduct {
+    StoredProduct {
+        code: code.parse().unwrap(),
+        document: document.to_owned(),
+        content: None,
+        discount_multiplier: "0.050".to_owned(),
+        is_orderable: true,
+        countries: vec!["DE".parse().unwrap(), "AT".parse().unwrap()],
+        categories: vec!["food & \"drink\"".to_owned(), "雪".to_owned()],
+        own_texts: Vec::new(),
+    }
+}
+
+/// A product that holds `markdown` as its description.
+pub fn product_with_text(code: &str, markdown: &str) -> StoredProduct {
+    let mut product = product(code, &format!("{code} with {}", TextDigest::of(markdown)));
+    product.own_texts.push(OwnText {
+        name: TextName::Description,
+        digest: TextDigest::of(markdown),
+        source: Some("https://a.example/d.md".to_owned()),
+    });
+    product
+}
+
+/// Publishes `products` as the whole catalog.
+pub fn publish(
+    store: &dyn Store,
+    products: &[StoredProduct],
+    now: Timestamp,
+) -> Option<(Revision, PublishedCounts)> {
+    let mut publication = store.publish().unwrap();
+    for product in products {
+        publication.put(product).unwrap();
+    }
+    publication.retire_others().unwrap();
+    publication.commit(now).unwrap()
+}
+
+/// Publishes products with one text each, as the whole catalog.
+pub fn publish_texts(store: &dyn Store, codes_and_texts: &[(&str, &str)], now: Timestamp) {
+    let mut publication = store.publish().unwrap();
+    for (code, markdown) in codes_and_texts {
+        put_text(&mut *publication, markdown);
+        publication.put(&product_with_text(code, markdown)).unwrap();
+    }
+    publication.retire_others().unwrap();
+    publication.commit(now).unwrap();
+}
+
+pub fn put_text(publication: &mut dyn Publication, markdown: &str) {
+    let packed = PackedMarkdown::pack(markdown).unwrap();
+    let digest = TextDigest::of(markdown);
+    publication.put_text(&digest, &packed).unwrap();
+}
+
+/// What [`Store::read_catalog`] shows, as owned values.
+#[derive(Debug, Default, PartialEq)]
+pub struct Seen {
+    pub revision: Option<Revision>,
+    pub products: Vec<StoredProduct>,
+    /// The texts that were taken down, by product.
+    pub taken_down: Vec<(String, TextDigest)>,
+    /// Markdown, and since when no live product names it.
+    pub texts: Vec<(String, Option<Timestamp>)>,
+}
+
+impl Seen {
+    pub fn codes(&self) -> Vec<&str> {
+        self.products
+            .iter()
+            .map(|product| product.code.as_str())
+            .collect()
+    }
+}
+
+/// Reads all of the live catalog, with texts retired after `kept_since`. The exact discount and the
+/// sources of texts aren't part of it, so they are left out.
+pub fn read(store: &dyn Store, kept_since: Timestamp) -> Seen {
+    let mut seen = Seen::default();
+    let revision = store.read_catalog(kept_since, &mut |item| {
+        match item {
+            CatalogItem::Product {
+                code,
+                document,
+                content,
+                is_orderable,
+                countries,
+                categories,
+                own_texts,
+                taken_down,
+            } => {
+                assert!(seen.texts.is_empty(), "products come first");
+                let own = |(name, digest): &(TextName, TextDigest)| OwnText {
+                    name: *name,
+                    digest: *digest,
+                    source: None,
+                };
+                seen.products.push(StoredProduct {
+                    code: code.parse()?,
+                    document: document.to_owned(),
+                    content,
+                    discount_multiplier: String::new(),
+                    is_orderable,
+                    countries: countries.to_vec(),
+                    categories: categories.iter().map(ToString::to_string).collect(),
+                    own_texts: own_texts.iter().map(own).collect(),
+                });
+                let named = taken_down.iter().map(|digest| (code.to_owned(), *digest));
+                seen.taken_down.extend(named);
+            }
+            CatalogItem::Text {
+                digest,
+                markdown,
+                retired_at,
+            } => {
+                let markdown = markdown.unpack()?;
+                assert_eq!(TextDigest::of(&markdown), digest);
+                seen.texts.push((markdown, retired_at));
+            }
+        }
+        Ok(())
+    });
+    seen.revision = revision.unwrap();
+    seen.texts.sort();
+    seen
+}
+
+/// The product as [`read`] shows it.
+pub fn as_read(product: &StoredProduct) -> StoredProduct {
+    let mut product = product.clone();
+    product.discount_multiplier.clear();
+    for own in &mut product.own_texts {
+        own.source = None;
+    }
+    product
+}

@@ -1,0 +1,245 @@
+//! Revisions: a publish is one, whole or not at all.
+
+use jiff::Timestamp;
+use vitrine_model::content::{TextDigest, TextName};
+use vitrine_store::record::{Change, Changes, OwnText, PublishedCounts};
+use vitrine_store::{Store, StoreError};
+
+use crate::Rule;
+use crate::products::{as_read, product, product_with_text, publish, put_text, read, second};
+
+pub const ALL: [Rule; 9] = [
+    ("an empty store has nothing", an_empty_store_has_nothing),
+    ("what is put comes back", what_is_put_comes_back),
+    (
+        "a publish is a revision with counts",
+        a_publish_is_a_revision_with_counts,
+    ),
+    (
+        "an unchanged publish is no revision",
+        an_unchanged_publish_is_no_revision,
+    ),
+    (
+        "every part of a product counts",
+        every_part_of_a_product_counts,
+    ),
+    (
+        "a dropped publication changes nothing",
+        a_dropped_publication_changes_nothing,
+    ),
+    (
+        "without retire_others the rest stays",
+        without_retire_others_the_rest_stays,
+    ),
+    (
+        "readers see the old state until the commit",
+        readers_see_the_old_state,
+    ),
+    (
+        "a failing visitor ends the reading",
+        a_failing_visitor_ends_the_reading,
+    ),
+];
+
+fn counts(created: u64, changed: u64, retired: u64, unchanged: u64) -> PublishedCounts {
+    PublishedCounts {
+        created,
+        changed,
+        retired,
+        unchanged,
+    }
+}
+
+fn an_empty_store_has_nothing(store: &dyn Store) {
+    assert_eq!(store.changes().unwrap(), Changes::default());
+    let seen = read(store, Timestamp::MIN);
+    assert_eq!(
+        (seen.revision, seen.products.len(), seen.texts.len()),
+        (None, 0, 0)
+    );
+    let mut publication = store.publish().unwrap();
+    assert_eq!(publication.live(&"A".parse().unwrap()).unwrap(), None);
+}
+
+fn what_is_put_comes_back(store: &dyn Store) {
+    let mut full = product_with_text("b.~_-", "# Grüße 雪");
+    full.document = "{\"x\":\"\u{2028}雪\"}".to_owned();
+    full.content = Some(5..12);
+    full.is_orderable = false;
+    full.own_texts.push(OwnText {
+        name: TextName::TermsBuyer,
+        digest: TextDigest::of("# Grüße 雪"),
+        source: None,
+    });
+    let mut bare = product("B", "");
+    (bare.countries, bare.categories) = (Vec::new(), Vec::new());
+    bare.discount_multiplier = "0".to_owned();
+    let products = [full, bare, product("a", "{}")];
+    let mut publication = store.publish().unwrap();
+    put_text(&mut *publication, "# Grüße 雪");
+    for product in &products {
+        assert_eq!(publication.put(product).unwrap(), Change::Created);
+        assert_eq!(
+            publication.live(&product.code).unwrap().as_ref(),
+            Some(product)
+        );
+    }
+    publication.commit(second(7)).unwrap();
+    let seen = read(store, Timestamp::MIN);
+    // Byte-wise: capitals come first, and `b.` after `a`.
+    assert_eq!(seen.codes(), ["B", "a", "b.~_-"]);
+    let mut expected = products.each_ref().map(as_read);
+    expected.sort_by(|a, b| a.code.cmp(&b.code));
+    assert_eq!(seen.products, expected);
+    assert_eq!(seen.texts, [("# Grüße 雪".to_owned(), None)]);
+    let mut publication = store.publish().unwrap();
+    for product in &products {
+        assert_eq!(
+            publication.live(&product.code).unwrap().as_ref(),
+            Some(product)
+        );
+    }
+}
+
+fn a_publish_is_a_revision_with_counts(store: &dyn Store) {
+    let [a, b, c] = ["A", "B", "C"].map(|code| product(code, "1"));
+    let (first, counted) = publish(store, &[a.clone(), b.clone()], second(10)).unwrap();
+    assert_eq!((first.number, first.created_at), (1, second(10)));
+    assert_eq!(counted, counts(2, 0, 0, 0));
+    let changes = store.changes().unwrap();
+    assert_eq!(changes.revision_id.as_ref(), Some(&first.id));
+    assert_eq!((changes.texts, changes.keys), (0, 0));
+    assert_eq!(read(store, Timestamp::MIN).revision, Some(first.clone()));
+    let (second_one, counted) = publish(store, &[product("A", "2"), c], second(20)).unwrap();
+    assert_eq!(counted, counts(1, 1, 1, 0));
+    assert_eq!(second_one.number, 2);
+    assert_ne!(second_one.id, first.id);
+    assert_eq!(read(store, Timestamp::MIN).codes(), ["A", "C"]);
+    // What was retired may come back, and may be changed and retired again.
+    let (_, counted) = publish(store, &[a.clone(), b.clone()], second(30)).unwrap();
+    assert_eq!(counted, counts(1, 1, 1, 0));
+    let (fourth, counted) = publish(store, std::slice::from_ref(&b), second(40)).unwrap();
+    assert_eq!((fourth.number, counted), (4, counts(0, 0, 1, 1)));
+    assert_eq!(read(store, Timestamp::MIN).products, [as_read(&b)]);
+}
+
+fn an_unchanged_publish_is_no_revision(store: &dyn Store) {
+    let products = [product("A", "1"), product("B", "1")];
+    publish(store, &products, second(10)).unwrap();
+    let before = store.changes().unwrap();
+    assert_eq!(publish(store, &products, second(20)), None);
+    assert_eq!(store.changes().unwrap(), before);
+    assert_eq!(
+        read(store, Timestamp::MIN).revision.unwrap().created_at,
+        second(10)
+    );
+    let (next, _) = publish(store, &products[..1], second(30)).unwrap();
+    assert_eq!(next.number, 2, "no number was used up");
+}
+
+fn every_part_of_a_product_counts(store: &dyn Store) {
+    let base = product_with_text("A", "# T");
+    let mut document = base.clone();
+    document.document.push(' ');
+    let mut discount = base.clone();
+    discount.discount_multiplier = "0.05".to_owned();
+    let mut source = base.clone();
+    source.own_texts[0].source = None;
+    let mut no_text = base.clone();
+    no_text.own_texts.clear();
+    for (what, changed) in [
+        ("document", document),
+        ("discount", discount),
+        ("source", source),
+        ("text", no_text),
+    ] {
+        for (product, expected) in [
+            (&base, None),
+            (&changed, Some(Change::Changed)),
+            (&changed, Some(Change::Unchanged)),
+        ] {
+            let mut publication = store.publish().unwrap();
+            put_text(&mut *publication, "# T");
+            let change = publication.put(product).unwrap();
+            assert!(
+                expected.is_none_or(|expected| change == expected),
+                "{what}: {change:?}"
+            );
+            assert_eq!(
+                publication.live(&product.code).unwrap().as_ref(),
+                Some(product),
+                "{what}"
+            );
+            publication.commit(second(1)).unwrap();
+        }
+    }
+}
+
+fn a_dropped_publication_changes_nothing(store: &dyn Store) {
+    publish(store, &[product("A", "1"), product("B", "1")], second(10)).unwrap();
+    let (changes, seen) = (store.changes().unwrap(), read(store, Timestamp::MIN));
+    let mut publication = store.publish().unwrap();
+    put_text(&mut *publication, "# T");
+    publication.put(&product_with_text("C", "# T")).unwrap();
+    publication.put(&product("A", "2")).unwrap();
+    assert_eq!(publication.retire_others().unwrap(), 1);
+    drop(publication);
+    assert_eq!(store.changes().unwrap(), changes);
+    assert_eq!(read(store, Timestamp::MIN), seen);
+    // Nor is anybody kept waiting by it.
+    let (next, counted) = publish(store, &[product("A", "2")], second(20)).unwrap();
+    assert_eq!((next.number, counted), (2, counts(0, 1, 1, 0)));
+}
+
+fn without_retire_others_the_rest_stays(store: &dyn Store) {
+    publish(store, &[product("A", "1"), product("B", "1")], second(10)).unwrap();
+    let mut publication = store.publish().unwrap();
+    publication.put(&product("A", "2")).unwrap();
+    let (_, counted) = publication.commit(second(20)).unwrap().unwrap();
+    assert_eq!((counted.changed, counted.retired), (1, 0));
+    assert_eq!(read(store, Timestamp::MIN).codes(), ["A", "B"]);
+}
+
+fn readers_see_the_old_state(store: &dyn Store) {
+    publish(store, &[product("A", "1")], second(10)).unwrap();
+    let (changes, seen) = (store.changes().unwrap(), read(store, Timestamp::MIN));
+    let mut publication = store.publish().unwrap();
+    publication.put(&product("A", "2")).unwrap();
+    publication.put(&product("B", "1")).unwrap();
+    assert_eq!(store.changes().unwrap(), changes);
+    assert_eq!(read(store, Timestamp::MIN), seen);
+    assert!(
+        store.keys().unwrap().is_empty(),
+        "keys can be read meanwhile"
+    );
+    let (revision, _) = publication.commit(second(20)).unwrap().unwrap();
+    assert_eq!(store.changes().unwrap().revision_id, Some(revision.id));
+    assert_eq!(read(store, Timestamp::MIN).codes(), ["A", "B"]);
+    // And the other way round: a reader keeps the state that it began with.
+    let mut documents = Vec::new();
+    let begun = store.read_catalog(Timestamp::MIN, &mut |item| {
+        if documents.is_empty() {
+            publish(store, &[product("A", "3"), product("B", "3")], second(30));
+        }
+        if let vitrine_store::record::CatalogItem::Product { document, .. } = item {
+            documents.push(document.to_owned());
+        }
+        Ok(())
+    });
+    assert_eq!(
+        (begun.unwrap().unwrap().number, documents),
+        (2, vec!["2".to_owned(), "1".to_owned()])
+    );
+    assert_eq!(read(store, Timestamp::MIN).revision.unwrap().number, 3);
+}
+
+fn a_failing_visitor_ends_the_reading(store: &dyn Store) {
+    publish(store, &[product("A", "1"), product("B", "1")], second(10)).unwrap();
+    let mut visits = 0;
+    let read = store.read_catalog(Timestamp::MIN, &mut |_| {
+        visits += 1;
+        Err("no more".into())
+    });
+    assert!(matches!(read, Err(StoreError::Visitor(_))), "{read:?}");
+    assert_eq!(visits, 1);
+}

@@ -1,0 +1,144 @@
+//! The embedded store's file: how it is made, recognised and refused, and that it lasts.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use rusqlite::Connection;
+use vitrine_store::{IfMissing, Store, StoreError, open};
+
+use crate::products::{product, publish, read, second};
+
+fn at(path: &Path, if_missing: IfMissing) -> Result<Arc<dyn Store>, StoreError> {
+    open(&format!("sqlite:{}", path.display()), if_missing)
+}
+
+fn refused(path: &Path) -> StoreError {
+    at(path, IfMissing::Create).err().expect("an error")
+}
+
+#[test]
+fn a_new_file_is_for_its_owner_only_and_so_are_those_beside_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = at(&directory.path().join("new.db"), IfMissing::Create).unwrap();
+    publish(&*store, &[product("A", "1")], second(1));
+    let mut files = 0;
+    for file in std::fs::read_dir(directory.path()).unwrap() {
+        let file = file.unwrap();
+        let mode = file.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{:?}", file.path());
+        files += 1;
+    }
+    assert!(files >= 1);
+}
+
+#[test]
+fn what_was_committed_is_there_after_opening_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("kept.db");
+    let store = at(&path, IfMissing::Create).unwrap();
+    publish(&*store, &[product("A", "1")], second(1));
+    let (changes, seen) = (store.changes().unwrap(), read(&*store, Timestamp::MIN));
+    // Another process sees it while this one has it open, and after.
+    let other = at(&path, IfMissing::Refuse).unwrap();
+    assert_eq!(other.changes().unwrap(), changes);
+    drop((store, other));
+    let again = at(&path, IfMissing::Refuse).unwrap();
+    assert_eq!(
+        (again.changes().unwrap(), read(&*again, Timestamp::MIN)),
+        (changes, seen)
+    );
+}
+
+#[test]
+fn several_may_make_the_same_store_at_once() {
+    for _ in 0..20 {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("shared.db");
+        std::thread::scope(|scope| {
+            let open = || at(&path, IfMissing::Create).map(|store| store.changes().unwrap());
+            let opened = [(); 6].map(|()| scope.spawn(open));
+            for opened in opened {
+                let opened = opened.join().unwrap();
+                assert!(opened.is_ok(), "{}", opened.unwrap_err());
+            }
+        });
+    }
+}
+
+#[test]
+fn a_missing_store_is_made_only_where_that_is_wanted() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("missing.db");
+    let error = at(&path, IfMissing::Refuse).err().expect("an error");
+    assert!(
+        matches!(&error, StoreError::Missing { path: named } if *named == path),
+        "{error}"
+    );
+    assert!(!path.exists());
+    let error = refused(&directory.path().join("no/such/directory.db"));
+    assert!(matches!(error, StoreError::Open { .. }), "{error}");
+}
+
+#[test]
+fn another_file_is_refused_and_left_as_it_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = directory.path().join("notes.txt");
+    let content = "Not a database, but long enough to have a header. ".repeat(100);
+    std::fs::write(&text, &content).unwrap();
+    let error = refused(&text);
+    assert!(matches!(error, StoreError::NotAStore { .. }), "{error}");
+    assert!(error.to_string().contains("notes.txt"), "{error}");
+    assert_eq!(std::fs::read_to_string(&text).unwrap(), content);
+    let error = refused(directory.path());
+    assert!(
+        matches!(
+            error,
+            StoreError::Open { .. } | StoreError::NotAStore { .. }
+        ),
+        "{error}"
+    );
+}
+
+#[test]
+fn another_programs_database_is_refused_and_left_as_it_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("other.db");
+    let other = Connection::open(&path).unwrap();
+    other
+        .execute_batch("create table theirs (x); insert into theirs values (1)")
+        .unwrap();
+    drop(other);
+    let before = std::fs::read(&path).unwrap();
+    let error = refused(&path);
+    assert!(matches!(error, StoreError::NotAStore { .. }), "{error}");
+    assert!(error.to_string().contains("another program"), "{error}");
+    assert!(std::fs::read(&path).unwrap() == before, "it was written to");
+}
+
+#[test]
+fn a_newer_schema_is_refused_with_both_numbers() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("newer.db");
+    drop(at(&path, IfMissing::Create).unwrap());
+    let connection = Connection::open(&path).unwrap();
+    connection.pragma_update(None, "user_version", 99).unwrap();
+    drop(connection);
+    let error = refused(&path);
+    assert!(
+        matches!(error, StoreError::NewerSchema { found: 99, known, .. } if known < 99),
+        "{error}"
+    );
+}
+
+#[test]
+fn an_address_of_no_store_is_refused() {
+    for address in ["", "vitrine.db", "sqlite:", "postgres://x", "SQLITE:x.db"] {
+        let error = open(address, IfMissing::Refuse).err().expect("an error");
+        assert!(
+            matches!(error, StoreError::UnknownAddress { .. }),
+            "{address}: {error}"
+        );
+    }
+}
