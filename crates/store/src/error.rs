@@ -1,5 +1,6 @@
 //! What can go wrong with a store, in words for the operator.
 
+use std::fmt;
 use std::path::PathBuf;
 
 /// A store failed. Whatever was being written is as it was before.
@@ -43,11 +44,31 @@ pub enum StoreError {
     },
     /// Another process is writing.
     #[error(
-        "another process has been writing to the store for {waited_seconds} seconds; nothing was changed, try again when it is done"
+        "another process{} has been writing to the store for {waited_seconds} seconds; nothing was changed, try again when it is done",
+        holder.as_ref().map_or_else(String::new, |holder| format!(" ({holder})"))
     )]
     Busy {
         /// How long this one waited.
         waited_seconds: u64,
+        /// Who is writing, where the system tells.
+        holder: Option<Holder>,
+    },
+    /// Something has the name of the file to be made.
+    #[error(
+        "{} is there already, and nothing is ever overwritten; give another name, or move it away",
+        path.display()
+    )]
+    Exists {
+        /// What is in the way.
+        path: PathBuf,
+    },
+    /// The backup can't be restored.
+    #[error("{} can't be restored: {reason}; nothing was changed", path.display())]
+    UnusableBackup {
+        /// The backup.
+        path: PathBuf,
+        /// What speaks against it.
+        reason: String,
     },
     /// There is no room.
     #[error(
@@ -78,4 +99,23 @@ pub enum StoreError {
         #[source]
         source: rusqlite::Error,
     },
+}
+
+/// A process that is writing to a store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    /// Its number.
+    pub process: u32,
+    /// Its command line; empty where it can't be read.
+    pub command: String,
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "process {}", self.process)?;
+        match self.command.as_str() {
+            "" => Ok(()),
+            command => write!(out, ", `{command}`"),
+        }
+    }
 }

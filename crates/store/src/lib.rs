@@ -8,14 +8,16 @@
 //!
 //! - [`Store`], [`Publication`]: what a store does, and a publish in progress
 //! - [`record`]: what goes in and comes out
+//! - [`problem`]: what a check finds
 //! - [`error`]: what can go wrong
 //! - `sqlite`: the embedded store
 
 pub mod error;
+pub mod problem;
 pub mod record;
 mod sqlite;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -25,6 +27,7 @@ use vitrine_model::key::KeyRecord;
 use vitrine_model::revision::Revision;
 
 pub use error::StoreError;
+use problem::Problem;
 use record::{Change, Changes, ItemVisitor, PublishedCounts, StoredProduct};
 
 /// A place where the catalog and its keys rest.
@@ -88,6 +91,35 @@ pub trait Store: Send + Sync {
     ///
     /// Where the store can't be written.
     fn record_key_use(&self, uses: &[(String, Timestamp)]) -> Result<(), StoreError>;
+
+    /// Looks whether all that rests here is what was written, as of one moment and while others
+    /// write. Returns what isn't. It reads everything: it takes as long as that does.
+    ///
+    /// # Errors
+    ///
+    /// Where the store can't be read at all.
+    fn check(&self) -> Result<Vec<Problem>, StoreError>;
+
+    /// Copies the store as of one moment into a new file, while others read and write. The file is
+    /// for its owner only and has its name once all of it is on the disk. Returns the live revision
+    /// in it.
+    ///
+    /// # Errors
+    ///
+    /// Where the file is there already ([`StoreError::Exists`]) or can't be written, or the store
+    /// can't be read.
+    fn backup(&self, path: &Path) -> Result<Option<Revision>, StoreError>;
+
+    /// Puts what a backup holds in the place of all that rests here: catalog, history, texts and keys,
+    /// in one transaction, so that servers see the old state or the new. The live revision gets a new
+    /// id, by which servers see it; the store stays the same store. What was revoked or taken down
+    /// here stays so. Returns the live revision.
+    ///
+    /// # Errors
+    ///
+    /// Where the file is no store, was made by a newer release, or doesn't pass [`check`](Self::check);
+    /// where the store can't be written. Then nothing has changed.
+    fn restore(&self, path: &Path) -> Result<Option<Revision>, StoreError>;
 }
 
 /// Looks at all keys and says which records to write: new ones, and changed ones by their prefix.
@@ -162,11 +194,23 @@ pub enum IfMissing {
 ///
 /// Where the address is no store's, or the store can't be opened.
 pub fn open(url: &str, if_missing: IfMissing) -> Result<Arc<dyn Store>, StoreError> {
+    let store = sqlite::SqliteStore::open(sqlite_path(url)?, if_missing)?;
+    Ok(Arc::new(store))
+}
+
+/// Makes the store at `url`, where there is none, out of a backup. It is whole from its first moment:
+/// a server that waits for it never sees an empty one. Returns its live revision.
+///
+/// # Errors
+///
+/// As [`Store::restore`]; and where something of a store is there ([`StoreError::Exists`]).
+pub fn create_from(url: &str, backup: &Path) -> Result<Option<Revision>, StoreError> {
+    sqlite::create_from(&sqlite_path(url)?, backup)
+}
+
+fn sqlite_path(url: &str) -> Result<PathBuf, StoreError> {
     match url.split_once(':') {
-        Some(("sqlite", path)) if !path.is_empty() => {
-            let store = sqlite::SqliteStore::open(PathBuf::from(path), if_missing)?;
-            Ok(Arc::new(store))
-        }
+        Some(("sqlite", path)) if !path.is_empty() => Ok(PathBuf::from(path)),
         _ => Err(StoreError::UnknownAddress {
             url: url.to_owned(),
         }),

@@ -50,7 +50,9 @@ impl Load {
         match (self.output.json, outcome) {
             (true, _) => print_json(&report.to_json())?,
             (false, Outcome::Done) => print(&report.to_text())?,
-            (false, Outcome::Refused) => io::stderr().write_all(report.to_text().as_bytes())?,
+            (false, Outcome::Refused | Outcome::Faulty) => {
+                io::stderr().write_all(report.to_text().as_bytes())?
+            }
         }
         Ok(outcome)
     }

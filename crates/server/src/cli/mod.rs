@@ -1,10 +1,14 @@
 //! The commands of the program, one file each, behind one interface: `--store` for all, `--json`
 //! wherever programs read along, and exit codes that mean something.
 
+mod backup;
+mod check;
+mod confirm;
 mod demo;
 mod keys;
 mod load;
 mod openapi;
+mod restore;
 mod serve;
 mod texts;
 mod time;
@@ -41,6 +45,9 @@ enum Command {
     #[command(subcommand)]
     Texts(texts::Texts),
     Openapi(openapi::Openapi),
+    Check(check::Check),
+    Backup(backup::Backup),
+    Restore(restore::Restore),
 }
 
 /// Where the catalog and its keys rest.
@@ -75,6 +82,8 @@ struct OutputArgs {
 enum Outcome {
     Done,
     Refused,
+    /// What was looked at has faults; they were printed.
+    Faulty,
 }
 
 /// Runs the program: reads the command line, runs the command, says what failed.
@@ -87,10 +96,14 @@ pub fn main() -> ExitCode {
         Command::Keys(keys) => keys.run(),
         Command::Texts(texts) => texts.run(),
         Command::Openapi(openapi) => openapi.run(),
+        Command::Check(check) => check.run(),
+        Command::Backup(backup) => backup.run(),
+        Command::Restore(restore) => restore.run(),
     };
     match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Refused) => ExitCode::from(3),
+        Ok(Outcome::Faulty) => ExitCode::FAILURE,
         Err(error) => {
             // The chain of causes on one line; nothing in it holds a key.
             let _ = writeln!(io::stderr(), "vitrine: {error:#}");

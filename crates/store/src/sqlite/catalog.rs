@@ -32,7 +32,7 @@ pub(super) fn read(
     Ok(Some(revision))
 }
 
-fn live_revision(transaction: &Transaction<'_>) -> Result<Option<Revision>, StoreError> {
+pub(super) fn live_revision(transaction: &Transaction<'_>) -> Result<Option<Revision>, StoreError> {
     let sql = "select number, id, created_at from revision \
                where number = (select revision_number from state)";
     let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));

@@ -107,7 +107,7 @@ fn write(transaction: &Transaction<'_>, record: &KeyRecord) -> rusqlite::Result<
     Ok(())
 }
 
-fn records(transaction: &Transaction<'_>) -> Result<Vec<KeyRecord>, StoreError> {
+pub(super) fn records(transaction: &Transaction<'_>) -> Result<Vec<KeyRecord>, StoreError> {
     let sql = "select k.prefix, label, secret_hash, is_test, api_version, quota_requests, \
                quota_seconds, created_at, expires_at, revoked_at, rotated_at, last_used_at \
                from api_key k left join api_key_use u on u.prefix = k.prefix \

@@ -5,10 +5,17 @@
 //! - `catalog`: reading the live catalog
 //! - `publish`: writing a revision
 //! - `keys`: API keys
+//! - `check`: whether the file is what was written
+//! - `backup`: copies of the store, and the way back; `partial`: a file in the making
+//! - `holder`: who is writing
 
+mod backup;
 mod catalog;
+mod check;
+mod holder;
 mod keys;
 mod open;
+mod partial;
 mod publish;
 
 use std::os::unix::fs::MetadataExt;
@@ -22,8 +29,11 @@ use vitrine_model::content::TextDigest;
 use vitrine_model::key::KeyRecord;
 use vitrine_model::revision::Revision;
 
+use crate::problem::Problem;
 use crate::record::{Changes, ItemVisitor};
 use crate::{IfMissing, KeyDecision, Publication, Store, StoreError, TextServed};
+
+pub(crate) use backup::create_from;
 
 /// How long a writer waits for another one.
 const WRITER_PATIENCE: Duration = Duration::from_secs(30);
@@ -73,6 +83,17 @@ impl SqliteStore {
     fn connect(&self) -> Result<Connection, StoreError> {
         open::connect(&self.path)
     }
+
+    /// Where another process held the store too long: says which.
+    fn naming_holder<T>(&self, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
+        outcome.map_err(|error| match error {
+            StoreError::Busy { waited_seconds, .. } => StoreError::Busy {
+                waited_seconds,
+                holder: holder::holder(&self.path),
+            },
+            other => other,
+        })
+    }
 }
 
 fn file_id(path: &Path) -> Result<FileId, StoreError> {
@@ -114,17 +135,19 @@ impl Store for SqliteStore {
     }
 
     fn publish(&self) -> Result<Box<dyn Publication + '_>, StoreError> {
-        let publication = publish::SqlitePublication::begin(self.connect()?)?;
+        let begun = publish::SqlitePublication::begin(self.connect()?);
+        let publication = self.naming_holder(begun)?;
         Ok(Box::new(publication))
     }
 
     fn set_text_served(&self, digest: &TextDigest, served: TextServed) -> Result<bool, StoreError> {
         let doing = "taking a text down or putting it back";
         let mut quick = self.quick()?;
-        let transaction = quick
+        let begun = quick
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(during(doing))?;
+            .map_err(during(doing));
+        let transaction = self.naming_holder(begun)?;
         let taken_down_at = match served {
             TextServed::Yes => None,
             TextServed::No => Some(Timestamp::now().as_millisecond()),
@@ -150,11 +173,23 @@ impl Store for SqliteStore {
     }
 
     fn change_keys(&self, decide: KeyDecision<'_>) -> Result<(), StoreError> {
-        keys::change(&mut self.quick()?.connection, decide)
+        self.naming_holder(keys::change(&mut self.quick()?.connection, decide))
     }
 
     fn record_key_use(&self, uses: &[(String, Timestamp)]) -> Result<(), StoreError> {
         keys::record_use(&mut self.quick()?.connection, uses)
+    }
+
+    fn check(&self) -> Result<Vec<Problem>, StoreError> {
+        check::check(&mut self.connect()?)
+    }
+
+    fn backup(&self, path: &Path) -> Result<Option<Revision>, StoreError> {
+        backup::backup(&self.connect()?, path)
+    }
+
+    fn restore(&self, path: &Path) -> Result<Option<Revision>, StoreError> {
+        self.naming_holder(backup::restore(self.connect()?, &self.path, path))
     }
 }
 
@@ -163,6 +198,7 @@ fn during(doing: &'static str) -> impl Fn(rusqlite::Error) -> StoreError {
     move |source| match source.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy {
             waited_seconds: WRITER_PATIENCE.as_secs(),
+            holder: None,
         },
         Some(ErrorCode::DiskFull) => StoreError::Full,
         Some(ErrorCode::DatabaseCorrupt) => StoreError::Damaged(source.to_string()),

@@ -57,6 +57,33 @@ pub(super) fn connect(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
+/// A backup, to be read only: one of ours that has a schema.
+pub(super) fn backup(path: &Path) -> Result<Connection, StoreError> {
+    let connection = read_only(path)?;
+    match recognise(&connection, path)? {
+        0 => Err(StoreError::NotAStore {
+            path: path.to_owned(),
+            reason: "it is empty".to_owned(),
+        }),
+        _ => Ok(connection),
+    }
+}
+
+/// A connection that can't write, not even side files where none are needed.
+pub(super) fn read_only(path: &Path) -> Result<Connection, StoreError> {
+    // Absolute: SQLite takes a name that begins with `file:` for an address.
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    Connection::open_with_flags(&path, flags).map_err(cannot_open(&path))
+}
+
+/// A copy of a backup, brought up to date and left in one file.
+pub(super) fn migrated(path: &Path) -> Result<Connection, StoreError> {
+    let mut connection = plain_connection(path)?;
+    migrate(&mut connection, path)?;
+    Ok(connection)
+}
+
 fn plain_connection(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(cannot_open(path))?;

@@ -187,7 +187,11 @@ impl Publication for SqlitePublication {
             "insert into temp.mentioned values (?) on conflict do nothing",
             [code],
         )?;
-        let digest = digest(product);
+        let digest = digest(
+            &product.document,
+            &product.discount_multiplier,
+            &product.own_texts,
+        );
         let live: Option<(i64, Vec<u8>)> = self.one(
             "select id, digest from product_version where code = ? and until_revision is null",
             [code],
@@ -264,16 +268,19 @@ impl Publication for SqlitePublication {
 }
 
 /// What tells a changed product from an unchanged one: a hash of all that is stored of it.
-fn digest(product: &StoredProduct) -> [u8; 32] {
+/// The order of its texts doesn't matter.
+pub(super) fn digest(document: &str, discount_multiplier: &str, own_texts: &[OwnText]) -> [u8; 32] {
     let mut hash = Sha256::new();
     // The document holds every other field of the product; lengths keep neighbours apart.
     let mut part = |text: &str| {
         hash.update((text.len() as u64).to_le_bytes());
         hash.update(text);
     };
-    part(&product.document);
-    part(&product.discount_multiplier);
-    for own in &product.own_texts {
+    part(document);
+    part(discount_multiplier);
+    let mut own_texts: Vec<&OwnText> = own_texts.iter().collect();
+    own_texts.sort_unstable_by_key(|own| own.name);
+    for own in own_texts {
         part(own.name.as_str());
         part(own.source.as_deref().unwrap_or_default());
     }
@@ -285,7 +292,7 @@ fn json<T: AsRef<str>>(list: &[T]) -> Result<String, StoreError> {
     serde_json::to_string(&texts).map_err(|error| StoreError::Damaged(error.to_string()))
 }
 
-fn random_id() -> Result<String, StoreError> {
+pub(super) fn random_id() -> Result<String, StoreError> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)
         .map_err(|error| StoreError::Damaged(format!("no random numbers: {error}")))?;

@@ -1,0 +1,42 @@
+//! `vitrine backup`: copies the store into a file, while it is used.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use vitrine_store::IfMissing;
+
+use super::{Outcome, StoreArgs, print};
+
+const EXAMPLES: &str = "\
+Examples:
+  vitrine backup /backups/vitrine-$(date +%F).db
+  vitrine check --store sqlite:/backups/vitrine-2026-01-31.db";
+
+/// Back the store up into a new file, while servers and loads go on.
+///
+/// The file is a whole store as of one moment: catalog, history, texts and keys (as hashes). Only its
+/// owner can read it, and it has its name once all of it is on the disk. A file that is there is
+/// never overwritten.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Backup {
+    #[command(flatten)]
+    store: StoreArgs,
+    /// The file to make.
+    file: PathBuf,
+}
+
+impl Backup {
+    pub(super) fn run(&self) -> anyhow::Result<Outcome> {
+        let store = self.store.open(IfMissing::Refuse)?;
+        let file = self.file.display();
+        print(&match store.backup(&self.file)? {
+            Some(revision) => format!(
+                "backed up to {file}: revision {} of {}\n",
+                revision.number, revision.created_at
+            ),
+            None => format!("backed up to {file}; it holds no catalog yet\n"),
+        })?;
+        Ok(Outcome::Done)
+    }
+}

@@ -1,0 +1,83 @@
+//! `vitrine check`: looks whether the store is what was written to it.
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::json;
+use vitrine_store::IfMissing;
+use vitrine_store::problem::{Problem, Severity};
+
+use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
+
+const EXAMPLES: &str = "\
+Examples:
+  vitrine check
+  vitrine check --json --store sqlite:/var/lib/vitrine/vitrine.db
+
+Exit codes:
+  0  all is well; there may be warnings
+  1  there are faults, or the store can't be read";
+
+/// Check the store: its file, its rows, its digests. Servers and loads go on meanwhile.
+///
+/// Everything is read: each text is unpacked, each product compared with its digest. Each problem is
+/// told with its rule, where it is, and what to do. Nothing is mended or changed.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Check {
+    #[command(flatten)]
+    store: StoreArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl Check {
+    pub(super) fn run(&self) -> Result<Outcome> {
+        let problems = self.store.open(IfMissing::Refuse)?.check()?;
+        let is_fault = |problem: &&Problem| problem.severity == Severity::Fault;
+        let faults = problems.iter().filter(is_fault).count();
+        if self.output.json {
+            let problems: Vec<_> = problems.iter().map(to_json).collect();
+            print_json(&json!({"clean": faults == 0, "problems": problems}))?;
+        } else {
+            print(&to_text(&problems, faults))?;
+        }
+        Ok(match faults {
+            0 => Outcome::Done,
+            _ => Outcome::Faulty,
+        })
+    }
+}
+
+fn to_json(problem: &Problem) -> serde_json::Value {
+    json!({
+        "rule": problem.rule,
+        "severity": problem.severity.as_str(),
+        "place": problem.place,
+        "what": problem.what,
+        "advice": problem.advice,
+    })
+}
+
+fn to_text(problems: &[Problem], faults: usize) -> String {
+    let mut text = String::new();
+    for problem in problems {
+        let severity = problem.severity.as_str();
+        let Problem {
+            rule,
+            place,
+            what,
+            advice,
+            ..
+        } = problem;
+        text.push_str(&format!(
+            "{severity} {rule}: {place}: {what}\n    → {advice}\n"
+        ));
+    }
+    let warnings = problems.len() - faults;
+    text.push_str(&match (faults, warnings) {
+        (0, 0) => "the store is sound\n".to_owned(),
+        (0, _) => format!("the store is sound; warnings: {warnings}\n"),
+        _ => format!("the store is damaged; faults: {faults}, warnings: {warnings}\n"),
+    });
+    text
+}

@@ -1,0 +1,37 @@
+//! Asks before something is destroyed.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use clap::error::ErrorKind;
+
+/// Consent to what can't be undone.
+#[derive(Debug, Clone, Copy, Args)]
+pub(super) struct ConfirmArgs {
+    /// Don't ask. Needed where there is no terminal to ask on.
+    #[arg(long)]
+    yes: bool,
+}
+
+impl ConfirmArgs {
+    /// Returns where `--yes` was given, or whoever sits at the terminal types `yes` after `warning`.
+    /// Where nobody can be asked, ends the program as a wrong command line does.
+    pub(super) fn confirm(self, warning: &str) -> anyhow::Result<()> {
+        if self.yes {
+            return Ok(());
+        }
+        if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+            let message = format!("{warning}; there is no terminal to ask on, so give --yes\n");
+            clap::Error::raw(ErrorKind::MissingRequiredArgument, message).exit();
+        }
+        write!(io::stderr(), "{warning}. Type `yes` to go on: ")?;
+        let mut answer = String::new();
+        let read = io::stdin().lock().read_line(&mut answer);
+        read.context("can't read the answer")?;
+        if answer.trim() != "yes" {
+            bail!("not confirmed; nothing was changed");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,80 @@
+//! `vitrine restore`: puts a backup in the place of what the store holds.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+use vitrine_model::revision::Revision;
+use vitrine_store::{IfMissing, StoreError};
+
+use super::confirm::ConfirmArgs;
+use super::{Outcome, StoreArgs, print};
+
+const EXAMPLES: &str = "\
+Examples:
+  vitrine restore /backups/vitrine-2026-01-31.db
+  vitrine restore --yes --store sqlite:/var/lib/vitrine/vitrine.db latest.db
+
+Exit codes:
+  0  restored
+  1  failed: the store can't be written; nothing was changed
+  2  the command line was wrong, such as no --yes where there is no terminal
+  3  the file was refused: no store, damaged, or of a newer release; nothing was changed";
+
+/// Restore a backup into the store, in one transaction. Running servers follow within a second.
+///
+/// All of the store is replaced by what the file holds: catalog, history, texts and keys. Keys made
+/// since the backup are gone. Keys that were revoked and texts that were taken down since stay so.
+/// The file is checked first and only read. Where there is no store, one is made.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Restore {
+    #[command(flatten)]
+    store: StoreArgs,
+    #[command(flatten)]
+    confirm: ConfirmArgs,
+    /// The backup.
+    file: PathBuf,
+}
+
+impl Restore {
+    pub(super) fn run(&self) -> anyhow::Result<Outcome> {
+        let (url, file) = (&self.store.url, self.file.display());
+        // Where there is no store, nothing can be lost: nobody is asked.
+        let restored = match self.store.open(IfMissing::Refuse) {
+            Err(StoreError::Missing { .. }) => vitrine_store::create_from(url, &self.file),
+            opened => {
+                let store = opened?;
+                self.confirm.confirm(&format!(
+                    "this replaces the catalog, history and keys of {url} by those of {file}"
+                ))?;
+                store.restore(&self.file)
+            }
+        };
+        match restored {
+            Ok(revision) => {
+                print(&message(&revision))?;
+                Ok(Outcome::Done)
+            }
+            Err(
+                error @ (StoreError::UnusableBackup { .. }
+                | StoreError::NotAStore { .. }
+                | StoreError::NewerSchema { .. }),
+            ) => {
+                writeln!(io::stderr(), "vitrine: {error}")?;
+                Ok(Outcome::Refused)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+fn message(revision: &Option<Revision>) -> String {
+    match revision {
+        Some(revision) => format!(
+            "restored revision {} of {}\n",
+            revision.number, revision.created_at
+        ),
+        None => "restored; the backup holds no catalog\n".to_owned(),
+    }
+}

@@ -1,0 +1,179 @@
+//! A copy of the store as of one moment, and the way back.
+//!
+//! Copies are made with `vacuum into`: it reads in one read transaction, so writers neither wait nor
+//! make it start anew, as they do with SQLite's backup API; and since it reads rows instead of pages,
+//! what can't be read fails here instead of in the copy. The copy is one file, without a log beside it.
+
+use std::path::Path;
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use vitrine_model::revision::Revision;
+
+use super::partial::{Partial, exists, with_ending};
+use super::publish::random_id;
+use super::{catalog, check, during, open};
+use crate::StoreError;
+use crate::problem::Severity;
+
+const BACKING_UP: &str = "backing up the store";
+const RESTORING: &str = "restoring the store";
+
+/// See [`Store::backup`](crate::Store::backup).
+pub(super) fn backup(connection: &Connection, path: &Path) -> Result<Option<Revision>, StoreError> {
+    // Early, before much is written; a link that leads nowhere counts too.
+    if path.symlink_metadata().is_ok() {
+        return Err(exists(path));
+    }
+    let partial = Partial::beside(path)?;
+    copy(connection, &partial, BACKING_UP)?;
+    let revision = live_revision(&mut open::read_only(partial.path())?)?;
+    partial.place()?;
+    Ok(revision)
+}
+
+fn copy(connection: &Connection, into: &Partial, doing: &'static str) -> Result<(), StoreError> {
+    connection
+        .execute("vacuum into ?", [into.path_text()?])
+        .map(drop)
+        .map_err(during(doing))
+}
+
+fn live_revision(connection: &mut Connection) -> Result<Option<Revision>, StoreError> {
+    let transaction = connection.transaction().map_err(during(BACKING_UP))?;
+    catalog::live_revision(&transaction)
+}
+
+/// See [`Store::restore`](crate::Store::restore).
+pub(super) fn restore(
+    mut standing: Connection,
+    standing_path: &Path,
+    backup: &Path,
+) -> Result<Option<Revision>, StoreError> {
+    let (copy, _) = verified_copy(backup, standing_path)?;
+    let failed = during(RESTORING);
+    // The copy was checked; row by row it would take minutes, and tables come in no special order.
+    standing
+        .execute_batch("pragma foreign_keys = off; pragma temp_store = memory")
+        .map_err(&failed)?;
+    standing
+        .execute("attach database ? as backup", [copy.path_text()?])
+        .map_err(&failed)?;
+    let transaction = standing
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(&failed)?;
+    let new_id = random_id()?;
+    replace(&transaction).map_err(&failed)?;
+    give_new_id(&transaction, &new_id).map_err(&failed)?;
+    let revision = catalog::live_revision(&transaction)?;
+    transaction.commit().map_err(&failed)?;
+    Ok(revision)
+}
+
+/// See [`create_from`](crate::create_from).
+pub(crate) fn create_from(path: &Path, backup: &Path) -> Result<Option<Revision>, StoreError> {
+    // A log that was left behind would be taken for the new file's.
+    for ending in ["", "-wal", "-journal"] {
+        let path = with_ending(path, ending);
+        if path.symlink_metadata().is_ok() {
+            return Err(exists(&path));
+        }
+    }
+    let (copy, mut connection) = verified_copy(backup, path)?;
+    let failed = during(RESTORING);
+    let transaction = connection.transaction().map_err(&failed)?;
+    transaction
+        .execute("update state set store_id = ?", [random_id()?])
+        .map_err(&failed)?;
+    give_new_id(&transaction, &random_id()?).map_err(&failed)?;
+    let revision = catalog::live_revision(&transaction)?;
+    transaction.commit().map_err(&failed)?;
+    drop(connection);
+    copy.place()?;
+    Ok(revision)
+}
+
+/// A copy of the backup beside `path`, with today's schema, after a check. What is checked is what is
+/// restored: the file itself is only read, and may change or vanish afterwards.
+fn verified_copy(backup: &Path, path: &Path) -> Result<(Partial, Connection), StoreError> {
+    let unusable = |error| match error {
+        StoreError::Damaged(reason) => StoreError::UnusableBackup {
+            path: backup.to_owned(),
+            reason,
+        },
+        StoreError::Database { source, .. } => StoreError::UnusableBackup {
+            path: backup.to_owned(),
+            reason: source.to_string(),
+        },
+        other => other,
+    };
+    let source = open::backup(backup).map_err(unusable)?;
+    let partial = Partial::beside(path)?;
+    copy(&source, &partial, "copying the backup").map_err(unusable)?;
+    let mut connection = open::migrated(partial.path()).map_err(unusable)?;
+    let mut problems = check::check(&mut connection).map_err(unusable)?;
+    problems.retain(|problem| problem.severity == Severity::Fault);
+    match problems.first() {
+        None => Ok((partial, connection)),
+        Some(first) => Err(StoreError::UnusableBackup {
+            path: backup.to_owned(),
+            reason: format!(
+                "{} {} ({}; problems in all: {})",
+                first.place,
+                first.what,
+                first.rule,
+                problems.len()
+            ),
+        }),
+    }
+}
+
+/// Puts the backup's rows in the place of all rows of all tables. What stays: which store this is; that
+/// keys were revoked and texts taken down, since neither may be undone by the way.
+fn replace(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    transaction.execute_batch(
+        "create temp table kept_state as select * from main.state;
+         create temp table revoked as \
+            select prefix, revoked_at from main.api_key where revoked_at is not null;
+         create temp table taken_down as \
+            select * from main.text where taken_down_at is not null;",
+    )?;
+    let sql = "select name from main.sqlite_schema \
+               where type = 'table' and name not like 'sqlite\\_%' escape '\\'";
+    let mut tables = transaction.prepare(sql)?;
+    let tables = tables.query_map([], |row| row.get::<_, String>(0))?;
+    for table in tables.collect::<rusqlite::Result<Vec<_>>>()? {
+        // By name: that a column is missing fails, that two are swapped must not go unseen.
+        let sql = "select group_concat('\"' || name || '\"') from pragma_table_info(?, 'main')";
+        let columns: String = transaction.query_row(sql, [&table], |row| row.get(0))?;
+        transaction.execute_batch(&format!(
+            "delete from main.\"{table}\";
+             insert into main.\"{table}\" ({columns}) select {columns} from backup.\"{table}\";"
+        ))?;
+    }
+    transaction.execute_batch(
+        "update main.state set store_id = kept.store_id, \
+            texts_counter = kept.texts_counter + 1, keys_counter = kept.keys_counter + 1 \
+            from temp.kept_state as kept;
+         update main.api_key set revoked_at = revoked.revoked_at from temp.revoked as revoked \
+            where revoked.prefix = api_key.prefix and api_key.revoked_at is null;
+         insert into main.text (digest, markdown, taken_down_at) \
+            select digest, markdown, taken_down_at from temp.taken_down where true \
+            on conflict (digest) do update set taken_down_at = \
+               coalesce(text.taken_down_at, excluded.taken_down_at);",
+    )
+}
+
+/// Gives the live revision an id that no server has seen: the backup's own may be live already, with
+/// other keys and texts around it.
+fn give_new_id(transaction: &Transaction<'_>, id: &str) -> rusqlite::Result<()> {
+    transaction.execute(
+        "update main.revision set id = ?1 \
+         where number = (select revision_number from main.state)",
+        [id],
+    )?;
+    transaction.execute(
+        "update main.state set revision_id = ?1 where revision_number is not null",
+        [id],
+    )?;
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! Looks whether the file is what was written to it: SQLite's own checks, then the rules that only
+//! this crate knows. All of it as of one moment, while others write.
+//!
+//! - `found`: the rules, and the collection of what breaks them
+//! - `products`: versions of products and their texts
+
+mod found;
+mod products;
+
+use rusqlite::{Connection, Row, Transaction};
+
+use self::found::{API_KEY, Found, INTEGRITY, KEY_USE_ORPHAN, REFERENCE, STATE, UNREADABLE};
+use super::{during, keys};
+use crate::StoreError;
+use crate::problem::Problem;
+
+const CHECKING: &str = "checking the store";
+
+/// Looks at one part of the store.
+type Part = fn(&Transaction<'_>, &mut Found) -> Result<(), StoreError>;
+
+const PARTS: [Part; 9] = [
+    integrity,
+    references,
+    state,
+    api_keys,
+    products::lives,
+    products::versions,
+    products::text_names,
+    products::texts,
+    products::orphans,
+];
+
+/// See [`Store::check`](crate::Store::check).
+pub(super) fn check(connection: &mut Connection) -> Result<Vec<Problem>, StoreError> {
+    let transaction = connection.transaction().map_err(during(CHECKING))?;
+    let mut found = Found::default();
+    for part in PARTS {
+        match part(&transaction, &mut found) {
+            // What can't be read is found too, and doesn't hide what the other parts find.
+            Err(StoreError::Damaged(what)) => found.add(&UNREADABLE, "the file".to_owned(), what),
+            Err(StoreError::Database { source, .. }) if source.sqlite_error_code().is_none() => {
+                found.add(&UNREADABLE, "the file".to_owned(), source.to_string());
+            }
+            outcome => outcome?,
+        }
+    }
+    Ok(found.into_problems())
+}
+
+/// Calls `look` with each row that `sql` gives.
+fn each_row(
+    transaction: &Transaction<'_>,
+    sql: &str,
+    mut look: impl FnMut(&Row<'_>) -> rusqlite::Result<()>,
+) -> Result<(), StoreError> {
+    let mut statement = transaction.prepare(sql).map_err(during(CHECKING))?;
+    let mut rows = statement.query([]).map_err(during(CHECKING))?;
+    while let Some(row) = rows.next().map_err(during(CHECKING))? {
+        look(row).map_err(during(CHECKING))?;
+    }
+    Ok(())
+}
+
+fn integrity(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), StoreError> {
+    each_row(transaction, "pragma integrity_check", |row| {
+        let line: String = row.get(0)?;
+        if line != "ok" {
+            found.add(&INTEGRITY, "the file".to_owned(), line);
+        }
+        Ok(())
+    })
+}
+
+fn references(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), StoreError> {
+    each_row(transaction, "pragma foreign_key_check", |row| {
+        let (table, row_id, parent): (String, Option<i64>, String) =
+            (row.get(0)?, row.get(1)?, row.get(2)?);
+        // `state` and `products::text_names` say of these two which row it is.
+        if table != "state" && table != "product_text" {
+            let place = format!("{table}, row {}", row_id.unwrap_or_default());
+            let what = format!("names a row of {parent} that isn't there");
+            found.add(&REFERENCE, place, what);
+        }
+        Ok(())
+    })
+}
+
+fn state(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), StoreError> {
+    let mut rows = 0;
+    let sql = "select s.revision_number, s.revision_id, r.id \
+               from state s left join revision r on r.number = s.revision_number";
+    let mut add = |what| found.add(&STATE, "the live revision".to_owned(), what);
+    each_row(transaction, sql, |row| {
+        rows += 1;
+        let live: (Option<i64>, Option<String>) = (row.get(0)?, row.get(1)?);
+        let kept_id: Option<String> = row.get(2)?;
+        match live {
+            (None, None) => {}
+            (Some(number), Some(_)) if kept_id.is_none() => {
+                add(format!("is {number}, and there is no such revision"));
+            }
+            (Some(_), Some(id)) if kept_id.as_ref() == Some(&id) => {}
+            (Some(number), Some(id)) => {
+                let kept = kept_id.unwrap_or_default();
+                add(format!("is {number} with id {id}, and {number} has {kept}"));
+            }
+            (Some(number), None) => add(format!("is {number}, without an id")),
+            (None, Some(id)) => add(format!("has id {id} and no number")),
+        }
+        Ok(())
+    })?;
+    if rows != 1 {
+        add(format!("stands in {rows} rows instead of one"));
+    }
+    Ok(())
+}
+
+fn api_keys(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), StoreError> {
+    // Only a bad value is Damaged here and not the file: the key table's own reader judges it.
+    if let Err(error) = keys::records(transaction) {
+        match error {
+            StoreError::Damaged(what) => found.add(&API_KEY, "the API keys".to_owned(), what),
+            other => return Err(other),
+        }
+    }
+    let sql = "select prefix from api_key_use where prefix not in (select prefix from api_key)";
+    each_row(transaction, sql, |row| {
+        let prefix: String = row.get(0)?;
+        let what = "was used, and there is no such key".to_owned();
+        found.add(&KEY_USE_ORPHAN, format!("key {prefix}"), what);
+        Ok(())
+    })
+}

@@ -1,0 +1,58 @@
+//! Who is writing. SQLite doesn't say it, but the kernel does: a writer holds a lock on a byte of the
+//! file beside the store. It needs no cooperation of the other process and can't be out of date.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use super::partial::with_ending;
+use crate::error::Holder;
+
+/// The byte of the `-shm` file that whoever writes holds (SQLite's WAL-mode file format, "WAL locks").
+const WRITER_BYTE: &str = "120";
+
+/// The process that is writing to the store at `path`; `None` where that can't be told, as in another
+/// container or outside Linux.
+pub(super) fn holder(path: &Path) -> Option<Holder> {
+    let shared = fs::metadata(with_ending(path, "-shm")).ok()?;
+    let locks = fs::read_to_string("/proc/locks").ok()?;
+    // 1: POSIX  ADVISORY  WRITE 21701 fe:00:10011765 120 120
+    let process = locks.lines().find_map(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let [_, "POSIX", _, "WRITE", process, file, first, last] = fields.as_slice() else {
+            return None;
+        };
+        // Not the device: some file systems show another one here.
+        let inode: u64 = file.rsplit(':').next()?.parse().ok()?;
+        let is_writer = inode == shared.ino() && (*first, *last) == (WRITER_BYTE, WRITER_BYTE);
+        is_writer.then(|| process.parse().ok())?
+    })?;
+    let command = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    let words = command.split(|byte| *byte == 0);
+    let words: Vec<_> = words.map(String::from_utf8_lossy).collect();
+    let command = words.join(" ").trim().chars().take(200).collect();
+    Some(Holder { process, command })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_writer_is_told_by_its_lock() {
+        if !Path::new("/proc/locks").exists() {
+            println!("SKIPPED: this system doesn't tell locks");
+            return;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("held.db");
+        let connection = super::super::open::open(&path, crate::IfMissing::Create).unwrap();
+        assert_eq!(holder(&path), None);
+        connection.execute_batch("begin immediate").unwrap();
+        let found = holder(&path).expect("a holder");
+        assert_eq!(found.process, std::process::id());
+        assert!(found.command.contains("vitrine_store"), "{found}");
+        connection.execute_batch("rollback").unwrap();
+        assert_eq!(holder(&path), None);
+    }
+}
