@@ -50,9 +50,7 @@ impl Load {
         match (self.output.json, outcome) {
             (true, _) => print_json(&report.to_json())?,
             (false, Outcome::Done) => print(&report.to_text())?,
-            (false, Outcome::Refused | Outcome::Faulty) => {
-                io::stderr().write_all(report.to_text().as_bytes())?
-            }
+            (false, _) => io::stderr().write_all(report.to_text().as_bytes())?,
         }
         Ok(outcome)
     }

@@ -32,6 +32,7 @@ mod quotas;
 mod request_limits;
 mod requests;
 mod smoke;
+mod store_safety;
 mod texts;
 mod versions;
 mod walks;

@@ -1,0 +1,343 @@
+//! The safety of the store as its operator sees it: checks, backups of a store in use, restores under a
+//! running server. What damage a check finds is tested where the store is (`crates/store/tests`).
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Output;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::harness::{SAMPLE, Server, Store, gift_card, text, wait_for};
+
+/// Every answer about the catalog that a client can get with this key.
+fn answers(server: &Server, key: &str) -> Vec<(String, String)> {
+    let list = server.get(key, "/v2/product?limit=500");
+    let mut targets = vec![
+        "/v2/product?limit=500".to_owned(),
+        "/v2/product/categories".to_owned(),
+        "/v2/product/countries".to_owned(),
+    ];
+    for code in list.codes() {
+        let forms = ["url", "md", "html"];
+        targets.extend(forms.map(|form| format!("/v2/product/{code}?content={form}")));
+    }
+    let answer = |target: String| {
+        let reply = server.get(key, &target);
+        assert_eq!(reply.status, 200, "{target}");
+        (target, text(&reply.body))
+    };
+    targets.into_iter().map(answer).collect()
+}
+
+fn check(store: &Store) -> Value {
+    serde_json::from_str(&store.ok(&["check", "--json"])).expect("JSON")
+}
+
+fn clean() -> Value {
+    json!({"clean": true, "problems": []})
+}
+
+fn backup(store: &Store, name: &str) -> String {
+    let file = store.path(name).display().to_string();
+    store.ok(&["backup", &file]);
+    file
+}
+
+fn exit(output: &Output) -> Option<i32> {
+    output.status.code()
+}
+
+/// What a store shows of itself through commands.
+fn state(store: &Store) -> (String, Value) {
+    (store.ok(&["keys", "list", "--json"]), check(store))
+}
+
+#[test]
+fn a_store_is_clean_after_whatever_was_loaded() {
+    let store = Store::sample();
+    assert_eq!(check(&store), clean());
+    let line = std::fs::read_to_string(SAMPLE).expect("the sample");
+    let mut products: Vec<Value> = line
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a product"))
+        .collect();
+    products.truncate(40);
+    for (number, product) in products.iter_mut().enumerate().take(9) {
+        product["name"] = json!(format!("Renamed {number}"));
+    }
+    store.load_products(&products);
+    assert_eq!(store.try_load("{").0, 3);
+    store.load_products(&[gift_card("A")]);
+    store.load(SAMPLE);
+    store.load(SAMPLE);
+    store.key("reader", &[]);
+    assert_eq!(check(&store), clean());
+    assert_eq!(store.ok(&["check"]), "the store is sound\n");
+    let empty = Store::new();
+    empty.key("only a key", &[]);
+    assert_eq!(check(&empty), clean());
+}
+
+#[test]
+fn a_check_needs_a_store_and_tells_of_a_damaged_one() {
+    let store = Store::sample();
+    let missing = store.run(&["check", "--store", "sqlite:/no/store.db"]);
+    assert_eq!(exit(&missing), Some(1), "{}", text(&missing.stderr));
+    let file = backup(&store, "backup.db");
+    // A page in the middle, without knowing what is in it.
+    let mut bytes = std::fs::read(&file).expect("a backup");
+    let middle = bytes.len() / 2 / 16_384 * 16_384;
+    bytes[middle..middle + 16_384].fill(0xa5);
+    std::fs::write(&file, bytes).expect("a file");
+    let url = format!("sqlite:{file}");
+    let found = store.run(&["check", "--store", &url]);
+    let report = text(&found.stdout);
+    assert_eq!(exit(&found), Some(1), "{report}");
+    assert!(
+        report.contains("the store is damaged; faults: "),
+        "{report}"
+    );
+    assert!(
+        report.contains("fault ") && report.contains("    → "),
+        "{report}"
+    );
+    let found = store.run(&["check", "--json", "--store", &url]);
+    let report: Value = serde_json::from_slice(&found.stdout).expect("JSON");
+    assert_eq!((exit(&found), &report["clean"]), (Some(1), &json!(false)));
+}
+
+#[test]
+fn a_backup_is_of_one_moment_while_servers_read_and_loads_write() {
+    let store = Store::sample();
+    let key = store.key("reader", &[]);
+    let server = store.serve();
+    let done = AtomicBool::new(false);
+    let files = std::thread::scope(|scope| {
+        // Loads that each replace everything: a mixture of two would have some of both.
+        let loads = scope.spawn(|| {
+            let mut loads = 0;
+            while !done.load(Ordering::Relaxed) {
+                let generation = loads;
+                let products = (0..60).map(|number| {
+                    let mut product = gift_card(&format!("P-{number:02}"));
+                    product["name"] = json!(format!("Generation {generation}"));
+                    product
+                });
+                store.load_products(&products.collect::<Vec<_>>());
+                assert_eq!(server.get(&key, "/v2/product").status, 200);
+                loads += 1;
+            }
+            loads
+        });
+        let files: Vec<_> = (0..8).map(|n| backup(&store, &format!("{n}.db"))).collect();
+        done.store(true, Ordering::Relaxed);
+        println!("8 backups during {} loads", loads.join().expect("loads"));
+        files
+    });
+    for file in files {
+        let mode = std::fs::metadata(&file).expect("a file").permissions();
+        assert_eq!(mode.mode() & 0o777, 0o600);
+        let url = format!("sqlite:{file}");
+        let report = store.ok(&["check", "--json", "--store", &url]);
+        assert_eq!(serde_json::from_str::<Value>(&report).ok(), Some(clean()));
+        let mut command = store.command(&["serve", "--listen", "127.0.0.1:0", "--store", &url]);
+        command.env_remove("VITRINE_STORE");
+        let copy = Server::start(command);
+        let list = copy.get(&key, "/v2/product?limit=500").json();
+        let products = list["catalog"].as_array().expect("a list");
+        let mut names: Vec<_> = products.iter().map(|p| &p["name"]).collect();
+        names.dedup();
+        let is_whole = (products.len(), names.len()) == (60, 1) || products.len() == 72;
+        assert!(is_whole, "{} products, {names:?}", products.len());
+    }
+}
+
+#[test]
+fn a_running_server_sees_a_restore_within_a_second() {
+    let store = Store::sample();
+    let key = store.key("kept", &[]);
+    let revoked = store.key("revoked later", &[]);
+    let server = store.serve_as("https://catalog.example");
+    let before = answers(&server, &key);
+    let file = backup(&store, "backup.db");
+    let report = store.load_products(&[gift_card("A")]);
+    server.wait_for_loaded(&report);
+    let later = store.key("made later", &[]);
+    store.ok(&["keys", "revoke", &revoked]);
+    wait_for("the keys", || {
+        let statuses = [&later, &revoked].map(|key| server.get(key, "/v2/ping").status);
+        (statuses == [200, 401]).then_some(())
+    });
+    let said = store.ok(&["restore", "--yes", &file]);
+    let restored = Instant::now();
+    assert!(said.starts_with("restored revision 1 of "), "{said}");
+    wait_for("the catalog of the backup", || {
+        let codes = server.get(&key, "/v2/product?limit=500").codes();
+        (codes.len() == 72).then_some(())
+    });
+    let catalog_after = restored.elapsed();
+    wait_for("the keys of the backup", || {
+        (server.get(&later, "/v2/ping").status == 401).then_some(())
+    });
+    let keys_after = restored.elapsed();
+    println!("catalog live after {catalog_after:?}, keys after {keys_after:?}");
+    assert!(catalog_after.max(keys_after) < Duration::from_secs(1));
+    assert_eq!(answers(&server, &key), before);
+    // A revocation isn't undone by the way.
+    assert_eq!(server.get(&revoked, "/v2/ping").status, 401);
+    assert_eq!(check(&store), clean());
+    // The store goes on from there.
+    let report = store.load_products(&[gift_card("B")]);
+    server.wait_for_loaded(&report);
+    wait_for("the next load", || {
+        (server.get(&key, "/v2/product").codes() == ["B"]).then_some(())
+    });
+}
+
+#[test]
+fn the_same_revision_restored_over_itself_brings_its_keys_back() {
+    let store = Store::of(&[gift_card("A")]);
+    let file = backup(&store, "backup.db");
+    let later = store.key("made later", &[]);
+    let server = store.serve();
+    assert_eq!(server.get(&later, "/v2/product").codes(), ["A"]);
+    store.ok(&["restore", "--yes", &file]);
+    wait_for("the keys of the backup", || {
+        (server.get(&later, "/v2/ping").status == 401).then_some(())
+    });
+}
+
+#[test]
+fn a_store_that_is_gone_is_made_from_a_backup_whole() {
+    let store = Store::sample();
+    let key = store.key("kept", &[]);
+    let file = backup(&store, "backup.db");
+    let server = store.serve_as("https://catalog.example");
+    let before = answers(&server, &key);
+    for name in ["vitrine.db", "vitrine.db-wal", "vitrine.db-shm"] {
+        std::fs::rename(store.path(name), store.path(&format!("away-{name}"))).expect("moved");
+    }
+    // Nothing can be lost, so nobody is asked; what is refused leaves no empty store behind.
+    let junk = store.write("junk", "junk").display().to_string();
+    assert_eq!(exit(&store.run(&["restore", &junk])), Some(3));
+    assert!(!store.path("vitrine.db").exists());
+    store.write("vitrine.db-wal", "left behind");
+    let refused = store.run(&["restore", &file]);
+    assert_eq!(exit(&refused), Some(1));
+    assert!(text(&refused.stderr).contains("vitrine.db-wal is there"));
+    std::fs::remove_file(store.path("vitrine.db-wal")).expect("removed");
+    store.ok(&["restore", &file]);
+    assert_eq!(check(&store), clean());
+    // The server that had the old file follows the new one, and never lost its answers.
+    assert_eq!(answers(&server, &key), before);
+    let report = store.load_products(&[gift_card("A")]);
+    server.wait_for_loaded(&report);
+}
+
+#[test]
+fn what_is_no_sound_backup_is_refused_and_changes_nothing() {
+    let store = Store::sample();
+    let key = store.key("kept", &[]);
+    let server = store.serve();
+    let (before, was) = (answers(&server, &key), state(&store));
+    let file = backup(&store, "backup.db");
+    let bytes = std::fs::read(&file).expect("a backup");
+    let changed = |name: &str, offset: usize, with: &[u8]| {
+        let mut bytes = bytes.clone();
+        bytes[offset..offset + with.len()].copy_from_slice(with);
+        store.write(name, bytes)
+    };
+    let cut = |name: &str, length: usize| store.write(name, &bytes[..length]);
+    let cases = [
+        (
+            store.write("junk", "junk ".repeat(9000)),
+            "isn't even an SQLite database",
+        ),
+        (store.write("empty", ""), "is empty"),
+        // Offsets of the application's id and of the schema's number in SQLite's header.
+        (changed("other.db", 68, &[0; 4]), "another program's"),
+        (
+            changed("newer.db", 60, &[0, 0, 1, 0]),
+            "use the newer release",
+        ),
+        (cut("half.db", bytes.len() / 2), "can't be restored"),
+        (cut("short.db", bytes.len() - 16_384), "can't be restored"),
+        (cut("page.db", 16_384), "can't be restored"),
+        (cut("header.db", 100), "can't be restored"),
+    ];
+    for (path, words) in &cases {
+        refused(&store, path, 3, words);
+        assert_eq!(state(&store), was, "{}", path.display());
+    }
+    refused(&store, &store.path("none.db"), 1, "can't open");
+    refused(
+        &store,
+        store.path("x").parent().expect("a folder"),
+        1,
+        "can't open",
+    );
+    assert_eq!(state(&store), was);
+    assert_eq!(answers(&server, &key), before);
+    assert!(!server.stderr().contains("\"revision\":2,"));
+}
+
+fn refused(store: &Store, file: &Path, code: i32, words: &str) {
+    let name = file.display().to_string();
+    let output = store.run(&["restore", "--yes", &name]);
+    let said = text(&output.stderr);
+    assert_eq!(exit(&output), Some(code), "{name}: {said}");
+    assert!(said.contains(words), "{name}: {said}");
+    assert!(said.contains(&name), "{name}: {said}");
+}
+
+#[test]
+fn a_restore_needs_consent() {
+    let store = Store::sample();
+    let file = backup(&store, "backup.db");
+    store.load_products(&[gift_card("A")]);
+    let output = store.run(&["restore", &file]);
+    let said = text(&output.stderr);
+    assert_eq!(exit(&output), Some(2), "{said}");
+    assert!(said.contains("give --yes"), "{said}");
+    // Nothing was restored: the products of the last load are still the live ones.
+    let again = store.load_products(&[gift_card("A")]);
+    assert_eq!(again["revision"], Value::Null);
+}
+
+#[test]
+fn a_backup_overwrites_nothing() {
+    let store = Store::sample();
+    let file = store.write("taken.db", "mine");
+    std::os::unix::fs::symlink("nowhere", store.path("link.db")).expect("a link");
+    for name in ["taken.db", "link.db", "vitrine.db"] {
+        let output = store.run(&["backup", &store.path(name).display().to_string()]);
+        let said = text(&output.stderr);
+        assert_eq!(exit(&output), Some(1), "{said}");
+        assert!(said.contains("is there already"), "{said}");
+    }
+    assert_eq!(std::fs::read_to_string(file).expect("a file"), "mine");
+    assert_eq!(check(&store), clean());
+    let nowhere = store.run(&["backup", "/no/such/folder/backup.db"]);
+    assert_eq!(exit(&nowhere), Some(1), "{}", text(&nowhere.stderr));
+}
+
+#[test]
+fn loads_at_once_wait_for_each_other() {
+    let store = Store::of(&[gift_card("A")]);
+    std::thread::scope(|scope| {
+        for code in ["B", "C", "D", "E", "F", "G"] {
+            let store = &store;
+            scope.spawn(move || store.load_products(&[gift_card(code)]));
+        }
+    });
+    assert_eq!(check(&store), clean());
+    let key = store.key("reader", &[]);
+    let server = store.serve();
+    assert_eq!(server.get(&key, "/v2/product").codes().len(), 1);
+    assert_eq!(
+        store.load_products(&[gift_card("Z")])["revision"]["number"],
+        8
+    );
+}

@@ -1,0 +1,369 @@
+//! What a check finds of damage done by hand, and what a restore makes of it. Of the embedded store only.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "these are tests, though not every function is marked as one"
+)]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use rusqlite::Connection;
+use tempfile::TempDir;
+use vitrine_model::content::{PackedMarkdown, TextDigest, TextName};
+use vitrine_store::problem::Severity;
+use vitrine_store::record::{OwnText, StoredProduct};
+use vitrine_store::{IfMissing, Store, StoreError, TextServed, open};
+
+const TEXTS: [&str; 3] = ["# one", "# two", "# ünf"];
+
+/// A product with every kind of text that there is, in the contract's order.
+fn product(code: &str, name: &str) -> StoredProduct {
+    let document = format!(r#"{{"code":"{code}","name":"{name}","texts":{{"ü":1}}}}"#);
+    let start = document.find("{\"ü").unwrap();
+    StoredProduct {
+        code: code.parse().unwrap(),
+        content: Some(start..document.len() - 1),
+        document,
+        discount_multiplier: "0.050".to_owned(),
+        is_orderable: true,
+        countries: vec!["DE".parse().unwrap()],
+        categories: vec!["food".to_owned()],
+        own_texts: TextName::ALL
+            .into_iter()
+            .zip(TEXTS.into_iter().cycle())
+            .map(|(name, markdown)| OwnText {
+                name,
+                digest: TextDigest::of(markdown),
+                source: (markdown == "# two").then(|| "https://a.example/".to_owned()),
+            })
+            .collect(),
+    }
+}
+
+fn publish(store: &dyn Store, products: &[StoredProduct], second: i64) {
+    let mut publication = store.publish().unwrap();
+    for markdown in TEXTS {
+        let packed = PackedMarkdown::pack(markdown).unwrap();
+        let digest = TextDigest::of(markdown);
+        publication.put_text(&digest, &packed).unwrap();
+    }
+    for product in products {
+        publication.put(product).unwrap();
+    }
+    publication.retire_others().unwrap();
+    let now = Timestamp::from_second(second).unwrap();
+    publication.commit(now).unwrap();
+}
+
+struct Kept {
+    directory: TempDir,
+    store: Arc<dyn Store>,
+}
+
+impl Kept {
+    /// A store of three revisions: a product that changed, one that went, one that came back.
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", directory.path().join("kept.db").display());
+        let store = open(&url, IfMissing::Create).unwrap();
+        let (a, b, c) = (product("A", "1"), product("B", "1"), product("C", "1"));
+        publish(&*store, &[a, b.clone(), c], 10);
+        publish(&*store, &[product("A", "2"), product("C", "1")], 20);
+        publish(&*store, &[product("A", "2"), b], 30);
+        Self { directory, store }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// SQL on the store's file, as no program of ours would say it.
+    fn damage(&self, sql: &str) {
+        let connection = Connection::open(self.path("kept.db")).unwrap();
+        connection
+            .pragma_update(None, "foreign_keys", false)
+            .unwrap();
+        connection.execute_batch(sql).unwrap();
+    }
+
+    /// The rules that are broken, each once.
+    fn broken(&self) -> Vec<&'static str> {
+        let problems = self.store.check().unwrap();
+        let mut rules: Vec<_> = problems.iter().map(|problem| problem.rule).collect();
+        rules.sort_unstable();
+        rules.dedup();
+        rules
+    }
+}
+
+#[test]
+fn a_store_that_nobody_touched_is_clean() {
+    let kept = Kept::new();
+    assert_eq!(kept.store.check().unwrap(), []);
+    let text = TextDigest::of("# one");
+    kept.store.set_text_served(&text, TextServed::No).unwrap();
+    assert_eq!(kept.store.check().unwrap(), []);
+}
+
+/// Damage, and the rules that tell it.
+const DAMAGES: [(&str, &[&str]); 28] = [
+    (
+        "update product_version set document = '{' where id = 1",
+        &["content_range", "document", "version_digest"],
+    ),
+    (
+        "update product_version set document = cast(x'ff' as text) where id = 1",
+        &["document"],
+    ),
+    (
+        "update product_version set document = replace(document, '1', '9') where id = 2",
+        &["version_digest"],
+    ),
+    (
+        "update product_version set discount_multiplier = '0.5' where id = 1",
+        &["version_digest"],
+    ),
+    (
+        "update product_version set digest = zeroblob(32) where id = 1",
+        &["version_digest"],
+    ),
+    (
+        "update product_version set content_end = 9999 where id = 1",
+        &["content_range"],
+    ),
+    (
+        "update product_version set content_end = null where id = 1",
+        &["content_range"],
+    ),
+    (
+        "update product_version set content_start = -1 where id = 1",
+        &["content_range"],
+    ),
+    (
+        "update product_version set content_start = content_end + 1 where id = 1",
+        &["content_range"],
+    ),
+    (
+        "update product_version set content_start = content_start + 3 where id = 1",
+        &["content_range"],
+    ),
+    (
+        "update product_version set countries = '[\"Germany\"]' where id = 1",
+        &["product_facts"],
+    ),
+    (
+        "update product_version set categories = 'food' where id = 1",
+        &["product_facts"],
+    ),
+    (
+        "update product_version set code = 'A B' where id = 2",
+        &["product_facts"],
+    ),
+    (
+        "update product_version set until_revision = from_revision where id = 1",
+        &["version_life"],
+    ),
+    (
+        "update product_version set until_revision = 3 where id = 1",
+        &["version_life"],
+    ),
+    (
+        "update product_version set until_revision = 7 where code = 'C'",
+        &["version_life"],
+    ),
+    ("delete from revision where number = 2", &["version_life"]),
+    (
+        "delete from revision where number = 3",
+        &["live_revision", "version_life"],
+    ),
+    ("update state set revision_id = 'other'", &["live_revision"]),
+    ("update state set revision_id = null", &["live_revision"]),
+    ("delete from state", &["live_revision"]),
+    (
+        "update text set markdown = x'00' where digest = (select min(digest) from text)",
+        &["text_digest"],
+    ),
+    (
+        "update text set markdown = (select markdown from text order by digest desc limit 1) where digest = (select min(digest) from text)",
+        &["text_digest"],
+    ),
+    (
+        "delete from text where digest = (select min(digest) from text)",
+        &["text_reference"],
+    ),
+    (
+        "update product_text set name = 'slogan' where product_version_id = 1 and name = 'description'",
+        &["text_name"],
+    ),
+    (
+        "delete from product_text where product_version_id = 1 and name = 'description'",
+        &["version_digest"],
+    ),
+    (
+        "insert into product_text select 99, name, digest, null from product_text where product_version_id = 1",
+        &["text_reference"],
+    ),
+    (
+        "insert into api_key values ('p', 'l', x'00', 0, null, null, null, 0, null, null, null)",
+        &["api_key"],
+    ),
+];
+
+#[test]
+fn each_damage_is_told_by_its_rule_and_no_other() {
+    let pristine = Kept::new();
+    let backup = pristine.path("pristine.db");
+    pristine.store.backup(&backup).unwrap();
+    for (sql, rules) in DAMAGES {
+        let kept = Kept::new();
+        kept.damage(sql);
+        assert_eq!(kept.broken(), rules, "{sql}: {:?}", kept.store.check());
+        for problem in kept.store.check().unwrap() {
+            assert_eq!(problem.severity, Severity::Fault, "{problem:?}");
+            assert!(!problem.place.is_empty() && !problem.advice.is_empty());
+        }
+        // A damaged backup is refused and changes nothing.
+        let before = pristine.store.changes().unwrap();
+        let error = pristine.store.restore(&kept.path("kept.db")).unwrap_err();
+        let refused = matches!(error, StoreError::UnusableBackup { .. });
+        assert!(refused, "{sql}: {error}");
+        assert_eq!(pristine.store.changes().unwrap(), before, "{sql}");
+        // A sound one mends the damaged store; only where its state was lost, it can't be known.
+        if sql != "delete from state" {
+            kept.store.restore(&backup).unwrap();
+            assert_eq!(kept.store.check().unwrap(), [], "{sql}");
+        }
+    }
+}
+
+#[test]
+fn what_nobody_names_is_a_warning() {
+    let kept = Kept::new();
+    kept.damage("delete from product_text; delete from product_version");
+    kept.damage("insert into api_key_use values ('gone', 1)");
+    assert_eq!(kept.broken(), ["key_use_orphan", "text_orphan"]);
+    let problems = kept.store.check().unwrap();
+    assert_eq!(problems.len(), 1 + TEXTS.len());
+    let warnings = problems.iter().all(|p| p.severity == Severity::Warning);
+    assert!(warnings, "{problems:?}");
+    // One that was taken down stays down when it is loaded again: it is kept for that.
+    let text = TextDigest::of("# one");
+    kept.store.set_text_served(&text, TextServed::No).unwrap();
+    assert_eq!(kept.store.check().unwrap().len(), TEXTS.len());
+}
+
+#[test]
+fn of_a_rule_that_breaks_everywhere_the_rest_is_counted() {
+    let kept = Kept::new();
+    let products: Vec<_> = (0..150).map(|n| product(&format!("P{n}"), "1")).collect();
+    publish(&*kept.store, &products, 40);
+    kept.damage("update product_version set digest = zeroblob(32) where code like 'P%'");
+    let problems = kept.store.check().unwrap();
+    assert_eq!(problems.len(), 101);
+    assert!(problems[100].what.contains("50 more"), "{problems:?}");
+}
+
+/// Overwrites bytes in the middle of the file's page that holds a row of this table.
+fn scribble(path: &Path, table: &str) {
+    let connection = Connection::open(path).unwrap();
+    let sql = "select rootpage from sqlite_schema where name = ?";
+    let page: u64 = connection
+        .query_row(sql, [table], |row| row.get(0))
+        .unwrap();
+    let size: u64 = connection
+        .pragma_query_value(None, "page_size", |row| row.get(0))
+        .unwrap();
+    drop(connection);
+    let mut bytes = std::fs::read(path).unwrap();
+    let start = usize::try_from((page - 1) * size).unwrap();
+    bytes[start..start + 64].fill(0xa5);
+    std::fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn a_scribbled_page_is_found_and_such_a_backup_refused() {
+    for table in [
+        "product_version",
+        "product_text",
+        "text",
+        "revision",
+        "state",
+    ] {
+        let kept = Kept::new();
+        let copy = kept.path("copy.db");
+        kept.store.backup(&copy).unwrap();
+        scribble(&copy, table);
+        let error = kept.store.restore(&copy).unwrap_err();
+        let refused = matches!(error, StoreError::UnusableBackup { .. });
+        assert!(refused, "{table}: {error}");
+        let url = format!("sqlite:{}", copy.display());
+        let problems = open(&url, IfMissing::Refuse).unwrap().check().unwrap();
+        let told = |rule| problems.iter().any(|problem| problem.rule == rule);
+        assert!(
+            told("integrity") || told("unreadable"),
+            "{table}: {problems:?}"
+        );
+    }
+}
+
+#[test]
+fn a_lost_entry_of_an_index_is_found() {
+    let kept = Kept::new();
+    kept.damage(
+        "pragma writable_schema = on;
+         update sqlite_schema set sql = replace(sql, 'is null', 'is not null') \
+            where name = 'live_product';",
+    );
+    assert_eq!(kept.broken(), ["integrity"]);
+}
+
+#[test]
+fn a_restore_keeps_which_store_it_is_and_what_was_taken_down() {
+    let kept = Kept::new();
+    let backup = kept.path("backup.db");
+    let saved = kept.store.backup(&backup).unwrap().unwrap();
+    let down = TextDigest::of("# two");
+    kept.store.set_text_served(&down, TextServed::No).unwrap();
+    publish(&*kept.store, &[product("D", "1")], 40);
+    let before = kept.store.changes().unwrap();
+    let restored = kept.store.restore(&backup).unwrap().unwrap();
+    let after = kept.store.changes().unwrap();
+    assert_eq!(
+        (restored.number, restored.created_at),
+        (saved.number, saved.created_at)
+    );
+    assert_ne!(
+        restored.id, saved.id,
+        "servers must tell it from the one before"
+    );
+    assert_eq!(after.revision_id, Some(restored.id));
+    assert_eq!(after.store_id, before.store_id);
+    assert!(after.texts > before.texts && after.keys > before.keys);
+    let connection = Connection::open(kept.path("kept.db")).unwrap();
+    let sql = "select digest from text where taken_down_at is not null";
+    let found: Vec<u8> = connection.query_row(sql, [], |row| row.get(0)).unwrap();
+    assert_eq!(found, down.as_bytes());
+    assert_eq!(kept.store.check().unwrap(), []);
+    // The next publish goes on from there.
+    publish(&*kept.store, &[product("E", "1")], 50);
+    assert_eq!(kept.store.check().unwrap(), []);
+}
+
+#[test]
+fn nothing_is_left_beside() {
+    let kept = Kept::new();
+    let backup = kept.path("backup.db");
+    kept.store.backup(&backup).unwrap();
+    kept.store.backup(&backup).unwrap_err();
+    kept.store.restore(&backup).unwrap();
+    kept.store.restore(&kept.path("none.db")).unwrap_err();
+    let entries = std::fs::read_dir(kept.directory.path()).unwrap();
+    let mut names: Vec<_> = entries.map(|e| e.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(
+        names,
+        ["backup.db", "kept.db", "kept.db-shm", "kept.db-wal"]
+    );
+}
