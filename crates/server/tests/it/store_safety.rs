@@ -272,12 +272,9 @@ fn what_is_no_sound_backup_is_refused_and_changes_nothing() {
         assert_eq!(state(&store), was, "{}", path.display());
     }
     refused(&store, &store.path("none.db"), 1, "can't open");
-    refused(
-        &store,
-        store.path("x").parent().expect("a folder"),
-        1,
-        "can't open",
-    );
+    let folder = store.path("x");
+    let folder = folder.parent().expect("a folder");
+    refused(&store, folder, 3, "isn't even a file");
     assert_eq!(state(&store), was);
     assert_eq!(answers(&server, &key), before);
     assert!(!server.stderr().contains("\"revision\":2,"));

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 use vitrine_model::revision::Revision;
 
 use super::partial::{Partial, exists, with_ending};
@@ -100,10 +100,13 @@ fn verified_copy(backup: &Path, path: &Path) -> Result<(Partial, Connection), St
             path: backup.to_owned(),
             reason,
         },
-        StoreError::Database { source, .. } => StoreError::UnusableBackup {
-            path: backup.to_owned(),
-            reason: source.to_string(),
-        },
+        // A failing disk is no fault of the backup, and may be the store's.
+        StoreError::Database { source, .. } if !is_io_failure(&source) => {
+            StoreError::UnusableBackup {
+                path: backup.to_owned(),
+                reason: source.to_string(),
+            }
+        }
         other => other,
     };
     let source = open::backup(backup).map_err(unusable)?;
@@ -125,6 +128,10 @@ fn verified_copy(backup: &Path, path: &Path) -> Result<(Partial, Connection), St
             ),
         }),
     }
+}
+
+fn is_io_failure(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure)
 }
 
 /// Puts the backup's rows in the place of all rows of all tables. What stays: which store this is; that

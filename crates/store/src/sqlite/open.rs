@@ -59,6 +59,13 @@ pub(super) fn connect(path: &Path) -> Result<Connection, StoreError> {
 
 /// A backup, to be read only: one of ours that has a schema.
 pub(super) fn backup(path: &Path) -> Result<Connection, StoreError> {
+    // SQLite's word for a directory is an I/O error, and it would wait for a pipe.
+    if path.exists() && !path.is_file() {
+        return Err(StoreError::NotAStore {
+            path: path.to_owned(),
+            reason: "it isn't even a file".to_owned(),
+        });
+    }
     let connection = read_only(path)?;
     match recognise(&connection, path)? {
         0 => Err(StoreError::NotAStore {
