@@ -2,6 +2,7 @@
 //! wherever programs read along, and exit codes that mean something.
 
 mod demo;
+mod history;
 mod keys;
 mod load;
 mod openapi;
@@ -40,6 +41,11 @@ enum Command {
     Keys(keys::Keys),
     #[command(subcommand)]
     Texts(texts::Texts),
+    History(history::History),
+    Show(history::Show),
+    Diff(history::Diff),
+    Export(history::Export),
+    Rollback(history::Rollback),
     Openapi(openapi::Openapi),
 }
 
@@ -86,6 +92,11 @@ pub fn main() -> ExitCode {
         Command::Load(load) => load.run(),
         Command::Keys(keys) => keys.run(),
         Command::Texts(texts) => texts.run(),
+        Command::History(history) => history.run(),
+        Command::Show(show) => show.run(),
+        Command::Diff(diff) => diff.run(),
+        Command::Export(export) => export.run(),
+        Command::Rollback(rollback) => rollback.run(),
         Command::Openapi(openapi) => openapi.run(),
     };
     match outcome {
