@@ -1,5 +1,7 @@
 //! From checked products to one revision: a transaction that holds all of them or nothing.
 
+use std::collections::HashSet;
+
 use jiff::Timestamp;
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::{
@@ -50,7 +52,9 @@ pub fn apply(
 ) -> anyhow::Result<Applied> {
     let mut publication = store.publish()?;
     let mut plan = Plan::default();
+    let mut texts = HashSet::new();
     for record in records {
+        put_texts(&mut *publication, &record.content, &mut texts)?;
         put(&mut *publication, record, &mut plan)?;
     }
     match mode {
@@ -87,7 +91,6 @@ fn put(
     let live = publication.live(&product.code)?;
     let live_content = live.as_ref().map(live_content).transpose()?;
     let content = update.apply(&live_content.unwrap_or_default());
-    put_texts(publication, update)?;
     let document = view::document(product, &content)?;
     let own_texts = content.texts.iter().filter_map(|(name, text)| match text {
         Text::Own { digest, source } => Some(OwnText {
@@ -133,11 +136,18 @@ fn live_content(live: &StoredProduct) -> anyhow::Result<Content> {
     Ok(view::stored_content(json, &live.own_texts)?)
 }
 
-fn put_texts(publication: &mut dyn Publication, update: &ContentUpdate) -> anyhow::Result<()> {
+/// Keeps the texts of a record; those `kept` already needn't be compressed once more.
+fn put_texts(
+    publication: &mut dyn Publication,
+    update: &ContentUpdate,
+    kept: &mut HashSet<TextDigest>,
+) -> anyhow::Result<()> {
     for (_, text) in update.texts.iter() {
         if let Update::Set(LoadedText::Markdown { markdown, .. }) = text {
-            let packed = PackedMarkdown::pack(markdown)?;
-            publication.put_text(&TextDigest::of(markdown), &packed)?;
+            let digest = TextDigest::of(markdown);
+            if kept.insert(digest) {
+                publication.put_text(&digest, &PackedMarkdown::pack(markdown)?)?;
+            }
         }
     }
     Ok(())
