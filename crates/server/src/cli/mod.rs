@@ -2,6 +2,7 @@
 //! wherever programs read along, and exit codes that mean something.
 
 mod demo;
+mod generate;
 mod history;
 mod keys;
 mod load;
@@ -41,6 +42,7 @@ enum Command {
     Keys(keys::Keys),
     #[command(subcommand)]
     Texts(texts::Texts),
+    Generate(generate::Generate),
     History(history::History),
     Show(history::Show),
     Diff(history::Diff),
@@ -92,6 +94,7 @@ pub fn main() -> ExitCode {
         Command::Load(load) => load.run(),
         Command::Keys(keys) => keys.run(),
         Command::Texts(texts) => texts.run(),
+        Command::Generate(generate) => generate.run(),
         Command::History(history) => history.run(),
         Command::Show(show) => show.run(),
         Command::Diff(diff) => diff.run(),
