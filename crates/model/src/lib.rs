@@ -7,7 +7,7 @@
 //! # Layout
 //!
 //! - [`invalid`]: why a value was refused
-//! - [`code`], [`line`], [`money`], [`place`], [`web`]: the smallest values, each with its rule
+//! - [`code`], [`mod@line`], [`money`], [`place`], [`web`]: the smallest values, each with its rule
 //! - [`product`]: the product and its details; [`content`]: its texts
 //! - [`key`], [`quota`]: who may read, and how often; [`version`]: the dated API versions
 //! - [`query`]: what a list request asks for

@@ -4,11 +4,13 @@
 //!
 //! - [`cli`]: the commands, one file each
 //! - [`load`]: from files to a revision: read, check, apply
+//! - [`export`]: from stored products back to records
 //! - [`view`]: where the model and the wire meet
 //! - [`live`]: the snapshot and the keys that requests read
 //! - [`http`]: requests and answers
 
 pub mod cli;
+pub mod export;
 pub mod http;
 pub mod live;
 pub mod load;

@@ -140,3 +140,38 @@ fn documents_name_only_what_is_there() {
     }
     none("documents that name what is gone", &broken);
 }
+
+/// Rules of values that no product file holds.
+const RULES_OUTSIDE_LOADS: [&str; 4] = ["quota", "text_damaged", "text_digest", "text_name"];
+
+#[test]
+fn every_rule_of_a_load_is_documented() {
+    let document = Path::new(ROOT).join("docs/loading.md");
+    let document = std::fs::read_to_string(document).expect("a document");
+    let mut rules = std::collections::BTreeSet::new();
+    for folder in ["crates/model/src", "crates/server/src/load"] {
+        for (_, text) in files(folder, "rs") {
+            for start in ["Invalid::new(", "Finding::fault(", "contract_enum!("] {
+                // The first word in lower case between quotes that follows is the rule.
+                let rule = |rest: &str| {
+                    let mut quoted = rest.split('"').skip(1).step_by(2);
+                    quoted.next().map(str::to_owned)
+                };
+                rules.extend(text.split(start).skip(1).filter_map(rule));
+            }
+        }
+    }
+    let is_rule = |rule: &&String| {
+        rule.bytes()
+            .all(|b| b.is_ascii_lowercase() || b == b'_' || b.is_ascii_digit())
+    };
+    let undocumented: Vec<String> = rules
+        .iter()
+        .filter(is_rule)
+        .filter(|rule| !rule.is_empty() && !RULES_OUTSIDE_LOADS.contains(&rule.as_str()))
+        .filter(|rule| !document.contains(&format!("`{rule}`")))
+        .cloned()
+        .collect();
+    none("rules that docs/loading.md doesn't know", &undocumented);
+    assert!(rules.len() > 20, "{rules:?}");
+}

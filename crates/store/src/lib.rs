@@ -28,7 +28,10 @@ use vitrine_model::revision::Revision;
 
 pub use error::StoreError;
 use problem::Problem;
-use record::{Change, Changes, ItemVisitor, PublishedCounts, StoredProduct};
+use record::{
+    Change, Changes, ItemVisitor, Moment, ProductVisitor, PublishedCounts, PublishedRevision,
+    RevisionNote, StoredProduct,
+};
 
 /// A place where the catalog and its keys rest.
 ///
@@ -54,6 +57,43 @@ pub trait Store: Send + Sync {
         texts_kept_since: Timestamp,
         visit: ItemVisitor<'_>,
     ) -> Result<Option<Revision>, StoreError>;
+
+    /// The newest revisions, `most` of them at most, the newest first.
+    ///
+    /// # Errors
+    ///
+    /// Where the store can't be read.
+    fn revisions(&self, most: u32) -> Result<Vec<PublishedRevision>, StoreError>;
+
+    /// Reads the products of a moment, in ascending order of codes. Returns its revision, or `None`
+    /// where there is no such revision.
+    ///
+    /// # Errors
+    ///
+    /// Where the store can't be read, or `visit` fails.
+    fn read_products(
+        &self,
+        moment: Moment,
+        visit: ProductVisitor<'_>,
+    ) -> Result<Option<Revision>, StoreError>;
+
+    /// One product at a moment.
+    ///
+    /// # Errors
+    ///
+    /// Where the store can't be read.
+    fn product(
+        &self,
+        code: &ProductCode,
+        moment: Moment,
+    ) -> Result<Option<StoredProduct>, StoreError>;
+
+    /// A text's Markdown, whether it is served or was taken down.
+    ///
+    /// # Errors
+    ///
+    /// Where the store can't be read.
+    fn text(&self, digest: &TextDigest) -> Result<Option<PackedMarkdown>, StoreError>;
 
     /// Begins a publish. There is one at a time: this waits for another, and gives up in the end
     /// with [`StoreError::Busy`].
@@ -161,12 +201,27 @@ pub trait Publication {
     /// Where the store can't be written.
     fn put(&mut self, product: &StoredProduct) -> Result<Change, StoreError>;
 
-    /// Retires every live product that wasn't [`put`](Self::put) in this publish. Returns how many.
+    /// Retires one product. Returns whether it was live.
     ///
     /// # Errors
     ///
     /// Where the store can't be written.
-    fn retire_others(&mut self) -> Result<u64, StoreError>;
+    fn retire(&mut self, code: &ProductCode) -> Result<bool, StoreError>;
+
+    /// Retires every live product that wasn't [`put`](Self::put) in this publish. Returns which.
+    ///
+    /// # Errors
+    ///
+    /// Where the store can't be written.
+    fn retire_others(&mut self) -> Result<Vec<ProductCode>, StoreError>;
+
+    /// Makes the live catalog what it was in the revision of this number. Nothing is rewritten: the
+    /// old content becomes new versions. Returns whether there is such a revision.
+    ///
+    /// # Errors
+    ///
+    /// Where the store can't be written.
+    fn restore(&mut self, number: u64) -> Result<bool, StoreError>;
 
     /// Commits as one new revision; or, where nothing changed, changes nothing and returns `None`.
     ///
@@ -176,6 +231,7 @@ pub trait Publication {
     fn commit(
         self: Box<Self>,
         now: Timestamp,
+        note: &RevisionNote,
     ) -> Result<Option<(Revision, PublishedCounts)>, StoreError>;
 }
 

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest, TextName};
 use vitrine_model::place::Country;
+use vitrine_model::revision::Revision;
 
 /// Which state a store is in. Compare for equality only.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -75,6 +76,42 @@ pub struct PublishedCounts {
     /// Products that stayed as they were.
     pub unchanged: u64,
 }
+
+/// Who published something, and what they say of it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RevisionNote {
+    /// Who.
+    pub by: String,
+    /// Why, in their own words.
+    pub note: Option<String>,
+    /// The SHA-256 of the inputs' bytes, in hexadecimal digits, where there were inputs.
+    pub source_digest: Option<String>,
+}
+
+/// A revision of the past or the present, as history tells of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PublishedRevision {
+    /// Which.
+    pub revision: Revision,
+    /// What it did.
+    pub counts: PublishedCounts,
+    /// Who and why.
+    pub note: RevisionNote,
+}
+
+/// Which state of the catalog is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Moment {
+    /// What is live.
+    #[default]
+    Live,
+    /// What was live in the revision of this number.
+    Revision(u64),
+}
+
+/// Takes products one by one.
+pub type ProductVisitor<'v> =
+    &'v mut dyn FnMut(StoredProduct) -> Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
 /// What [`read_catalog`](crate::Store::read_catalog) comes across.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 use vitrine_model::content::{PackedMarkdown, TextDigest, TextName};
 use vitrine_store::problem::Severity;
-use vitrine_store::record::{OwnText, StoredProduct};
+use vitrine_store::record::{OwnText, RevisionNote, StoredProduct};
 use vitrine_store::{IfMissing, Store, StoreError, TextServed, open};
 
 const TEXTS: [&str; 3] = ["# one", "# two", "# ünf"];
@@ -54,7 +54,7 @@ fn publish(store: &dyn Store, products: &[StoredProduct], second: i64) {
     }
     publication.retire_others().unwrap();
     let now = Timestamp::from_second(second).unwrap();
-    publication.commit(now).unwrap();
+    publication.commit(now, &RevisionNote::default()).unwrap();
 }
 
 struct Kept {

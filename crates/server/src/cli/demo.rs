@@ -8,9 +8,11 @@ use vitrine_model::key::KeyKind;
 use vitrine_store::IfMissing;
 
 use super::keys::{NewKeySettings, create};
+use super::load::operator;
 use super::{Outcome, print, serve};
 use crate::http::access_log::Destination;
-use crate::load::{self, Input};
+use crate::load::apply::{Intent, Mode};
+use crate::load::{self, Input, Settings};
 
 /// The sample catalog, which documentation and tests use too.
 const SAMPLE: &[u8] = include_bytes!("../../../../fixtures/catalog.ndjson");
@@ -41,8 +43,14 @@ impl Demo {
         let directory = tempfile::tempdir().context("can't make a temporary directory")?;
         let path = directory.path().join("demo.db");
         let sample = Input::Embedded("the sample catalog", SAMPLE);
+        let settings = Settings {
+            mode: Mode::Replace,
+            intent: Intent::Apply,
+            by: operator(),
+            note: None,
+        };
         let store = vitrine_store::open(&format!("sqlite:{}", path.display()), IfMissing::Create)?;
-        let report = load::replace(&*store, load::open(&[sample])?)?;
+        let report = load::load(&*store, load::open(&[sample])?, settings)?;
         if report.has_faults() {
             bail!("the sample catalog is broken:\n{}", report.to_text());
         }

@@ -1,21 +1,26 @@
-//! `vitrine load`: replaces the catalog by what files hold.
+//! `vitrine load`: makes what files hold the catalog, or a part of it.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use clap::Args;
+use anyhow::{anyhow, bail};
+use clap::{Args, ValueEnum};
 use vitrine_store::IfMissing;
 
 use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
-use crate::load::{self, Input};
+use crate::load::apply::{Intent, Mode};
+use crate::load::{self, Input, Settings};
 
 const EXAMPLES: &str = "\
 Examples:
   vitrine load products.ndjson
   vitrine load part-1.json part-2.json
+  vitrine load --dry-run products.ndjson
+  vitrine load --mode merge --retire OLD-GB new.json
   curl -s https://feed.example/products | vitrine load -";
 
-/// Load products: what the files hold becomes the whole catalog, in one transaction.
+/// Load products: what the files hold becomes the whole catalog, in one transaction; or, with
+/// `--mode merge`, a part of it.
 ///
 /// A file holds one product a line (NDJSON), an array of products, one product, or a list response
 /// of the API; which, is told by its content. A product is the API's own product object. Its texts
@@ -28,13 +33,34 @@ pub(super) struct Load {
     store: StoreArgs,
     #[command(flatten)]
     output: OutputArgs,
+    /// What becomes of live products that the files don't name.
+    #[arg(long, value_name = "MODE", default_value = "replace")]
+    mode: ModeArg,
+    /// With `--mode merge`: retire this product. Give it once for each.
+    #[arg(long, value_name = "CODE")]
+    retire: Vec<String>,
+    /// Show what would change, field by field, and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// What the history is to say of this load.
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
     /// The files; `-` is standard input.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ModeArg {
+    /// They are retired: the files are the whole catalog.
+    Replace,
+    /// They stay.
+    Merge,
+}
+
 impl Load {
     pub(super) fn run(&self) -> anyhow::Result<Outcome> {
+        let settings = self.settings()?;
         let input = |path: &PathBuf| match path.as_os_str() == "-" {
             true => Input::Stdin,
             false => Input::File(path.clone()),
@@ -42,7 +68,7 @@ impl Load {
         let inputs: Vec<Input> = self.files.iter().map(input).collect();
         let inputs = load::open(&inputs)?;
         let store = self.store.open(IfMissing::Create)?;
-        let report = load::replace(&*store, inputs)?;
+        let report = load::load(&*store, inputs, settings)?;
         let outcome = match report.has_faults() {
             true => Outcome::Refused,
             false => Outcome::Done,
@@ -54,4 +80,39 @@ impl Load {
         }
         Ok(outcome)
     }
+
+    fn settings(&self) -> anyhow::Result<Settings> {
+        let retire = self
+            .retire
+            .iter()
+            .map(|code| {
+                code.parse()
+                    .map_err(|invalid| anyhow!("--retire is `{code}`; expected {invalid}"))
+            })
+            .collect::<anyhow::Result<Vec<_>>>()?;
+        let mode = match self.mode {
+            ModeArg::Merge => Mode::Merge { retire },
+            ModeArg::Replace if retire.is_empty() => Mode::Replace,
+            ModeArg::Replace => bail!(
+                "--retire goes with `--mode merge`: with `--mode replace` whatever the files don't name is retired"
+            ),
+        };
+        Ok(Settings {
+            mode,
+            intent: match self.dry_run {
+                true => Intent::DryRun,
+                false => Intent::Apply,
+            },
+            by: operator(),
+            note: self.note.clone(),
+        })
+    }
+}
+
+/// Who runs the program, for the history.
+pub(super) fn operator() -> String {
+    ["SUDO_USER", "USER", "LOGNAME"]
+        .into_iter()
+        .find_map(|name| std::env::var(name).ok().filter(|user| !user.is_empty()))
+        .unwrap_or_else(|| "unknown".to_owned())
 }

@@ -5,6 +5,8 @@ mod backup;
 mod check;
 mod confirm;
 mod demo;
+mod generate;
+mod history;
 mod keys;
 mod load;
 mod openapi;
@@ -44,6 +46,12 @@ enum Command {
     Keys(keys::Keys),
     #[command(subcommand)]
     Texts(texts::Texts),
+    Generate(generate::Generate),
+    History(history::History),
+    Show(history::Show),
+    Diff(history::Diff),
+    Export(history::Export),
+    Rollback(history::Rollback),
     Openapi(openapi::Openapi),
     Check(check::Check),
     Backup(backup::Backup),
@@ -95,6 +103,12 @@ pub fn main() -> ExitCode {
         Command::Load(load) => load.run(),
         Command::Keys(keys) => keys.run(),
         Command::Texts(texts) => texts.run(),
+        Command::Generate(generate) => generate.run(),
+        Command::History(history) => history.run(),
+        Command::Show(show) => show.run(),
+        Command::Diff(diff) => diff.run(),
+        Command::Export(export) => export.run(),
+        Command::Rollback(rollback) => rollback.run(),
         Command::Openapi(openapi) => openapi.run(),
         Command::Check(check) => check.run(),
         Command::Backup(backup) => backup.run(),

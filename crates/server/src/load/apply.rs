@@ -1,39 +1,88 @@
 //! From checked products to one revision: a transaction that holds all of them or nothing.
 
+use std::collections::HashSet;
+
 use jiff::Timestamp;
+use vitrine_model::code::ProductCode;
 use vitrine_model::content::{
     Content, ContentUpdate, LoadedText, PackedMarkdown, Text, TextDigest, Update,
 };
 use vitrine_model::product::Product;
-use vitrine_store::record::{OwnText, StoredProduct};
+use vitrine_store::record::{OwnText, RevisionNote, StoredProduct};
 use vitrine_store::{Publication, Store};
 
 use super::check::CheckedRecord;
-use super::report::Applied;
+use super::plan::Plan;
+use super::report::{Applied, Outcome};
 use crate::view;
 
-/// Makes `records` the whole catalog: what isn't among them is retired.
+/// What a load makes of the live products that it doesn't name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mode {
+    /// They are retired: the inputs are the whole catalog.
+    Replace,
+    /// They stay, but for those named here.
+    Merge {
+        /// The products to retire.
+        retire: Vec<ProductCode>,
+    },
+}
+
+/// Whether a plan is carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Intent {
+    /// It is.
+    Apply,
+    /// It is only looked at.
+    DryRun,
+}
+
+/// Makes `records` live, in one transaction.
 ///
 /// # Errors
 ///
 /// Where the store can't be written; then nothing has changed.
-pub fn replace(
+pub fn apply(
     store: &dyn Store,
     records: &[CheckedRecord],
+    mode: &Mode,
+    intent: Intent,
+    note: &RevisionNote,
     now: Timestamp,
 ) -> anyhow::Result<Applied> {
     let mut publication = store.publish()?;
+    let mut plan = Plan::default();
+    let mut texts = HashSet::new();
     for record in records {
-        put(&mut *publication, record)?;
+        put_texts(&mut *publication, &record.content, &mut texts)?;
+        put(&mut *publication, record, &mut plan)?;
     }
-    publication.retire_others()?;
-    Ok(match publication.commit(now)? {
-        Some((revision, counts)) => Applied::Published(revision, counts),
-        None => Applied::Unchanged(records.len() as u64),
-    })
+    match mode {
+        Mode::Replace => plan.retire(publication.retire_others()?),
+        Mode::Merge { retire } => {
+            for code in retire {
+                if publication.retire(code)? {
+                    plan.retire([code.clone()]);
+                }
+            }
+        }
+    }
+    // Dropped without a commit, the publish changes nothing: what was planned is what would be.
+    let outcome = match intent {
+        Intent::DryRun => Outcome::Planned,
+        Intent::Apply => match publication.commit(now, note)? {
+            Some((revision, _)) => Outcome::Published(revision),
+            None => Outcome::Unchanged,
+        },
+    };
+    Ok(Applied { outcome, plan })
 }
 
-fn put(publication: &mut dyn Publication, record: &CheckedRecord) -> anyhow::Result<()> {
+fn put(
+    publication: &mut dyn Publication,
+    record: &CheckedRecord,
+    plan: &mut Plan,
+) -> anyhow::Result<()> {
     let CheckedRecord {
         place: _,
         product,
@@ -42,7 +91,6 @@ fn put(publication: &mut dyn Publication, record: &CheckedRecord) -> anyhow::Res
     let live = publication.live(&product.code)?;
     let live_content = live.as_ref().map(live_content).transpose()?;
     let content = update.apply(&live_content.unwrap_or_default());
-    put_texts(publication, update)?;
     let document = view::document(product, &content)?;
     let own_texts = content.texts.iter().filter_map(|(name, text)| match text {
         Text::Own { digest, source } => Some(OwnText {
@@ -52,7 +100,7 @@ fn put(publication: &mut dyn Publication, record: &CheckedRecord) -> anyhow::Res
         }),
         Text::None | Text::Outside(_) => None,
     });
-    publication.put(&StoredProduct {
+    let next = StoredProduct {
         code: product.code.clone(),
         // A later payout type without content resources shows no texts, so it keeps none.
         own_texts: match document.content {
@@ -65,7 +113,9 @@ fn put(publication: &mut dyn Publication, record: &CheckedRecord) -> anyhow::Res
         is_orderable: product.is_orderable,
         countries: product.countries_redeemable_in.clone(),
         categories: product.categories.iter().map(ToString::to_string).collect(),
-    })?;
+    };
+    plan.compare(live.as_ref(), &next);
+    publication.put(&next)?;
     Ok(())
 }
 
@@ -86,11 +136,18 @@ fn live_content(live: &StoredProduct) -> anyhow::Result<Content> {
     Ok(view::stored_content(json, &live.own_texts)?)
 }
 
-fn put_texts(publication: &mut dyn Publication, update: &ContentUpdate) -> anyhow::Result<()> {
+/// Keeps the texts of a record; those `kept` already needn't be compressed once more.
+fn put_texts(
+    publication: &mut dyn Publication,
+    update: &ContentUpdate,
+    kept: &mut HashSet<TextDigest>,
+) -> anyhow::Result<()> {
     for (_, text) in update.texts.iter() {
         if let Update::Set(LoadedText::Markdown { markdown, .. }) = text {
-            let packed = PackedMarkdown::pack(markdown)?;
-            publication.put_text(&TextDigest::of(markdown), &packed)?;
+            let digest = TextDigest::of(markdown);
+            if kept.insert(digest) {
+                publication.put_text(&digest, &PackedMarkdown::pack(markdown)?)?;
+            }
         }
     }
     Ok(())

@@ -2,13 +2,15 @@
 //!
 //! - [`read`]: bytes → records, told apart by content
 //! - [`check`]: a record → a product that can't be wrong, or findings
-//! - [`apply`]: products → one revision, or nothing
+//! - [`apply`]: products → one revision, or nothing; [`plan`] and [`difference`] say what changes
 //!
 //! [`report`] holds what was found on the way. One fault means that nothing is applied.
 
 pub mod apply;
 pub mod check;
+pub mod difference;
 pub mod json;
+pub mod plan;
 pub mod read;
 pub mod report;
 
@@ -19,8 +21,11 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use jiff::Timestamp;
+use sha2::{Digest, Sha256};
 use vitrine_store::Store;
+use vitrine_store::record::RevisionNote;
 
+use apply::{Intent, Mode};
 use check::{Checked, CheckedRecord};
 use read::Record;
 use report::{Finding, Place, Report, shown};
@@ -84,15 +89,33 @@ pub fn open(inputs: &[Input]) -> anyhow::Result<Vec<Opened>> {
     inputs.iter().map(open).collect()
 }
 
-/// Replaces the whole catalog of `store` by the products of `inputs`, in one transaction; or, where
-/// there is any fault, changes nothing. The report says which, and all that was found.
+/// What is to be done with the inputs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// What becomes of products that they don't name.
+    pub mode: Mode,
+    /// Whether it is done, or only planned.
+    pub intent: Intent,
+    /// Who does it.
+    pub by: String,
+    /// Why, in their own words.
+    pub note: Option<String>,
+}
+
+/// Loads the products of `inputs` in one transaction; or, where there is any fault, changes nothing.
+/// The report says which, and all that was found.
 ///
 /// # Errors
 ///
 /// Where an input can't be read, or the store can't be written. Then nothing has changed.
-pub fn replace(store: &dyn Store, inputs: Vec<Opened>) -> anyhow::Result<Report> {
+pub fn load(store: &dyn Store, inputs: Vec<Opened>, settings: Settings) -> anyhow::Result<Report> {
     let mut loaded = Loaded::default();
+    let mut digest = Sha256::new();
     for Opened { name, bytes } in inputs {
+        let bytes = Digested {
+            bytes,
+            digest: &mut digest,
+        };
         loaded
             .read(&name, bytes)
             .with_context(|| format!("can't read {name}"))?;
@@ -102,10 +125,38 @@ pub fn replace(store: &dyn Store, inputs: Vec<Opened>) -> anyhow::Result<Report>
         mut report,
         ..
     } = loaded;
-    if !report.has_faults() {
-        report.applied = Some(apply::replace(store, &records, Timestamp::now())?);
+    if report.has_faults() {
+        return Ok(report);
     }
+    let Settings {
+        mode,
+        intent,
+        by,
+        note,
+    } = settings;
+    let digest = digest.finalize();
+    let note = RevisionNote {
+        by,
+        note,
+        source_digest: Some(digest.iter().map(|byte| format!("{byte:02x}")).collect()),
+    };
+    let now = Timestamp::now();
+    report.applied = Some(apply::apply(store, &records, &mode, intent, &note, now)?);
     Ok(report)
+}
+
+/// A reader that takes the digest of what is read.
+struct Digested<'d> {
+    bytes: Box<dyn Read>,
+    digest: &'d mut Sha256,
+}
+
+impl Read for Digested<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.bytes.read(buffer)?;
+        self.digest.update(&buffer[..read]);
+        Ok(read)
+    }
 }
 
 /// What was read so far.
@@ -118,7 +169,7 @@ struct Loaded {
 }
 
 impl Loaded {
-    fn read(&mut self, name: &str, bytes: Box<dyn Read>) -> io::Result<()> {
+    fn read(&mut self, name: &str, bytes: impl Read) -> io::Result<()> {
         let mut seen = 0_u64;
         let reader = BufReader::with_capacity(1 << 16, bytes);
         read::read(name, reader, &mut |record| {

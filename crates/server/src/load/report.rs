@@ -5,7 +5,8 @@ use std::fmt::{self, Write as _};
 
 use serde::Serialize;
 use vitrine_model::revision::Revision;
-use vitrine_store::record::PublishedCounts;
+
+use super::plan::Plan;
 
 /// How many examples of each warning are shown.
 const WARNING_EXAMPLES: usize = 3;
@@ -132,13 +133,24 @@ pub struct WarningGroup {
     pub examples: Vec<Finding>,
 }
 
-/// What was applied.
+/// What a load without faults came to.
 #[derive(Debug)]
-pub enum Applied {
+pub enum Outcome {
     /// A revision.
-    Published(Revision, PublishedCounts),
-    /// Nothing: the catalog is as the input has it.
-    Unchanged(u64),
+    Published(Revision),
+    /// Nothing: the catalog is as the inputs have it.
+    Unchanged,
+    /// Nothing, on purpose: this is what would be done.
+    Planned,
+}
+
+/// What a load without faults did or would do.
+#[derive(Debug)]
+pub struct Applied {
+    /// What it came to.
+    pub outcome: Outcome,
+    /// What differs.
+    pub plan: Plan,
 }
 
 /// What a load found and did.
@@ -200,15 +212,28 @@ impl Report {
             )?;
         }
         match &self.applied {
-            Some(Applied::Published(revision, counts)) => writeln!(
-                out,
-                "revision {}: {} created, {} changed, {} retired, {} unchanged",
-                revision.number, counts.created, counts.changed, counts.retired, counts.unchanged
-            ),
-            Some(Applied::Unchanged(products)) => writeln!(
-                out,
-                "nothing to do: the catalog has these {products} products already"
-            ),
+            Some(Applied { outcome, plan }) => {
+                let counts = plan.counts();
+                match outcome {
+                    Outcome::Published(revision) => write!(out, "revision {}: ", revision.number)?,
+                    Outcome::Planned => {
+                        plan.write_text(out)?;
+                        write!(out, "dry run, nothing was changed: ")?;
+                    }
+                    Outcome::Unchanged => {
+                        let unchanged = counts.unchanged;
+                        return writeln!(
+                            out,
+                            "nothing to do: the catalog has these {unchanged} products already"
+                        );
+                    }
+                }
+                writeln!(
+                    out,
+                    "{} created, {} changed, {} retired, {} unchanged",
+                    counts.created, counts.changed, counts.retired, counts.unchanged
+                )
+            }
             None => {
                 let faults = self.faults.len();
                 let plural = if faults == 1 { "" } else { "s" };
@@ -224,20 +249,19 @@ impl Report {
     /// The report for programs.
     #[must_use]
     pub fn to_json(&self) -> serde_json::Value {
-        let (revision, counts) = match &self.applied {
-            Some(Applied::Published(revision, counts)) => (Some(revision), *counts),
-            Some(Applied::Unchanged(products)) => {
-                let unchanged = *products;
-                let counts = PublishedCounts {
-                    unchanged,
-                    ..PublishedCounts::default()
-                };
-                (None, counts)
-            }
-            None => (None, PublishedCounts::default()),
+        let (revision, is_applied, plan) = match &self.applied {
+            Some(Applied { outcome, plan }) => match outcome {
+                Outcome::Published(revision) => (Some(revision), true, Some(plan)),
+                Outcome::Unchanged => (None, true, Some(plan)),
+                Outcome::Planned => (None, false, Some(plan)),
+            },
+            None => (None, false, None),
         };
+        let counts = plan.map(Plan::counts).unwrap_or_default();
+        // Of what was done, the numbers are enough; what isn't done yet is to be looked at.
+        let plan = plan.filter(|_| !is_applied);
         serde_json::json!({
-            "applied": self.applied.is_some(),
+            "applied": is_applied,
             "records": self.records,
             "revision": revision.map(|revision| serde_json::json!({
                 "number": revision.number,
@@ -250,6 +274,7 @@ impl Report {
                 "retired": counts.retired,
                 "unchanged": counts.unchanged,
             },
+            "plan": plan,
             "faults": self.faults,
             "warnings": self.warnings,
         })

@@ -13,6 +13,7 @@ mod connections;
 mod fault_case;
 mod golden;
 mod harness;
+mod history;
 mod html;
 mod keys;
 mod links;

@@ -13,3 +13,26 @@ fn a_loaded_catalog_is_served() {
     let product = server.get(&key, "/v2/product/BRIARWICK-GB?content=html");
     assert_eq!(product.json()["code"], "BRIARWICK-GB");
 }
+
+#[test]
+fn generated_products_load_without_a_finding_and_are_the_same_again() {
+    let store = Store::new();
+    let generate = ["generate", "--products", "300", "--seed", "7"];
+    let products = store.ok(&generate);
+    assert_eq!(store.ok(&generate), products);
+    assert!(
+        store
+            .ok(&["generate", "--products", "500", "--seed", "7"])
+            .starts_with(&products)
+    );
+    let report = store.load(store.write("generated.ndjson", &products));
+    assert_eq!(report["counts"]["created"], 300);
+    assert_eq!(report["warnings"], serde_json::json!({}));
+    let key = store.key("reader", &[]);
+    let us = store
+        .serve()
+        .get(&key, "/v2/product?countries_redeemable_in=US")
+        .codes()
+        .len();
+    assert!((70..130).contains(&us), "{us} of 300 in the US");
+}

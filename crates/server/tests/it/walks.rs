@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::harness::{SAMPLE, Server, Store, gift_card, wait_for};
 
 /// Recorded products; beside the project where it is developed, but no part of it.
-const RECORDED: &str = concat!(
+pub const RECORDED: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../../../shared/data/recorded-catalog.ndjson"
 );

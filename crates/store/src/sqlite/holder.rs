@@ -11,6 +11,9 @@ use crate::error::Holder;
 /// The byte of the `-shm` file that whoever writes holds (SQLite's WAL-mode file format, "WAL locks").
 const WRITER_BYTE: &str = "120";
 
+/// A longer command line is cut.
+const MOST_CHARACTERS: usize = 120;
+
 /// The process that is writing to the store at `path`; `None` where that can't be told, as in another
 /// container or outside Linux.
 pub(super) fn holder(path: &Path) -> Option<Holder> {
@@ -28,9 +31,10 @@ pub(super) fn holder(path: &Path) -> Option<Holder> {
         is_writer.then(|| process.parse().ok())?
     })?;
     let command = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
-    let words = command.split(|byte| *byte == 0);
-    let words: Vec<_> = words.map(String::from_utf8_lossy).collect();
-    let command = words.join(" ").trim().chars().take(200).collect();
+    let command = String::from_utf8_lossy(&command).replace('\0', " ");
+    // One line of a message: another program's arguments may hold anything.
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let command = words.join(" ").chars().take(MOST_CHARACTERS).collect();
     Some(Holder { process, command })
 }
 

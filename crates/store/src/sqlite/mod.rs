@@ -4,6 +4,7 @@
 //! - `open`: how the file is made, recognised and migrated
 //! - `catalog`: reading the live catalog
 //! - `publish`: writing a revision
+//! - `history`: reading any moment
 //! - `keys`: API keys
 //! - `check`: whether the file is what was written
 //! - `backup`: copies of the store, and the way back; `partial`: a file in the making
@@ -12,6 +13,7 @@
 mod backup;
 mod catalog;
 mod check;
+mod history;
 mod holder;
 mod keys;
 mod open;
@@ -25,12 +27,15 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
-use vitrine_model::content::TextDigest;
+use vitrine_model::code::ProductCode;
+use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::key::KeyRecord;
 use vitrine_model::revision::Revision;
 
 use crate::problem::Problem;
-use crate::record::{Changes, ItemVisitor};
+use crate::record::{
+    Changes, ItemVisitor, Moment, ProductVisitor, PublishedRevision, StoredProduct,
+};
 use crate::{IfMissing, KeyDecision, Publication, Store, StoreError, TextServed};
 
 pub(crate) use backup::create_from;
@@ -132,6 +137,30 @@ impl Store for SqliteStore {
         visit: ItemVisitor<'_>,
     ) -> Result<Option<Revision>, StoreError> {
         catalog::read(&mut self.connect()?, texts_kept_since, visit)
+    }
+
+    fn revisions(&self, most: u32) -> Result<Vec<PublishedRevision>, StoreError> {
+        history::revisions(&self.quick()?.connection, most)
+    }
+
+    fn read_products(
+        &self,
+        moment: Moment,
+        visit: ProductVisitor<'_>,
+    ) -> Result<Option<Revision>, StoreError> {
+        history::read_products(&mut self.connect()?, moment, visit)
+    }
+
+    fn product(
+        &self,
+        code: &ProductCode,
+        moment: Moment,
+    ) -> Result<Option<StoredProduct>, StoreError> {
+        history::product(&self.quick()?.connection, code, moment)
+    }
+
+    fn text(&self, digest: &TextDigest) -> Result<Option<PackedMarkdown>, StoreError> {
+        history::text(&self.quick()?.connection, digest)
     }
 
     fn publish(&self) -> Result<Box<dyn Publication + '_>, StoreError> {

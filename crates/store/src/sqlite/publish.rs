@@ -8,8 +8,8 @@ use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::place::Country;
 use vitrine_model::revision::Revision;
 
-use super::{bytes_32, during};
-use crate::record::{Change, OwnText, PublishedCounts, StoredProduct};
+use super::{during, history};
+use crate::record::{Change, Moment, OwnText, PublishedCounts, RevisionNote, StoredProduct};
 use crate::{Publication, StoreError};
 
 const PUBLISHING: &str = "publishing";
@@ -109,64 +109,11 @@ impl SqlitePublication {
         }
         Ok(())
     }
-
-    fn own_texts(&self, version_id: i64) -> Result<Vec<OwnText>, StoreError> {
-        let sql = "select name, digest, source_url from product_text where product_version_id = ?";
-        let mut statement = self
-            .connection
-            .prepare_cached(sql)
-            .map_err(during(PUBLISHING))?;
-        let read = |row: &Row<'_>| {
-            let (name, digest): (String, Vec<u8>) = (row.get(0)?, row.get(1)?);
-            Ok((name, digest, row.get(2)?))
-        };
-        let rows = statement
-            .query_map([version_id], read)
-            .map_err(during(PUBLISHING))?;
-        rows.map(|row| {
-            let (name, digest, source) = row.map_err(during(PUBLISHING))?;
-            Ok(OwnText {
-                name: name
-                    .parse()
-                    .map_err(|_| StoreError::Damaged(format!("a text named `{name}`")))?,
-                digest: TextDigest::from_bytes(bytes_32(&digest)?),
-                source,
-            })
-        })
-        .collect()
-    }
 }
 
 impl Publication for SqlitePublication {
     fn live(&mut self, code: &ProductCode) -> Result<Option<StoredProduct>, StoreError> {
-        let sql = "select id, document, content_start, content_end, discount_multiplier, \
-                   is_orderable, countries, categories \
-                   from product_version where code = ? and until_revision is null";
-        let found = self.one(sql, [code.as_str()], |row| {
-            let lists: (String, String) = (row.get(6)?, row.get(7)?);
-            let id: i64 = row.get(0)?;
-            let range: (Option<usize>, Option<usize>) = (row.get(2)?, row.get(3)?);
-            Ok((id, row.get(1)?, range, row.get(4)?, row.get(5)?, lists))
-        })?;
-        let Some((id, document, (start, end), discount_multiplier, is_orderable, lists)) = found
-        else {
-            return Ok(None);
-        };
-        let damaged = |_| StoreError::Damaged(format!("the lists of product {code}"));
-        let countries: Vec<String> = serde_json::from_str(&lists.0).map_err(damaged)?;
-        Ok(Some(StoredProduct {
-            code: code.clone(),
-            document,
-            content: start.zip(end).map(|(start, end)| start..end),
-            discount_multiplier,
-            is_orderable,
-            countries: countries
-                .iter()
-                .filter_map(|country| country.parse().ok())
-                .collect(),
-            categories: serde_json::from_str(&lists.1).map_err(damaged)?,
-            own_texts: self.own_texts(id)?,
-        }))
+        history::product(&self.connection, code, Moment::Live)
     }
 
     fn put_text(
@@ -219,20 +166,58 @@ impl Publication for SqlitePublication {
         Ok(change)
     }
 
-    fn retire_others(&mut self) -> Result<u64, StoreError> {
+    fn retire(&mut self, code: &ProductCode) -> Result<bool, StoreError> {
         let retired = self.execute(
-            "update product_version set until_revision = ? where until_revision is null \
-             and code not in (select code from temp.mentioned)",
-            [self.number],
+            "update product_version set until_revision = ? where code = ? and until_revision is null",
+            (self.number, code.as_str()),
         )?;
-        let retired = u64::try_from(retired).unwrap_or(u64::MAX);
-        self.counts.retired += retired;
-        Ok(retired)
+        self.counts.retired += u64::try_from(retired).unwrap_or(u64::MAX);
+        Ok(retired > 0)
+    }
+
+    fn retire_others(&mut self) -> Result<Vec<ProductCode>, StoreError> {
+        let sql = "update product_version set until_revision = ? where until_revision is null \
+                   and code not in (select code from temp.mentioned) returning code";
+        let mut statement = self
+            .connection
+            .prepare_cached(sql)
+            .map_err(during(PUBLISHING))?;
+        let codes = statement
+            .query_map([self.number], |row| row.get::<_, String>(0))
+            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+            .map_err(during(PUBLISHING))?;
+        self.counts.retired += codes.len() as u64;
+        let mut codes = codes
+            .iter()
+            .map(|code| history::code(code))
+            .collect::<Result<Vec<_>, _>>()?;
+        codes.sort();
+        Ok(codes)
+    }
+
+    fn restore(&mut self, number: u64) -> Result<bool, StoreError> {
+        let known = self.one("select 1 from revision where number = ?", [number], |_| {
+            Ok(())
+        })?;
+        if known.is_none() {
+            return Ok(false);
+        }
+        // The store's own rows are read on this connection, so the codes are gathered first.
+        let codes = history::codes(&self.connection, Moment::Revision(number))?;
+        for code in codes {
+            let then = history::product(&self.connection, &code, Moment::Revision(number))?;
+            if let Some(product) = then {
+                self.put(&product)?;
+            }
+        }
+        self.retire_others()?;
+        Ok(true)
     }
 
     fn commit(
         self: Box<Self>,
         now: Timestamp,
+        note: &RevisionNote,
     ) -> Result<Option<(Revision, PublishedCounts)>, StoreError> {
         let counts = self.counts;
         if (counts.created, counts.changed, counts.retired) == (0, 0, 0) && self.number > 1 {
@@ -244,8 +229,8 @@ impl Publication for SqlitePublication {
             created_at: now,
         };
         self.execute(
-            "insert into revision (number, id, created_at, created, changed, retired, unchanged) \
-             values (?, ?, ?, ?, ?, ?, ?)",
+            "insert into revision (number, id, created_at, created, changed, retired, unchanged, \
+             published_by, note, source_digest) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             params![
                 revision.number,
                 revision.id,
@@ -254,6 +239,9 @@ impl Publication for SqlitePublication {
                 counts.changed,
                 counts.retired,
                 counts.unchanged,
+                note.by,
+                note.note,
+                note.source_digest,
             ],
         )?;
         self.execute(

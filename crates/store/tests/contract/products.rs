@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use vitrine_model::content::{PackedMarkdown, TextDigest, TextName};
 use vitrine_model::revision::Revision;
-use vitrine_store::record::{CatalogItem, OwnText, PublishedCounts, StoredProduct};
+use vitrine_store::record::{CatalogItem, OwnText, PublishedCounts, RevisionNote, StoredProduct};
 use vitrine_store::{Publication, Store};
 
 /// A moment, in seconds since 1970.
@@ -47,7 +47,7 @@ pub fn publish(
         publication.put(product).unwrap();
     }
     publication.retire_others().unwrap();
-    publication.commit(now).unwrap()
+    publication.commit(now, &RevisionNote::default()).unwrap()
 }
 
 /// Publishes products with one text each, as the whole catalog.
@@ -58,7 +58,7 @@ pub fn publish_texts(store: &dyn Store, codes_and_texts: &[(&str, &str)], now: T
         publication.put(&product_with_text(code, markdown)).unwrap();
     }
     publication.retire_others().unwrap();
-    publication.commit(now).unwrap();
+    publication.commit(now, &RevisionNote::default()).unwrap();
 }
 
 pub fn put_text(publication: &mut dyn Publication, markdown: &str) {

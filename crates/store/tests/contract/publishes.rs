@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use vitrine_model::content::{TextDigest, TextName};
-use vitrine_store::record::{Change, Changes, OwnText, PublishedCounts};
+use vitrine_store::record::{Change, Changes, OwnText, PublishedCounts, RevisionNote};
 use vitrine_store::{Store, StoreError};
 
 use crate::Rule;
@@ -51,7 +51,13 @@ fn counts(created: u64, changed: u64, retired: u64, unchanged: u64) -> Published
 }
 
 fn an_empty_store_has_nothing(store: &dyn Store) {
-    assert_eq!(store.changes().unwrap(), Changes::default());
+    let store_id = store.changes().unwrap().store_id;
+    assert_eq!(store_id.len(), 32);
+    let nothing = Changes {
+        store_id,
+        ..Changes::default()
+    };
+    assert_eq!(store.changes().unwrap(), nothing);
     let seen = read(store, Timestamp::MIN);
     assert_eq!(
         (seen.revision, seen.products.len(), seen.texts.len()),
@@ -84,7 +90,9 @@ fn what_is_put_comes_back(store: &dyn Store) {
             Some(product)
         );
     }
-    publication.commit(second(7)).unwrap();
+    publication
+        .commit(second(7), &RevisionNote::default())
+        .unwrap();
     let seen = read(store, Timestamp::MIN);
     // Byte-wise: capitals come first, and `b.` after `a`.
     assert_eq!(seen.codes(), ["B", "a", "b.~_-"]);
@@ -170,7 +178,9 @@ fn every_part_of_a_product_counts(store: &dyn Store) {
                 Some(product),
                 "{what}"
             );
-            publication.commit(second(1)).unwrap();
+            publication
+                .commit(second(1), &RevisionNote::default())
+                .unwrap();
         }
     }
 }
@@ -182,7 +192,7 @@ fn a_dropped_publication_changes_nothing(store: &dyn Store) {
     put_text(&mut *publication, "# T");
     publication.put(&product_with_text("C", "# T")).unwrap();
     publication.put(&product("A", "2")).unwrap();
-    assert_eq!(publication.retire_others().unwrap(), 1);
+    assert_eq!(publication.retire_others().unwrap().len(), 1);
     drop(publication);
     assert_eq!(store.changes().unwrap(), changes);
     assert_eq!(read(store, Timestamp::MIN), seen);
@@ -195,7 +205,10 @@ fn without_retire_others_the_rest_stays(store: &dyn Store) {
     publish(store, &[product("A", "1"), product("B", "1")], second(10)).unwrap();
     let mut publication = store.publish().unwrap();
     publication.put(&product("A", "2")).unwrap();
-    let (_, counted) = publication.commit(second(20)).unwrap().unwrap();
+    let (_, counted) = publication
+        .commit(second(20), &RevisionNote::default())
+        .unwrap()
+        .unwrap();
     assert_eq!((counted.changed, counted.retired), (1, 0));
     assert_eq!(read(store, Timestamp::MIN).codes(), ["A", "B"]);
 }
@@ -212,7 +225,10 @@ fn readers_see_the_old_state(store: &dyn Store) {
         store.keys().unwrap().is_empty(),
         "keys can be read meanwhile"
     );
-    let (revision, _) = publication.commit(second(20)).unwrap().unwrap();
+    let (revision, _) = publication
+        .commit(second(20), &RevisionNote::default())
+        .unwrap()
+        .unwrap();
     assert_eq!(store.changes().unwrap().revision_id, Some(revision.id));
     assert_eq!(read(store, Timestamp::MIN).codes(), ["A", "B"]);
     // And the other way round: a reader keeps the state that it began with.

@@ -32,17 +32,19 @@ impl Server {
             .expect("vitrine starts");
         let stdout = collect(child.stdout.take().expect("piped"));
         let stderr = collect(child.stderr.take().expect("piped"));
-        let address = wait_for("the server's address", || {
-            let seen = stderr.lock().expect("unpoisoned");
+        // From here on the process has an owner that ends it, whatever happens.
+        let mut server = Self {
+            child,
+            address: SocketAddr::from(([127, 0, 0, 1], 0)),
+            stdout,
+            stderr,
+        };
+        server.address = wait_for("the server's address", || {
+            let seen = server.stderr();
             let rest = seen.split_once("vitrine: listening on ")?.1;
             rest.split_once(", serving ")?.0.parse().ok()
         });
-        Self {
-            child,
-            address,
-            stdout,
-            stderr,
-        }
+        server
     }
 
     /// What it wrote to standard output until now: the access log.

@@ -9,7 +9,10 @@ create table revision (
     created     integer not null,
     changed     integer not null,
     retired     integer not null,
-    unchanged   integer not null
+    unchanged   integer not null,
+    published_by   text not null,
+    note           text,
+    source_digest  text -- SHA-256 of the inputs' bytes, hexadecimal
 ) strict;
 
 -- The one row that says which store this is and what is live. Ids are random: numbers repeat after a

@@ -1,0 +1,88 @@
+//! From stored products back to records that load again into the same catalog.
+//!
+//! A record is the canonical text with what that leaves out: the discount exactly as it was loaded, and
+//! the Markdown of texts in place of their own addresses.
+
+use std::borrow::Cow;
+
+use anyhow::Context as _;
+use vitrine_model::content::{TextDigest, TextName};
+use vitrine_store::Store;
+use vitrine_store::record::{OwnText, StoredProduct};
+
+use crate::load::json::Node;
+
+/// The record of a product, as compact JSON.
+///
+/// # Errors
+///
+/// Where the store can't be read, or holds what it shouldn't.
+pub fn record(store: &dyn Store, product: &StoredProduct) -> anyhow::Result<String> {
+    let damaged = || format!("the product {} is damaged", product.code);
+    let (document, problems) = Node::parse(&product.document);
+    let Node::Object(mut members) = document else {
+        anyhow::bail!(damaged());
+    };
+    anyhow::ensure!(problems.is_empty(), damaged());
+    let payout_type = members
+        .iter()
+        .find_map(|(key, value)| match value {
+            Node::Text(text) if key == "payout_type" => Some(text.clone()),
+            _ => None,
+        })
+        .with_context(damaged)?;
+    for (key, value) in &mut members {
+        if key == "discount_multiplier" {
+            *value = Node::Text(Cow::Borrowed(&product.discount_multiplier));
+        } else if *key == payout_type
+            && let Node::Object(detail) = value
+            && product.content.is_some()
+        {
+            let content = detail
+                .iter_mut()
+                .find(|(key, _)| key == "content_resources");
+            if let Some((_, content)) = content {
+                *content = with_texts(store, std::mem::replace(content, Node::Null), product)?;
+            }
+        }
+    }
+    Ok(Node::Object(members).to_json())
+}
+
+/// Content resources with Markdown, and its source, where there is any.
+fn with_texts<'a>(
+    store: &dyn Store,
+    content: Node<'a>,
+    product: &StoredProduct,
+) -> anyhow::Result<Node<'a>> {
+    let Node::Object(members) = content else {
+        return Ok(content);
+    };
+    let mut loaded = Vec::with_capacity(members.len());
+    for (key, value) in members {
+        let name = key.strip_suffix("_markdown_url");
+        let name = name.and_then(|name| name.parse::<TextName>().ok());
+        let own = product.own_texts.iter().find(|own| Some(own.name) == name);
+        let Some(OwnText {
+            name,
+            digest,
+            source,
+        }) = own
+        else {
+            loaded.push((key, value));
+            continue;
+        };
+        let markdown_key = Cow::Owned(format!("{}_md", name.as_str()));
+        loaded.push((markdown_key, Node::Text(markdown(store, digest)?.into())));
+        if let Some(source) = source {
+            loaded.push((key, Node::Text(source.clone().into())));
+        }
+    }
+    Ok(Node::Object(loaded))
+}
+
+fn markdown(store: &dyn Store, digest: &TextDigest) -> anyhow::Result<String> {
+    let missing = || format!("the text {digest} is missing; run `vitrine check`");
+    let packed = store.text(digest)?.with_context(missing)?;
+    packed.unpack().with_context(missing)
+}

@@ -1,0 +1,91 @@
+//! What differs between two versions of a product, field by field.
+
+use serde::Serialize;
+use vitrine_store::record::{OwnText, StoredProduct};
+
+use super::json::{Node, escaped};
+
+/// A field that differs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FieldChange {
+    /// Where: a JSON pointer into the product object.
+    pub pointer: String,
+    /// What stood there, as JSON; `None` where nothing did.
+    pub old: Option<String>,
+    /// What stands there, as JSON; `None` where nothing does.
+    pub new: Option<String>,
+}
+
+/// The fields in which `new` differs from `old`, in the order of the product object. Lists count as
+/// one field, the discount is compared exactly, and a text by the digest of its Markdown.
+#[must_use]
+pub fn difference(old: &StoredProduct, new: &StoredProduct) -> Vec<FieldChange> {
+    let mut changes = Vec::new();
+    let (before, _) = Node::parse(&old.document);
+    let (after, _) = Node::parse(&new.document);
+    compare(&before, &after, "", &mut changes);
+    let discount = "/discount_multiplier";
+    changes.retain(|change| change.pointer != discount);
+    if old.discount_multiplier != new.discount_multiplier {
+        let quoted = |text: &str| Some(format!("\"{text}\""));
+        changes.push(FieldChange {
+            pointer: discount.to_owned(),
+            old: quoted(&old.discount_multiplier),
+            new: quoted(&new.discount_multiplier),
+        });
+    }
+    sources(&old.own_texts, &new.own_texts, &mut changes);
+    changes
+}
+
+fn compare(old: &Node<'_>, new: &Node<'_>, pointer: &str, changes: &mut Vec<FieldChange>) {
+    if old == new {
+        return;
+    }
+    let (Node::Object(before), Node::Object(after)) = (old, new) else {
+        changes.push(FieldChange {
+            pointer: pointer.to_owned(),
+            old: Some(old.to_json()),
+            new: Some(new.to_json()),
+        });
+        return;
+    };
+    for (key, old) in before {
+        let pointer = format!("{pointer}/{}", escaped(key));
+        match after.iter().find(|(other, _)| other == key) {
+            Some((_, new)) => compare(old, new, &pointer, changes),
+            None => changes.push(FieldChange {
+                pointer,
+                old: Some(old.to_json()),
+                new: None,
+            }),
+        }
+    }
+    for (key, new) in after {
+        if !before.iter().any(|(other, _)| other == key) {
+            changes.push(FieldChange {
+                pointer: format!("{pointer}/{}", escaped(key)),
+                old: None,
+                new: Some(new.to_json()),
+            });
+        }
+    }
+}
+
+/// Texts whose Markdown stayed and whose source didn't.
+fn sources(old: &[OwnText], new: &[OwnText], changes: &mut Vec<FieldChange>) {
+    for after in new {
+        let same = |before: &&OwnText| (before.name, before.digest) == (after.name, after.digest);
+        let Some(before) = old.iter().find(same) else {
+            continue;
+        };
+        if before.source != after.source {
+            let quoted = |source: &Option<String>| source.as_ref().map(|url| format!("\"{url}\""));
+            changes.push(FieldChange {
+                pointer: format!("/content_resources/{}_source", after.name.as_str()),
+                old: quoted(&before.source),
+                new: quoted(&after.source),
+            });
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The catalog as it was: plans, merges, history, differences, rollbacks, exports.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::harness::{SAMPLE, Server, Store, gift_card, text};
+use crate::walks::RECORDED;
+
+fn json(store: &Store, arguments: &[&str]) -> Value {
+    serde_json::from_str(&store.ok(arguments)).expect("JSON")
+}
+
+fn named(code: &str, name: &str) -> Value {
+    let mut product = gift_card(code);
+    product["name"] = name.into();
+    product
+}
+
+#[test]
+fn a_dry_run_says_what_would_change_and_changes_nothing() {
+    let store = Store::of(&[named("A", "one"), named("B", "one"), named("C", "one")]);
+    let mut changed = named("B", "two");
+    changed["gift_card"]["denominations"]["maximum_value"] = "60.00".into();
+    let lines = [named("A", "one"), changed, named("D", "one")].map(|line| line.to_string());
+    let file = store.write("next.ndjson", lines.join("\n"));
+    let file = file.display().to_string();
+    let report = json(&store, &["load", "--json", "--dry-run", &file]);
+    assert_eq!(
+        (&report["applied"], &report["revision"]),
+        (&json!(false), &Value::Null)
+    );
+    let plan = &report["plan"];
+    assert_eq!(plan["created"], json!(["D"]));
+    assert_eq!(plan["retired"], json!(["C"]));
+    assert_eq!(plan["unchanged"], 1);
+    let fields = json!([
+        {"pointer": "/name", "old": "\"one\"", "new": "\"two\""},
+        {"pointer": "/gift_card/denominations/maximum_value", "old": "\"50.00\"", "new": "\"60.00\""},
+    ]);
+    assert_eq!(plan["changed"], json!([{"code": "B", "fields": fields}]));
+    let said = store.ok(&["load", "--dry-run", &file]);
+    for part in [
+        "+ D\n",
+        "~ B\n",
+        "/name: \"one\" → \"two\"",
+        "- C\n",
+        "dry run, nothing was changed",
+    ] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+    assert_eq!(
+        json(&store, &["history", "--json"])
+            .as_array()
+            .expect("a list")
+            .len(),
+        1
+    );
+    // What was planned is what is done.
+    let done = json(&store, &["load", "--json", &file]);
+    assert_eq!(
+        (&done["applied"], &done["counts"]),
+        (&json!(true), &report["counts"])
+    );
+    let difference = json(&store, &["diff", "1", "2", "--json"]);
+    assert_eq!(&difference, plan);
+}
+
+#[test]
+fn a_merge_changes_what_it_names_and_retires_what_it_is_told_to() {
+    let store = Store::of(&[named("A", "one"), named("B", "one"), named("C", "one")]);
+    let file = store.write("more.json", named("B", "two").to_string());
+    let file = file.display().to_string();
+    let merge = [
+        "load", "--json", "--mode", "merge", "--retire", "C", "--retire", "NONE", &file,
+    ];
+    let report = json(&store, &merge);
+    let counts = json!({"created": 0, "changed": 1, "retired": 1, "unchanged": 0});
+    assert_eq!(report["counts"], counts);
+    let key = store.key("reader", &[]);
+    assert_eq!(store.serve().get(&key, "/v2/product").codes(), ["A", "B"]);
+    let refused = store.run(&["load", "--retire", "A", &file]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text(&refused.stderr).contains("--mode merge"));
+}
+
+#[test]
+fn history_tells_who_did_what_and_why() {
+    let store = Store::new();
+    let file = store.write("a.json", gift_card("A").to_string());
+    let file = file.display().to_string();
+    let mut command = store.command(&["load", "--note", "first light", &file]);
+    command.env("SUDO_USER", "").env("USER", "olga");
+    assert!(command.status().expect("vitrine runs").success());
+    store.load_products(&[gift_card("A"), gift_card("B")]);
+    let history = json(&store, &["history", "--json"]);
+    assert_eq!(
+        (&history[0]["number"], &history[1]["number"]),
+        (&json!(2), &json!(1))
+    );
+    assert_eq!(history[1]["by"], "olga");
+    assert_eq!(history[1]["note"], "first light");
+    assert_eq!(history[1]["source_digest"].as_str().map(str::len), Some(64));
+    let counts = json!({"created": 1, "changed": 0, "retired": 0, "unchanged": 1});
+    assert_eq!(history[0]["counts"], counts);
+    let table = store.ok(&["history"]);
+    assert!(
+        table.contains("first light") && table.contains("olga"),
+        "{table}"
+    );
+    assert_eq!(
+        json(&store, &["diff", "1", "--json"])["created"],
+        json!(["B"])
+    );
+    assert_eq!(
+        json(&store, &["diff", "2", "1", "--json"])["retired"],
+        json!(["B"])
+    );
+    let missing = store.run(&["diff", "9"]);
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(text(&missing.stderr).contains("there is no revision 9"));
+}
+
+#[test]
+fn a_product_can_be_shown_as_it_is_and_as_it_was() {
+    let store = Store::of(&[named("A", "one")]);
+    store.load_products(&[named("A", "two")]);
+    assert_eq!(json(&store, &["show", "A"])["name"], "two");
+    assert_eq!(json(&store, &["show", "A", "--at", "1"])["name"], "one");
+    let missing = store.run(&["show", "B"]);
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(text(&missing.stderr).contains("no product of the code `B` is live"));
+}
+
+/// Every answer of a catalog: its lists, each product in all forms, what the filters take.
+fn answers(server: &Server, key: &str) -> Vec<Vec<u8>> {
+    let list = server.get(key, "/v2/product");
+    let mut answers = vec![
+        server.get(key, "/v2/product/categories").body,
+        server.get(key, "/v2/product/countries").body,
+    ];
+    for code in list.codes() {
+        for form in ["md", "html"] {
+            let target = format!("/v2/product/{code}?content={form}");
+            answers.push(server.get(key, &target).body);
+        }
+    }
+    answers.push(list.body);
+    answers
+}
+
+/// Serves a store under a fixed address, so that answers of several stores can be compared.
+fn all_answers(store: &Store) -> Vec<Vec<u8>> {
+    let key = store.key("comparer", &[]);
+    answers(&store.serve_as("https://catalog.example"), &key)
+}
+
+#[test]
+fn an_export_loads_into_an_empty_store_and_every_answer_is_the_same() {
+    for input in [SAMPLE, RECORDED] {
+        if !Path::new(input).exists() {
+            eprintln!("SKIPPED on recorded data, which isn't there");
+            continue;
+        }
+        let store = Store::new();
+        store.load(input);
+        let expected = all_answers(&store);
+        for format in ["ndjson", "json"] {
+            let exported = store.ok(&["export", "--format", format]);
+            let copy = Store::new();
+            copy.load(copy.write("export.json", &exported));
+            assert!(all_answers(&copy) == expected, "{input} by {format}");
+            assert_eq!(copy.ok(&["export", "--format", format]), exported);
+        }
+        // Loaded back where it came from, it changes nothing: discounts are exact, texts have their sources.
+        let back = store.load(store.write("export.json", store.ok(&["export"])));
+        assert_eq!(back["revision"], Value::Null, "{}", back["counts"]);
+    }
+}
+
+#[test]
+fn a_rollback_gives_the_answers_of_that_revision_byte_for_byte() {
+    let store = Store::new();
+    let mut then = Vec::new();
+    for number in 1..=20 {
+        let products: Vec<Value> = (0..10)
+            .filter(|n| (n + number) % 3 != 0)
+            .map(|n| {
+                let mut product = named(&format!("P{n}"), &format!("revision {number}"));
+                let text = format!("# Revision {}", number / 4);
+                product["gift_card"]["content_resources"]["description_md"] = text.into();
+                product
+            })
+            .collect();
+        assert_eq!(store.load_products(&products)["revision"]["number"], number);
+        then.push(all_answers(&store));
+    }
+    for number in [1, 7, 19, 20, 3] {
+        let said = store.ok(&["rollback", &number.to_string()]);
+        assert!(said.contains("revision ") || number == 20, "{said}");
+        assert!(all_answers(&store) == then[number - 1], "revision {number}");
+    }
+    let history = json(&store, &["history", "--json"]);
+    assert_eq!(history[0]["note"], "rollback to revision 3");
+    let again = store.ok(&["rollback", "3"]);
+    assert!(again.contains("nothing to do"), "{again}");
+    assert_eq!(store.run(&["rollback", "99"]).status.code(), Some(1));
+}

@@ -1,0 +1,201 @@
+//! Reading any moment of the catalog: what is live, or what was in a revision.
+
+use rusqlite::{Connection, OptionalExtension, Row, Statement};
+use vitrine_model::code::ProductCode;
+use vitrine_model::content::{PackedMarkdown, TextDigest};
+use vitrine_model::revision::Revision;
+
+use super::{bytes_32, during, from_millis};
+use crate::StoreError;
+use crate::record::{
+    Moment, OwnText, ProductVisitor, PublishedCounts, PublishedRevision, RevisionNote,
+    StoredProduct,
+};
+
+const READING: &str = "reading the history";
+
+/// The columns of a product, in the order in which [`product_row`] reads them.
+const PRODUCT: &str = "id, code, document, content_start, content_end, discount_multiplier, \
+                       is_orderable, countries, categories";
+
+/// What holds of the versions that live at a moment; its one parameter is the revision's number.
+fn lives_at(moment: Moment) -> (&'static str, u64) {
+    match moment {
+        Moment::Live => ("until_revision is null and ?1 = 0", 0),
+        Moment::Revision(number) => (
+            "from_revision <= ?1 and (until_revision is null or until_revision > ?1)",
+            number,
+        ),
+    }
+}
+
+/// See [`Store::revisions`](crate::Store::revisions).
+pub(super) fn revisions(
+    connection: &Connection,
+    most: u32,
+) -> Result<Vec<PublishedRevision>, StoreError> {
+    let sql = "select number, id, created_at, created, changed, retired, unchanged, \
+               published_by, note, source_digest from revision order by number desc limit ?";
+    let mut statement = connection.prepare_cached(sql).map_err(during(READING))?;
+    let mut rows = statement.query([most]).map_err(during(READING))?;
+    let mut revisions = Vec::new();
+    while let Some(row) = rows.next().map_err(during(READING))? {
+        revisions.push(PublishedRevision {
+            revision: revision_row(row)?,
+            counts: PublishedCounts {
+                created: get(row, 3)?,
+                changed: get(row, 4)?,
+                retired: get(row, 5)?,
+                unchanged: get(row, 6)?,
+            },
+            note: RevisionNote {
+                by: get(row, 7)?,
+                note: get(row, 8)?,
+                source_digest: get(row, 9)?,
+            },
+        });
+    }
+    Ok(revisions)
+}
+
+/// See [`Store::read_products`](crate::Store::read_products).
+pub(super) fn read_products(
+    connection: &mut Connection,
+    moment: Moment,
+    visit: ProductVisitor<'_>,
+) -> Result<Option<Revision>, StoreError> {
+    // One read transaction: all that follows sees one state of the store.
+    let transaction = connection.transaction().map_err(during(READING))?;
+    let Some(revision) = revision(&transaction, moment)? else {
+        return Ok(None);
+    };
+    let (lives, number) = lives_at(moment);
+    let sql = format!("select {PRODUCT} from product_version where {lives} order by code");
+    let mut statement = transaction.prepare(&sql).map_err(during(READING))?;
+    let mut texts = prepare_texts(&transaction)?;
+    let mut rows = statement.query([number]).map_err(during(READING))?;
+    while let Some(row) = rows.next().map_err(during(READING))? {
+        visit(product_row(row, &mut texts)?).map_err(StoreError::Visitor)?;
+    }
+    Ok(Some(revision))
+}
+
+/// See [`Store::product`](crate::Store::product).
+pub(super) fn product(
+    connection: &Connection,
+    code: &ProductCode,
+    moment: Moment,
+) -> Result<Option<StoredProduct>, StoreError> {
+    let (lives, number) = lives_at(moment);
+    let sql = format!("select {PRODUCT} from product_version where code = ?2 and {lives}");
+    let mut statement = connection.prepare_cached(&sql).map_err(during(READING))?;
+    let mut rows = statement
+        .query((number, code.as_str()))
+        .map_err(during(READING))?;
+    let mut texts = prepare_texts(connection)?;
+    let row = rows.next().map_err(during(READING))?;
+    row.map(|row| product_row(row, &mut texts)).transpose()
+}
+
+/// The codes of a moment, ascending.
+pub(super) fn codes(
+    connection: &Connection,
+    moment: Moment,
+) -> Result<Vec<ProductCode>, StoreError> {
+    let (lives, number) = lives_at(moment);
+    let sql = format!("select code from product_version where {lives} order by code");
+    let mut statement = connection.prepare(&sql).map_err(during(READING))?;
+    let codes = statement
+        .query_map([number], |row| row.get::<_, String>(0))
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(during(READING))?;
+    codes.iter().map(|text| code(text)).collect()
+}
+
+/// See [`Store::text`](crate::Store::text).
+pub(super) fn text(
+    connection: &Connection,
+    digest: &TextDigest,
+) -> Result<Option<PackedMarkdown>, StoreError> {
+    let sql = "select markdown from text where digest = ?";
+    let found: Option<Vec<u8>> = connection
+        .query_row(sql, [digest.as_bytes()], |row| row.get(0))
+        .optional()
+        .map_err(during(READING))?;
+    Ok(found.map(|markdown| PackedMarkdown::from_bytes(&markdown)))
+}
+
+fn revision(connection: &Connection, moment: Moment) -> Result<Option<Revision>, StoreError> {
+    let which = match moment {
+        Moment::Live => "(select revision_number from state where ?1 = 0)",
+        Moment::Revision(_) => "?1",
+    };
+    let sql = format!("select number, id, created_at from revision where number = {which}");
+    let mut statement = connection.prepare_cached(&sql).map_err(during(READING))?;
+    let (_, number) = lives_at(moment);
+    let mut rows = statement.query([number]).map_err(during(READING))?;
+    let row = rows.next().map_err(during(READING))?;
+    row.map(revision_row).transpose()
+}
+
+fn revision_row(row: &Row<'_>) -> Result<Revision, StoreError> {
+    Ok(Revision {
+        number: get(row, 0)?,
+        id: get(row, 1)?,
+        created_at: from_millis(get(row, 2)?)?,
+    })
+}
+
+fn product_row(row: &Row<'_>, texts: &mut Statement<'_>) -> Result<StoredProduct, StoreError> {
+    let stored_code: String = get(row, 1)?;
+    let damaged = |_| StoreError::Damaged(format!("the lists of product {stored_code}"));
+    let (countries, categories): (String, String) = (get(row, 7)?, get(row, 8)?);
+    let countries: Vec<String> = serde_json::from_str(&countries).map_err(damaged)?;
+    let (start, end): (Option<usize>, Option<usize>) = (get(row, 3)?, get(row, 4)?);
+    Ok(StoredProduct {
+        code: code(&stored_code)?,
+        document: get(row, 2)?,
+        content: start.zip(end).map(|(start, end)| start..end),
+        discount_multiplier: get(row, 5)?,
+        is_orderable: get(row, 6)?,
+        countries: countries
+            .iter()
+            .filter_map(|country| country.parse().ok())
+            .collect(),
+        categories: serde_json::from_str(&categories).map_err(damaged)?,
+        own_texts: own_texts(texts, get(row, 0)?)?,
+    })
+}
+
+fn prepare_texts(connection: &Connection) -> Result<Statement<'_>, StoreError> {
+    let sql = "select name, digest, source_url from product_text where product_version_id = ?";
+    connection.prepare(sql).map_err(during(READING))
+}
+
+fn own_texts(statement: &mut Statement<'_>, version_id: i64) -> Result<Vec<OwnText>, StoreError> {
+    let mut rows = statement.query([version_id]).map_err(during(READING))?;
+    let mut texts = Vec::new();
+    while let Some(row) = rows.next().map_err(during(READING))? {
+        let (name, digest): (String, Vec<u8>) = (get(row, 0)?, get(row, 1)?);
+        texts.push(OwnText {
+            name: name
+                .parse()
+                .map_err(|_| StoreError::Damaged(format!("a text named `{name}`")))?,
+            digest: TextDigest::from_bytes(bytes_32(&digest)?),
+            source: get(row, 2)?,
+        });
+    }
+    // In the contract's order, as a load gives them: the digest of a version depends on it.
+    texts.sort_by_key(|text| text.name);
+    Ok(texts)
+}
+
+/// A code as it was stored.
+pub(super) fn code(text: &str) -> Result<ProductCode, StoreError> {
+    text.parse()
+        .map_err(|_| StoreError::Damaged(format!("a product of the code `{text}`")))
+}
+
+fn get<T: rusqlite::types::FromSql>(row: &Row<'_>, column: usize) -> Result<T, StoreError> {
+    row.get(column).map_err(during(READING))
+}

@@ -1,0 +1,99 @@
+//! History: every revision stays readable, and can be live again.
+
+use vitrine_model::content::TextDigest;
+use vitrine_store::Store;
+use vitrine_store::record::{Moment, RevisionNote, StoredProduct};
+
+use crate::Rule;
+use crate::products::{product, product_with_text, publish, publish_texts, second};
+
+pub const ALL: [Rule; 4] = [
+    ("every moment stays readable", every_moment_stays_readable),
+    ("revisions tell who and why", revisions_tell_who_and_why),
+    (
+        "a restored revision is a new one",
+        a_restored_revision_is_a_new_one,
+    ),
+    ("one product can be retired", one_product_can_be_retired),
+];
+
+fn at(store: &dyn Store, moment: Moment) -> Option<Vec<StoredProduct>> {
+    let mut products = Vec::new();
+    let revision = store
+        .read_products(moment, &mut |product| {
+            products.push(product);
+            Ok(())
+        })
+        .unwrap();
+    revision.map(|_| products)
+}
+
+fn every_moment_stays_readable(store: &dyn Store) {
+    assert_eq!(at(store, Moment::Live), None);
+    let (first, second_version) = (product("A", "1"), product("A", "2"));
+    publish(store, &[product("B", "1"), first.clone()], second(10)).unwrap();
+    publish(store, std::slice::from_ref(&second_version), second(20)).unwrap();
+    let then = vec![first.clone(), product("B", "1")];
+    assert_eq!(at(store, Moment::Revision(1)), Some(then));
+    let now = Some(vec![second_version.clone()]);
+    assert_eq!(at(store, Moment::Revision(2)), now);
+    assert_eq!(at(store, Moment::Live), now);
+    assert_eq!(at(store, Moment::Revision(3)), None);
+    let read = |moment| store.product(&first.code, moment).unwrap();
+    assert_eq!(read(Moment::Revision(1)), Some(first.clone()));
+    assert_eq!(read(Moment::Live), Some(second_version));
+    assert_eq!(
+        store
+            .product(&product("C", "1").code, Moment::Live)
+            .unwrap(),
+        None
+    );
+}
+
+fn revisions_tell_who_and_why(store: &dyn Store) {
+    let note = RevisionNote {
+        by: "olga".to_owned(),
+        note: Some("because".to_owned()),
+        source_digest: Some("00ff".to_owned()),
+    };
+    for number in 1..=3 {
+        let mut publication = store.publish().unwrap();
+        publication.put(&product("A", &number.to_string())).unwrap();
+        publication.commit(second(number), &note).unwrap();
+    }
+    let newest = store.revisions(2).unwrap();
+    let numbers: Vec<u64> = newest.iter().map(|one| one.revision.number).collect();
+    assert_eq!(numbers, [3, 2]);
+    assert_eq!(newest[0].note, note);
+    assert_eq!(newest[0].counts.changed, 1);
+    assert_eq!(newest[0].revision.created_at, second(3));
+}
+
+fn a_restored_revision_is_a_new_one(store: &dyn Store) {
+    let (with_text, digest) = (product_with_text("T", "# Text"), TextDigest::of("# Text"));
+    publish_texts(store, &[("T", "# Text")], second(10));
+    publish(store, &[product("A", "2")], second(20)).unwrap();
+    let mut publication = store.publish().unwrap();
+    assert!(!publication.restore(9).unwrap());
+    assert!(publication.restore(1).unwrap());
+    let note = RevisionNote::default();
+    let (revision, counts) = publication.commit(second(30), &note).unwrap().unwrap();
+    assert_eq!((revision.number, counts.created, counts.retired), (3, 1, 1));
+    assert_eq!(at(store, Moment::Live), at(store, Moment::Revision(1)));
+    assert_eq!(at(store, Moment::Live), Some(vec![with_text]));
+    assert!(store.text(&digest).unwrap().is_some());
+    let mut publication = store.publish().unwrap();
+    assert!(publication.restore(1).unwrap());
+    assert_eq!(publication.commit(second(40), &note).unwrap(), None);
+}
+
+fn one_product_can_be_retired(store: &dyn Store) {
+    publish(store, &[product("A", "1"), product("B", "1")], second(10)).unwrap();
+    let mut publication = store.publish().unwrap();
+    assert!(publication.retire(&product("A", "1").code).unwrap());
+    assert!(!publication.retire(&product("A", "1").code).unwrap());
+    publication
+        .commit(second(20), &RevisionNote::default())
+        .unwrap();
+    assert_eq!(at(store, Moment::Live), Some(vec![product("B", "1")]));
+}
