@@ -155,10 +155,10 @@ fn what_cannot_be_opened_is_an_error_that_names_it() {
     store.load(&kept);
     let other = store.write("other.json", gift_card("OTHER").to_string());
     let other = other.display().to_string();
-    let directory = store.path("");
+    let below_a_file = kept.join("more.json");
     for (what, path) in [
         ("missing", store.path("missing.ndjson")),
-        ("a directory", directory),
+        ("below a file", below_a_file),
     ] {
         let path = path.display().to_string();
         for arguments in [vec!["load", &path], vec!["load", "--json", &other, &path]] {

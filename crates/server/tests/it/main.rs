@@ -10,6 +10,7 @@
 
 mod caching;
 mod connections;
+mod csv;
 mod fault_case;
 mod golden;
 mod harness;
@@ -17,6 +18,8 @@ mod html;
 mod keys;
 mod links;
 mod load_again;
+mod load_compressed;
+mod load_csv;
 mod load_damaged;
 mod load_fault_values;
 mod load_faults;
