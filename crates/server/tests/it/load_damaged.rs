@@ -20,7 +20,7 @@ fn with_text(what: &'static str, text: String, rule: &'static str, line: Option<
 fn empty_or_of_another_kind() -> Vec<Refused> {
     let utf_16 = "{\"name\":1}".encode_utf16();
     let mut refused = vec![
-        ("gzip", vec![0x1f, 0x8b, 8, 0, 0, 0xff], "json", None),
+        ("gzip", vec![0x1f, 0x8b, 8, 0, 0, 0xff], "compression", None),
         ("zeros", vec![0; 70_000], "json", None),
         (
             "UTF-16",

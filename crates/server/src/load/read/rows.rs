@@ -121,7 +121,6 @@ impl<R: BufRead> Rows<R> {
             };
             let (result, taken, written) = self.core.read_field(buffer, &mut output);
             cell.extend_from_slice(&output[..written]);
-            bytes += taken as u64;
             let ends_line = buffer[..taken]
                 .last()
                 .is_some_and(|byte| is_line_end(*byte));
@@ -130,6 +129,8 @@ impl<R: BufRead> Rows<R> {
                 raw.see(*byte, self.separator);
             }
             self.input.consume(taken);
+            // Empty lines before a row aren't a part of it.
+            bytes += if row.line == 0 { 0 } else { taken as u64 };
             if bytes > MAX_RECORD_BYTES || row.cells.len() > MOST_CELLS {
                 row.is_too_large = true;
                 return Ok(Some(row));
