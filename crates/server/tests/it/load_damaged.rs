@@ -38,7 +38,7 @@ fn empty_or_of_another_kind() -> Vec<Refused> {
         ("an empty list", "{\"catalog\":[]}", "empty"),
         ("an empty pretty list", &empty_list, "empty"),
         ("HTML", "<!DOCTYPE html>\n<p>502</p>", "json"),
-        ("CSV", "name,code\nA,B\n", "json"),
+        ("CSV without codes", "name,number\nA,B\n", "json"),
     ] {
         refused.push(with_text(what, text.to_owned(), rule, None));
     }

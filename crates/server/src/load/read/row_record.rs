@@ -28,7 +28,7 @@ pub(super) fn record(place: &Place, row: &Row<'_>) -> Result<(String, Cells), Ve
         if column.of == Of::Product {
             match value(column, cell) {
                 Ok(value) => insert(&mut product, column.path, value),
-                Err(problems) => problems.into_iter().for_each(|problem| {
+                Err(problems) => problems.iter().for_each(|problem| {
                     let pointer = format!("/{}", column.path.join("/"));
                     faults.push(fault(place, column.name, &pointer, problem));
                 }),
@@ -66,7 +66,7 @@ fn cell<'r>(row: &Row<'r>, name: &str) -> &'r str {
     found.map_or("", |(_, cell)| cell)
 }
 
-fn fault(place: &Place, column: &str, pointer: &str, problem: Problem) -> Finding {
+fn fault(place: &Place, column: &str, pointer: &str, problem: &Problem) -> Finding {
     Finding {
         pointer: format!("{pointer}{}", problem.pointer),
         ..cell_fault(
@@ -93,7 +93,7 @@ fn detail<'r>(
         Ok(detail) => detail,
         Err(problems) => {
             let pointer = format!("/{payout_type}");
-            let found = problems.into_iter();
+            let found = problems.iter();
             faults.extend(found.map(|problem| fault(place, "detail", &pointer, problem)));
             return None;
         }
@@ -148,7 +148,7 @@ fn detail<'r>(
             match value(column, cell) {
                 Ok(value) => insert(object, column.path, value),
                 Err(problems) => {
-                    let found = problems.into_iter();
+                    let found = problems.iter();
                     faults
                         .extend(found.map(|problem| fault(place, column.name, &pointer, problem)));
                 }
