@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::csv::Table;
 use crate::harness::{SAMPLE, Store, gift_card};
-use crate::products::{assert_holds, payment, served, subscription};
+use crate::products::{assert_holds, later, payment, served, subscription};
 
 /// The one fault of a report, without what the case doesn't name.
 fn only_fault(report: &Value) -> &Value {
@@ -183,11 +183,7 @@ fn a_cell_that_breaks_a_rule_is_named() {
 
 /// A table whose second row is spoilt, as text.
 fn spoilt(row: &str) -> String {
-    let table = Table {
-        columns: Table::of(&three()[..1]).columns,
-        rows: Table::of(&three()[..1]).rows,
-    };
-    format!("{}{row}\n", table.to_csv(';', "\n"))
+    format!("{}{row}\n", Table::of(&three()[..1]).to_csv(';', "\n"))
 }
 
 #[test]
@@ -352,4 +348,54 @@ fn detail_holds_what_columns_cannot() {
     table.set(0, "detail", "{\"b\":1.50,\"a\":[-0]}");
     let (_, report) = store.try_load(table.to_csv(',', "\n"));
     assert_eq!(report["faults"][0]["rule"], "detail_only", "{report}");
+}
+
+#[test]
+fn a_payout_type_added_later_is_kept_to_the_letter() {
+    let detail = r##"{"b":1.50,"content_resources":{"description_md":"# T\n"},"a":[1e3,-0]}"##;
+    let lines = later("L", "prepaid_card", detail);
+    let store = Store::new();
+    let file = store.write("later.json", &lines);
+    store.load(&file);
+    let mut table = Table::of(&[serde_json::from_str(&lines).expect("JSON")]);
+    table.set(0, "detail", detail);
+    // Columns of other products' fields and texts, empty for this one, add nothing.
+    table.set(0, "redeemable_at", "");
+    let file = store.write("later.csv", table.to_csv(',', "\n"));
+    assert_holds(&store, &file, "all in detail");
+    table.set(
+        0,
+        "detail",
+        &detail.replace(r##""description_md":"# T\n""##, ""),
+    );
+    table.set(0, "description_md", "# T\n");
+    let file = store.write("later.csv", table.to_csv(',', "\n"));
+    assert_holds(&store, &file, "the text in its column");
+
+    table.set(0, "detail", "");
+    let (_, report) = store.try_load(table.to_csv(',', "\n"));
+    let fault = only_fault(&report);
+    assert_eq!(
+        [&fault["rule"], &fault["column"]],
+        ["detail_missing", "detail"]
+    );
+}
+
+#[test]
+fn a_quote_that_never_closes_names_where_it_opens() {
+    let mut content = Table::of(&three()).to_csv(';', "\n");
+    content.push_str("\"open;x;y\n");
+    content.push_str(&"more;of;it\n".repeat(1000));
+    let (exit, report) = Store::new().try_load(content);
+    let fault = &report["faults"][0];
+    assert_eq!(
+        (exit, &fault["rule"], &fault["column"]),
+        (3, &json!("quotes"), &json!("name"))
+    );
+    // The first product's text has four lines.
+    assert_eq!(
+        (&fault["line"], &fault["row"]),
+        (&json!(9), &json!(5)),
+        "{report}"
+    );
 }
