@@ -1,6 +1,9 @@
 //! Products as rows of a CSV file, written as spreadsheets do it.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+
+use crate::harness::gift_card;
+use crate::products::{payment, subscription};
 
 /// A table to write: names of columns, and rows of cells.
 pub struct Table {
@@ -101,7 +104,7 @@ fn flat(product: &Value) -> Map<String, Value> {
     for (name, value) in detail {
         match (name.as_str(), value) {
             ("subscription_plans", plans) => {
-                let detail = serde_json::json!({ "subscription_plans": plans });
+                let detail = json!({ "subscription_plans": plans });
                 row.insert("detail".to_owned(), Value::String(detail.to_string()));
             }
             ("content_resources", Value::Object(members)) => row.extend(members.clone()),
@@ -116,4 +119,19 @@ fn flat(product: &Value) -> Map<String, Value> {
         }
     }
     row
+}
+
+/// Three products with what separators and quotes could trip over.
+pub fn three() -> Vec<Value> {
+    let mut first = gift_card("A");
+    first["name"] = json!("Größe \"1\"; 雪, \\ 'x'");
+    first["gift_card"]["content_resources"]["description_md"] = json!("# T\n\n- a\n- b;c,d\n");
+    vec![first, payment("B"), subscription("C")]
+}
+
+/// The one fault of a report.
+pub fn only_fault(report: &Value) -> &Value {
+    let faults = report["faults"].as_array().expect("faults");
+    assert_eq!(faults.len(), 1, "{report}");
+    &faults[0]
 }

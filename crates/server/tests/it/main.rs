@@ -20,6 +20,7 @@ mod links;
 mod load_again;
 mod load_compressed;
 mod load_csv;
+mod load_csv_detail;
 mod load_damaged;
 mod load_fault_values;
 mod load_faults;
