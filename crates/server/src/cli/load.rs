@@ -9,21 +9,24 @@ use vitrine_store::IfMissing;
 
 use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
 use crate::load::apply::{Intent, Mode};
+use crate::load::read::CSV_TEMPLATE;
 use crate::load::{self, Input, Settings};
 
 const EXAMPLES: &str = "\
 Examples:
   vitrine load products.ndjson
-  vitrine load part-1.json part-2.json
+  vitrine load part-1.json part-2.csv.gz more/
   vitrine load --dry-run products.ndjson
   vitrine load --mode merge --retire OLD-GB new.json
-  curl -s https://feed.example/products | vitrine load -";
+  curl -s https://feed.example/products | vitrine load -
+  vitrine load --template csv > products.csv";
 
 /// Load products: what the files hold becomes the whole catalog, in one transaction; or, with
 /// `--mode merge`, a part of it.
 ///
-/// A file holds one product a line (NDJSON), an array of products, one product, or a list response
-/// of the API; which, is told by its content. A product is the API's own product object. Its texts
+/// A file holds one product a line (NDJSON), an array of products, one product, a list response of
+/// the API, or CSV; which, and whether it is compressed with gzip or zstd, is told by its content. Of
+/// a directory all files are loaded. A product is the API's own product object. Its texts
 /// come as addresses (description_markdown_url) or as Markdown (description_md). Where anything is
 /// wrong, every fault is reported and nothing is changed.
 #[derive(Debug, Args)]
@@ -45,9 +48,19 @@ pub(super) struct Load {
     /// What the history is to say of this load.
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
-    /// The files; `-` is standard input.
-    #[arg(required = true, value_name = "FILE")]
+    /// Print a file to fill in, with an example of each payout type, and load nothing.
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "files")]
+    template: Option<Template>,
+    /// The files and directories; `-` is standard input.
+    #[arg(required_unless_present = "template", value_name = "FILE")]
     files: Vec<PathBuf>,
+}
+
+/// A format that has a template.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Template {
+    /// A table for spreadsheets.
+    Csv,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -60,6 +73,10 @@ enum ModeArg {
 
 impl Load {
     pub(super) fn run(&self) -> anyhow::Result<Outcome> {
+        if let Some(Template::Csv) = self.template {
+            print(CSV_TEMPLATE)?;
+            return Ok(Outcome::Done);
+        }
         let settings = self.settings()?;
         let input = |path: &PathBuf| match path.as_os_str() == "-" {
             true => Input::Stdin,

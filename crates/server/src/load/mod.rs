@@ -9,6 +9,7 @@
 pub mod apply;
 pub mod check;
 pub mod difference;
+mod directory;
 pub mod json;
 pub mod plan;
 pub mod read;
@@ -17,7 +18,7 @@ pub mod report;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use jiff::Timestamp;
@@ -35,7 +36,7 @@ use report::{Finding, Place, Report, shown};
 pub enum Input {
     /// Standard input.
     Stdin,
-    /// A file.
+    /// A file, or all files below a directory.
     File(PathBuf),
     /// Bytes that the program brings itself, with their name.
     Embedded(&'static str, &'static [u8]),
@@ -52,20 +53,40 @@ impl Input {
         }
     }
 
-    fn open(&self) -> anyhow::Result<Box<dyn Read>> {
-        match self {
-            Self::Stdin => Ok(Box::new(io::stdin().lock())),
+    fn open(&self) -> anyhow::Result<Vec<Opened>> {
+        let bytes: Box<dyn Read> = match self {
+            Self::Stdin => Box::new(io::stdin().lock()),
             Self::File(path) => {
                 let can_not = || format!("can't read {}", path.display());
                 let file = File::open(path).with_context(can_not)?;
                 if file.metadata().with_context(can_not)?.is_dir() {
-                    anyhow::bail!("can't read {}: it is a directory", path.display());
+                    return open_directory(path);
                 }
-                Ok(Box::new(file))
+                Box::new(file)
             }
-            Self::Embedded(_, bytes) => Ok(Box::new(*bytes)),
-        }
+            Self::Embedded(_, bytes) => Box::new(*bytes),
+        };
+        let name = self.name();
+        Ok(vec![Opened { name, bytes }])
     }
+}
+
+/// The files of a directory; of an empty one an empty input, which is a fault as any is.
+fn open_directory(directory: &Path) -> anyhow::Result<Vec<Opened>> {
+    let can_not = |path: &Path| format!("can't read {}", path.display());
+    let files = directory::files(directory).with_context(|| can_not(directory))?;
+    if files.is_empty() {
+        let (name, bytes) = (directory.display().to_string(), Box::new(io::empty()));
+        return Ok(vec![Opened { name, bytes }]);
+    }
+    let open = |path: &PathBuf| {
+        let bytes = directory::OpenedLate::new(path).with_context(|| can_not(path))?;
+        Ok(Opened {
+            name: path.display().to_string(),
+            bytes: Box::new(bytes),
+        })
+    };
+    files.iter().map(open).collect()
 }
 
 /// An input that can be read.
@@ -80,13 +101,11 @@ pub struct Opened {
 ///
 /// Where one can't be opened.
 pub fn open(inputs: &[Input]) -> anyhow::Result<Vec<Opened>> {
-    let open = |input: &Input| {
-        Ok(Opened {
-            name: input.name(),
-            bytes: input.open()?,
-        })
-    };
-    inputs.iter().map(open).collect()
+    let opened: Vec<Vec<Opened>> = inputs
+        .iter()
+        .map(Input::open)
+        .collect::<anyhow::Result<_>>()?;
+    Ok(opened.into_iter().flatten().collect())
 }
 
 /// What is to be done with the inputs.
@@ -203,7 +222,7 @@ impl Loaded {
                 pointer: "/code".to_owned(),
                 value: Some(shown(&format!("\"{code}\""))),
                 ..Finding::fault(
-                    &record.place,
+                    &record.place_of("/code"),
                     "code_duplicate",
                     &format!("expected each code once; this one stands at {first} already"),
                 )

@@ -25,6 +25,12 @@ pub struct Place {
     /// The position in an array, from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<u64>,
+    /// The row of a spreadsheet, from 1; not the line, where cells have line breaks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub row: Option<u64>,
+    /// The column of a table: its name, or where it has none, its letters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<String>,
 }
 
 impl Place {
@@ -35,6 +41,8 @@ impl Place {
             file: name.to_owned(),
             line: None,
             index: None,
+            row: None,
+            column: None,
         }
     }
 }
@@ -47,6 +55,12 @@ impl fmt::Display for Place {
         }
         if let Some(index) = self.index {
             write!(out, "[{index}]")?;
+        }
+        if let Some(row) = self.row.filter(|row| Some(*row) != self.line) {
+            write!(out, " (row {row})")?;
+        }
+        if let Some(column) = &self.column {
+            write!(out, ", column {column}")?;
         }
         Ok(())
     }

@@ -20,7 +20,7 @@ fn with_text(what: &'static str, text: String, rule: &'static str, line: Option<
 fn empty_or_of_another_kind() -> Vec<Refused> {
     let utf_16 = "{\"name\":1}".encode_utf16();
     let mut refused = vec![
-        ("gzip", vec![0x1f, 0x8b, 8, 0, 0, 0xff], "json", None),
+        ("gzip", vec![0x1f, 0x8b, 8, 0, 0, 0xff], "compression", None),
         ("zeros", vec![0; 70_000], "json", None),
         (
             "UTF-16",
@@ -38,7 +38,7 @@ fn empty_or_of_another_kind() -> Vec<Refused> {
         ("an empty list", "{\"catalog\":[]}", "empty"),
         ("an empty pretty list", &empty_list, "empty"),
         ("HTML", "<!DOCTYPE html>\n<p>502</p>", "json"),
-        ("CSV", "name,code\nA,B\n", "json"),
+        ("CSV without codes", "name,number\nA,B\n", "json"),
     ] {
         refused.push(with_text(what, text.to_owned(), rule, None));
     }
@@ -155,10 +155,10 @@ fn what_cannot_be_opened_is_an_error_that_names_it() {
     store.load(&kept);
     let other = store.write("other.json", gift_card("OTHER").to_string());
     let other = other.display().to_string();
-    let directory = store.path("");
+    let below_a_file = kept.join("more.json");
     for (what, path) in [
         ("missing", store.path("missing.ndjson")),
-        ("a directory", directory),
+        ("below a file", below_a_file),
     ] {
         let path = path.display().to_string();
         for arguments in [vec!["load", &path], vec!["load", "--json", &other, &path]] {

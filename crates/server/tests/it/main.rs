@@ -10,6 +10,7 @@
 
 mod caching;
 mod connections;
+mod csv;
 mod fault_case;
 mod golden;
 mod harness;
@@ -18,6 +19,9 @@ mod html;
 mod keys;
 mod links;
 mod load_again;
+mod load_compressed;
+mod load_csv;
+mod load_csv_detail;
 mod load_damaged;
 mod load_fault_values;
 mod load_faults;

@@ -11,7 +11,8 @@ use vitrine_model::Invalid;
 use vitrine_model::money::Amount;
 
 use crate::load::json::{Node, escaped};
-use crate::load::report::{Finding, Place, Report, Severity, shown};
+use crate::load::read::Record;
+use crate::load::report::{Finding, Report, Severity, shown};
 
 /// A fault was found, and is in the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +21,7 @@ pub(super) struct Faulty;
 /// What checks one record.
 pub(super) struct Context<'c> {
     pub(super) report: &'c mut Report,
-    pub(super) place: &'c Place,
+    pub(super) record: &'c Record,
     pub(super) code: Option<String>,
 }
 
@@ -140,11 +141,12 @@ impl Context<'_> {
         rule: &'static str,
         message: String,
     ) {
+        let pointer = at.to_string();
         self.report.add(Finding {
             severity,
-            place: self.place.clone(),
+            place: self.record.place_of(&pointer),
             code: self.code.clone(),
-            pointer: at.to_string(),
+            pointer,
             value: value.map(|node| shown(&node.to_json())),
             rule,
             message,

@@ -52,17 +52,18 @@ pub fn check(record: &Record, report: &mut Report) -> Checked {
     };
     let is_readable = problems.is_empty();
     for problem in problems {
+        let place = record.place_of(&problem.pointer);
         report.add(Finding {
             code: code.as_deref().map(shown),
             pointer: problem.pointer,
             value: Some(problem.value),
             message: problem.message,
-            ..Finding::fault(&record.place, problem.rule, "")
+            ..Finding::fault(&place, problem.rule, "")
         });
     }
     let mut context = Context {
         report,
-        place: &record.place,
+        record,
         code: code.as_deref().map(shown),
     };
     let checked = match &node {

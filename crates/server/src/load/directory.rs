@@ -1,0 +1,100 @@
+//! The files of a directory that is loaded: all regular ones below it, in the order of their paths.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// The files below `directory`, in byte-wise order of their paths.
+///
+/// Left out is what is hidden, whatever isn't a file, and symbolic links, except to files within the
+/// directory that aren't among the others: that is how mounted configuration looks.
+///
+/// # Errors
+///
+/// Where a directory can't be read.
+pub(super) fn files(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let root = directory.canonicalize()?;
+    let (mut files, mut links) = (Vec::new(), Vec::new());
+    let mut directories = vec![directory.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory)? {
+            let entry = entry?;
+            if entry.file_name().as_encoded_bytes().starts_with(b".") {
+                continue;
+            }
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
+                directories.push(entry.path());
+            } else if kind.is_file() {
+                files.push(entry.path());
+            } else if kind.is_symlink() {
+                links.push(entry.path());
+            }
+        }
+    }
+    let mut known = HashSet::new();
+    for file in &files {
+        known.insert(file.canonicalize()?);
+    }
+    // Which of two links to one file is taken mustn't depend on the file system.
+    links.sort();
+    for link in links {
+        // A link to nothing leads nowhere within the directory either.
+        let Ok(target) = link.canonicalize() else {
+            continue;
+        };
+        if target.starts_with(&root) && target.is_file() && known.insert(target) {
+            files.push(link);
+        }
+    }
+    files.sort_by(|a, b| bytes(a).cmp(bytes(b)));
+    Ok(files)
+}
+
+fn bytes(path: &Path) -> &[u8] {
+    path.as_os_str().as_encoded_bytes()
+}
+
+/// A file that is open only while it is read: a directory may have more files than a process may open.
+pub(super) struct OpenedLate {
+    path: PathBuf,
+    file: Option<File>,
+    is_at_end: bool,
+}
+
+impl OpenedLate {
+    /// A file that can be opened now.
+    ///
+    /// # Errors
+    ///
+    /// Where it can't be.
+    pub(super) fn new(path: &Path) -> io::Result<Self> {
+        File::open(path)?;
+        Ok(Self {
+            path: path.to_owned(),
+            file: None,
+            is_at_end: false,
+        })
+    }
+}
+
+impl Read for OpenedLate {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.is_at_end {
+            return Ok(0);
+        }
+        if self.file.is_none() {
+            self.file = Some(File::open(&self.path)?);
+        }
+        let read = match &mut self.file {
+            Some(file) => file.read(buffer)?,
+            None => 0,
+        };
+        if read == 0 && !buffer.is_empty() {
+            self.is_at_end = true;
+            self.file = None;
+        }
+        Ok(read)
+    }
+}

@@ -1,0 +1,79 @@
+//! Which column of a table a place in a record came from: what a spreadsheet's user can go to.
+
+use super::columns::{COLUMNS, Column, Of};
+
+/// Where the values of a record stood that was a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Cells {
+    /// The name of the detail object; empty where there is none.
+    pub(super) payout_type: String,
+    /// The columns whose fields the cell `detail` states.
+    pub(super) stated_in_detail: Vec<&'static str>,
+}
+
+impl Cells {
+    /// The column of the value at a JSON pointer; a column that isn't there, where the value isn't.
+    pub(super) fn column(&self, pointer: &str) -> Option<String> {
+        let in_detail = below(&[self.payout_type.as_str()], pointer);
+        let column = |way: &str, of_product: bool| {
+            COLUMNS.iter().find(|column| {
+                (column.of == Of::Product) == of_product
+                    && !column.path.is_empty()
+                    && !self.stated_in_detail.contains(&column.name)
+                    && below(column.path, way).is_some()
+            })
+        };
+        let name = |column: &Column| column.name;
+        let name = match in_detail {
+            Some(way) => Some(column(way, false).map_or("detail", name)),
+            None => column(pointer, true).map(name),
+        };
+        name.map(str::to_owned)
+    }
+}
+
+/// What is left of a JSON pointer below `path`, if it lies there.
+fn below<'p>(path: &[&str], pointer: &'p str) -> Option<&'p str> {
+    let mut rest = pointer;
+    for step in path {
+        rest = rest.strip_prefix('/')?.strip_prefix(step)?;
+        if !(rest.is_empty() || rest.starts_with('/')) {
+            return None;
+        }
+    }
+    Some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pointer_leads_to_its_column() {
+        let cells = Cells {
+            payout_type: "gift_card".to_owned(),
+            stated_in_detail: vec!["website_url"],
+        };
+        for (pointer, expected) in [
+            ("/code", Some("code")),
+            ("/categories/3", Some("categories")),
+            (
+                "/customer_service/website_url",
+                Some("customer_service_website_url"),
+            ),
+            ("/gift_card/expiry/type", Some("expiry_type")),
+            (
+                "/gift_card/denominations/available_list/0",
+                Some("denominations_available_list"),
+            ),
+            ("/gift_card/content_resources/locale", Some("locale")),
+            ("/gift_card/website_url", Some("detail")),
+            ("/gift_card/more/0", Some("detail")),
+            ("/gift_card", Some("detail")),
+            ("/gift_cards", None),
+            ("", None),
+        ] {
+            assert_eq!(cells.column(pointer).as_deref(), expected, "{pointer}");
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! The columns of a CSV file: which field each holds, and how (docs/loading.md has the same table).
+//!
+//! A column is named by the way to its field, joined by `_`; only the texts are named by their own names.
+
+/// A column.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Column {
+    pub(super) name: &'static str,
+    /// The way to the field: from the product, or from the detail object.
+    pub(super) path: &'static [&'static str],
+    pub(super) kind: Kind,
+    pub(super) of: Of,
+}
+
+/// How a cell is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Text,
+    Flag,
+    Number,
+    /// A list that can't be null: an empty cell is an empty list.
+    Texts,
+    /// A list that can be null: an empty cell is null.
+    Amounts,
+    /// The detail object, as JSON.
+    Detail,
+}
+
+/// What has the field of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Of {
+    /// The product itself.
+    Product,
+    /// The detail objects of these payout types.
+    Types(&'static [&'static str]),
+    /// The detail object of any payout type.
+    AnyType,
+}
+
+impl Of {
+    /// Whether products of this payout type have the field.
+    pub(super) fn has(self, payout_type: &str) -> bool {
+        match self {
+            Self::Product | Self::AnyType => true,
+            Self::Types(types) => types.contains(&payout_type),
+        }
+    }
+}
+
+/// The payout types whose fields have columns.
+pub(super) const KNOWN_TYPES: &[&str] = &["gift_card", "subscription", "payment"];
+
+const VOUCHERS: Of = Of::Types(&["gift_card", "subscription"]);
+const GIFT_CARDS: Of = Of::Types(&["gift_card"]);
+const AMOUNTS: Of = Of::Types(&["gift_card", "payment"]);
+const KNOWN: Of = Of::Types(KNOWN_TYPES);
+
+const fn column(name: &'static str, path: &'static [&'static str], kind: Kind, of: Of) -> Column {
+    Column {
+        name,
+        path,
+        kind,
+        of,
+    }
+}
+
+const fn text(path: &'static [&'static str; 2]) -> Column {
+    column(path[1], path, Kind::Text, Of::AnyType)
+}
+
+/// Every column, in the template's order.
+pub(super) static COLUMNS: [Column; 43] = {
+    use Kind::{Amounts, Detail, Flag, Number, Text, Texts};
+    use Of::Product;
+    [
+        column("name", &["name"], Text, Product),
+        column("code", &["code"], Text, Product),
+        column("currency", &["currency"], Text, Product),
+        column("state", &["state"], Text, Product),
+        column("is_orderable", &["is_orderable"], Flag, Product),
+        column("payout_type", &["payout_type"], Text, Product),
+        column("categories", &["categories"], Texts, Product),
+        column(
+            "countries_redeemable_in",
+            &["countries_redeemable_in"],
+            Texts,
+            Product,
+        ),
+        column(
+            "customer_service_phone_number",
+            &["customer_service", "phone_number"],
+            Text,
+            Product,
+        ),
+        column(
+            "customer_service_website_url",
+            &["customer_service", "website_url"],
+            Text,
+            Product,
+        ),
+        column(
+            "discount_multiplier",
+            &["discount_multiplier"],
+            Text,
+            Product,
+        ),
+        column("availability", &["availability"], Text, Product),
+        column(
+            "assets_card_image_url",
+            &["assets", "card_image_url"],
+            Text,
+            VOUCHERS,
+        ),
+        column(
+            "assets_icon_image_url",
+            &["assets", "icon_image_url"],
+            Text,
+            KNOWN,
+        ),
+        column(
+            "assets_primary_color",
+            &["assets", "primary_color"],
+            Text,
+            KNOWN,
+        ),
+        column("balance_check_url", &["balance_check_url"], Text, VOUCHERS),
+        column(
+            "expiry_date_policy",
+            &["expiry", "date_policy"],
+            Text,
+            VOUCHERS,
+        ),
+        column(
+            "expiry_in_months",
+            &["expiry", "in_months"],
+            Number,
+            VOUCHERS,
+        ),
+        column("expiry_type", &["expiry", "type"], Text, VOUCHERS),
+        column("redeemable_at", &["redeemable_at"], Text, VOUCHERS),
+        column("website_url", &["website_url"], Text, VOUCHERS),
+        column("barcode_format", &["barcode_format"], Text, VOUCHERS),
+        column("e_code_usage_type", &["e_code_usage_type"], Text, VOUCHERS),
+        column(
+            "denominations_type",
+            &["denominations", "type"],
+            Text,
+            GIFT_CARDS,
+        ),
+        column(
+            "denominations_minimum_value",
+            &["denominations", "minimum_value"],
+            Text,
+            AMOUNTS,
+        ),
+        column(
+            "denominations_maximum_value",
+            &["denominations", "maximum_value"],
+            Text,
+            AMOUNTS,
+        ),
+        column(
+            "denominations_available_list",
+            &["denominations", "available_list"],
+            Amounts,
+            GIFT_CARDS,
+        ),
+        text(&["content_resources", "description_md"]),
+        text(&["content_resources", "description_markdown_url"]),
+        text(&["content_resources", "disclaimer_md"]),
+        text(&["content_resources", "disclaimer_markdown_url"]),
+        text(&["content_resources", "refund_policy_md"]),
+        text(&["content_resources", "refund_policy_markdown_url"]),
+        text(&["content_resources", "reissuance_policy_md"]),
+        text(&["content_resources", "reissuance_policy_markdown_url"]),
+        text(&["content_resources", "terms_buyer_md"]),
+        text(&["content_resources", "terms_buyer_markdown_url"]),
+        text(&["content_resources", "terms_consumer_md"]),
+        text(&["content_resources", "terms_consumer_markdown_url"]),
+        text(&["content_resources", "redemption_instructions_md"]),
+        text(&["content_resources", "redemption_instructions_markdown_url"]),
+        text(&["content_resources", "locale"]),
+        column("detail", &[], Detail, Of::AnyType),
+    ]
+};
+
+/// The column of a name, in whatever case.
+pub(super) fn find(name: &str) -> Option<&'static Column> {
+    COLUMNS
+        .iter()
+        .find(|column| column.name.eq_ignore_ascii_case(name))
+}
+
+/// The name of a column that is most like one that isn't known.
+pub(super) fn nearest(name: &str) -> Option<&'static str> {
+    let name = name.to_ascii_lowercase().replace([' ', '-', '.'], "_");
+    let likeness = |column: &Column| strsim::jaro_winkler(&name, column.name);
+    let nearest = COLUMNS
+        .iter()
+        .max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
+    (likeness(nearest) > 0.85).then_some(nearest.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vitrine_model::content::TextName;
+
+    #[test]
+    fn every_text_has_its_columns() {
+        for name in TextName::ALL {
+            for suffix in ["_md", "_markdown_url"] {
+                let name = format!("{}{suffix}", name.as_str());
+                let column = find(&name).expect("a column");
+                assert_eq!(column.path, ["content_resources", &name]);
+            }
+        }
+    }
+
+    #[test]
+    fn the_template_has_every_column() {
+        let names: Vec<&str> = COLUMNS.iter().map(|column| column.name).collect();
+        let header = super::super::CSV_TEMPLATE.lines().next();
+        assert_eq!(header, Some(names.join(",").as_str()));
+    }
+
+    #[test]
+    fn the_documents_have_the_table_of_columns() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/loading.md");
+        let document = std::fs::read_to_string(path).expect("the document");
+        let rows = COLUMNS.iter().map(|column| {
+            let path = column.path.join(".");
+            let of = match column.of {
+                Of::Product => "the product".to_owned(),
+                Of::AnyType => "any payout type".to_owned(),
+                Of::Types(types) => format!("`{}`", types.join("`, `")),
+            };
+            let kind = match column.kind {
+                Kind::Text => "text",
+                Kind::Flag => "`true` or `false`",
+                Kind::Number => "number",
+                Kind::Texts => "list; empty is no item",
+                Kind::Amounts => "list; empty is null",
+                Kind::Detail => "JSON object",
+            };
+            match column.kind {
+                Kind::Detail => format!("| `detail` | the whole detail object | {of} | {kind} |"),
+                _ => format!("| `{}` | `{path}` | {of} | {kind} |", column.name),
+            }
+        });
+        let table = rows.collect::<Vec<_>>().join("\n");
+        assert!(document.contains(&table), "docs/loading.md lacks\n{table}");
+    }
+}

@@ -1,0 +1,142 @@
+//! Newline-delimited JSON: read line by line, so that a bad line doesn't hide what is wrong with the next.
+
+use std::cell::Cell;
+use std::fmt;
+use std::io::{self, BufRead, Read};
+
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::values::read_stream;
+use super::{MAX_RECORD_BYTES, Record, Sink, TOO_LARGE};
+use crate::load::report::{Finding, Place, shown};
+
+/// Whether an input that begins like this has one record a line.
+pub(super) fn is_line_delimited(head: &[u8]) -> bool {
+    let mut lines = head
+        .split(|byte| *byte == b'\n')
+        .map(<[u8]>::trim_ascii)
+        .filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default();
+    let second = lines.next();
+    if first.starts_with(b"[") || has_catalog(head) {
+        return false;
+    }
+    match serde_json::from_slice::<&RawValue>(first) {
+        Ok(_) => true,
+        // Cut off at the line's end: either the object goes on in the next line, or the next line
+        // begins a record of its own, or there is only this line.
+        Err(error) if error.is_eof() => second.is_none_or(|line| line.starts_with(b"{")),
+        Err(_) => true,
+    }
+}
+
+/// Whether the first value is an object whose `catalog` is an array, as far as can be seen.
+fn has_catalog(head: &[u8]) -> bool {
+    struct Keys<'f>(&'f Cell<bool>);
+    impl<'de> Visitor<'de> for Keys<'_> {
+        type Value = ();
+
+        fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+            out.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+            while let Some(key) = map.next_key::<String>()? {
+                if key == "catalog" {
+                    map.next_value_seed(IsArray(self.0))?;
+                } else {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+            Ok(())
+        }
+    }
+    let found = Cell::new(false);
+    let mut deserializer = serde_json::Deserializer::from_slice(head);
+    // The head is mostly cut off somewhere: what counts is what was seen until then.
+    let _ = deserializer.deserialize_map(Keys(&found));
+    found.get()
+}
+
+pub(super) fn read_lines(
+    file: &str,
+    first_number: u64,
+    mut input: impl BufRead,
+    sink: Sink<'_>,
+) -> io::Result<()> {
+    let mut line = Vec::new();
+    for number in first_number.. {
+        line.clear();
+        let taken = (&mut input)
+            .take(MAX_RECORD_BYTES + 1)
+            .read_until(b'\n', &mut line)?;
+        if taken == 0 {
+            break;
+        }
+        let place = Place {
+            line: Some(number),
+            ..Place::file(file)
+        };
+        if taken as u64 > MAX_RECORD_BYTES {
+            let start = String::from_utf8_lossy(&line[..200]);
+            sink(Err(Finding {
+                value: Some(shown(&start)),
+                ..Finding::fault(&place, "record_too_large", TOO_LARGE)
+            }));
+            if line.last() != Some(&b'\n') {
+                input.skip_until(b'\n')?;
+            }
+            continue;
+        }
+        let json = line.trim_ascii();
+        if !json.is_empty() {
+            read_line(&place, json, sink)?;
+        }
+    }
+    Ok(())
+}
+
+/// One line: mostly a product, but an array and a list response are taken too.
+fn read_line(place: &Place, json: &[u8], sink: Sink<'_>) -> io::Result<()> {
+    let Ok(json) = std::str::from_utf8(json) else {
+        let message = "expected UTF-8; convert the input first";
+        sink(Err(Finding::fault(place, "utf8", message)));
+        return Ok(());
+    };
+    if json.starts_with('[') || (json.contains("\"catalog\"") && has_catalog(json.as_bytes())) {
+        return read_stream(place, json.as_bytes(), sink);
+    }
+    sink(Ok(Record::new(place.clone(), json.to_owned())));
+    Ok(())
+}
+
+/// Says whether a value is an array, as soon as it begins.
+struct IsArray<'f>(&'f Cell<bool>);
+
+impl<'de> DeserializeSeed<'de> for IsArray<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for IsArray<'_> {
+    type Value = ();
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("an array or an object")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        self.0.set(true);
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(())
+    }
+}

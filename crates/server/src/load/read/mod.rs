@@ -1,0 +1,147 @@
+//! From bytes to records, told apart by content; none holds more than one record in memory.
+//!
+//! - `compressed`: gzip and zstd are unpacked on the way
+//! - `lines`: newline-delimited JSON
+//! - `values`: other JSON, a stream of values
+//! - `table`: CSV; `row_record` makes a record of each of its `rows` by what `columns` says
+//! - `cells`: which column a place in such a record came from
+
+mod cells;
+mod columns;
+mod compressed;
+mod lines;
+mod row_record;
+mod rows;
+mod table;
+mod values;
+
+use std::io::{self, BufRead, Cursor, Read};
+
+use super::report::{Finding, Place, shown};
+use cells::Cells;
+
+/// The longest record, in bytes.
+pub const MAX_RECORD_BYTES: u64 = 16 << 20;
+
+/// A CSV file to fill in: every column, and a row for each payout type.
+pub const CSV_TEMPLATE: &str = include_str!("../../../../../fixtures/template.csv");
+
+/// How much of an input is looked at to tell what it is, in bytes.
+const PEEKED_BYTES: u64 = 64 << 10;
+
+const TOO_LARGE: &str = "expected records of at most 16 MiB";
+
+/// One record, not yet looked into.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// Where it stands.
+    pub place: Place,
+    /// Its JSON.
+    pub json: String,
+    /// Where its values stood, if it was a row of a table.
+    cells: Option<Cells>,
+}
+
+impl Record {
+    fn new(place: Place, json: String) -> Self {
+        Self {
+            place,
+            json,
+            cells: None,
+        }
+    }
+
+    /// Where the value at a JSON pointer stands: in a table that includes the column.
+    #[must_use]
+    pub fn place_of(&self, pointer: &str) -> Place {
+        Place {
+            column: self.cells.as_ref().and_then(|cells| cells.column(pointer)),
+            ..self.place.clone()
+        }
+    }
+}
+
+/// Takes records, and findings in the place of records that can't be read; also warnings of an input
+/// as a whole, such as a column that isn't known.
+pub type Sink<'s> = &'s mut dyn FnMut(Result<Record, Finding>);
+
+/// Reads all records of an input, unpacked if it is compressed.
+///
+/// # Errors
+///
+/// Where the input itself can't be read.
+pub fn read(file: &str, input: impl BufRead, sink: Sink<'_>) -> io::Result<()> {
+    let outcome = compressed::unpacked(input).and_then(|input| read_plain(file, input, sink));
+    outcome.or_else(|error| {
+        let fault = error.downcast::<compressed::Broken>()?;
+        sink(Err(Finding::fault(
+            &Place::file(file),
+            fault.rule,
+            &fault.to_string(),
+        )));
+        Ok(())
+    })
+}
+
+fn read_plain(file: &str, mut input: impl BufRead, sink: Sink<'_>) -> io::Result<()> {
+    let mut blank_lines = 0;
+    let mut head = peek(&mut input)?;
+    if head.starts_with(b"\xef\xbb\xbf") {
+        head.drain(..3);
+    }
+    // However many blanks come first: something may follow.
+    while !head.is_empty() && head.trim_ascii_start().is_empty() {
+        blank_lines += head.iter().filter(|byte| **byte == b'\n').count() as u64;
+        head = peek(&mut input)?;
+    }
+    let is_json = match head.trim_ascii_start().first() {
+        None => return Ok(()),
+        Some(first) => matches!(first, b'{' | b'['),
+    };
+    let separator = table::separator(&head);
+    let (first_line, is_lines) = (blank_lines + 1, lines::is_line_delimited(&head));
+    if !is_json && separator.is_none() {
+        sink(Err(neither(file, &head)));
+        return Ok(());
+    }
+    let input = Cursor::new(head).chain(input);
+    match separator {
+        Some(separator) if !is_json => table::read(file, first_line, separator, input, sink),
+        _ if is_lines => lines::read_lines(file, first_line, input, sink),
+        _ => values::read_values(file, input, sink),
+    }
+}
+
+/// The fault of an input that is nothing which could be loaded, with what it rather looks like.
+fn neither(file: &str, head: &[u8]) -> Finding {
+    let (rule, message) = match head {
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => (
+            "utf8",
+            "expected UTF-8, not UTF-16; in a spreadsheet, save as \"CSV UTF-8\"",
+        ),
+        [b'P', b'K', 3, 4, ..] => (
+            "json",
+            "expected JSON or CSV, not a workbook or a zip archive; in a spreadsheet, save as \"CSV UTF-8\"",
+        ),
+        [0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd, ..] => {
+            ("json", "expected JSON or CSV, compressed once at most")
+        }
+        _ => (
+            "json",
+            "expected JSON: one product a line, an array of products, one product, or a list response; \
+             or CSV whose first line names the column `code`",
+        ),
+    };
+    let start = String::from_utf8_lossy(head);
+    Finding {
+        value: Some(shown(start.lines().next().unwrap_or_default())),
+        ..Finding::fault(&Place::file(file), rule, message)
+    }
+}
+
+/// As much of an input as is looked at.
+fn peek(input: impl Read) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    input.take(PEEKED_BYTES).read_to_end(&mut head)?;
+    Ok(head)
+}

@@ -1,0 +1,241 @@
+//! From a row's cells to the JSON of the record that they are.
+
+use std::borrow::Cow;
+
+use vitrine_model::product::PayoutTypeName;
+
+use super::cells::Cells;
+use super::columns::{Column, KNOWN_TYPES, Kind, Of};
+use super::table::cell_fault;
+use crate::load::json::{Node, Problem};
+use crate::load::report::{Finding, Place, shown};
+
+/// A row's cells with their columns.
+type Row<'r> = [(&'static Column, &'r str)];
+
+type Object<'r> = Vec<(Cow<'r, str>, Node<'r>)>;
+
+/// Makes the record of a row: its JSON, and from which columns its parts came.
+///
+/// # Errors
+///
+/// Where a cell can't be a part of a record: JSON that isn't, or a value that stands twice.
+pub(super) fn record(place: &Place, row: &Row<'_>) -> Result<(String, Cells), Vec<Finding>> {
+    let mut faults = Vec::new();
+    // Always there, so that a fault of what is missing names the column.
+    let mut product: Object<'_> = vec![("customer_service".into(), Node::Object(Vec::new()))];
+    for (column, cell) in row {
+        if column.of == Of::Product {
+            match value(column, cell) {
+                Ok(value) => insert(&mut product, column.path, value),
+                Err(problems) => problems.iter().for_each(|problem| {
+                    let pointer = format!("/{}", column.path.join("/"));
+                    faults.push(fault(place, column.name, &pointer, problem));
+                }),
+            }
+        }
+    }
+    let mut stated_in_detail = Vec::new();
+    let payout_type = cell(row, "payout_type").trim();
+    // Where there is no payout type, there is no object to put anything into.
+    let payout_type = match payout_type.parse::<PayoutTypeName>() {
+        Ok(_) => payout_type,
+        Err(_) => "",
+    };
+    if !payout_type.is_empty() {
+        let detail = detail(place, payout_type, row, &mut faults, &mut stated_in_detail);
+        product.extend(detail.map(|detail| (payout_type.into(), detail)));
+    }
+    if faults.is_empty() {
+        let cells = Cells {
+            payout_type: payout_type.to_owned(),
+            stated_in_detail,
+        };
+        return Ok((Node::Object(product).to_json(), cells));
+    }
+    let code = cell(row, "code").trim();
+    for fault in &mut faults {
+        fault.code = (!code.is_empty()).then(|| shown(code));
+    }
+    Err(faults)
+}
+
+/// The cell of a column; empty, where there is none.
+fn cell<'r>(row: &Row<'r>, name: &str) -> &'r str {
+    let found = row.iter().find(|(column, _)| column.name == name);
+    found.map_or("", |(_, cell)| cell)
+}
+
+fn fault(place: &Place, column: &str, pointer: &str, problem: &Problem) -> Finding {
+    Finding {
+        pointer: format!("{pointer}{}", problem.pointer),
+        ..cell_fault(
+            place,
+            column,
+            &problem.value,
+            problem.rule,
+            &problem.message,
+        )
+    }
+}
+
+/// The detail object: what the cell `detail` states, and what the columns add to it.
+fn detail<'r>(
+    place: &Place,
+    payout_type: &'r str,
+    row: &Row<'r>,
+    faults: &mut Vec<Finding>,
+    stated_in_detail: &mut Vec<&'static str>,
+) -> Option<Node<'r>> {
+    let is_known = KNOWN_TYPES.contains(&payout_type);
+    let text = cell(row, "detail");
+    let mut detail = match parsed(text) {
+        Ok(detail) => detail,
+        Err(problems) => {
+            let pointer = format!("/{payout_type}");
+            let found = problems.iter();
+            faults.extend(found.map(|problem| fault(place, "detail", &pointer, problem)));
+            return None;
+        }
+    };
+    if !is_known && detail.is_none() {
+        // Nothing is made up: checking says that the object is missing.
+        return None;
+    }
+    let stated: Object<'r> = detail.clone().unwrap_or_default();
+    let object = detail.get_or_insert_default();
+    // Always there, as above, in whatever has them.
+    for (key, types) in [
+        ("expiry", &["gift_card", "subscription"][..]),
+        ("denominations", &["gift_card", "payment"]),
+    ] {
+        if types.contains(&payout_type) && !states(object, &[key]) {
+            object.push((key.into(), Node::Object(Vec::new())));
+        }
+    }
+    let has_texts = is_known
+        || states(&stated, &["content_resources"])
+        || row
+            .iter()
+            .any(|(column, cell)| is_text(column) && !cell.is_empty());
+    for (column, cell) in row {
+        let is_wanted = match column.of {
+            Of::Product => false,
+            Of::AnyType => is_text(column) && has_texts,
+            Of::Types(_) => column.of.has(payout_type) || !cell.is_empty(),
+        };
+        if !is_wanted {
+            continue;
+        }
+        let pointer = format!("/{payout_type}/{}", column.path.join("/"));
+        let mut refuse = |rule, message: &str| {
+            faults.push(Finding {
+                pointer: pointer.clone(),
+                ..cell_fault(place, column.name, cell, rule, message)
+            });
+        };
+        if !is_known && !is_text(column) {
+            let message =
+                "expected this in `detail`: of this payout type, columns hold the texts alone";
+            refuse("detail_only", message);
+        } else if states(&stated, column.path) {
+            stated_in_detail.push(column.name);
+            if !cell.is_empty() {
+                let message = "expected the value in this column or in `detail`, not in both";
+                refuse("duplicate_key", message);
+            }
+        } else {
+            match value(column, cell) {
+                Ok(value) => insert(object, column.path, value),
+                Err(problems) => {
+                    let found = problems.iter();
+                    faults
+                        .extend(found.map(|problem| fault(place, column.name, &pointer, problem)));
+                }
+            }
+        }
+    }
+    detail.map(Node::Object)
+}
+
+fn is_text(column: &Column) -> bool {
+    column.path.first() == Some(&"content_resources")
+}
+
+/// The object of a cell `detail`; none where it is empty.
+fn parsed(text: &str) -> Result<Option<Object<'_>>, Vec<Problem>> {
+    if text.trim().is_empty() {
+        return Ok(None);
+    }
+    match Node::parse(text) {
+        (Node::Object(members), problems) if problems.is_empty() => Ok(Some(members)),
+        (_, problems) if !problems.is_empty() => Err(problems),
+        _ => Err(vec![Problem {
+            rule: "type",
+            pointer: String::new(),
+            value: shown(text),
+            message: "expected a JSON object".to_owned(),
+        }]),
+    }
+}
+
+/// A cell as the value that it would be in JSON. What fits nothing stays a text: checking refuses it.
+fn value<'r>(column: &Column, cell: &'r str) -> Result<Node<'r>, Vec<Problem>> {
+    let trimmed = cell.trim();
+    Ok(match column.kind {
+        Kind::Texts if trimmed.is_empty() => Node::List(Vec::new()),
+        _ if cell.is_empty() => Node::Null,
+        Kind::Amounts if trimmed.is_empty() => Node::Null,
+        // Spreadsheets write TRUE and FALSE.
+        Kind::Flag if trimmed.eq_ignore_ascii_case("true") => Node::Bool(true),
+        Kind::Flag if trimmed.eq_ignore_ascii_case("false") => Node::Bool(false),
+        Kind::Number if is_number(trimmed) => Node::Number(trimmed),
+        Kind::Texts | Kind::Amounts if trimmed.starts_with('[') => match Node::parse(trimmed) {
+            (list, problems) if problems.is_empty() => list,
+            (_, problems) => return Err(problems),
+        },
+        Kind::Texts | Kind::Amounts => {
+            let items = cell.split('|').map(|item| Node::Text(item.into()));
+            Node::List(items.collect())
+        }
+        Kind::Text | Kind::Flag | Kind::Number | Kind::Detail => Node::Text(cell.into()),
+    })
+}
+
+/// Whether JSON has the text as a number.
+fn is_number(text: &str) -> bool {
+    text.starts_with(|first: char| first == '-' || first.is_ascii_digit())
+        && serde_json::from_str::<serde_json::Number>(text).is_ok()
+}
+
+/// Whether an object says something of the field at `path`: its value, or that an object on the way
+/// is none.
+fn states(object: &Object<'_>, path: &[&str]) -> bool {
+    let Some((first, rest)) = path.split_first() else {
+        return true;
+    };
+    match object.iter().find(|(key, _)| key == first) {
+        None => false,
+        Some((_, Node::Object(members))) => states(members, rest),
+        Some(_) => true,
+    }
+}
+
+/// Puts a value where nothing is stated yet.
+fn insert<'r>(object: &mut Object<'r>, path: &[&'static str], value: Node<'r>) {
+    let Some((first, rest)) = path.split_first() else {
+        return;
+    };
+    if rest.is_empty() {
+        object.push((Cow::Borrowed(first), value));
+        return;
+    }
+    let position = object.iter().position(|(key, _)| key == first);
+    let position = position.unwrap_or_else(|| {
+        object.push((Cow::Borrowed(first), Node::Object(Vec::new())));
+        object.len() - 1
+    });
+    if let Node::Object(members) = &mut object[position].1 {
+        insert(members, rest, value);
+    }
+}

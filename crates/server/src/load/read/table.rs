@@ -1,0 +1,239 @@
+//! CSV: each row becomes the record that the same product would be in JSON, so that the same code
+//! applies the same rules to it. What is judged here is only whether a row is a record at all.
+
+use std::io::{self, BufRead};
+
+use super::columns::{self, Column};
+use super::row_record::record;
+use super::rows::{Row, Rows};
+use super::{Record, Sink, TOO_LARGE};
+use crate::load::report::{Finding, Place, Severity, shown};
+
+/// What to do about bytes that aren't UTF-8.
+const NOT_UTF8: &str = "expected UTF-8; in a spreadsheet, save as \"CSV UTF-8\"";
+
+/// What the first line says of the cells below it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Head {
+    Known(&'static Column),
+    /// A column that is left out.
+    Unknown,
+    /// No column; cells below must be blank.
+    Blank,
+}
+
+/// The separator of a table that begins like this; none where it is no table of products.
+pub(super) fn separator(head: &[u8]) -> Option<u8> {
+    [b',', b';', b'\t'].into_iter().find(|separator| {
+        // Reading from memory can't fail.
+        let row = Rows::new(head, *separator, 1).next().ok().flatten();
+        let is_code = |cell: &Vec<u8>| cell.trim_ascii().eq_ignore_ascii_case(b"code");
+        row.is_some_and(|row| row.cells.iter().any(is_code))
+    })
+}
+
+/// Reads the records of a table whose first byte stands on the line `first_line`.
+///
+/// # Errors
+///
+/// Where the input can't be read.
+pub(super) fn read(
+    file: &str,
+    first_line: u64,
+    separator: u8,
+    input: impl BufRead,
+    sink: Sink<'_>,
+) -> io::Result<()> {
+    let mut rows = Rows::new(input, separator, first_line);
+    let Some(first) = rows.next()? else {
+        return Ok(());
+    };
+    let Some(heads) = heads(&place(file, &first), &first, sink) else {
+        return Ok(());
+    };
+    let mut is_empty = true;
+    while let Some(row) = rows.next()? {
+        let is_whole = row.badly_quoted.is_none() && !row.is_too_large;
+        if is_whole && row.cells.iter().all(|cell| is_blank(cell)) {
+            continue;
+        }
+        is_empty = false;
+        let place = place(file, &row);
+        if row.is_too_large {
+            sink(Err(Finding::fault(&place, "record_too_large", TOO_LARGE)));
+            return Ok(());
+        }
+        match cells(&place, &heads, &row).and_then(|cells| record(&place, &cells)) {
+            Ok((json, cells)) => sink(Ok(Record {
+                place,
+                json,
+                cells: Some(cells),
+            })),
+            Err(findings) => findings.into_iter().for_each(|finding| sink(Err(finding))),
+        }
+    }
+    if is_empty {
+        // Said here: a warning of a column must not pass for a record.
+        let message = "expected at least one product below the names of the columns; \
+                       an empty input never empties the catalog";
+        sink(Err(Finding::fault(&Place::file(file), "empty", message)));
+    }
+    Ok(())
+}
+
+fn place(file: &str, row: &Row) -> Place {
+    Place {
+        line: Some(row.line),
+        row: Some(row.number),
+        ..Place::file(file)
+    }
+}
+
+fn is_blank(cell: &[u8]) -> bool {
+    cell.trim_ascii().is_empty()
+}
+
+/// A fault of one cell.
+pub(super) fn cell_fault(
+    place: &Place,
+    column: &str,
+    value: &str,
+    rule: &'static str,
+    message: &str,
+) -> Finding {
+    let place = Place {
+        column: Some(column.to_owned()),
+        ..place.clone()
+    };
+    Finding {
+        value: (!value.is_empty()).then(|| shown(value)),
+        ..Finding::fault(&place, rule, message)
+    }
+}
+
+/// Reads the first line; none, where it can't be told what stands below it.
+fn heads(place: &Place, row: &Row, sink: Sink<'_>) -> Option<Vec<Head>> {
+    let mut heads: Vec<Head> = Vec::with_capacity(row.cells.len());
+    let mut is_readable = !row.is_too_large;
+    if row.is_too_large {
+        sink(Err(Finding::fault(place, "record_too_large", TOO_LARGE)));
+    }
+    for (index, cell) in row.cells.iter().enumerate() {
+        let mut fault = |value: &str, rule, message: &str| {
+            sink(Err(cell_fault(
+                place,
+                &letters(index),
+                value,
+                rule,
+                message,
+            )));
+            is_readable = false;
+        };
+        let Ok(name) = std::str::from_utf8(cell) else {
+            fault(&String::from_utf8_lossy(cell), "utf8", NOT_UTF8);
+            continue;
+        };
+        if row.badly_quoted == Some(index) {
+            fault(name, "quotes", BADLY_QUOTED);
+        }
+        let name = name.trim();
+        let head = match columns::find(name) {
+            _ if name.is_empty() => Head::Blank,
+            Some(column) => Head::Known(column),
+            None => Head::Unknown,
+        };
+        match head {
+            Head::Known(column) if heads.contains(&head) => {
+                let message = format!(
+                    "expected each column once; `{}` is there already",
+                    column.name
+                );
+                fault(name, "column_twice", &message);
+            }
+            Head::Unknown => sink(Err(unknown(place, name))),
+            Head::Known(_) | Head::Blank => {}
+        }
+        heads.push(head);
+    }
+    is_readable.then_some(heads)
+}
+
+/// The warning of a column that is left out.
+fn unknown(place: &Place, name: &str) -> Finding {
+    let message = match columns::nearest(name) {
+        Some(nearest) => format!("left out: there is no such column; did you mean `{nearest}`?"),
+        None => "left out: there is no such column".to_owned(),
+    };
+    Finding {
+        severity: Severity::Warning,
+        ..cell_fault(place, &shown(name), "", "unknown_column", &message)
+    }
+}
+
+const BADLY_QUOTED: &str = "expected quotes around the whole cell, or none, and doubled ones within; \
+                            what follows may have been taken into this cell";
+
+/// The row's cells with their columns, or why they can't be told.
+fn cells<'r>(
+    place: &Place,
+    heads: &[Head],
+    row: &'r Row,
+) -> Result<Vec<(&'static Column, &'r str)>, Vec<Finding>> {
+    let mut cells = Vec::with_capacity(heads.len());
+    let mut faults = Vec::new();
+    for (index, cell) in row.cells.iter().enumerate() {
+        let head = heads.get(index).copied().unwrap_or(Head::Blank);
+        let name = match head {
+            Head::Known(column) => column.name.to_owned(),
+            Head::Unknown | Head::Blank => letters(index),
+        };
+        let text = String::from_utf8_lossy(cell);
+        if row.badly_quoted == Some(index) {
+            faults.push(cell_fault(place, &name, &text, "quotes", BADLY_QUOTED));
+        }
+        match (head, std::str::from_utf8(cell)) {
+            (Head::Known(_), Err(_)) => {
+                faults.push(cell_fault(place, &name, &text, "utf8", NOT_UTF8));
+            }
+            (Head::Known(column), Ok(text)) => cells.push((column, text)),
+            (Head::Blank, _) if !is_blank(cell) => {
+                let message = "expected no value here, as the first line names no column for it; \
+                               a separator within a cell needs quotes around the cell";
+                faults.push(cell_fault(place, &name, &text, "cells", message));
+            }
+            (Head::Unknown | Head::Blank, _) => {}
+        }
+    }
+    let named = heads.iter().rposition(|head| *head != Head::Blank);
+    let expected = named.map_or(0, |last| last + 1);
+    let found = row.cells.len();
+    if found < expected {
+        let name = match heads[found] {
+            Head::Known(column) => column.name.to_owned(),
+            Head::Unknown | Head::Blank => letters(found),
+        };
+        let message = format!("expected {expected} cells, as in the first line; found {found}");
+        faults.push(cell_fault(place, &name, "", "cells", &message));
+    }
+    if faults.is_empty() {
+        return Ok(cells);
+    }
+    let code = cells.iter().find(|(column, _)| column.name == "code");
+    let code = code.map(|(_, code)| shown(code.trim()));
+    for fault in &mut faults {
+        fault.code.clone_from(&code);
+    }
+    Err(faults)
+}
+
+/// A column as spreadsheets name it: A to Z, AA and so on.
+fn letters(index: usize) -> String {
+    let mut letters = Vec::new();
+    let mut rest = index + 1;
+    while rest > 0 {
+        rest -= 1;
+        letters.push(char::from(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"[rest % 26]));
+        rest /= 26;
+    }
+    letters.iter().rev().collect()
+}

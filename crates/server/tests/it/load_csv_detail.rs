@@ -1,0 +1,100 @@
+//! CSV: what the cell `detail` and the texts' columns mean.
+
+use serde_json::{Value, json};
+
+use crate::csv::{Table, only_fault, three};
+use crate::harness::Store;
+use crate::products::{assert_holds, later, served};
+
+#[test]
+fn a_missing_column_leaves_a_text_and_an_empty_cell_removes_it() {
+    let store = Store::of(&three());
+    let key = store.key("reader", &[]);
+    let text = |store: &Store| {
+        let server = store.serve();
+        let product = server.get(&key, "/v2/product/A?content=md");
+        let product: Value = serde_json::from_slice(&product.body).expect("JSON");
+        product["gift_card"]["content_resources"]["description_md"].clone()
+    };
+    let mut table = Table::of(&three());
+    let column = table
+        .columns
+        .iter()
+        .position(|name| name == "description_md");
+    let column = column.expect("the column");
+    table.columns.remove(column);
+    for row in &mut table.rows {
+        row.remove(column);
+    }
+    let file = store.write("without.csv", table.to_csv(',', "\n"));
+    assert_holds(&store, &file, "the column is missing");
+    assert_eq!(text(&store), "# T\n\n- a\n- b;c,d\n");
+    table.set(0, "description_md", "");
+    let file = store.write("empty.csv", table.to_csv(',', "\n"));
+    assert_eq!(store.load(&file)["counts"]["changed"], 1);
+    assert_eq!(text(&store), Value::Null);
+}
+
+#[test]
+fn detail_holds_what_columns_cannot() {
+    let store = Store::new();
+    let mut table = Table::of(&three()[..1]);
+    table.set(0, "categories", "[\"a|b\", \"[c\"]");
+    table.set(0, "website_url", "");
+    table.set(
+        0,
+        "detail",
+        "{\"website_url\":\"https://d.example/\",\"expiry\":{\"date_policy\":\"d\"}}",
+    );
+    let (exit, report) = store.try_load(table.to_csv(',', "\n"));
+    assert_eq!((exit, &report["warnings"]), (0, &json!({})), "{report}");
+    let product: Value = serde_json::from_str(&served(&store, "/v2/product/A")).expect("JSON");
+    assert_eq!(product["categories"], json!(["a|b", "[c"]));
+    assert_eq!(product["gift_card"]["website_url"], "https://d.example/");
+    let expiry = json!({"date_policy": "d", "in_months": 12, "type": "from-issue-date"});
+    assert_eq!(product["gift_card"]["expiry"], expiry);
+
+    table.set(0, "website_url", "https://e.example/");
+    let (_, report) = store.try_load(table.to_csv(',', "\n"));
+    let fault = only_fault(&report);
+    assert_eq!(
+        [&fault["rule"], &fault["column"]],
+        ["duplicate_key", "website_url"]
+    );
+
+    table.set(0, "payout_type", "later_type");
+    table.set(0, "detail", "{\"b\":1.50,\"a\":[-0]}");
+    let (_, report) = store.try_load(table.to_csv(',', "\n"));
+    assert_eq!(report["faults"][0]["rule"], "detail_only", "{report}");
+}
+
+#[test]
+fn a_payout_type_added_later_is_kept_to_the_letter() {
+    let detail = r##"{"b":1.50,"content_resources":{"description_md":"# T\n"},"a":[1e3,-0]}"##;
+    let lines = later("L", "prepaid_card", detail);
+    let store = Store::new();
+    let file = store.write("later.json", &lines);
+    store.load(&file);
+    let mut table = Table::of(&[serde_json::from_str(&lines).expect("JSON")]);
+    table.set(0, "detail", detail);
+    // Columns of other products' fields and texts, empty for this one, add nothing.
+    table.set(0, "redeemable_at", "");
+    let file = store.write("later.csv", table.to_csv(',', "\n"));
+    assert_holds(&store, &file, "all in detail");
+    table.set(
+        0,
+        "detail",
+        &detail.replace(r##""description_md":"# T\n""##, ""),
+    );
+    table.set(0, "description_md", "# T\n");
+    let file = store.write("later.csv", table.to_csv(',', "\n"));
+    assert_holds(&store, &file, "the text in its column");
+
+    table.set(0, "detail", "");
+    let (_, report) = store.try_load(table.to_csv(',', "\n"));
+    let fault = only_fault(&report);
+    assert_eq!(
+        [&fault["rule"], &fault["column"]],
+        ["detail_missing", "detail"]
+    );
+}
