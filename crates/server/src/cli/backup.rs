@@ -20,15 +20,13 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Backup {
-    #[command(flatten)]
-    store: StoreArgs,
     /// The file to make.
     file: PathBuf,
 }
 
 impl Backup {
-    pub(super) fn run(&self) -> anyhow::Result<Outcome> {
-        let store = self.store.open(IfMissing::Refuse)?;
+    pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
+        let store = store.open(IfMissing::Refuse)?;
         let file = self.file.display();
         print(&match store.backup(&self.file)? {
             Some(revision) => format!(

@@ -25,14 +25,12 @@ Exit codes:
 #[command(after_help = EXAMPLES)]
 pub(super) struct Check {
     #[command(flatten)]
-    store: StoreArgs,
-    #[command(flatten)]
     output: OutputArgs,
 }
 
 impl Check {
-    pub(super) fn run(&self) -> Result<Outcome> {
-        let problems = self.store.open(IfMissing::Refuse)?.check()?;
+    pub(super) fn run(&self, store: &StoreArgs) -> Result<Outcome> {
+        let problems = store.open(IfMissing::Refuse)?.check()?;
         let is_fault = |problem: &&Problem| problem.severity == Severity::Fault;
         let faults = problems.iter().filter(is_fault).count();
         if self.output.json {

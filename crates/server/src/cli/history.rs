@@ -22,8 +22,6 @@ use crate::load::plan::Plan;
 #[derive(Debug, Args)]
 pub(super) struct History {
     #[command(flatten)]
-    store: StoreArgs,
-    #[command(flatten)]
     output: OutputArgs,
     /// How many at most.
     #[arg(long, value_name = "N", default_value_t = 20)]
@@ -33,8 +31,6 @@ pub(super) struct History {
 /// Show a product as a record that loads again, its texts included.
 #[derive(Debug, Args)]
 pub(super) struct Show {
-    #[command(flatten)]
-    store: StoreArgs,
     /// As it was in this revision.
     #[arg(long, value_name = "REVISION")]
     at: Option<u64>,
@@ -46,8 +42,6 @@ pub(super) struct Show {
 #[derive(Debug, Args)]
 pub(super) struct Diff {
     #[command(flatten)]
-    store: StoreArgs,
-    #[command(flatten)]
     output: OutputArgs,
     /// The older revision.
     from: u64,
@@ -58,8 +52,6 @@ pub(super) struct Diff {
 /// Print the catalog as records that load again into the same catalog.
 #[derive(Debug, Args)]
 pub(super) struct Export {
-    #[command(flatten)]
-    store: StoreArgs,
     /// As it was in this revision.
     #[arg(long, value_name = "REVISION")]
     at: Option<u64>,
@@ -77,8 +69,6 @@ enum FormatArg {
 /// Make the catalog what it was in a revision. This is a new revision; nothing is rewritten.
 #[derive(Debug, Args)]
 pub(super) struct Rollback {
-    #[command(flatten)]
-    store: StoreArgs,
     #[command(flatten)]
     output: OutputArgs,
     /// What the history is to say of it.
@@ -106,8 +96,8 @@ fn no_such(moment: Moment) -> String {
 }
 
 impl History {
-    pub(super) fn run(&self) -> anyhow::Result<Outcome> {
-        let revisions = self.store.open(IfMissing::Refuse)?.revisions(self.limit)?;
+    pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
+        let revisions = store.open(IfMissing::Refuse)?.revisions(self.limit)?;
         if self.output.json {
             let revisions = revisions.iter().map(revision_json).collect();
             print_json(&Value::Array(revisions))?;
@@ -166,11 +156,11 @@ fn revision_json(published: &PublishedRevision) -> Value {
 }
 
 impl Show {
-    pub(super) fn run(&self) -> anyhow::Result<Outcome> {
+    pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         let Ok(code) = self.code.parse::<ProductCode>() else {
             bail!("`{}` can't be a product's code", self.code);
         };
-        let store = self.store.open(IfMissing::Refuse)?;
+        let store = store.open(IfMissing::Refuse)?;
         let found = store.product(&code, moment(self.at))?;
         let when = self.at.map_or_else(
             || "is live".to_owned(),
@@ -196,8 +186,8 @@ fn products(
 }
 
 impl Diff {
-    pub(super) fn run(&self) -> anyhow::Result<Outcome> {
-        let store = self.store.open(IfMissing::Refuse)?;
+    pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
+        let store = store.open(IfMissing::Refuse)?;
         let mut before = products(&*store, Moment::Revision(self.from))?;
         let after = products(&*store, moment(self.to))?;
         let mut plan = Plan::default();
@@ -215,8 +205,8 @@ impl Diff {
 }
 
 impl Export {
-    pub(super) fn run(&self) -> anyhow::Result<Outcome> {
-        let store = self.store.open(IfMissing::Refuse)?;
+    pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
+        let store = store.open(IfMissing::Refuse)?;
         match self.write(&*store, BufWriter::new(io::stdout())) {
             // A reader that has gone away (`| head`) is no failure.
             Err(error) if is_broken_pipe(&error) => Ok(Outcome::Done),
@@ -252,14 +242,14 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 impl Rollback {
-    pub(super) fn run(&self) -> anyhow::Result<Outcome> {
+    pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         if io::stdin().is_terminal() && !self.yes {
             bail!(
                 "this replaces the live catalog by that of revision {}; look at `vitrine diff {0}`, then add --yes",
                 self.revision
             );
         }
-        let store = self.store.open(IfMissing::Refuse)?;
+        let store = store.open(IfMissing::Refuse)?;
         let mut publication = store.publish()?;
         if !publication.restore(self.revision)? {
             bail!(no_such(Moment::Revision(self.revision)));

@@ -33,8 +33,6 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(super) struct Load {
     #[command(flatten)]
-    store: StoreArgs,
-    #[command(flatten)]
     output: OutputArgs,
     /// What becomes of live products that the files don't name.
     #[arg(long, value_name = "MODE", default_value = "replace")]
@@ -72,7 +70,7 @@ enum ModeArg {
 }
 
 impl Load {
-    pub(super) fn run(&self) -> anyhow::Result<Outcome> {
+    pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         if let Some(Template::Csv) = self.template {
             print(CSV_TEMPLATE)?;
             return Ok(Outcome::Done);
@@ -84,7 +82,7 @@ impl Load {
         };
         let inputs: Vec<Input> = self.files.iter().map(input).collect();
         let inputs = load::open(&inputs)?;
-        let store = self.store.open(IfMissing::Create)?;
+        let store = store.open(IfMissing::Create)?;
         let report = load::load(&*store, inputs, settings)?;
         let outcome = match report.has_faults() {
             true => Outcome::Refused,

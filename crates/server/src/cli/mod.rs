@@ -33,6 +33,8 @@ Exit codes:
 #[derive(Debug, Parser)]
 #[command(name = "vitrine", version, after_help = EXIT_CODES, max_term_width = 100)]
 struct Cli {
+    #[command(flatten)]
+    store: StoreArgs,
     #[command(subcommand)]
     command: Command,
 }
@@ -46,16 +48,16 @@ enum Command {
     Keys(keys::Keys),
     #[command(subcommand)]
     Texts(texts::Texts),
-    Generate(generate::Generate),
     History(history::History),
     Show(history::Show),
     Diff(history::Diff),
-    Export(history::Export),
     Rollback(history::Rollback),
-    Openapi(openapi::Openapi),
+    Export(history::Export),
     Check(check::Check),
     Backup(backup::Backup),
     Restore(restore::Restore),
+    Generate(generate::Generate),
+    Openapi(openapi::Openapi),
 }
 
 /// Where the catalog and its keys rest.
@@ -64,6 +66,7 @@ struct StoreArgs {
     /// The store's address.
     #[arg(
         long = "store",
+        global = true,
         env = "VITRINE_STORE",
         value_name = "URL",
         default_value = "sqlite:vitrine.db"
@@ -97,22 +100,23 @@ enum Outcome {
 /// Runs the program: reads the command line, runs the command, says what failed.
 #[must_use]
 pub fn main() -> ExitCode {
-    let outcome = match Cli::parse().command {
-        Command::Serve(serve) => serve.run(),
+    let Cli { store, command } = Cli::parse();
+    let outcome = match command {
+        Command::Serve(serve) => serve.run(&store),
         Command::Demo(demo) => demo.run(),
-        Command::Load(load) => load.run(),
-        Command::Keys(keys) => keys.run(),
-        Command::Texts(texts) => texts.run(),
+        Command::Load(load) => load.run(&store),
+        Command::Keys(keys) => keys.run(&store),
+        Command::Texts(texts) => texts.run(&store),
         Command::Generate(generate) => generate.run(),
-        Command::History(history) => history.run(),
-        Command::Show(show) => show.run(),
-        Command::Diff(diff) => diff.run(),
-        Command::Export(export) => export.run(),
-        Command::Rollback(rollback) => rollback.run(),
+        Command::History(history) => history.run(&store),
+        Command::Show(show) => show.run(&store),
+        Command::Diff(diff) => diff.run(&store),
+        Command::Export(export) => export.run(&store),
+        Command::Rollback(rollback) => rollback.run(&store),
         Command::Openapi(openapi) => openapi.run(),
-        Command::Check(check) => check.run(),
-        Command::Backup(backup) => backup.run(),
-        Command::Restore(restore) => restore.run(),
+        Command::Check(check) => check.run(&store),
+        Command::Backup(backup) => backup.run(&store),
+        Command::Restore(restore) => restore.run(&store),
     };
     match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,

@@ -30,18 +30,16 @@ Exit codes:
 #[command(after_help = EXAMPLES)]
 pub(super) struct Restore {
     #[command(flatten)]
-    store: StoreArgs,
-    #[command(flatten)]
     confirm: ConfirmArgs,
     /// The backup.
     file: PathBuf,
 }
 
 impl Restore {
-    pub(super) fn run(&self) -> anyhow::Result<Outcome> {
-        let (url, file) = (&self.store.url, self.file.display());
+    pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
+        let (url, file) = (&store.url, self.file.display());
         // Where there is no store, nothing can be lost: nobody is asked.
-        let restored = match self.store.open(IfMissing::Refuse) {
+        let restored = match store.open(IfMissing::Refuse) {
             Err(StoreError::Missing { .. }) => vitrine_store::create_from(url, &self.file),
             opened => {
                 let store = opened?;

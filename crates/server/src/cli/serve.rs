@@ -23,8 +23,6 @@ use crate::view::TextAddresses;
 /// the server when what is in flight is answered.
 #[derive(Debug, Args)]
 pub(super) struct Serve {
-    #[command(flatten)]
-    store: StoreArgs,
     /// The address and port to listen on; port 0 takes a free one.
     #[arg(
         long,
@@ -54,10 +52,10 @@ enum AccessLogArg {
 }
 
 impl Serve {
-    pub(super) fn run(&self) -> anyhow::Result<Outcome> {
+    pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         start_logging();
         let listening = listen(self.listen, self.public_url.as_deref())?;
-        let store = self.store.open(IfMissing::Create)?;
+        let store = store.open(IfMissing::Create)?;
         let destination = match self.access_log {
             AccessLogArg::Stdout => Destination::Stdout,
             AccessLogArg::Off => Destination::Off,

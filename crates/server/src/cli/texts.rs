@@ -15,25 +15,21 @@ pub(super) enum Texts {
     /// Its address answers 404, and the products that name it show null in its place, within a
     /// second. It stays down when it is loaded again.
     TakeDown {
-        #[command(flatten)]
-        store: StoreArgs,
         /// The text: its digest, or its address.
         text: String,
     },
     /// Serve a text again that was taken down.
     PutBack {
-        #[command(flatten)]
-        store: StoreArgs,
         /// The text: its digest, or its address.
         text: String,
     },
 }
 
 impl Texts {
-    pub(super) fn run(&self) -> anyhow::Result<Outcome> {
-        let (store, text, served) = match self {
-            Self::TakeDown { store, text } => (store, text, TextServed::No),
-            Self::PutBack { store, text } => (store, text, TextServed::Yes),
+    pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
+        let (text, served) = match self {
+            Self::TakeDown { text } => (text, TextServed::No),
+            Self::PutBack { text } => (text, TextServed::Yes),
         };
         let digest = digest(text)?;
         if !store

@@ -36,3 +36,18 @@ fn generated_products_load_without_a_finding_and_are_the_same_again() {
         .len();
     assert!((70..130).contains(&us), "{us} of 300 in the US");
 }
+
+#[test]
+fn the_store_may_be_named_before_and_after_the_command() {
+    let store = Store::sample();
+    let elsewhere = Store::new();
+    for arguments in [
+        ["--store", &store.url(), "history", "--json"],
+        ["history", "--json", "--store", &store.url()],
+    ] {
+        // What is said on the command line counts for more than the environment.
+        let history: serde_json::Value =
+            serde_json::from_str(&elsewhere.ok(&arguments)).expect("JSON");
+        assert_eq!(history[0]["counts"]["created"], 72, "{arguments:?}");
+    }
+}

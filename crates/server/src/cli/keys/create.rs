@@ -16,8 +16,6 @@ use crate::cli::{Outcome, OutputArgs, StoreArgs, print, print_json};
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Create {
     #[command(flatten)]
-    store: StoreArgs,
-    #[command(flatten)]
     output: OutputArgs,
     /// What people call the key.
     #[arg(long)]
@@ -92,10 +90,10 @@ pub(super) fn new_key(kind: KeyKind) -> anyhow::Result<NewKey> {
 }
 
 impl Create {
-    pub(super) fn run(&self) -> anyhow::Result<Outcome> {
+    pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         let settings = self.settings()?;
         let expires_at = settings.expires_at;
-        let store = self.store.open(IfMissing::Create)?;
+        let store = store.open(IfMissing::Create)?;
         let key = create(&*store, settings)?;
         show(&key, &self.label, expires_at, self.output)
     }

@@ -24,14 +24,10 @@ pub(super) enum Keys {
     /// List the keys. Secrets aren't stored, so they can't be shown.
     List {
         #[command(flatten)]
-        store: StoreArgs,
-        #[command(flatten)]
         output: OutputArgs,
     },
     /// Make a successor of a key, under the same label; the old one stays good for a while.
     Rotate {
-        #[command(flatten)]
-        store: StoreArgs,
         #[command(flatten)]
         output: OutputArgs,
         /// The label of the key, or its prefix.
@@ -43,8 +39,6 @@ pub(super) enum Keys {
     /// Revoke keys for good. Servers refuse them within a second.
     Revoke {
         #[command(flatten)]
-        store: StoreArgs,
-        #[command(flatten)]
         output: OutputArgs,
         /// Prefixes or labels; a label means all its keys.
         #[arg(required = true, value_name = "KEY")]
@@ -53,21 +47,18 @@ pub(super) enum Keys {
 }
 
 impl Keys {
-    pub(super) fn run(&self) -> anyhow::Result<Outcome> {
+    pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         match self {
-            Self::Create(create) => create.run(),
-            Self::List { store, output } => list(&*store.open(IfMissing::Refuse)?, *output),
+            Self::Create(create) => create.run(store),
+            Self::List { output } => list(&*store.open(IfMissing::Refuse)?, *output),
             Self::Rotate {
-                store,
                 output,
                 label,
                 overlap,
             } => rotate(&*store.open(IfMissing::Refuse)?, *output, label, overlap),
-            Self::Revoke {
-                store,
-                output,
-                names,
-            } => revoke(&*store.open(IfMissing::Refuse)?, *output, names),
+            Self::Revoke { output, names } => {
+                revoke(&*store.open(IfMissing::Refuse)?, *output, names)
+            }
         }
     }
 }
