@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::harness::{SAMPLE, Server, Store, gift_card, text};
+use crate::harness::{SAMPLE, Server, Store, gift_card, skipped, text};
 use crate::walks::RECORDED;
 
 fn json(store: &Store, arguments: &[&str]) -> Value {
@@ -159,7 +159,7 @@ fn all_answers(store: &Store) -> Vec<Vec<u8>> {
 fn an_export_loads_into_an_empty_store_and_every_answer_is_the_same() {
     for input in [SAMPLE, RECORDED] {
         if !Path::new(input).exists() {
-            eprintln!("SKIPPED on recorded data, which isn't there");
+            skipped("an export of recorded data, which isn't there");
             continue;
         }
         let store = Store::new();

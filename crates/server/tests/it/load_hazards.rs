@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::harness::{Server, Store, gift_card, text, wait_for};
+use crate::harness::{Server, Store, gift_card, skipped, text, wait_for};
 use crate::products::{assert_holds, served};
 
 /// Writes a catalog of `count` products that differ from those of another `name`.
@@ -201,7 +201,7 @@ fn a_full_disk_fails_the_load_and_nothing_else() {
     let files = Store::new();
     let disk = Store::new();
     let Some(small) = SmallDisk::mount(&disk.path("")) else {
-        eprintln!("SKIPPED: a full disk; it takes root, `unshare -m` and `mount -t tmpfs`");
+        skipped("a full disk; it takes root, `unshare -m` and `mount -t tmpfs`");
         return;
     };
     let load =

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use serde_json::Value;
 
-use crate::harness::{SAMPLE, Server, Store, gift_card, wait_for};
+use crate::harness::{SAMPLE, Server, Store, gift_card, skipped, wait_for};
 
 /// Recorded products; beside the project where it is developed, but no part of it.
 pub const RECORDED: &str = concat!(
@@ -22,7 +22,7 @@ fn real_input() -> &'static str {
     if Path::new(RECORDED).exists() {
         RECORDED
     } else {
-        eprintln!("SKIPPED on recorded data, which isn't there; the sample catalog stands in");
+        skipped("walks of recorded data, which isn't there; the sample catalog stands in");
         SAMPLE
     }
 }

@@ -6,6 +6,7 @@
 mod reply;
 mod server;
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
@@ -134,6 +135,15 @@ impl Store {
     pub fn serve_as(&self, public_url: &str) -> Server {
         self.serve_with(&["--public-url", public_url])
     }
+}
+
+/// Says that a test, or a part of it, was skipped: past the test runner, which keeps what passing tests
+/// print to itself.
+pub fn skipped(what: &str) {
+    let line = format!("SKIPPED: {what}\n");
+    std::io::stderr()
+        .write_all(line.as_bytes())
+        .expect("written");
 }
 
 /// Bytes as text, for messages.
