@@ -21,12 +21,18 @@ use super::parameters::{self, Multiplicity, Parameter};
 use super::routes::{KeyedOperation, Operation, ROUTES, Route};
 use crate::view::ContentForm;
 
-/// A product code, and so a cursor: the pattern, and the words that are paths.
-fn code_schema() -> Value {
+/// Words that match the pattern of codes and can't be codes: as cursors they are refused.
+const NO_CURSORS: [&str; 5] = [".", "..", "categories", "countries", "changes"];
+
+/// The same for codes in paths. There the other words aren't refused: they are paths of their own.
+const NO_SEGMENTS: [&str; 2] = [".", ".."];
+
+/// A product code, and so a cursor.
+fn code_schema(except: &[&str]) -> Value {
     json!({
         "type": "string",
         "pattern": "^[A-Za-z0-9._~-]{1,64}$",
-        "not": {"enum": [".", "..", "categories", "countries", "changes"]},
+        "not": {"enum": except},
     })
 }
 
@@ -162,7 +168,7 @@ fn operation(route: &Route) -> Value {
     let mut parameters = Vec::new();
     if let Some((_, name)) = route.template.split_once('{') {
         parameters.push(match name.strip_suffix('}') {
-            Some(name) => json!({"name": name, "in": "path", "required": true, "description": "The product's code.", "schema": code_schema()}),
+            Some(name) => json!({"name": name, "in": "path", "required": true, "description": "The product's code.", "schema": code_schema(&NO_SEGMENTS)}),
             None => json!({"name": "digest", "in": "path", "required": true, "description": "The SHA-256 of the Markdown, in lower-case hexadecimal digits.", "schema": {"type": "string", "pattern": "^[0-9a-f]{64}$"}}),
         });
     }
@@ -198,7 +204,7 @@ fn query_parameter(parameter: &Parameter) -> Value {
     let item = match parameter.name {
         "is_orderable" => json!({"type": "boolean"}),
         "countries_redeemable_in" => json!({"type": "string", "pattern": "^[A-Z]{2}$"}),
-        "before" | "after" => code_schema(),
+        "before" | "after" => code_schema(&NO_CURSORS),
         "limit" => {
             json!({"type": "integer", "minimum": 1, "maximum": Limit::MAX, "default": Limit::MAX})
         }
