@@ -1,5 +1,6 @@
 //! What goes into a store and comes out of it.
 
+use std::fmt;
 use std::ops::Range;
 
 use jiff::Timestamp;
@@ -75,6 +76,22 @@ pub struct PublishedCounts {
     pub retired: u64,
     /// Products that stayed as they were.
     pub unchanged: u64,
+}
+
+impl fmt::Display for PublishedCounts {
+    /// The numbers in words, as every command says them.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            created,
+            changed,
+            retired,
+            unchanged,
+        } = self;
+        write!(
+            out,
+            "{created} created, {changed} changed, {retired} retired, {unchanged} unchanged"
+        )
+    }
 }
 
 /// Who published something, and what they say of it.

@@ -17,6 +17,7 @@ use super::time::to_second;
 use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
 use crate::export;
 use crate::load::plan::Plan;
+use crate::load::report::counts_json;
 
 /// List the revisions, the newest first.
 #[derive(Debug, Args)]
@@ -146,12 +147,7 @@ fn revision_json(published: &PublishedRevision) -> Value {
         "by": note.by,
         "note": note.note,
         "source_digest": note.source_digest,
-        "counts": {
-            "created": counts.created,
-            "changed": counts.changed,
-            "retired": counts.retired,
-            "unchanged": counts.unchanged,
-        },
+        "counts": counts_json(counts),
     })
 }
 
@@ -220,14 +216,20 @@ impl Export {
             FormatArg::Json => ("[\n", ",\n", "\n]\n"),
         };
         let moment = moment(self.at);
+        // Written with the first product: where there is no such revision, nothing is printed.
         let mut separator = start;
+        let mut is_empty = true;
         let revision = store.read_products(moment, &mut |product| {
             let record = export::record(store, &product)?;
             write!(out, "{separator}{record}")?;
             separator = between;
+            is_empty = false;
             Ok(())
         })?;
         revision.with_context(|| no_such(moment))?;
+        if is_empty {
+            out.write_all(start.as_bytes())?;
+        }
         out.write_all(end.as_bytes())?;
         out.flush()?;
         Ok(())
@@ -273,10 +275,9 @@ impl Rollback {
                 print_json(&revision_json(&published))?;
             }
             (None, true) => print_json(&Value::Null)?,
-            (Some((revision, counts)), false) => print(&format!(
-                "revision {}: {} created, {} changed, {} retired, {} unchanged\n",
-                revision.number, counts.created, counts.changed, counts.retired, counts.unchanged
-            ))?,
+            (Some((revision, counts)), false) => {
+                print(&format!("revision {}: {counts}\n", revision.number))?;
+            }
             (None, false) => print("nothing to do: that is what is live\n")?,
         }
         Ok(Outcome::Done)

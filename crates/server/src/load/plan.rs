@@ -93,12 +93,7 @@ impl Plan {
         let mut text = String::new();
         // Writing to a string can't fail.
         let _ = self.write_text(&mut text);
-        let counts = self.counts();
-        let _ = writeln!(
-            text,
-            "{} created, {} changed, {} retired, {} unchanged",
-            counts.created, counts.changed, counts.retired, counts.unchanged
-        );
+        let _ = writeln!(text, "{}", self.counts());
         text
     }
 }

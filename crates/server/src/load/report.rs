@@ -5,6 +5,7 @@ use std::fmt::{self, Write as _};
 
 use serde::Serialize;
 use vitrine_model::revision::Revision;
+use vitrine_store::record::PublishedCounts;
 
 use super::plan::Plan;
 
@@ -147,6 +148,23 @@ pub struct WarningGroup {
     pub examples: Vec<Finding>,
 }
 
+/// What a publish did, for programs.
+#[must_use]
+pub fn counts_json(counts: &PublishedCounts) -> serde_json::Value {
+    let PublishedCounts {
+        created,
+        changed,
+        retired,
+        unchanged,
+    } = counts;
+    serde_json::json!({
+        "created": created,
+        "changed": changed,
+        "retired": retired,
+        "unchanged": unchanged,
+    })
+}
+
 /// What a load without faults came to.
 #[derive(Debug)]
 pub enum Outcome {
@@ -242,11 +260,7 @@ impl Report {
                         );
                     }
                 }
-                writeln!(
-                    out,
-                    "{} created, {} changed, {} retired, {} unchanged",
-                    counts.created, counts.changed, counts.retired, counts.unchanged
-                )
+                writeln!(out, "{counts}")
             }
             None => {
                 let faults = self.faults.len();
@@ -282,12 +296,7 @@ impl Report {
                 "id": revision.id,
                 "created_at": revision.created_at,
             })),
-            "counts": {
-                "created": counts.created,
-                "changed": counts.changed,
-                "retired": counts.retired,
-                "unchanged": counts.unchanged,
-            },
+            "counts": counts_json(&counts),
             "plan": plan,
             "faults": self.faults,
             "warnings": self.warnings,

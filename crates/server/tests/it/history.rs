@@ -179,6 +179,18 @@ fn an_export_loads_into_an_empty_store_and_every_answer_is_the_same() {
 }
 
 #[test]
+fn an_empty_catalog_is_exported_as_an_empty_array() {
+    let store = Store::of(&[gift_card("A"), gift_card("B")]);
+    let file = store.write("a.json", gift_card("A").to_string());
+    let file = file.display().to_string();
+    let merge = [
+        "load", "--mode", "merge", "--retire", "A", "--retire", "B", &file,
+    ];
+    store.ok(&merge);
+    assert_eq!(json(&store, &["export", "--format", "json"]), json!([]));
+}
+
+#[test]
 fn a_rollback_gives_the_answers_of_that_revision_byte_for_byte() {
     let store = Store::new();
     let mut then = Vec::new();
