@@ -10,6 +10,7 @@ mod history;
 mod keys;
 mod load;
 mod openapi;
+mod progress;
 mod restore;
 mod serve;
 mod texts;
@@ -27,7 +28,8 @@ Exit codes:
   0  done
   1  failed: a file, the store or the network; the message says what to do
   2  the command line was wrong
-  3  the input was refused: nothing was changed, the report says why";
+  3  the input was refused: nothing was changed, the report says why
+  4  done in part: what was left out is in the report";
 
 /// The catalog server for payouts.
 #[derive(Debug, Parser)]
@@ -93,6 +95,8 @@ struct OutputArgs {
 enum Outcome {
     Done,
     Refused,
+    /// A part was done; the report says what was left out.
+    Partial,
     /// What was looked at has faults; they were printed.
     Faulty,
 }
@@ -121,6 +125,7 @@ pub fn main() -> ExitCode {
     match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Refused) => ExitCode::from(3),
+        Ok(Outcome::Partial) => ExitCode::from(4),
         Ok(Outcome::Faulty) => ExitCode::FAILURE,
         Err(error) => {
             // The chain of causes on one line; nothing in it holds a key.
