@@ -10,6 +10,7 @@ use vitrine_store::IfMissing;
 use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
 use crate::load::apply::{Intent, Mode};
 use crate::load::read::CSV_TEMPLATE;
+use crate::load::report::Report;
 use crate::load::{self, Input, Settings};
 
 const EXAMPLES: &str = "\
@@ -84,16 +85,7 @@ impl Load {
         let inputs = load::open(&inputs)?;
         let store = store.open(IfMissing::Create)?;
         let report = load::load(&*store, inputs, settings)?;
-        let outcome = match report.has_faults() {
-            true => Outcome::Refused,
-            false => Outcome::Done,
-        };
-        match (self.output.json, outcome) {
-            (true, _) => print_json(&report.to_json())?,
-            (false, Outcome::Done) => print(&report.to_text())?,
-            (false, _) => io::stderr().write_all(report.to_text().as_bytes())?,
-        }
-        Ok(outcome)
+        print_report(&report, self.output)
     }
 
     fn settings(&self) -> anyhow::Result<Settings> {
@@ -122,6 +114,20 @@ impl Load {
             note: self.note.clone(),
         })
     }
+}
+
+/// Prints what a load came to: to standard error where it was refused.
+pub(super) fn print_report(report: &Report, output: OutputArgs) -> anyhow::Result<Outcome> {
+    let outcome = match report.has_faults() {
+        true => Outcome::Refused,
+        false => Outcome::Done,
+    };
+    match (output.json, outcome) {
+        (true, _) => print_json(&report.to_json())?,
+        (false, Outcome::Done) => print(&report.to_text())?,
+        (false, _) => io::stderr().write_all(report.to_text().as_bytes())?,
+    }
+    Ok(outcome)
 }
 
 /// Who runs the program, for the history.

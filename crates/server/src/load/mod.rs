@@ -4,7 +4,8 @@
 //! - [`check`]: a record → a product that can't be wrong, or findings
 //! - [`apply`]: products → one revision, or nothing; [`plan`] and [`difference`] say what changes
 //!
-//! [`report`] holds what was found on the way. One fault means that nothing is applied.
+//! [`report`] holds what was found on the way. One fault means that nothing is applied. [`texts`] are
+//! Markdown files, put on products that are live.
 
 pub mod apply;
 pub mod check;
@@ -14,6 +15,7 @@ pub mod json;
 pub mod plan;
 pub mod read;
 pub mod report;
+pub mod texts;
 
 use std::collections::HashMap;
 use std::fs::File;

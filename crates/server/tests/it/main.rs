@@ -39,5 +39,6 @@ mod requests;
 mod smoke;
 mod store_safety;
 mod texts;
+mod texts_load;
 mod versions;
 mod walks;
