@@ -5,6 +5,7 @@
 //! - [`cli`]: the commands, one file each
 //! - [`load`]: from files to a revision: read, check, apply
 //! - [`export`]: from stored products back to records
+//! - [`outside`]: the clients that ask other servers
 //! - [`view`]: where the model and the wire meet
 //! - [`live`]: the snapshot and the keys that requests read
 //! - [`http`]: requests and answers
@@ -14,4 +15,5 @@ pub mod export;
 pub mod http;
 pub mod live;
 pub mod load;
+pub mod outside;
 pub mod view;
