@@ -27,7 +27,8 @@ Exit codes:
   0  done
   1  failed: a file, the store or the network; the message says what to do
   2  the command line was wrong
-  3  the input was refused: nothing was changed, the report says why";
+  3  the input was refused: nothing was changed, the report says why
+  4  applied in part: the report says what was left out";
 
 /// The catalog server for payouts.
 #[derive(Debug, Parser)]
@@ -95,6 +96,8 @@ enum Outcome {
     Refused,
     /// What was looked at has faults; they were printed.
     Faulty,
+    /// Applied in part; the report says what was left out.
+    Partial,
 }
 
 /// Runs the program: reads the command line, runs the command, says what failed.
@@ -122,6 +125,7 @@ pub fn main() -> ExitCode {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Refused) => ExitCode::from(3),
         Ok(Outcome::Faulty) => ExitCode::FAILURE,
+        Ok(Outcome::Partial) => ExitCode::from(4),
         Err(error) => {
             // The chain of causes on one line; nothing in it holds a key.
             let _ = writeln!(io::stderr(), "vitrine: {error:#}");

@@ -2,8 +2,10 @@
 //! answer is read, and which failures are worth another try.
 //!
 //! A request is one try with [`send`] or several with [`retry::send_retrying`]. Both read the whole answer, up
-//! to a bound that holds for what unpacks too. What a status means is the caller's business.
+//! to a bound that holds for what unpacks too. What a status means is the caller's business. Addresses that
+//! others wrote are asked through [`guard`], which keeps requests out of private networks.
 
+pub mod guard;
 pub mod retry;
 
 use std::time::Duration;
@@ -14,6 +16,8 @@ use reqwest::redirect::{Attempt, Policy};
 use reqwest::{Client, ClientBuilder, RequestBuilder, Response, Url};
 use rustls::crypto::ring;
 use rustls::{ClientConfig, RootCertStore};
+
+use guard::Refused;
 
 /// Who asks, as other servers' logs show it.
 const USER_AGENT: &str = concat!("vitrine/", env!("CARGO_PKG_VERSION"));
@@ -106,7 +110,10 @@ impl Failure {
         match self {
             Self::TooLong { .. } => false,
             Self::Transport { source, .. } => {
-                !(source.is_builder() || source.is_redirect() || is_about_certificates(source))
+                !(source.is_builder()
+                    || source.is_redirect()
+                    || is_about_certificates(source)
+                    || Refused::find(source).is_some())
             }
         }
     }
