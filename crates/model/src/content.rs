@@ -140,6 +140,18 @@ pub enum Text {
     },
 }
 
+impl Text {
+    /// The outside address that is known of it.
+    #[must_use]
+    pub fn address(&self) -> Option<&WebUrl> {
+        match self {
+            Self::None => None,
+            Self::Outside(url) => Some(url),
+            Self::Own { source, .. } => source.as_ref(),
+        }
+    }
+}
+
 /// One value for each text name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PerText<T>([T; 7]);

@@ -4,14 +4,18 @@
 //!
 //! - [`cli`]: the commands, one file each
 //! - [`load`]: from files to a revision: read, check, apply
+//! - [`fetch`]: texts that are known by outside addresses, brought into the store
 //! - [`export`]: from stored products back to records
+//! - [`outside`]: the clients that ask other servers
 //! - [`view`]: where the model and the wire meet
 //! - [`live`]: the snapshot and the keys that requests read
 //! - [`http`]: requests and answers
 
 pub mod cli;
 pub mod export;
+pub mod fetch;
 pub mod http;
 pub mod live;
 pub mod load;
+pub mod outside;
 pub mod view;

@@ -29,8 +29,8 @@ use vitrine_model::revision::Revision;
 pub use error::StoreError;
 use problem::Problem;
 use record::{
-    Change, Changes, ItemVisitor, Moment, ProductVisitor, PublishedCounts, PublishedRevision,
-    RevisionNote, StoredProduct,
+    Change, Changes, FetchedText, ItemVisitor, Moment, ProductVisitor, PublishedCounts,
+    PublishedRevision, RevisionNote, StoredProduct,
 };
 
 /// A place where the catalog and its keys rest.
@@ -94,6 +94,13 @@ pub trait Store: Send + Sync {
     ///
     /// Where the store can't be read.
     fn text(&self, digest: &TextDigest) -> Result<Option<PackedMarkdown>, StoreError>;
+
+    /// What an outside address gave, and whether that text is served or was taken down.
+    ///
+    /// # Errors
+    ///
+    /// Where the store can't be read.
+    fn fetched_text(&self, url: &str) -> Result<Option<(FetchedText, TextServed)>, StoreError>;
 
     /// Begins a publish. There is one at a time: this waits for another, and gives up in the end
     /// with [`StoreError::Busy`].
@@ -194,6 +201,14 @@ pub trait Publication {
         markdown: &PackedMarkdown,
     ) -> Result<(), StoreError>;
 
+    /// Remembers what an outside address gave, in the place of what it gave before. The text must be
+    /// [kept](Self::put_text).
+    ///
+    /// # Errors
+    ///
+    /// Where the store can't be written.
+    fn remember_fetched(&mut self, fetched: &FetchedText) -> Result<(), StoreError>;
+
     /// Makes `product` the live one of its code.
     ///
     /// # Errors
@@ -242,7 +257,8 @@ pub trait Publication {
     /// Where the store can't be written.
     fn restore(&mut self, number: u64) -> Result<bool, StoreError>;
 
-    /// Commits as one new revision; or, where nothing changed, changes nothing and returns `None`.
+    /// Commits as one new revision; or, where no product changed, makes none and returns `None`. What was
+    /// [remembered](Self::remember_fetched) is kept either way.
     ///
     /// # Errors
     ///

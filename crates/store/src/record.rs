@@ -54,6 +54,21 @@ pub struct OwnText {
     pub source: Option<String>,
 }
 
+/// What an outside address gave when it was last asked and had something new.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FetchedText {
+    /// The address, as products name it.
+    pub url: String,
+    /// The Markdown that came from there.
+    pub digest: TextDigest,
+    /// The validator that came with it (RFC 9110, 8.8.3).
+    pub etag: Option<String>,
+    /// When it was last changed there, in the other server's words (RFC 9110, 8.8.2).
+    pub last_modified: Option<String>,
+    /// When it came.
+    pub fetched_at: Timestamp,
+}
+
 /// What one [`put`](crate::Publication::put) did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {

@@ -13,7 +13,7 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 use vitrine_model::content::{PackedMarkdown, TextDigest, TextName};
 use vitrine_store::problem::Severity;
-use vitrine_store::record::{OwnText, RevisionNote, StoredProduct};
+use vitrine_store::record::{FetchedText, OwnText, RevisionNote, StoredProduct};
 use vitrine_store::{IfMissing, Store, StoreError, TextServed, open};
 
 const TEXTS: [&str; 3] = ["# one", "# two", "# ünf"];
@@ -108,7 +108,7 @@ fn a_store_that_nobody_touched_is_clean() {
 }
 
 /// Damage, and the rules that tell it.
-const DAMAGES: [(&str, &[&str]); 28] = [
+const DAMAGES: [(&str, &[&str]); 29] = [
     (
         "update product_version set document = '{' where id = 1",
         &["content_range", "document", "version_digest"],
@@ -191,6 +191,10 @@ const DAMAGES: [(&str, &[&str]); 28] = [
     ),
     (
         "delete from text where digest = (select min(digest) from text)",
+        &["text_reference"],
+    ),
+    (
+        "insert into fetched_text values ('https://a.example/', zeroblob(32), null, null, 0)",
         &["text_reference"],
     ),
     (
@@ -323,7 +327,12 @@ fn a_lost_entry_of_an_index_is_found() {
 fn a_restore_keeps_which_store_it_is_and_what_was_taken_down() {
     let kept = Kept::new();
     let backup = kept.path("backup.db");
+    kept.damage(
+        "insert into fetched_text select 'https://a.example/', min(digest), 'e', null, 7 from text",
+    );
+    let fetched = kept.store.fetched_text("https://a.example/").unwrap();
     let saved = kept.store.backup(&backup).unwrap().unwrap();
+    kept.damage("delete from fetched_text");
     let down = TextDigest::of("# two");
     kept.store.set_text_served(&down, TextServed::No).unwrap();
     publish(&*kept.store, &[product("D", "1")], 40);
@@ -345,6 +354,10 @@ fn a_restore_keeps_which_store_it_is_and_what_was_taken_down() {
     let sql = "select digest from text where taken_down_at is not null";
     let found: Vec<u8> = connection.query_row(sql, [], |row| row.get(0)).unwrap();
     assert_eq!(found, down.as_bytes());
+    let brought_back = kept.store.fetched_text("https://a.example/").unwrap();
+    let digest = |(fetched, _): (FetchedText, TextServed)| fetched.digest;
+    assert!(fetched.is_some());
+    assert_eq!(brought_back.map(digest), fetched.map(digest));
     assert_eq!(kept.store.check().unwrap(), []);
     // The next publish goes on from there.
     publish(&*kept.store, &[product("E", "1")], 50);

@@ -2,7 +2,7 @@
 //! that opens a fresh one to [`suite`].
 //!
 //! - `contract/products.rs`: what is put in, and how what comes out is collected
-//! - `contract/publishes.rs`: revisions; `contract/history.rs`: those of the past; `contract/texts.rs`: texts; `contract/keys.rs`: API keys
+//! - `contract/publishes.rs`: revisions; `contract/history.rs`: those of the past; `contract/texts.rs`: texts; `contract/fetched.rs`: where they came from; `contract/keys.rs`: API keys
 //! - `contract/sqlite_file.rs`: what is true of the embedded store's file only
 
 #![expect(
@@ -14,6 +14,8 @@
     reason = "these are tests, though not every function is marked as one"
 )]
 
+#[path = "contract/fetched.rs"]
+mod fetched;
 #[path = "contract/history.rs"]
 mod history;
 #[path = "contract/keys.rs"]
@@ -35,7 +37,14 @@ use vitrine_store::{IfMissing, Store, open};
 /// Runs the whole contract; `fresh` opens a store that is empty.
 fn suite(fresh: impl Fn() -> Arc<dyn Store>) {
     let fresh: &dyn Fn() -> Arc<dyn Store> = &fresh;
-    for (name, part) in [&publishes::ALL[..], &history::ALL, &texts::ALL, &keys::ALL].concat() {
+    let parts = [
+        &publishes::ALL[..],
+        &history::ALL,
+        &texts::ALL,
+        &fetched::ALL,
+        &keys::ALL,
+    ];
+    for (name, part) in parts.concat() {
         println!("contract: {name}");
         part(&*fresh());
     }

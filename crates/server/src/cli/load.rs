@@ -13,7 +13,7 @@ use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
 use crate::load::apply::{Intent, Mode, Retirement};
 use crate::load::guard::Allowance;
 use crate::load::read::CSV_TEMPLATE;
-use crate::load::report::{Place, Verdict, shown};
+use crate::load::report::{Place, Report, Verdict, shown};
 use crate::load::{self, Input, OnError, Settings};
 
 const EXAMPLES: &str = "\
@@ -115,17 +115,7 @@ impl Load {
         let inputs = load::open(&inputs)?;
         let store = store.open(IfMissing::Create)?;
         let report = load::load(&*store, inputs, settings, &Bars::new())?;
-        let outcome = match report.verdict() {
-            Verdict::Done => Outcome::Done,
-            Verdict::Partial => Outcome::Partial,
-            Verdict::Refused => Outcome::Refused,
-        };
-        match (self.output.json, outcome) {
-            (true, _) => print_json(&report.to_json())?,
-            (false, Outcome::Done) => print(&report.to_text())?,
-            (false, _) => io::stderr().write_all(report.to_text().as_bytes())?,
-        }
-        Ok(outcome)
+        print_report(&report, self.output)
     }
 
     fn settings(&self) -> anyhow::Result<Settings> {
@@ -208,6 +198,21 @@ impl Load {
         }
         path.with_file_name(format!("{stem}.rejected.ndjson"))
     }
+}
+
+/// Prints what a load came to: to standard error where it was refused.
+pub(super) fn print_report(report: &Report, output: OutputArgs) -> anyhow::Result<Outcome> {
+    let outcome = match report.verdict() {
+        Verdict::Done => Outcome::Done,
+        Verdict::Partial => Outcome::Partial,
+        Verdict::Refused => Outcome::Refused,
+    };
+    match (output.json, outcome) {
+        (true, _) => print_json(&report.to_json())?,
+        (false, Outcome::Done | Outcome::Partial) => print(&report.to_text())?,
+        (false, _) => io::stderr().write_all(report.to_text().as_bytes())?,
+    }
+    Ok(outcome)
 }
 
 /// Who runs the program, for the history.

@@ -5,14 +5,14 @@ use std::collections::HashSet;
 use jiff::Timestamp;
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::{
-    Content, ContentUpdate, LoadedText, PackedMarkdown, Text, TextDigest, Update,
+    Content, ContentUpdate, LoadedText, PackedMarkdown, Text, TextDigest, TextName, Update,
 };
 use vitrine_model::product::Product;
 use vitrine_store::record::{OwnText, RevisionNote, StoredProduct};
 use vitrine_store::{Publication, Store};
 
 use super::check::CheckedRecord;
-use super::guard::{Allowance, Tally};
+use super::guard::{Allowance, Exceeded, Tally};
 use super::plan::{Detail, Plan};
 use super::progress::Progress;
 use super::reading::Records;
@@ -92,23 +92,10 @@ pub(super) fn apply(
     }
     let Applying { plan, tally, .. } = applying;
     let exceeded = tally.exceeded(&mut *publication, order.allowances)?;
-    // Dropped without a commit, the publish changes nothing: what was planned is what would be.
-    let outcome = match order.intent {
-        Intent::DryRun => Outcome::Planned,
-        Intent::Apply if !exceeded.is_empty() => Outcome::Refused,
-        Intent::Apply => {
-            records.finish(report)?;
-            match publication.commit(Timestamp::now(), order.note)? {
-                Some((revision, _)) => Outcome::Published(revision),
-                None => Outcome::Unchanged,
-            }
-        }
-    };
-    Ok(Applied {
-        outcome,
-        plan,
-        exceeded,
-    })
+    if order.intent == Intent::Apply && exceeded.is_empty() {
+        records.finish(report)?;
+    }
+    finish(publication, plan, exceeded, order.intent, order.note)
 }
 
 /// A publish, and what it comes to so far.
@@ -159,6 +146,30 @@ impl Applying<'_> {
     }
 }
 
+/// Commits what was planned; or, of a dry run or where the guard refuses, forgets it.
+pub(crate) fn finish(
+    publication: Box<dyn Publication + '_>,
+    plan: Plan,
+    exceeded: Vec<Exceeded>,
+    intent: Intent,
+    note: &RevisionNote,
+) -> anyhow::Result<Applied> {
+    // Dropped without a commit, the publish changes nothing: what was planned is what would be.
+    let outcome = match intent {
+        Intent::DryRun => Outcome::Planned,
+        Intent::Apply if !exceeded.is_empty() => Outcome::Refused,
+        Intent::Apply => match publication.commit(Timestamp::now(), note)? {
+            Some((revision, _)) => Outcome::Published(revision),
+            None => Outcome::Unchanged,
+        },
+    };
+    Ok(Applied {
+        outcome,
+        plan,
+        exceeded,
+    })
+}
+
 /// The warning of a retirement that comes to nothing.
 fn not_live(code: &ProductCode, place: &Place) -> Finding {
     Finding {
@@ -181,19 +192,11 @@ fn next(record: &CheckedRecord, live: Option<&StoredProduct>) -> anyhow::Result<
     let live_content = live.map(live_content).transpose()?;
     let content = update.apply(&live_content.unwrap_or_default());
     let document = view::document(product, &content)?;
-    let own_texts = content.texts.iter().filter_map(|(name, text)| match text {
-        Text::Own { digest, source } => Some(OwnText {
-            name,
-            digest: *digest,
-            source: source.as_ref().map(ToString::to_string),
-        }),
-        Text::None | Text::Outside(_) => None,
-    });
     Ok(StoredProduct {
         code: product.code.clone(),
         // A later payout type without content resources shows no texts, so it keeps none.
         own_texts: match document.content {
-            Some(_) => own_texts.collect(),
+            Some(_) => own_texts(&content),
             None => Vec::new(),
         },
         document: document.json,
@@ -214,7 +217,21 @@ fn exact_discount<'a>(product: &'a Product, live: Option<&'a StoredProduct>) -> 
         .unwrap_or(loaded.exact())
 }
 
-fn live_content(live: &StoredProduct) -> anyhow::Result<Content> {
+/// The texts of which `content` names the Markdown.
+pub(crate) fn own_texts(content: &Content) -> Vec<OwnText> {
+    let own = |(name, text): (TextName, &Text)| match text {
+        Text::Own { digest, source } => Some(OwnText {
+            name,
+            digest: *digest,
+            source: source.as_ref().map(ToString::to_string),
+        }),
+        Text::None | Text::Outside(_) => None,
+    };
+    content.texts.iter().filter_map(own).collect()
+}
+
+/// The texts of a live product.
+pub(crate) fn live_content(live: &StoredProduct) -> anyhow::Result<Content> {
     let Some(range) = &live.content else {
         return Ok(Content::default());
     };
@@ -222,7 +239,7 @@ fn live_content(live: &StoredProduct) -> anyhow::Result<Content> {
     Ok(view::stored_content(json, &live.own_texts)?)
 }
 
-/// Keeps the texts of a record; those `kept` already needn't be compressed once more.
+/// Keeps the texts of a record.
 fn put_texts(
     publication: &mut dyn Publication,
     update: &ContentUpdate,
@@ -230,11 +247,21 @@ fn put_texts(
 ) -> anyhow::Result<()> {
     for (_, text) in update.texts.iter() {
         if let Update::Set(LoadedText::Markdown { markdown, .. }) = text {
-            let digest = TextDigest::of(markdown);
-            if kept.insert(digest) {
-                publication.put_text(&digest, &PackedMarkdown::pack(markdown)?)?;
-            }
+            put_text(publication, markdown, kept)?;
         }
     }
     Ok(())
+}
+
+/// Keeps a text; one that is `kept` already needn't be compressed once more.
+pub(crate) fn put_text(
+    publication: &mut dyn Publication,
+    markdown: &str,
+    kept: &mut HashSet<TextDigest>,
+) -> anyhow::Result<TextDigest> {
+    let digest = TextDigest::of(markdown);
+    if kept.insert(digest) {
+        publication.put_text(&digest, &PackedMarkdown::pack(markdown)?)?;
+    }
+    Ok(digest)
 }

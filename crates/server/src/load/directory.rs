@@ -15,6 +15,43 @@ use std::path::{Path, PathBuf};
 /// Where a directory can't be read.
 pub(super) fn files(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let root = directory.canonicalize()?;
+    let Listing { mut files, links } = list(directory)?;
+    let mut known = HashSet::new();
+    for file in &files {
+        known.insert(file.canonicalize()?);
+    }
+    for link in links {
+        let target = file_within(&root, &link);
+        if target.is_some_and(|target| known.insert(target)) {
+            files.push(link);
+        }
+    }
+    sort(&mut files);
+    Ok(files)
+}
+
+/// The file that a link within `root` leads to, where it lies within `root` too.
+pub(super) fn file_within(root: &Path, link: &Path) -> Option<PathBuf> {
+    // A link to nothing leads nowhere within the directory either.
+    let target = link.canonicalize().ok()?;
+    (target.starts_with(root) && target.is_file()).then_some(target)
+}
+
+/// What there is below a directory, but for what is hidden.
+pub(super) struct Listing {
+    /// The regular files.
+    pub(super) files: Vec<PathBuf>,
+    /// The symbolic links, wherever they lead.
+    pub(super) links: Vec<PathBuf>,
+}
+
+/// Lists what is below `directory`, in byte-wise order of paths: which of two links to one file is taken
+/// mustn't depend on the file system.
+///
+/// # Errors
+///
+/// Where a directory can't be read.
+pub(super) fn list(directory: &Path) -> io::Result<Listing> {
     let (mut files, mut links) = (Vec::new(), Vec::new());
     let mut directories = vec![directory.to_owned()];
     while let Some(directory) = directories.pop() {
@@ -33,23 +70,13 @@ pub(super) fn files(directory: &Path) -> io::Result<Vec<PathBuf>> {
             }
         }
     }
-    let mut known = HashSet::new();
-    for file in &files {
-        known.insert(file.canonicalize()?);
-    }
-    // Which of two links to one file is taken mustn't depend on the file system.
-    links.sort();
-    for link in links {
-        // A link to nothing leads nowhere within the directory either.
-        let Ok(target) = link.canonicalize() else {
-            continue;
-        };
-        if target.starts_with(&root) && target.is_file() && known.insert(target) {
-            files.push(link);
-        }
-    }
-    files.sort_by(|a, b| bytes(a).cmp(bytes(b)));
-    Ok(files)
+    sort(&mut files);
+    sort(&mut links);
+    Ok(Listing { files, links })
+}
+
+fn sort(paths: &mut [PathBuf]) {
+    paths.sort_by(|a, b| bytes(a).cmp(bytes(b)));
 }
 
 fn bytes(path: &Path) -> &[u8] {

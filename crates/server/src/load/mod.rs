@@ -7,7 +7,7 @@
 //!   [`guard`] what mustn't
 //!
 //! [`report`] holds what was found on the way. One fault means that nothing is applied, unless skipping
-//! was asked for.
+//! was asked for. [`texts`] are Markdown files, put on products that are loaded or live.
 
 pub mod apply;
 pub mod check;
@@ -22,6 +22,7 @@ mod reading;
 mod rejected;
 pub mod report;
 mod spool;
+pub mod texts;
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -48,6 +48,28 @@ pub fn document(product: &Product, content: &Content) -> serde_json::Result<Docu
     Ok(Document { json, content })
 }
 
+/// A document with other texts; everything else of it stays as it is, to the byte. `range` is where its
+/// content resources lie.
+///
+/// # Errors
+///
+/// Where `range` doesn't lie in the document.
+pub fn with_content(
+    document: &str,
+    range: Range<usize>,
+    content: &Content,
+) -> serde_json::Result<Document> {
+    let outside = || serde::de::Error::custom("the content resources don't lie in the document");
+    let head = document.get(..range.start).ok_or_else(outside)?;
+    let tail = document.get(range.end..).ok_or_else(outside)?;
+    let content_json = serde_json::to_string(&content_urls(content))?;
+    let end = head.len() + content_json.len();
+    Ok(Document {
+        content: Some(head.len()..end),
+        json: format!("{head}{content_json}{tail}"),
+    })
+}
+
 /// The detail object with the content resources in place, and how many bytes follow these up to the
 /// product's end.
 fn later_detail(

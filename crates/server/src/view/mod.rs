@@ -15,7 +15,7 @@ mod document;
 mod form;
 
 pub use addresses::TextAddresses;
-pub use document::{Document, document, stored_content};
+pub use document::{Document, document, stored_content, with_content};
 pub use form::{ContentForm, content_json};
 
 /// How the canonical text names a text that the service holds.

@@ -41,5 +41,7 @@ mod requests;
 mod smoke;
 mod store_safety;
 mod texts;
+mod texts_fetch;
+mod texts_load;
 mod versions;
 mod walks;

@@ -5,6 +5,7 @@
 //! - `catalog`: reading the live catalog
 //! - `publish`: writing a revision
 //! - `history`: reading any moment
+//! - `fetched`: what outside addresses gave
 //! - `keys`: API keys
 //! - `check`: whether the file is what was written
 //! - `backup`: copies of the store, and the way back; `partial`: a file in the making
@@ -13,6 +14,7 @@
 mod backup;
 mod catalog;
 mod check;
+mod fetched;
 mod history;
 mod holder;
 mod keys;
@@ -34,7 +36,7 @@ use vitrine_model::revision::Revision;
 
 use crate::problem::Problem;
 use crate::record::{
-    Changes, ItemVisitor, Moment, ProductVisitor, PublishedRevision, StoredProduct,
+    Changes, FetchedText, ItemVisitor, Moment, ProductVisitor, PublishedRevision, StoredProduct,
 };
 use crate::{IfMissing, KeyDecision, Publication, Store, StoreError, TextServed};
 
@@ -161,6 +163,10 @@ impl Store for SqliteStore {
 
     fn text(&self, digest: &TextDigest) -> Result<Option<PackedMarkdown>, StoreError> {
         history::text(&self.quick()?.connection, digest)
+    }
+
+    fn fetched_text(&self, url: &str) -> Result<Option<(FetchedText, TextServed)>, StoreError> {
+        fetched::read(&self.quick()?.connection, url)
     }
 
     fn publish(&self) -> Result<Box<dyn Publication + '_>, StoreError> {

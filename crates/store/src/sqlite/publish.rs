@@ -8,9 +8,10 @@ use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::place::Country;
 use vitrine_model::revision::Revision;
 
-use super::{during, history};
+use super::{during, fetched, history};
 use crate::record::{
-    Change, Moment, OwnText, ProductVisitor, PublishedCounts, RevisionNote, StoredProduct,
+    Change, FetchedText, Moment, OwnText, ProductVisitor, PublishedCounts, RevisionNote,
+    StoredProduct,
 };
 use crate::{Publication, StoreError};
 
@@ -23,6 +24,8 @@ pub(super) struct SqlitePublication {
     number: u64,
     live_before: u64,
     counts: PublishedCounts,
+    /// Whether something is to be kept that is no change of a product.
+    has_remembered: bool,
 }
 
 impl SqlitePublication {
@@ -54,6 +57,7 @@ impl SqlitePublication {
             number,
             live_before,
             counts: PublishedCounts::default(),
+            has_remembered: false,
         })
     }
 
@@ -70,6 +74,12 @@ impl SqlitePublication {
         self.connection
             .prepare_cached(sql)
             .and_then(|mut statement| statement.execute(values))
+            .map_err(during(PUBLISHING))
+    }
+
+    fn finish(&self) -> Result<(), StoreError> {
+        self.connection
+            .execute_batch("commit")
             .map_err(during(PUBLISHING))
     }
 
@@ -145,6 +155,12 @@ impl Publication for SqlitePublication {
             "insert into text (digest, markdown) values (?, ?) on conflict do nothing",
             (digest.as_bytes(), markdown.as_bytes()),
         )?;
+        Ok(())
+    }
+
+    fn remember_fetched(&mut self, fetched: &FetchedText) -> Result<(), StoreError> {
+        fetched::write(&self.connection, fetched).map_err(during(PUBLISHING))?;
+        self.has_remembered = true;
         Ok(())
     }
 
@@ -259,6 +275,9 @@ impl Publication for SqlitePublication {
     ) -> Result<Option<(Revision, PublishedCounts)>, StoreError> {
         let counts = self.counts;
         if (counts.created, counts.changed, counts.retired) == (0, 0, 0) && self.number > 1 {
+            if self.has_remembered {
+                self.finish()?;
+            }
             return Ok(None);
         }
         let revision = Revision {
@@ -286,9 +305,7 @@ impl Publication for SqlitePublication {
             "update state set revision_number = ?, revision_id = ?",
             (revision.number, &revision.id),
         )?;
-        self.connection
-            .execute_batch("commit")
-            .map_err(during(PUBLISHING))?;
+        self.finish()?;
         Ok(Some((revision, counts)))
     }
 }

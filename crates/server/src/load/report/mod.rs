@@ -128,6 +128,16 @@ impl Report {
         }
     }
 
+    /// A report without findings.
+    #[must_use]
+    pub fn of(records: u64, applied: Option<Applied>) -> Self {
+        Self {
+            records,
+            applied,
+            ..Self::default()
+        }
+    }
+
     /// Takes a finding.
     pub fn add(&mut self, finding: Finding) {
         if let Some(complete) = &mut self.complete {

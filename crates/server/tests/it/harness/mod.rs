@@ -2,9 +2,11 @@
 //!
 //! - `server`: a running server, and the client that speaks to it
 //! - `reply`: an answer
+//! - `web`: another server, which ours asks
 
 mod reply;
 mod server;
+mod web;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -16,6 +18,7 @@ use tempfile::TempDir;
 
 pub use reply::Reply;
 pub use server::{Headers, Server};
+pub use web::{Page, Web};
 
 /// The sample catalog.
 pub const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/catalog.ndjson");

@@ -19,7 +19,7 @@ const CHECKING: &str = "checking the store";
 /// Looks at one part of the store.
 type Part = fn(&Transaction<'_>, &mut Found) -> Result<(), StoreError>;
 
-const PARTS: [Part; 9] = [
+const PARTS: [Part; 10] = [
     integrity,
     references,
     state,
@@ -28,6 +28,7 @@ const PARTS: [Part; 9] = [
     products::versions,
     products::text_names,
     products::texts,
+    products::fetched_texts,
     products::orphans,
 ];
 
@@ -76,8 +77,8 @@ fn references(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), St
     each_row(transaction, "pragma foreign_key_check", |row| {
         let (table, row_id, parent): (String, Option<i64>, String) =
             (row.get(0)?, row.get(1)?, row.get(2)?);
-        // `state` and `products::text_names` say of these two which row it is.
-        if table != "state" && table != "product_text" {
+        // `state`, `products::text_names` and `products::fetched_texts` say of these which row it is.
+        if !["state", "product_text", "fetched_text"].contains(&table.as_str()) {
             let place = format!("{table}, row {}", row_id.unwrap_or_default());
             let what = format!("names a row of {parent} that isn't there");
             found.add(&REFERENCE, place, what);

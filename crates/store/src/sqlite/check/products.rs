@@ -207,6 +207,21 @@ pub(super) fn texts(transaction: &Transaction<'_>, found: &mut Found) -> Result<
     })
 }
 
+/// What outside addresses gave is there.
+pub(super) fn fetched_texts(
+    transaction: &Transaction<'_>,
+    found: &mut Found,
+) -> Result<(), StoreError> {
+    let sql = "select url, lower(hex(digest)) from fetched_text \
+               where digest not in (select digest from text)";
+    each_row(transaction, sql, |row| {
+        let place = format!("what was fetched from {}", lossy(row, 0)?);
+        let what = format!("is text {}, which isn't there", lossy(row, 1)?);
+        found.add(&TEXT_REFERENCE, place, what);
+        Ok(())
+    })
+}
+
 /// Texts that no version names. One that was taken down is kept on purpose: it stays down when it is
 /// loaded again.
 pub(super) fn orphans(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), StoreError> {

@@ -61,6 +61,17 @@ create table product_text (
 ) strict, without rowid;
 create index product_text_digest on product_text (digest);
 
+-- What outside addresses gave, and what to ask them with again. Written in the transaction that makes
+-- the text live: a text of which nobody knew that it was fetched would never be asked for again.
+create table fetched_text (
+    url            text primary key,
+    digest         blob not null references text (digest),
+    etag           text,
+    last_modified  text,
+    fetched_at     integer not null
+) strict, without rowid;
+create index fetched_text_digest on fetched_text (digest);
+
 create table api_key (
     prefix          text primary key,
     label           text not null,

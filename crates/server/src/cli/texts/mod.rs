@@ -1,4 +1,7 @@
-//! `vitrine texts`: takes a text down at once, or puts it back.
+//! `vitrine texts`: loads texts by themselves, fetches them, takes one down at once or puts it back.
+
+mod fetch;
+mod load;
 
 use anyhow::bail;
 use clap::Subcommand;
@@ -7,9 +10,11 @@ use vitrine_store::{IfMissing, TextServed};
 
 use super::{Outcome, StoreArgs, print};
 
-/// Take texts down, or put them back.
+/// Load texts, fetch them, take them down, or put them back.
 #[derive(Debug, Subcommand)]
 pub(super) enum Texts {
+    Load(load::Load),
+    Fetch(fetch::Fetch),
     /// Stop serving a text at once, wherever a product names it.
     ///
     /// Its address answers 404, and the products that name it show null in its place, within a
@@ -28,6 +33,8 @@ pub(super) enum Texts {
 impl Texts {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         let (text, served) = match self {
+            Self::Load(load) => return load.run(store),
+            Self::Fetch(fetch) => return fetch.run(store),
             Self::TakeDown { text } => (text, TextServed::No),
             Self::PutBack { text } => (text, TextServed::Yes),
         };

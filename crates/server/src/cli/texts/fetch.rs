@@ -1,0 +1,79 @@
+//! `vitrine texts fetch`: brings texts that products name by outside addresses into the store.
+
+use std::io::{self, Write as _};
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use clap::Args;
+use vitrine_store::IfMissing;
+
+use crate::cli::load::operator;
+use crate::cli::{Outcome, OutputArgs, StoreArgs, print, print_json};
+use crate::fetch::{self, Reach, Settings};
+use crate::load::apply::Intent;
+
+const EXAMPLES: &str = "\
+Examples:
+  vitrine texts fetch
+  vitrine texts fetch --dry-run
+  vitrine texts fetch --note 'nightly' --json";
+
+/// Fetch the texts that live products name by outside addresses, so that they are shown as Markdown and
+/// HTML too.
+///
+/// Texts that were fetched before are asked for again, and replaced where they changed. What comes is
+/// published as one revision; an address that fails holds nobody else up, and is reported. Texts that were
+/// loaded are left alone. Ends with 4 where some addresses failed, with 1 where all did.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(in crate::cli) struct Fetch {
+    #[command(flatten)]
+    output: OutputArgs,
+    /// Ask addresses in private networks too, and use the proxy that the environment names.
+    #[arg(long)]
+    allow_private: bool,
+    /// How many addresses are asked at once; of one host never more than 2.
+    #[arg(long, value_name = "N", default_value = "8")]
+    concurrency: NonZeroUsize,
+    /// How long one text may take, in seconds, all tries and redirects included.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    timeout: u64,
+    /// Ask, show what would change, field by field, and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// What the history is to say of it.
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
+}
+
+impl Fetch {
+    pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
+        let settings = Settings {
+            intent: match self.dry_run {
+                true => Intent::DryRun,
+                false => Intent::Apply,
+            },
+            reach: match self.allow_private {
+                true => Reach::Anywhere,
+                false => Reach::Public,
+            },
+            most_at_once: self.concurrency,
+            patience: Duration::from_secs(self.timeout),
+            by: operator(),
+            note: self.note.clone(),
+        };
+        let store = store.open(IfMissing::Refuse)?;
+        let report = fetch::fetch(&*store, &settings)?;
+        let outcome = match (report.addresses.failed, report.addresses.asked) {
+            (0, _) => Outcome::Done,
+            (failed, asked) if failed == asked => Outcome::Faulty,
+            _ => Outcome::Partial,
+        };
+        match (self.output.json, outcome) {
+            (true, _) => print_json(&report.into_json())?,
+            (false, Outcome::Faulty) => io::stderr().write_all(report.into_text().as_bytes())?,
+            (false, _) => print(&report.into_text())?,
+        }
+        Ok(outcome)
+    }
+}

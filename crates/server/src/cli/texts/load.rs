@@ -1,0 +1,56 @@
+//! `vitrine texts load`: puts Markdown files on live products.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use vitrine_store::IfMissing;
+
+use crate::cli::load::{operator, print_report};
+use crate::cli::{Outcome, OutputArgs, StoreArgs};
+use crate::load::apply::Intent;
+use crate::load::texts::{self, Settings};
+
+const EXAMPLES: &str = "\
+Examples:
+  texts/BREWBOX-DE/description.md
+  texts/BREWBOX-DE/terms_consumer.md
+
+  vitrine texts load --dry-run texts/
+  vitrine texts load --note 'new terms' texts/";
+
+/// Put Markdown files on live products, in one transaction.
+///
+/// The directory has a directory for each product, named by its code, and in it a file for each text:
+/// description.md, disclaimer.md, refund_policy.md, reissuance_policy.md, terms_buyer.md,
+/// terms_consumer.md, redemption_instructions.md. Texts without a file stay as they are. Where anything
+/// is wrong, every fault is reported and nothing is changed.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(in crate::cli) struct Load {
+    #[command(flatten)]
+    output: OutputArgs,
+    /// Show what would change, field by field, and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// What the history is to say of it.
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
+    /// The directory; what is hidden in it is left out.
+    directory: PathBuf,
+}
+
+impl Load {
+    pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
+        let settings = Settings {
+            intent: match self.dry_run {
+                true => Intent::DryRun,
+                false => Intent::Apply,
+            },
+            by: operator(),
+            note: self.note.clone(),
+        };
+        let store = store.open(IfMissing::Refuse)?;
+        let report = texts::load(&*store, &self.directory, settings)?;
+        print_report(&report, self.output)
+    }
+}

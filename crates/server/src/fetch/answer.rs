@@ -1,0 +1,255 @@
+//! Asks one address for its text, and judges what comes.
+
+use std::time::Duration;
+
+use http::HeaderMap;
+use http::header::{
+    ACCEPT, CONTENT_TYPE, ETAG, HeaderName, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED,
+};
+use reqwest::{Client, Url};
+use vitrine_model::Invalid;
+use vitrine_model::content::PackedMarkdown;
+use vitrine_store::record::FetchedText;
+
+use super::Reach;
+use crate::load::texts::markdown;
+use crate::outside::guard::{self, Refused};
+use crate::outside::retry::{Retries, send_retrying};
+use crate::outside::{Answer, Failure};
+
+/// What texts are written in; what is no text isn't refused by its name alone.
+const ACCEPTED: &str = "text/markdown, text/plain;q=0.9, */*;q=0.1";
+
+/// The longest body, in bytes: a text's, and a byte-order mark before it.
+const MOST_BODY_BYTES: usize = PackedMarkdown::MAX_LENGTH_BYTES + 3;
+
+/// How often a passing failure is tried again, within the patience that there is for one text.
+const RETRIES: Retries = Retries {
+    most: 2,
+    first_pause: Duration::from_millis(300),
+    longest_pause: Duration::from_secs(5),
+};
+
+/// Tags with which documents of HTML begin, and Markdown never does.
+const HTML_STARTS: [&str; 8] = [
+    "!doctype", "?xml", "html", "head", "body", "title", "meta", "script",
+];
+
+/// What an address gave.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Came {
+    /// What it gave before is still what it would give.
+    NotModified,
+    /// A text.
+    Text {
+        markdown: String,
+        etag: Option<String>,
+        last_modified: Option<String>,
+    },
+}
+
+/// Why an address gave no text.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Failed {
+    /// The reason, for programs.
+    pub(super) rule: &'static str,
+    /// What was wrong, for people.
+    pub(super) message: String,
+}
+
+impl Failed {
+    fn new(rule: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            rule,
+            message: message.into(),
+        }
+    }
+}
+
+impl From<Refused> for Failed {
+    fn from(refused: Refused) -> Self {
+        Self::new("address_refused", refused.to_string())
+    }
+}
+
+impl From<Invalid> for Failed {
+    fn from(Invalid { rule, expected }: Invalid) -> Self {
+        Self::new(rule, format!("expected {expected}"))
+    }
+}
+
+impl From<Failure> for Failed {
+    fn from(failure: Failure) -> Self {
+        if let Some(refused) = Refused::find(&failure) {
+            return Self::new("address_refused", refused.to_string());
+        }
+        match failure {
+            Failure::TooLong { .. } => {
+                Self::new("text_too_long", "expected Markdown of at most 1 MiB")
+            }
+            failure @ Failure::Transport { .. } => {
+                let causes = anyhow::Error::new(failure);
+                Self::new("no_answer", format!("{causes:#}"))
+            }
+        }
+    }
+}
+
+/// Asks `url`, which gave `before` when it was asked before.
+///
+/// # Errors
+///
+/// Where no text comes within `patience`, or what comes is none.
+pub(super) async fn ask(
+    client: &Client,
+    url: &str,
+    before: Option<&FetchedText>,
+    reach: Reach,
+    patience: Duration,
+) -> Result<Came, Failed> {
+    let url = Url::parse(url).map_err(|error| Failed::new("url", error.to_string()))?;
+    if reach == Reach::Public {
+        guard::judge(&url)?;
+    }
+    let request = || {
+        let mut request = client.get(url.clone()).header(ACCEPT, ACCEPTED);
+        if let Some(etag) = before.and_then(|before| before.etag.as_ref()) {
+            request = request.header(IF_NONE_MATCH, etag);
+        }
+        if let Some(since) = before.and_then(|before| before.last_modified.as_ref()) {
+            request = request.header(IF_MODIFIED_SINCE, since);
+        }
+        request
+    };
+    let answer = send_retrying(request, MOST_BODY_BYTES, &RETRIES);
+    let Ok(answer) = tokio::time::timeout(patience, answer).await else {
+        let seconds = patience.as_secs();
+        let message = format!("no whole answer within {seconds} seconds");
+        return Err(Failed::new("timeout", message));
+    };
+    judge(answer?, before.is_some())
+}
+
+fn judge(answer: Answer, was_conditional: bool) -> Result<Came, Failed> {
+    let Answer {
+        status,
+        headers,
+        body,
+    } = answer;
+    match status {
+        200 => {}
+        304 if was_conditional => return Ok(Came::NotModified),
+        _ => {
+            let message = format!("expected status 200; the answer has {status}");
+            return Err(Failed::new("status", message));
+        }
+    }
+    let content_type = text_of(&headers, &CONTENT_TYPE).unwrap_or_default();
+    let content_type = content_type.split(';').next().unwrap_or_default().trim();
+    let is_html = ["text/html", "application/xhtml+xml"]
+        .iter()
+        .any(|html| content_type.eq_ignore_ascii_case(html));
+    if is_html {
+        let message = format!("expected Markdown; the answer is {content_type}, a page");
+        return Err(Failed::new("html", message));
+    }
+    let markdown = markdown(body)?;
+    if begins_like_a_page(&markdown) {
+        let message = "expected Markdown; the answer begins as a page of HTML does";
+        return Err(Failed::new("html", message));
+    }
+    Ok(Came::Text {
+        markdown,
+        etag: text_of(&headers, &ETAG),
+        last_modified: text_of(&headers, &LAST_MODIFIED),
+    })
+}
+
+fn text_of(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
+    // One that isn't ASCII couldn't be sent back as it came.
+    let value = headers.get(name)?.to_str().ok()?.trim();
+    (!value.is_empty()).then(|| value.to_owned())
+}
+
+/// Whether a text begins as documents of HTML do, comments aside.
+fn begins_like_a_page(text: &str) -> bool {
+    let mut rest = text.trim_start();
+    while let Some(comment) = rest.strip_prefix("<!--") {
+        let Some((_, after)) = comment.split_once("-->") else {
+            return false;
+        };
+        rest = after.trim_start();
+    }
+    let Some(tag) = rest.strip_prefix('<') else {
+        return false;
+    };
+    HTML_STARTS.iter().any(|start| {
+        let name = tag.get(..start.len());
+        let next = tag.as_bytes().get(start.len());
+        name.is_some_and(|name| name.eq_ignore_ascii_case(start))
+            && next.is_none_or(|next| next.is_ascii_whitespace() || matches!(next, b'>' | b'/'))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(status: u16, content_type: &str, body: &str) -> Result<Came, &'static str> {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, content_type.parse().unwrap());
+        let body = body.as_bytes().to_vec();
+        let answer = Answer {
+            status,
+            headers,
+            body,
+        };
+        judge(answer, true).map_err(|failed| failed.rule)
+    }
+
+    #[test]
+    fn pages_are_no_texts() {
+        for page in [
+            "<!DOCTYPE html><p>Log in",
+            "\u{feff}\r\n <html lang=en>",
+            "<!-- saved -->\n<!-- twice --> <HTML>",
+            "<head/>",
+            "<?xml version=\"1.0\"?><html>",
+            "<body\nclass=a>",
+            "<script>",
+        ] {
+            assert_eq!(judged(200, "text/plain", page), Err("html"), "{page}");
+        }
+        for text in [
+            "<b>Terms</b>",
+            "<header>of Markdown</header>",
+            "<!-- a comment --> Terms",
+            "<!-- never ended <html>",
+            "<https://a.example/>",
+            "<",
+            "# <html>",
+        ] {
+            assert!(judged(200, "text/plain", text).is_ok(), "{text}");
+        }
+        for page in [
+            "text/html",
+            "Text/HTML; charset=utf-8",
+            "application/xhtml+xml",
+        ] {
+            assert_eq!(judged(200, page, "# Terms"), Err("html"), "{page}");
+        }
+    }
+
+    #[test]
+    fn only_a_whole_answer_is_a_text() {
+        for status in [201, 204, 206, 301, 403, 404, 500] {
+            assert_eq!(
+                judged(status, "text/plain", "# T"),
+                Err("status"),
+                "{status}"
+            );
+        }
+        assert_eq!(judged(304, "text/plain", ""), Ok(Came::NotModified));
+        assert_eq!(judged(200, "text/markdown", " \n"), Err("text_blank"));
+    }
+}

@@ -1,0 +1,80 @@
+//! Fetching: texts of live products that are known only by an outside address are brought into the store, so
+//! that they can be shown as Markdown and HTML too.
+//!
+//! 1. `wanted`: which addresses live products name, and what is remembered of each
+//! 2. `download`: asks them, several at once but few of one host; `answer` judges what comes; `spool` keeps it
+//! 3. `publish`: puts what came on products, as one revision
+//! 4. `report`: what was asked, what failed, what changed
+//!
+//! The store is written only when nobody is waited for any more. So products may have changed meanwhile: a text
+//! is replaced only where it is still what was asked about. An address that fails holds nobody else up.
+
+mod answer;
+mod download;
+mod publish;
+mod report;
+mod spool;
+mod wanted;
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use vitrine_store::Store;
+
+use crate::load::apply::Intent;
+use crate::outside::{self, guard};
+
+pub use report::FetchReport;
+
+/// Whom an address may lead to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// Servers in the public internet.
+    Public,
+    /// Anybody, through a proxy too where the environment names one.
+    Anywhere,
+}
+
+/// How texts are fetched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Whether what comes is published, or only looked at.
+    pub intent: Intent,
+    /// Whom an address may lead to.
+    pub reach: Reach,
+    /// How many addresses are asked at once.
+    pub most_at_once: NonZeroUsize,
+    /// How long one text may take, all tries and redirects included.
+    pub patience: Duration,
+    /// Who does it.
+    pub by: String,
+    /// Why, in their own words.
+    pub note: Option<String>,
+}
+
+/// Asks the addresses that live products name, and puts what came on these products, as one revision.
+///
+/// # Errors
+///
+/// Where the store can't be read or written, or there is no room for what came. Then nothing has changed. That
+/// an address fails is no error: the report tells of it.
+pub fn fetch(store: &dyn Store, settings: &Settings) -> anyhow::Result<FetchReport> {
+    let mut wanted = wanted::wanted(store)?;
+    let mut spool = spool::Spool::new();
+    let builder = match settings.reach {
+        Reach::Public => guard::public_only(outside::builder()?),
+        Reach::Anywhere => outside::builder()?,
+    };
+    let client = builder.build().context("can't set up the HTTP client")?;
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("can't start the runtime")?
+        .block_on(download::all(&client, settings, &mut wanted, &mut spool))?;
+    let applied = match wanted.has_successes() {
+        true => Some(publish::publish(store, settings, &wanted, &mut spool)?),
+        false => None,
+    };
+    Ok(FetchReport::new(wanted, applied))
+}

@@ -1,0 +1,113 @@
+//! Puts what came on live products, as one revision.
+
+use std::collections::{BTreeSet, HashSet};
+
+use anyhow::Context as _;
+use vitrine_model::content::{Content, Text, TextDigest, TextName};
+use vitrine_store::record::{FetchedText, Moment, RevisionNote};
+use vitrine_store::{Publication, Store};
+
+use super::Settings;
+use super::spool::Spool;
+use super::wanted::{Address, Fetched, Wanted};
+use crate::load::apply;
+use crate::load::plan::Plan;
+use crate::load::report::Applied;
+use crate::load::texts::put_content;
+
+/// Publishes what came.
+///
+/// # Errors
+///
+/// Where the store can't be written. Then nothing has changed.
+pub(super) fn publish(
+    store: &dyn Store,
+    settings: &Settings,
+    wanted: &Wanted,
+    spool: &mut Spool,
+) -> anyhow::Result<Applied> {
+    // From here on nobody else writes: what is read below is what is live.
+    let mut publication = store.publish()?;
+    let mut plan = Plan::default();
+    let mut kept = HashSet::new();
+    let mut used = BTreeSet::new();
+    store.read_products(Moment::Live, &mut |live| {
+        let mut content = apply::live_content(&live)?;
+        let replaced = replace(&mut content, wanted);
+        for (url, digest) in &replaced {
+            put_text(&mut *publication, digest, spool, &mut kept)?;
+            used.insert(*url);
+        }
+        if !replaced.is_empty() {
+            put_content(&mut *publication, &live, &content, &mut plan)?;
+        }
+        Ok(())
+    })?;
+    // With the texts and not after them: a text of which nobody knew that it was fetched would be taken for one
+    // that was loaded, and never be asked for again.
+    for url in used {
+        if let Some(news) = wanted.addresses.get(url).and_then(news) {
+            publication.remember_fetched(news)?;
+        }
+    }
+    let note = RevisionNote {
+        by: settings.by.clone(),
+        note: settings.note.clone(),
+        source_digest: None,
+    };
+    apply::finish(publication, plan, Vec::new(), settings.intent, &note)
+}
+
+/// Puts what came into a product's content, where a text is still what was asked about. Returns which
+/// addresses were used, and what they gave.
+fn replace<'w>(content: &mut Content, wanted: &'w Wanted) -> Vec<(&'w str, TextDigest)> {
+    let mut replaced = Vec::new();
+    for name in TextName::ALL {
+        let text = content.texts.get_mut(name);
+        let Some(source) = text.address().cloned() else {
+            continue;
+        };
+        let asked = wanted.addresses.get_key_value(source.as_str());
+        let Some((url, address)) = asked.filter(|(_, a)| Address::gave(a.before.as_ref(), text))
+        else {
+            continue;
+        };
+        if let Some(digest) = address.digest() {
+            *text = Text::Own {
+                digest,
+                source: Some(source),
+            };
+            replaced.push((url.as_str(), digest));
+        }
+    }
+    replaced
+}
+
+/// Keeps a text that came now; one that came before is kept already.
+fn put_text(
+    publication: &mut dyn Publication,
+    digest: &TextDigest,
+    spool: &mut Spool,
+    kept: &mut HashSet<TextDigest>,
+) -> anyhow::Result<()> {
+    if kept.contains(digest) {
+        return Ok(());
+    }
+    let markdown = spool.get(digest).context("can't read back what came")?;
+    if let Some(markdown) = markdown {
+        apply::put_text(publication, &markdown, kept)?;
+    }
+    Ok(())
+}
+
+/// What an address gave, where that isn't what is remembered of it.
+fn news(address: &Address) -> Option<&FetchedText> {
+    let Some(Ok(Fetched::Text(fetched))) = &address.outcome else {
+        return None;
+    };
+    let is_known = address.before.as_ref().is_some_and(|before| {
+        (before.digest, &before.etag, &before.last_modified)
+            == (fetched.digest, &fetched.etag, &fetched.last_modified)
+    });
+    (!is_known).then_some(fetched)
+}

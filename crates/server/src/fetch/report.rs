@@ -1,0 +1,189 @@
+//! What a fetch asked and what came of it: for people as text, for programs as JSON.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+
+use serde::Serialize;
+
+use super::answer::Failed;
+use super::wanted::{Address, Fetched, Wanted};
+use crate::load::report::{Applied, Report};
+
+/// How many addresses of each reason are named in text. JSON has them all.
+const SHOWN_ADDRESSES: usize = 20;
+
+/// How many products are named with each address in text.
+const SHOWN_PRODUCTS: usize = 3;
+
+/// What became of the addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct AddressCounts {
+    /// How many were asked.
+    pub asked: u64,
+    /// How many gave a text that they hadn't given before.
+    pub fetched: u64,
+    /// How many gave the same text as before, or said that they would.
+    pub unchanged: u64,
+    /// How many gave none.
+    pub failed: u64,
+    /// How many texts weren't asked for, since what came from there was taken down.
+    pub taken_down: u64,
+}
+
+/// An address that gave no text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FailedAddress {
+    /// The address.
+    pub url: String,
+    /// The reason, for programs.
+    pub rule: &'static str,
+    /// What was wrong.
+    pub message: String,
+    /// How many texts of products it is named for.
+    pub products: u64,
+    /// The codes of the first of these.
+    pub codes: Vec<String>,
+}
+
+/// What a fetch came to.
+#[derive(Debug)]
+pub struct FetchReport {
+    /// What became of the addresses.
+    pub addresses: AddressCounts,
+    /// Those that gave no text, in ascending order.
+    pub failures: Vec<FailedAddress>,
+    /// What was applied; `None` where nothing came.
+    pub applied: Option<Applied>,
+}
+
+impl FetchReport {
+    pub(super) fn new(wanted: Wanted, applied: Option<Applied>) -> Self {
+        let mut counts = AddressCounts {
+            taken_down: wanted.taken_down,
+            ..AddressCounts::default()
+        };
+        let mut failures = Vec::new();
+        for (url, address) in wanted.addresses {
+            let Address {
+                before,
+                outcome,
+                codes,
+                products,
+            } = address;
+            let Some(outcome) = outcome else { continue };
+            counts.asked += 1;
+            match outcome {
+                Ok(Fetched::Unmodified) => counts.unchanged += 1,
+                Ok(Fetched::Text(text)) if before.is_some_and(|b| b.digest == text.digest) => {
+                    counts.unchanged += 1;
+                }
+                Ok(Fetched::Text(_)) => counts.fetched += 1,
+                Err(Failed { rule, message }) => {
+                    counts.failed += 1;
+                    failures.push(FailedAddress {
+                        url,
+                        rule,
+                        message,
+                        products,
+                        codes,
+                    });
+                }
+            }
+        }
+        Self {
+            addresses: counts,
+            failures,
+            applied,
+        }
+    }
+
+    /// The report for people.
+    #[must_use]
+    pub fn into_text(self) -> String {
+        let mut text = String::new();
+        // Writing to a string can't fail.
+        let _ = self.write_text(&mut text);
+        text
+    }
+
+    fn write_text(self, out: &mut String) -> fmt::Result {
+        let AddressCounts {
+            asked,
+            fetched,
+            unchanged,
+            failed,
+            taken_down,
+        } = self.addresses;
+        let mut reasons: BTreeMap<&str, Vec<&FailedAddress>> = BTreeMap::new();
+        for failure in &self.failures {
+            reasons.entry(failure.rule).or_default().push(failure);
+        }
+        for (rule, failures) in reasons {
+            writeln!(out, "failed: {rule}, {} times", failures.len())?;
+            for failure in failures.iter().take(SHOWN_ADDRESSES) {
+                writeln!(out, "  {}  {}", failure.url, failure.message)?;
+                writeln!(out, "      named by {}", named(failure))?;
+            }
+            if let Some(rest @ 1..) = failures.len().checked_sub(SHOWN_ADDRESSES) {
+                writeln!(out, "  … and {rest} more; --json tells all")?;
+            }
+        }
+        if taken_down > 0 {
+            writeln!(
+                out,
+                "not asked for: {taken_down} texts, of which what came before was taken down"
+            )?;
+        }
+        writeln!(
+            out,
+            "addresses: {asked} asked, {fetched} brought a new text, {unchanged} unchanged, {failed} failed"
+        )?;
+        if self.applied.is_some() {
+            out.push_str(&published(self.applied, asked).to_text());
+        }
+        Ok(())
+    }
+
+    /// The report for programs.
+    #[must_use]
+    pub fn into_json(self) -> serde_json::Value {
+        let mut json = published(self.applied, self.addresses.asked).to_json();
+        json["addresses"] = serde_json::json!(self.addresses);
+        json["failures"] = serde_json::json!(self.failures);
+        // Of a load these are told; here nothing is refused by them.
+        if let Some(json) = json.as_object_mut() {
+            for key in [
+                "records",
+                "rejected",
+                "guard",
+                "fault_count",
+                "faults",
+                "faults_by_rule",
+                "warnings",
+            ] {
+                json.shift_remove(key);
+            }
+        }
+        json
+    }
+}
+
+/// What was published, as a load tells it.
+fn published(applied: Option<Applied>, records: u64) -> Report {
+    Report::of(records, applied)
+}
+
+/// The products of an address in a few words.
+fn named(failure: &FailedAddress) -> String {
+    let shown: Vec<&str> = failure
+        .codes
+        .iter()
+        .take(SHOWN_PRODUCTS)
+        .map(String::as_str)
+        .collect();
+    let shown_count = shown.len() as u64;
+    match failure.products.saturating_sub(shown_count) {
+        0 => shown.join(", "),
+        rest => format!("{} and {rest} more", shown.join(", ")),
+    }
+}

@@ -1,0 +1,73 @@
+//! Keeps what came until it is published: in memory while it is little, else in a file without a name.
+
+use std::collections::HashMap;
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+
+use tempfile::SpooledTempFile;
+use vitrine_model::content::TextDigest;
+
+/// From how many bytes on a file is used.
+const MOST_IN_MEMORY_BYTES: usize = 8 << 20;
+
+/// Texts by their digests.
+pub(super) struct Spool {
+    file: SpooledTempFile,
+    end: u64,
+    /// Where each text lies: its first byte, and its length.
+    places: HashMap<TextDigest, (u64, usize)>,
+}
+
+impl Spool {
+    pub(super) fn new() -> Self {
+        Self {
+            file: SpooledTempFile::new(MOST_IN_MEMORY_BYTES),
+            end: 0,
+            places: HashMap::new(),
+        }
+    }
+
+    /// Keeps a text, once.
+    pub(super) fn put(&mut self, markdown: &str) -> io::Result<TextDigest> {
+        let digest = TextDigest::of(markdown);
+        if !self.places.contains_key(&digest) {
+            self.file.seek(SeekFrom::Start(self.end))?;
+            self.file.write_all(markdown.as_bytes())?;
+            self.places.insert(digest, (self.end, markdown.len()));
+            self.end += markdown.len() as u64;
+        }
+        Ok(digest)
+    }
+
+    /// A text that was put; `None` where it wasn't.
+    pub(super) fn get(&mut self, digest: &TextDigest) -> io::Result<Option<String>> {
+        let Some((start, length)) = self.places.get(digest) else {
+            return Ok(None);
+        };
+        let mut bytes = vec![0; *length];
+        self.file.seek(SeekFrom::Start(*start))?;
+        self.file.read_exact(&mut bytes)?;
+        String::from_utf8(bytes)
+            .map(Some)
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_come_back_from_memory_and_from_the_file() {
+        let mut spool = Spool::new();
+        let text = |number: usize| format!("{number} ü ").repeat(300_000);
+        let digests: Vec<_> = (0..5).map(|n| spool.put(&text(n)).unwrap()).collect();
+        assert!(spool.file.is_rolled());
+        let end = spool.end;
+        spool.put(&text(3)).unwrap();
+        assert_eq!(spool.end, end, "a text is kept once");
+        for (number, digest) in digests.iter().enumerate().rev() {
+            assert_eq!(spool.get(digest).unwrap(), Some(text(number)));
+        }
+        assert_eq!(spool.get(&TextDigest::of("other")).unwrap(), None);
+    }
+}

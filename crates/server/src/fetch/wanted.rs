@@ -1,0 +1,106 @@
+//! Which addresses live products name for their texts, and what is known of each.
+
+use std::collections::BTreeMap;
+
+use vitrine_model::content::{Text, TextDigest};
+use vitrine_store::record::{FetchedText, Moment};
+use vitrine_store::{Store, TextServed};
+
+use super::answer::Failed;
+use crate::load::apply;
+
+/// How many products are named with an address that fails; the others are counted.
+const MOST_NAMED: usize = 20;
+
+/// An address that is asked.
+#[derive(Debug, Default)]
+pub(super) struct Address {
+    /// What it gave before.
+    pub(super) before: Option<FetchedText>,
+    /// What it gave now, once it was asked.
+    pub(super) outcome: Option<Result<Fetched, Failed>>,
+    /// The first products that name it.
+    pub(super) codes: Vec<String>,
+    /// How many name it in all; one that names it for two texts counts twice.
+    pub(super) products: u64,
+}
+
+/// What an address gave.
+#[derive(Debug)]
+pub(super) enum Fetched {
+    /// What it gave before is still what it would give.
+    Unmodified,
+    /// This.
+    Text(FetchedText),
+}
+
+impl Address {
+    /// Whether `text` came from this address when it was asked before, or is known by its address only. A text
+    /// that was loaded, with or without its address, isn't replaced by what the address gives.
+    pub(super) fn gave(before: Option<&FetchedText>, text: &Text) -> bool {
+        match text {
+            Text::None => false,
+            Text::Outside(_) => true,
+            Text::Own { digest, .. } => before.is_some_and(|before| before.digest == *digest),
+        }
+    }
+
+    /// The text that it gives now.
+    pub(super) fn digest(&self) -> Option<TextDigest> {
+        match self.outcome.as_ref()?.as_ref().ok()? {
+            Fetched::Unmodified => self.before.as_ref().map(|before| before.digest),
+            Fetched::Text(fetched) => Some(fetched.digest),
+        }
+    }
+}
+
+/// All addresses that are asked.
+#[derive(Debug, Default)]
+pub(super) struct Wanted {
+    /// By their text, as products have it.
+    pub(super) addresses: BTreeMap<String, Address>,
+    /// How many texts aren't asked for since what came from there was taken down.
+    pub(super) taken_down: u64,
+}
+
+impl Wanted {
+    pub(super) fn has_successes(&self) -> bool {
+        let mut outcomes = self.addresses.values().map(|address| &address.outcome);
+        outcomes.any(|outcome| matches!(outcome, Some(Ok(_))))
+    }
+}
+
+/// Looks through the live catalog.
+pub(super) fn wanted(store: &dyn Store) -> anyhow::Result<Wanted> {
+    let mut wanted = Wanted::default();
+    store.read_products(Moment::Live, &mut |live| {
+        let content = apply::live_content(&live)?;
+        for (_, text) in content.texts.iter() {
+            let Some(url) = text.address() else { continue };
+            let url = url.as_str();
+            let (before, served) = match wanted.addresses.get(url) {
+                Some(known) => (known.before.clone(), TextServed::Yes),
+                None => match store.fetched_text(url)? {
+                    Some((before, served)) => (Some(before), served),
+                    None => (None, TextServed::Yes),
+                },
+            };
+            if !Address::gave(before.as_ref(), text) {
+                continue;
+            }
+            // What was taken down mustn't come back because a word of it was changed over there.
+            if served == TextServed::No {
+                wanted.taken_down += 1;
+                continue;
+            }
+            let address = wanted.addresses.entry(url.to_owned()).or_default();
+            address.before = before;
+            address.products += 1;
+            if address.codes.len() < MOST_NAMED {
+                address.codes.push(live.code.to_string());
+            }
+        }
+        Ok(())
+    })?;
+    Ok(wanted)
+}

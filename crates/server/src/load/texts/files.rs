@@ -1,0 +1,130 @@
+//! A directory of texts: `CODE/NAME.md`, where `CODE` is a product's code and `NAME` is what the API
+//! calls the text.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use vitrine_model::Invalid;
+use vitrine_model::code::ProductCode;
+use vitrine_model::content::{PackedMarkdown, TextName};
+
+use super::markdown::markdown;
+use crate::load::directory::{self, Listing};
+use crate::load::report::{Finding, Place, Report};
+
+/// The texts in a directory. It holds their names only: a text is read when it is needed.
+#[derive(Debug, Default)]
+pub struct TextFiles {
+    products: BTreeMap<ProductCode, Vec<(TextName, PathBuf)>>,
+}
+
+impl TextFiles {
+    /// Finds the texts below `directory` and checks each of them; what is wrong goes into the report. What is
+    /// hidden is left out, as of any directory that is loaded.
+    ///
+    /// # Errors
+    ///
+    /// Where a directory or a file can't be read.
+    pub fn scan(directory: &Path, report: &mut Report) -> anyhow::Result<Self> {
+        let cannot_list = || format!("can't read {}", directory.display());
+        let root = directory.canonicalize().with_context(cannot_list)?;
+        let Listing { files, links } = directory::list(directory).with_context(cannot_list)?;
+        if files.is_empty() && links.is_empty() {
+            let place = Place::file(&directory.display().to_string());
+            let expected = "expected at least one text, as CODE/NAME.md";
+            report.add(Finding::fault(&place, "empty", expected));
+        }
+        let mut found = Self::default();
+        for path in files {
+            found.add(directory, path, report)?;
+        }
+        for path in links {
+            // Several products may share a text, so each link counts; but none is passed over.
+            if directory::file_within(&root, &path).is_some() {
+                found.add(directory, path, report)?;
+            } else {
+                let expected = "a file, or a link to a file within the directory";
+                let invalid = Invalid::new("text_link", expected);
+                report.records += 1;
+                report.add(finding(&path, None, invalid));
+            }
+        }
+        Ok(found)
+    }
+
+    fn add(&mut self, directory: &Path, path: PathBuf, report: &mut Report) -> anyhow::Result<()> {
+        report.records += 1;
+        let named = text_of(path.strip_prefix(directory).unwrap_or(&path));
+        let text = read(&path).with_context(|| format!("can't read {}", path.display()))?;
+        match named {
+            Ok((code, name)) => {
+                if let Err(invalid) = text {
+                    report.add(finding(&path, Some(&code), invalid));
+                }
+                // One that has a fault belongs to a product all the same, which may have another.
+                self.products.entry(code).or_default().push((name, path));
+            }
+            Err(invalid) => report.add(finding(&path, None, invalid)),
+        }
+        Ok(())
+    }
+
+    /// The products that have texts here, in ascending order of codes.
+    pub fn codes(&self) -> impl Iterator<Item = &ProductCode> {
+        self.products.keys()
+    }
+
+    /// The texts of a product.
+    pub fn of(&self, code: &ProductCode) -> impl Iterator<Item = (TextName, &Path)> {
+        let texts = self.products.get(code).into_iter().flatten();
+        texts.map(|(name, path)| (*name, path.as_path()))
+    }
+}
+
+/// A finding about the file of a text.
+pub(super) fn finding(path: &Path, code: Option<&ProductCode>, invalid: Invalid) -> Finding {
+    let message = format!("expected {}", invalid.expected);
+    Finding {
+        code: code.map(ToString::to_string),
+        ..Finding::fault(
+            &Place::file(&path.display().to_string()),
+            invalid.rule,
+            &message,
+        )
+    }
+}
+
+/// Which text of which product a path names.
+fn text_of(path: &Path) -> Result<(ProductCode, TextName), Invalid> {
+    let mut parts = path.iter().map(|part| part.to_str());
+    let (Some(Some(code)), Some(Some(file)), None) = (parts.next(), parts.next(), parts.next())
+    else {
+        return Err(Invalid::new(
+            "text_path",
+            "CODE/NAME.md: a directory named by a product's code, and in it a file for each text",
+        ));
+    };
+    let code = code.parse()?;
+    match file.strip_suffix(".md").map(str::parse) {
+        Some(Ok(name)) => Ok((code, name)),
+        _ => Err(Invalid::new(
+            "text_file",
+            "description.md, disclaimer.md, refund_policy.md, reissuance_policy.md, terms_buyer.md, \
+             terms_consumer.md or redemption_instructions.md",
+        )),
+    }
+}
+
+/// Reads a text; not more of it than shows that it is too long.
+pub(super) fn read(path: &Path) -> io::Result<Result<String, Invalid>> {
+    const BYTE_ORDER_MARK_BYTES: usize = 3;
+    let most = PackedMarkdown::MAX_LENGTH_BYTES + BYTE_ORDER_MARK_BYTES + 1;
+    let mut bytes = Vec::new();
+    File::open(path)?
+        .take(most as u64)
+        .read_to_end(&mut bytes)?;
+    Ok(markdown(bytes))
+}

@@ -1,0 +1,52 @@
+//! What bytes must be to become a text of a product.
+
+use vitrine_model::Invalid;
+use vitrine_model::content::PackedMarkdown;
+
+/// Reads bytes as the Markdown of a text: UTF-8 with something in it, of at most 1 MiB. A byte-order
+/// mark, which editors put before a file, is left out; nothing else is changed.
+///
+/// # Errors
+///
+/// Where the bytes break one of these rules.
+pub fn markdown(mut bytes: Vec<u8>) -> Result<String, Invalid> {
+    if bytes.starts_with(b"\xef\xbb\xbf") {
+        bytes.drain(..3);
+    }
+    // First: a text that is cut off at the limit may be cut within a character.
+    if bytes.len() > PackedMarkdown::MAX_LENGTH_BYTES {
+        let expected = "Markdown of at most 1 MiB";
+        return Err(Invalid::new("text_too_long", expected));
+    }
+    let Ok(text) = String::from_utf8(bytes) else {
+        return Err(Invalid::new("utf8", "UTF-8"));
+    };
+    if text.contains('\0') {
+        return Err(Invalid::new("nul_character", "a text without U+0000"));
+    }
+    if text.trim().is_empty() {
+        let expected = "a text that isn't blank";
+        return Err(Invalid::new("text_blank", expected));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_is_told_by_its_name() {
+        let rule = |bytes: &[u8]| markdown(bytes.to_vec()).map_err(|invalid| invalid.rule);
+        assert_eq!(rule("Grüße\r\n".as_bytes()), Ok("Grüße\r\n".to_owned()));
+        assert_eq!(rule(b"\xef\xbb\xbf# T"), Ok("# T".to_owned()));
+        let longest = PackedMarkdown::MAX_LENGTH_BYTES;
+        assert!(rule(&vec![b'x'; longest]).is_ok());
+        assert_eq!(rule(&vec![b'x'; longest + 1]), Err("text_too_long"));
+        assert_eq!(rule(b"caf\xe9"), Err("utf8"));
+        assert_eq!(rule(b"a\0b"), Err("nul_character"));
+        for blank in ["", "\u{feff}", " \r\n\t", "\u{a0}"] {
+            assert_eq!(rule(blank.as_bytes()), Err("text_blank"), "{blank:?}");
+        }
+    }
+}

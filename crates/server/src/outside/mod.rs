@@ -1,0 +1,282 @@
+//! The one place from which the program asks other servers: how its HTTP clients are made, how much of an
+//! answer is read, and which failures are worth another try.
+//!
+//! A request is one try with [`send`] or several with [`retry::send_retrying`]. Both read the whole answer, up
+//! to a bound that holds for what unpacks too. What a status means is the caller's business. Addresses that
+//! others wrote are asked through [`guard`], which keeps requests out of private networks.
+
+pub mod guard;
+pub mod retry;
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use http::HeaderMap;
+use reqwest::redirect::{Attempt, Policy};
+use reqwest::{Client, ClientBuilder, RequestBuilder, Response, Url};
+use rustls::crypto::ring;
+use rustls::{ClientConfig, RootCertStore};
+
+use guard::Refused;
+
+/// Who asks, as other servers' logs show it.
+const USER_AGENT: &str = concat!("vitrine/", env!("CARGO_PKG_VERSION"));
+/// How long a connection may take, its TLS handshake included.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the other server may stay silent.
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long one request may take in all: a server that sends a byte now and then is never silent.
+const TOTAL_TIMEOUT: Duration = Duration::from_secs(300);
+/// How many redirects are followed.
+const MOST_REDIRECTS: usize = 5;
+
+/// What every client has in common: timeouts, the name, TLS by ring with the system's certificates, gzip,
+/// few redirects, no cookies. A proxy is taken from the environment (`HTTPS_PROXY`, `NO_PROXY`).
+///
+/// The caller narrows it further: by [`same_origin_redirects`], or by `no_proxy`.
+///
+/// # Errors
+///
+/// Where TLS can't be set up.
+pub fn builder() -> anyhow::Result<ClientBuilder> {
+    // On a machine without certificates plain http still works; TLS fails, and says why.
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    let tls = ClientConfig::builder_with_provider(ring::default_provider().into())
+        .with_safe_default_protocol_versions()
+        .context("can't set up TLS")?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(Client::builder()
+        .tls_backend_preconfigured(tls)
+        .user_agent(USER_AGENT)
+        .connect_timeout(CONNECT_TIMEOUT)
+        .read_timeout(READ_TIMEOUT)
+        .timeout(TOTAL_TIMEOUT)
+        .redirect(Policy::limited(MOST_REDIRECTS)))
+}
+
+/// Follows redirects within the origin that was asked, and refuses others: a header with a key in it is
+/// sent along with each.
+#[must_use]
+pub fn same_origin_redirects() -> Policy {
+    Policy::custom(|attempt: Attempt<'_>| {
+        let first = attempt.previous().first().map(Url::origin);
+        if first.is_some_and(|first| first != attempt.url().origin()) {
+            let host = attempt.url().origin().ascii_serialization();
+            attempt.error(format!("it leads to another origin, {host}"))
+        } else if attempt.previous().len() > MOST_REDIRECTS {
+            attempt.error(format!("more than {MOST_REDIRECTS} redirects"))
+        } else {
+            attempt.follow()
+        }
+    })
+}
+
+/// An answer that was read whole.
+#[derive(Debug)]
+pub struct Answer {
+    /// Its status.
+    pub status: u16,
+    /// Its headers.
+    pub headers: HeaderMap,
+    /// Its body, unpacked.
+    pub body: Vec<u8>,
+}
+
+/// Why there is no answer. Its texts hold neither the address asked nor what was sent.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The answer is too long.
+    #[error("the answer is longer than {most_bytes} bytes")]
+    TooLong {
+        /// What was allowed.
+        most_bytes: usize,
+    },
+    /// It didn't come, or not whole.
+    #[error("{what}")]
+    Transport {
+        /// What went wrong, in a word.
+        what: &'static str,
+        /// What the HTTP client says of it, without the address.
+        source: reqwest::Error,
+    },
+}
+
+impl Failure {
+    /// Whether another try may mend it. A bad certificate or a refused redirect stays what it is.
+    #[must_use]
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Self::TooLong { .. } => false,
+            Self::Transport { source, .. } => {
+                !(source.is_builder()
+                    || source.is_redirect()
+                    || is_about_certificates(source)
+                    || Refused::find(source).is_some())
+            }
+        }
+    }
+}
+
+impl From<reqwest::Error> for Failure {
+    fn from(error: reqwest::Error) -> Self {
+        let what = match &error {
+            error if error.is_timeout() => "it took too long",
+            error if error.is_redirect() => "the redirect was refused",
+            error if error.is_connect() => "can't connect",
+            error if error.is_body() || error.is_decode() => "the answer was cut off or is damaged",
+            _ => "the request failed",
+        };
+        Self::Transport {
+            what,
+            source: error.without_url(),
+        }
+    }
+}
+
+fn is_about_certificates(error: &reqwest::Error) -> bool {
+    let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = next {
+        // An `io::Error` passes over the error it wraps when asked for its source.
+        let wrapped = error
+            .downcast_ref::<std::io::Error>()
+            .and_then(std::io::Error::get_ref);
+        let found = match wrapped {
+            Some(wrapped) => wrapped.downcast_ref::<rustls::Error>(),
+            None => error.downcast_ref::<rustls::Error>(),
+        };
+        if let Some(rustls::Error::InvalidCertificate(_)) = found {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}
+
+/// Sends a request once and reads the whole answer, whatever its status.
+///
+/// # Errors
+///
+/// Where there is no answer, or a body of more than `most_bytes`.
+pub async fn send(request: RequestBuilder, most_bytes: usize) -> Result<Answer, Failure> {
+    let response = request.send().await?;
+    let (status, headers) = (response.status().as_u16(), response.headers().clone());
+    let body = read_bounded(response, most_bytes).await?;
+    Ok(Answer {
+        status,
+        headers,
+        body,
+    })
+}
+
+/// Reads a body of at most `most_bytes`, counted as unpacked.
+///
+/// # Errors
+///
+/// Where there are more, or the body is cut off.
+pub async fn read_bounded(mut response: Response, most_bytes: usize) -> Result<Vec<u8>, Failure> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await? {
+        if body.len() + chunk.len() > most_bytes {
+            return Err(Failure::TooLong { most_bytes });
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::retry::{Retries, send_retrying};
+    use super::*;
+
+    /// Answers each connection with the next of `answers`, then ends; returns the address.
+    fn serve(answers: Vec<Vec<u8>>) -> String {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for answer in answers {
+                let (mut socket, _) = listener.accept().unwrap();
+                let mut request = [0; 4096];
+                let _ = socket.read(&mut request);
+                let _ = socket.write_all(&answer);
+            }
+        });
+        format!("http://{address}/")
+    }
+
+    /// Asks, with two retries at once.
+    fn ask(address: &str, most_bytes: usize) -> Result<Answer, Failure> {
+        let client = builder().unwrap().no_proxy();
+        let client = client.redirect(same_origin_redirects()).build().unwrap();
+        let retries = Retries {
+            most: 2,
+            first_pause: Duration::ZERO,
+            longest_pause: Duration::ZERO,
+        };
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_all().build().unwrap();
+        runtime.block_on(send_retrying(|| client.get(address), most_bytes, &retries))
+    }
+
+    fn answer(head: &str, body: &[u8]) -> Vec<u8> {
+        let length = body.len();
+        let head =
+            format!("HTTP/1.1 {head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+        [head.as_bytes(), body].concat()
+    }
+
+    #[test]
+    fn what_unpacks_to_too_much_is_not_read() {
+        let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
+        bomb.write_all(&vec![b' '; 3_000_000]).unwrap();
+        let bomb = answer("200 OK\r\nContent-Encoding: gzip", &bomb.finish().unwrap());
+        assert!(bomb.len() < 10_000);
+        let refused = ask(&serve(vec![bomb.clone()]), 2_999_999).unwrap_err();
+        assert!(matches!(refused, Failure::TooLong { .. }), "{refused}");
+        assert_eq!(
+            ask(&serve(vec![bomb]), 3_000_000).unwrap().body.len(),
+            3_000_000
+        );
+    }
+
+    #[test]
+    fn what_passes_is_tried_again_and_the_rest_is_not() {
+        let (ok, busy) = (answer("200 OK", b"here"), answer("503 Busy", b"no"));
+        let cut = ok[..ok.len() - 1].to_vec();
+        let found = ask(&serve(vec![cut.clone(), busy.clone(), ok.clone()]), 9).unwrap();
+        assert_eq!((found.status, found.body), (200, b"here".to_vec()));
+        let found = ask(
+            &serve(vec![busy.clone(), busy.clone(), busy, ok.clone()]),
+            9,
+        )
+        .unwrap();
+        assert_eq!((found.status, found.body), (503, b"no".to_vec()));
+        let failure = ask(&serve(vec![cut.clone(), vec![], cut]), 9).unwrap_err();
+        assert!(failure.to_string().contains("cut off"), "{failure}");
+        let found = ask(&serve(vec![answer("401 No", b"no"), ok]), 9).unwrap();
+        assert_eq!(found.status, 401);
+    }
+
+    #[test]
+    fn redirects_stay_within_the_origin() {
+        let there = serve(vec![answer("200 OK", b"secret")]);
+        let away = answer(&format!("302 Found\r\nLocation: {there}"), b"");
+        let refused = anyhow::Error::new(ask(&serve(vec![away]), 9).unwrap_err());
+        assert!(
+            format!("{refused:#}").contains("another origin"),
+            "{refused:#}"
+        );
+        let near = answer("302 Found\r\nLocation: /b", b"");
+        let found = ask(&serve(vec![near.clone(), answer("200 OK", b"b")]), 9);
+        assert_eq!(found.unwrap().body, b"b");
+        let refused = ask(&serve(vec![near; 9]), 9).unwrap_err();
+        assert!(!refused.is_passing(), "{refused}");
+    }
+}

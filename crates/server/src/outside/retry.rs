@@ -1,0 +1,148 @@
+//! Asking again: after which failures, how often, and how long the pauses are.
+
+use std::time::{Duration, SystemTime};
+
+use http::HeaderMap;
+use http::header::RETRY_AFTER;
+use reqwest::RequestBuilder;
+
+use super::{Answer, Failure, send};
+
+/// How long the other server may make us wait by its `Retry-After`.
+const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(120);
+/// The statuses that another try may mend: timeouts, limits, and servers that are down for a moment.
+const PASSING_STATUSES: [u16; 7] = [408, 425, 429, 500, 502, 503, 504];
+
+/// How often a request is sent, and how long the pauses in between are: exponential, with full jitter, so
+/// that many who failed at once don't come back at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retries {
+    /// How many tries follow the first one.
+    pub most: u32,
+    /// How long the first pause is at most; each further one may be twice as long.
+    pub first_pause: Duration,
+    /// How long a pause is at most.
+    pub longest_pause: Duration,
+}
+
+impl Default for Retries {
+    fn default() -> Self {
+        Self {
+            most: 5,
+            first_pause: Duration::from_millis(500),
+            longest_pause: Duration::from_secs(30),
+        }
+    }
+}
+
+impl Retries {
+    /// The pause after so many failures, from 1; `None` where the last one was the last try.
+    #[must_use]
+    pub fn pause(&self, failures: u32) -> Option<Duration> {
+        if failures > self.most {
+            return None;
+        }
+        let doubled = 1_u32.checked_shl(failures.saturating_sub(1));
+        let longest = self.first_pause.saturating_mul(doubled.unwrap_or(u32::MAX));
+        let longest = longest.min(self.longest_pause);
+        // Without random numbers the longest pause is right too.
+        let random = getrandom::u32().unwrap_or(u32::MAX);
+        Some(longest.mul_f64(f64::from(random) / f64::from(u32::MAX)))
+    }
+}
+
+/// Sends a request until there is an answer that another try wouldn't mend, or tries run out: then that
+/// answer or failure is what the caller gets. `request` makes the request anew for each try.
+///
+/// # Errors
+///
+/// As [`send`], of the last try.
+pub async fn send_retrying(
+    request: impl Fn() -> RequestBuilder,
+    most_bytes: usize,
+    retries: &Retries,
+) -> Result<Answer, Failure> {
+    let mut failures = 0;
+    loop {
+        let outcome = send(request(), most_bytes).await;
+        let (is_passing, asked) = match &outcome {
+            Ok(answer) => (
+                PASSING_STATUSES.contains(&answer.status),
+                retry_after(&answer.headers, SystemTime::now()),
+            ),
+            Err(failure) => (failure.is_passing(), None),
+        };
+        failures += 1;
+        let Some(pause) = retries.pause(failures).filter(|_| is_passing) else {
+            return outcome;
+        };
+        tokio::time::sleep(pause.max(asked.unwrap_or_default())).await;
+    }
+}
+
+/// How long the other server asks to be left alone (RFC 9110, 10.2.3), up to a bound.
+#[must_use]
+pub fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    let asked = match text.parse() {
+        Ok(seconds) => Duration::from_secs(seconds),
+        Err(_) => {
+            let until = httpdate::parse_http_date(text).ok()?;
+            until.duration_since(now).unwrap_or_default()
+        }
+    };
+    Some(asked.min(LONGEST_RETRY_AFTER))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderMap;
+
+    use super::*;
+
+    fn asked(value: &str) -> Option<u64> {
+        let mut headers = HeaderMap::new();
+        headers.insert(RETRY_AFTER, value.parse().unwrap());
+        let now = httpdate::parse_http_date("Sat, 21 Nov 2026 10:00:00 GMT").unwrap();
+        retry_after(&headers, now).map(|pause| pause.as_secs())
+    }
+
+    #[test]
+    fn the_pause_that_a_server_asks_for_is_bounded() {
+        for (value, expected) in [
+            ("0", Some(0)),
+            ("7", Some(7)),
+            ("86400", Some(120)),
+            ("Sat, 21 Nov 2026 10:00:09 GMT", Some(9)),
+            ("Sat, 21 Nov 2026 09:00:00 GMT", Some(0)),
+            ("Sat, 21 Nov 2037 10:00:00 GMT", Some(120)),
+            ("soon", None),
+            ("-1", None),
+        ] {
+            assert_eq!(asked(value), expected, "{value}");
+        }
+        assert_eq!(retry_after(&HeaderMap::new(), SystemTime::now()), None);
+    }
+
+    #[test]
+    fn pauses_grow_up_to_a_bound_and_end() {
+        let retries = Retries {
+            most: 40,
+            first_pause: Duration::from_millis(100),
+            longest_pause: Duration::from_secs(1),
+        };
+        for failures in 1..=40_u32 {
+            let longest = Duration::from_millis(100 * (1 << (failures - 1).min(4)));
+            let pauses: Vec<Duration> =
+                (0..200).map(|_| retries.pause(failures).unwrap()).collect();
+            let longest = longest.min(Duration::from_secs(1));
+            assert!(pauses.iter().all(|pause| *pause <= longest), "{failures}");
+            // Jitter: they aren't all alike, and reach over the whole span.
+            assert!(pauses.iter().any(|pause| *pause < longest / 2));
+            assert!(pauses.iter().any(|pause| *pause > longest / 2));
+        }
+        assert_eq!(retries.pause(41), None);
+        let none = Retries { most: 0, ..retries };
+        assert_eq!(none.pause(1), None);
+    }
+}

@@ -1,0 +1,471 @@
+//! Texts fetched from the outside addresses that products name.
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::harness::{Page, Server, Store, Web, gift_card, text, wait_for};
+
+/// A gift card whose texts are known by these addresses.
+fn card(code: &str, addresses: &[(&str, String)]) -> Value {
+    let mut product = gift_card(code);
+    let content = &mut product["gift_card"]["content_resources"];
+    for (name, url) in addresses {
+        let content = content.as_object_mut().expect("an object");
+        content.remove(&format!("{name}_md"));
+        content.insert(format!("{name}_markdown_url"), json!(url));
+    }
+    product
+}
+
+/// Fetches from servers on this machine; returns the exit code and the report.
+fn fetch(store: &Store, options: &[&str]) -> (i32, Value) {
+    fetch_public(store, &[&["--allow-private"], options].concat())
+}
+
+/// Fetches; returns the exit code and the report.
+fn fetch_public(store: &Store, options: &[&str]) -> (i32, Value) {
+    let mut command = store.command(&[&["texts", "fetch", "--json"], options].concat());
+    // Whatever proxy the tests run behind is none of theirs.
+    let output = command.env("NO_PROXY", "*").output().expect("vitrine runs");
+    let report = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|_| panic!("no report: {}", text(&output.stderr)));
+    (output.status.code().expect("an exit code"), report)
+}
+
+/// Of the addresses: how many were asked, brought a text, were unchanged, failed.
+fn counts(report: &Value) -> [u64; 4] {
+    ["asked", "fetched", "unchanged", "failed"]
+        .map(|count| report["addresses"][count].as_u64().expect("a count"))
+}
+
+fn content(server: &Server, key: &str, code: &str, form: &str) -> Value {
+    let reply = server.get(key, &format!("/v2/product/{code}?content={form}"));
+    reply.json()["gift_card"]["content_resources"].clone()
+}
+
+fn own_path(markdown: &str) -> String {
+    let digest = Sha256::digest(markdown);
+    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("/v2/texts/{hex}.md")
+}
+
+const MODIFIED: &str = "Sat, 21 Nov 2026 10:00:00 GMT";
+
+#[test]
+fn what_is_fetched_is_shown_in_every_form_and_asked_for_again_with_its_validators() {
+    let web = Web::of(&[
+        ("/d.md", Page::ok("**Bold**").with("ETag", "\"1\"")),
+        ("/t.md", Page::ok("Terms").with("Last-Modified", MODIFIED)),
+        ("/r.md", Page::ok("Refunds")),
+    ]);
+    let url = |path| web.url(path);
+    let products = [
+        card(
+            "A",
+            &[("description", url("/d.md")), ("terms_buyer", url("/t.md"))],
+        ),
+        card(
+            "B",
+            &[
+                ("description", url("/d.md")),
+                ("refund_policy", url("/r.md")),
+            ],
+        ),
+        gift_card("C"),
+    ];
+    let store = Store::of(&products);
+    let key = store.key("reader", &[]);
+    let server = store.serve();
+    assert_eq!(
+        content(&server, &key, "A", "md")["description_md"],
+        Value::Null
+    );
+
+    let (exit, report) = fetch(&store, &["--note", "the first"]);
+    assert_eq!((exit, counts(&report)), (0, [3, 3, 0, 0]), "{report}");
+    assert_eq!(
+        (&report["revision"]["number"], &report["counts"]["changed"]),
+        (&json!(2), &json!(2))
+    );
+    let requests = web.take_requests();
+    assert_eq!(
+        requests.len(),
+        3,
+        "each address is asked once: {requests:?}"
+    );
+    assert!(requests.iter().all(|head| !head.contains("if-")));
+    server.wait_for_loaded(&report);
+    for code in ["A", "B"] {
+        let own = format!("http://{}{}", server.address, own_path("**Bold**"));
+        assert_eq!(
+            content(&server, &key, code, "url")["description_markdown_url"],
+            own.as_str()
+        );
+        assert_eq!(
+            content(&server, &key, code, "md")["description_md"],
+            "**Bold**"
+        );
+        let html = "<p><strong>Bold</strong></p>\n";
+        assert_eq!(
+            content(&server, &key, code, "html")["description_html"],
+            html
+        );
+    }
+    assert_eq!(server.send("GET", &own_path("Terms"), &[]).body, b"Terms");
+
+    // The same feed again keeps what came from its addresses.
+    assert_eq!(store.load_products(&products)["revision"], Value::Null);
+
+    let (exit, report) = fetch(&store, &[]);
+    assert_eq!((exit, counts(&report)), (0, [3, 0, 3, 0]), "{report}");
+    assert_eq!(
+        (&report["revision"], &report["applied"]),
+        (&Value::Null, &json!(true))
+    );
+    let requests = web.take_requests();
+    let asked = |path: &str, condition: &str| {
+        let head = requests.iter().find(|head| head.contains(path));
+        assert!(head.expect("asked").contains(condition), "{requests:?}");
+    };
+    asked("/d.md", "if-none-match: \"1\"");
+    asked(
+        "/t.md",
+        &format!("if-modified-since: {MODIFIED}").to_ascii_lowercase(),
+    );
+
+    // One changed text is one revision with that field.
+    web.set("/t.md", &[Page::ok("New terms")]);
+    let (exit, planned) = fetch(&store, &["--dry-run"]);
+    assert_eq!((exit, counts(&planned)), (0, [3, 1, 2, 0]), "{planned}");
+    let changed = planned["plan"]["changed"].as_array().expect("changes");
+    assert_eq!(changed.len(), 1, "{planned}");
+    assert_eq!(changed[0]["code"], "A");
+    let fields = changed[0]["fields"].as_array().expect("fields");
+    assert_eq!(fields.len(), 1, "{planned}");
+    assert_eq!(
+        fields[0]["pointer"],
+        "/gift_card/content_resources/terms_buyer_markdown_url"
+    );
+    for revision in [json!(3), Value::Null] {
+        let (_, report) = fetch(&store, &[]);
+        assert_eq!(report["revision"]["number"], revision, "{report}");
+    }
+    server.wait_for_revision(3);
+    assert_eq!(
+        content(&server, &key, "A", "md")["terms_buyer_md"],
+        "New terms"
+    );
+    store.ok(&["check"]);
+}
+
+#[test]
+fn validators_that_change_alone_are_remembered_without_a_revision() {
+    let web = Web::of(&[("/d.md", Page::ok("D").with("ETag", "\"1\""))]);
+    let store = Store::of(&[card("A", &[("description", web.url("/d.md"))])]);
+    fetch(&store, &[]);
+    web.set("/d.md", &[Page::ok("D").with("ETag", "\"2\"")]);
+    for expected in ["\"1\"", "\"2\""] {
+        web.take_requests();
+        let (_, report) = fetch(&store, &[]);
+        assert_eq!(
+            (&report["revision"], counts(&report)),
+            (&Value::Null, [1, 0, 1, 0])
+        );
+        let requests = web.take_requests();
+        assert!(
+            requests[0].contains(&format!("if-none-match: {expected}")),
+            "{requests:?}"
+        );
+    }
+}
+
+#[test]
+fn a_product_that_comes_to_name_a_known_address_gets_what_is_held_from_there() {
+    let web = Web::of(&[("/d.md", Page::ok("D").with("ETag", "\"1\""))]);
+    let store = Store::of(&[card("A", &[("description", web.url("/d.md"))])]);
+    fetch(&store, &[]);
+    let both = ["A", "B"].map(|code| card(code, &[("description", web.url("/d.md"))]));
+    store.load_products(&both);
+    let (exit, report) = fetch(&store, &[]);
+    assert_eq!((exit, counts(&report)), (0, [1, 0, 1, 0]), "{report}");
+    assert_eq!(report["counts"]["changed"], 1, "{report}");
+    let shown: Value = serde_json::from_str(&store.ok(&["show", "B"])).expect("JSON");
+    assert_eq!(
+        shown["gift_card"]["content_resources"]["description_md"],
+        "D"
+    );
+}
+
+#[test]
+fn an_address_that_fails_holds_no_other_up() {
+    let page = |body: &[u8]| Page::ok(body);
+    let web = Web::of(&[
+        ("/fine", page(b"Fine")),
+        ("/moved", Page::redirect("/fine")),
+        ("/gone", Page::status("404 Not Found")),
+        (
+            "/html",
+            page(b"Log in").with("Content-Type", "text/html; charset=utf-8"),
+        ),
+        ("/page", page(b"<!DOCTYPE html><p>Log in")),
+        ("/latin", page(b"caf\xe9")),
+        ("/nul", page(b"a\0b")),
+        ("/blank", page(b" \n")),
+        ("/endless", page(&[b'x'; 1000]).endlessly()),
+        ("/cut", page(b"Half of it").cut()),
+        ("/round", Page::redirect("/round")),
+        ("/elsewhere", Page::redirect("ftp://a.example/")),
+        ("/unasked", Page::status("304 Not Modified")),
+    ]);
+    web.set("/busy", &[Page::status("503 Busy"), page(b"Busy no more")]);
+    let nobody = {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        format!("http://{}/", listener.local_addr().expect("an address"))
+    };
+    let cases = [
+        ("/fine", None),
+        ("/moved", None),
+        ("/busy", None),
+        ("/gone", Some("status")),
+        ("/html", Some("html")),
+        ("/page", Some("html")),
+        ("/latin", Some("utf8")),
+        ("/nul", Some("nul_character")),
+        ("/blank", Some("text_blank")),
+        ("/endless", Some("text_too_long")),
+        ("/cut", Some("no_answer")),
+        ("/round", Some("no_answer")),
+        ("/elsewhere", Some("no_answer")),
+        ("/unasked", Some("status")),
+    ];
+    let mut products = vec![card("nobody", &[("description", nobody.clone())])];
+    for (path, _) in cases {
+        let code = path.trim_start_matches('/');
+        products.push(card(code, &[("description", web.url(path))]));
+    }
+    let store = Store::of(&products);
+    let (exit, report) = fetch(&store, &[]);
+    assert_eq!((exit, counts(&report)), (4, [15, 3, 0, 12]), "{report}");
+    assert_eq!(report["counts"]["changed"], 3, "{report}");
+    let failures = report["failures"].as_array().expect("failures");
+    let failure = |url: &str| failures.iter().find(|failure| failure["url"] == url);
+    for (path, rule) in cases {
+        let failure = failure(&web.url(path));
+        let found = failure.map(|failure| &failure["rule"]);
+        assert_eq!(found, rule.map(Value::from).as_ref(), "{path}: {failure:?}");
+        if let Some(failure) = failure {
+            let code = path.trim_start_matches('/');
+            assert_eq!(
+                (&failure["products"], &failure["codes"]),
+                (&json!(1), &json!([code]))
+            );
+        }
+    }
+    assert_eq!(failure(&nobody).expect("a failure")["rule"], "no_answer");
+    let shown: Value = serde_json::from_str(&store.ok(&["show", "moved"])).expect("JSON");
+    let content = &shown["gift_card"]["content_resources"];
+    assert_eq!(content["description_md"], "Fine");
+    assert_eq!(
+        content["description_markdown_url"],
+        web.url("/moved").as_str()
+    );
+    // For people: grouped by reason, with the address and who names it.
+    let output = store
+        .command(&["texts", "fetch", "--allow-private"])
+        .env("NO_PROXY", "*")
+        .output();
+    let output = output.expect("vitrine runs");
+    assert_eq!(output.status.code(), Some(4));
+    let said = text(&output.stdout);
+    let expected = format!(
+        "failed: html, 2 times\n  {}  expected Markdown; the answer is text/html, a page\n      named by html\n",
+        web.url("/html")
+    );
+    assert!(said.contains(&expected), "{said}");
+}
+
+#[test]
+fn a_server_that_never_answers_is_given_up() {
+    let web = Web::of(&[("/slow", Page::ok("").never()), ("/fine", Page::ok("Fine"))]);
+    let addresses = [
+        ("description", web.url("/slow")),
+        ("disclaimer", web.url("/fine")),
+    ];
+    let store = Store::of(&[card("A", &addresses)]);
+    let (exit, report) = fetch(&store, &["--timeout", "1"]);
+    assert_eq!((exit, counts(&report)), (4, [2, 1, 0, 1]), "{report}");
+    assert_eq!(report["failures"][0]["rule"], "timeout");
+}
+
+#[test]
+fn where_every_address_fails_nothing_changes() {
+    let web = Web::of(&[]);
+    let store = Store::of(&[card("A", &[("description", web.url("/none"))])]);
+    let (exit, report) = fetch(&store, &[]);
+    assert_eq!((exit, counts(&report)), (1, [1, 0, 0, 1]));
+    assert_eq!(
+        (&report["applied"], &report["revision"]),
+        (&json!(false), &Value::Null)
+    );
+}
+
+#[test]
+fn a_catalog_without_addresses_asks_nobody() {
+    let store = Store::of(&[gift_card("A")]);
+    let (exit, report) = fetch_public(&store, &[]);
+    assert_eq!((exit, counts(&report)), (0, [0, 0, 0, 0]), "{report}");
+}
+
+#[test]
+fn private_addresses_are_asked_only_where_that_is_wanted() {
+    let web = Web::of(&[("/", Page::ok("Secret"))]);
+    let port = web.address.port();
+    let hosts = [
+        "127.0.0.1",
+        "localhost",
+        "[::ffff:127.0.0.1]",
+        "2130706433",
+        "0x7f.1",
+    ];
+    let products: Vec<Value> = hosts
+        .iter()
+        .enumerate()
+        .map(|(number, host)| {
+            card(
+                &format!("P{number}"),
+                &[("description", format!("http://{host}:{port}/"))],
+            )
+        })
+        .collect();
+    let store = Store::of(&products);
+    let (exit, report) = fetch_public(&store, &[]);
+    assert_eq!((exit, counts(&report)), (1, [5, 0, 0, 5]), "{report}");
+    let failures = report["failures"].as_array().expect("failures");
+    assert!(
+        failures
+            .iter()
+            .all(|failure| failure["rule"] == "address_refused"),
+        "{report}"
+    );
+    assert_eq!(web.take_requests(), [""; 0]);
+    let (_, report) = fetch(&store, &[]);
+    assert_eq!(report["addresses"]["fetched"], 5, "{report}");
+}
+
+#[test]
+fn a_text_that_was_loaded_is_left_alone() {
+    let web = Web::of(&[("/d.md", Page::ok("Theirs"))]);
+    let mut loaded = card("A", &[("description", web.url("/d.md"))]);
+    loaded["gift_card"]["content_resources"]["description_md"] = json!("Ours");
+    let store = Store::of(&[loaded, card("B", &[("description", web.url("/d.md"))])]);
+    let (exit, report) = fetch(&store, &[]);
+    assert_eq!(
+        (exit, &report["counts"]["changed"]),
+        (0, &json!(1)),
+        "{report}"
+    );
+    let description = |code: &str| {
+        let shown: Value = serde_json::from_str(&store.ok(&["show", code])).expect("JSON");
+        shown["gift_card"]["content_resources"]["description_md"].clone()
+    };
+    assert_eq!(
+        (description("A"), description("B")),
+        (json!("Ours"), json!("Theirs"))
+    );
+    // So is one that was loaded over what had been fetched.
+    let file = store.path("texts/B/description.md");
+    std::fs::create_dir_all(file.parent().expect("a parent")).expect("a directory");
+    std::fs::write(&file, "Ours too").expect("a file");
+    store.ok(&["texts", "load", &store.path("texts").display().to_string()]);
+    web.take_requests();
+    assert_eq!(counts(&fetch(&store, &[]).1), [0, 0, 0, 0]);
+    assert_eq!(web.take_requests(), [""; 0]);
+    assert_eq!(description("B"), "Ours too");
+}
+
+#[test]
+fn what_was_taken_down_stays_down_whatever_comes() {
+    let web = Web::of(&[("/d.md", Page::ok("Bad")), ("/t.md", Page::ok("Fine"))]);
+    let addresses = [
+        ("description", web.url("/d.md")),
+        ("terms_buyer", web.url("/t.md")),
+    ];
+    let store = Store::of(&[card("A", &addresses)]);
+    let key = store.key("reader", &[]);
+    let server = store.serve();
+    let (_, report) = fetch(&store, &[]);
+    server.wait_for_loaded(&report);
+    let description = || content(&server, &key, "A", "md")["description_md"].clone();
+    assert_eq!(description(), "Bad");
+    store.ok(&["texts", "take-down", &own_path("Bad")]);
+    wait_for("the text to go", || description().is_null().then_some(()));
+
+    // Neither by a word that changed over there, nor as a text of another address.
+    web.set("/d.md", &[Page::ok("Bad, slightly changed")]);
+    web.set("/t.md", &[Page::ok("Bad")]);
+    let (exit, report) = fetch(&store, &[]);
+    assert_eq!((exit, counts(&report)), (0, [1, 1, 0, 0]), "{report}");
+    assert_eq!(report["addresses"]["taken_down"], 1, "{report}");
+    server.wait_for_loaded(&report);
+    let md = content(&server, &key, "A", "md");
+    assert_eq!(
+        (&md["description_md"], &md["terms_buyer_md"]),
+        (&Value::Null, &Value::Null)
+    );
+
+    store.ok(&["texts", "put-back", &own_path("Bad")]);
+    let (_, report) = fetch(&store, &[]);
+    server.wait_for_loaded(&report);
+    assert_eq!(description(), "Bad, slightly changed");
+}
+
+#[test]
+fn a_product_that_changed_meanwhile_keeps_what_it_has() {
+    let web = Web::of(&[
+        ("/old.md", Page::ok("Old").gated()),
+        ("/b.md", Page::ok("B")),
+    ]);
+    let other = card("B", &[("description", web.url("/b.md"))]);
+    let products = [
+        card("A", &[("description", web.url("/old.md"))]),
+        other.clone(),
+    ];
+    let store = Store::of(&products);
+    let report = std::thread::scope(|scope| {
+        let fetching = scope.spawn(|| fetch(&store, &[]).1);
+        web.wait_for_request();
+        // A load isn't held up by a fetch that waits.
+        store.load_products(&[card("A", &[("description", web.url("/new.md"))]), other]);
+        web.open_gate();
+        fetching.join().expect("a report")
+    });
+    assert_eq!(
+        (counts(&report), &report["counts"]["changed"]),
+        ([2, 2, 0, 0], &json!(1))
+    );
+    let shown: Value = serde_json::from_str(&store.ok(&["show", "A"])).expect("JSON");
+    let content = &shown["gift_card"]["content_resources"];
+    assert_eq!(
+        content["description_markdown_url"],
+        web.url("/new.md").as_str()
+    );
+    assert_eq!(content.get("description_md"), None);
+}
+
+#[test]
+fn a_host_is_asked_for_two_texts_at_once_and_not_for_more() {
+    let paths: Vec<String> = (0..12).map(|number| format!("/{number}.md")).collect();
+    let web = Web::of(&[]);
+    for path in &paths {
+        web.set(path, &[Page::ok(path.as_bytes()).together(2)]);
+    }
+    let products: Vec<Value> = paths
+        .iter()
+        .enumerate()
+        .map(|(number, path)| card(&format!("P{number}"), &[("description", web.url(path))]))
+        .collect();
+    let store = Store::of(&products);
+    let (exit, report) = fetch(&store, &["--concurrency", "12"]);
+    assert_eq!((exit, counts(&report)), (0, [12, 12, 0, 0]), "{report}");
+    assert_eq!(web.most_at_once(), 2);
+}

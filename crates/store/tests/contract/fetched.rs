@@ -1,0 +1,79 @@
+//! What outside addresses gave: remembered with a publish, changed or not.
+
+use vitrine_model::content::TextDigest;
+use vitrine_store::record::{FetchedText, RevisionNote};
+use vitrine_store::{Store, TextServed};
+
+use crate::Rule;
+use crate::products::{product_with_text, publish_texts, put_text, second};
+
+pub const ALL: [Rule; 3] = [
+    ("what was fetched is remembered", fetched_is_remembered),
+    (
+        "what was fetched is remembered without a revision",
+        fetched_is_remembered_without_a_revision,
+    ),
+    (
+        "a dropped publication remembers nothing",
+        a_dropped_publication_remembers_nothing,
+    ),
+];
+
+const URL: &str = "https://a.example/d.md";
+
+fn fetched(markdown: &str, at: i64) -> FetchedText {
+    FetchedText {
+        url: URL.to_owned(),
+        digest: TextDigest::of(markdown),
+        etag: Some("W/\"ü\"".to_owned()),
+        last_modified: None,
+        fetched_at: second(at),
+    }
+}
+
+/// Publishes a product with a text that was fetched. Returns whether that was a revision.
+fn publish_fetched(store: &dyn Store, markdown: &str, fetched: &FetchedText) -> bool {
+    let mut publication = store.publish().unwrap();
+    put_text(&mut *publication, markdown);
+    publication.put(&product_with_text("A", markdown)).unwrap();
+    publication.remember_fetched(fetched).unwrap();
+    let note = RevisionNote::default();
+    publication.commit(second(20), &note).unwrap().is_some()
+}
+
+fn fetched_is_remembered(store: &dyn Store) {
+    assert_eq!(store.fetched_text(URL).unwrap(), None);
+    for (markdown, at) in [("# one", 1), ("# two", 2)] {
+        let fetched = fetched(markdown, at);
+        assert!(publish_fetched(store, markdown, &fetched));
+        let served = TextServed::Yes;
+        assert_eq!(store.fetched_text(URL).unwrap(), Some((fetched, served)));
+    }
+    assert_eq!(store.fetched_text("https://a.example/").unwrap(), None);
+    let two = TextDigest::of("# two");
+    store.set_text_served(&two, TextServed::No).unwrap();
+    let (_, served) = store.fetched_text(URL).unwrap().unwrap();
+    assert_eq!(served, TextServed::No);
+}
+
+fn fetched_is_remembered_without_a_revision(store: &dyn Store) {
+    publish_texts(store, &[("A", "# one")], second(10));
+    let before = store.changes().unwrap();
+    let fetched = FetchedText {
+        etag: None,
+        last_modified: Some("Sat, 21 Nov 2026 10:00:00 GMT".to_owned()),
+        ..fetched("# one", 3)
+    };
+    assert!(!publish_fetched(store, "# one", &fetched));
+    assert_eq!(store.changes().unwrap(), before);
+    let (found, _) = store.fetched_text(URL).unwrap().unwrap();
+    assert_eq!(found, fetched);
+}
+
+fn a_dropped_publication_remembers_nothing(store: &dyn Store) {
+    publish_texts(store, &[("A", "# one")], second(10));
+    let mut publication = store.publish().unwrap();
+    publication.remember_fetched(&fetched("# one", 3)).unwrap();
+    drop(publication);
+    assert_eq!(store.fetched_text(URL).unwrap(), None);
+}
