@@ -70,6 +70,16 @@ pub enum StoreError {
         /// What speaks against it.
         reason: String,
     },
+    /// The revision isn't kept any more.
+    #[error(
+        "revision {number} was pruned: what it held is gone; the oldest that can be read is revision {oldest_readable}"
+    )]
+    Pruned {
+        /// The revision.
+        number: u64,
+        /// The oldest that can be read.
+        oldest_readable: u64,
+    },
     /// There is no room.
     #[error(
         "the disk (or the store's quota) is full; nothing was changed, make room and try again"

@@ -2,7 +2,7 @@
 //! that opens a fresh one to [`suite`].
 //!
 //! - `contract/products.rs`: what is put in, and how what comes out is collected
-//! - `contract/publishes.rs`: revisions; `contract/history.rs`: those of the past; `contract/texts.rs`: texts; `contract/keys.rs`: API keys
+//! - `contract/publishes.rs`: revisions; `contract/history.rs`: those of the past; `contract/prune.rs`: which of them go; `contract/texts.rs`: texts; `contract/keys.rs`: API keys
 //! - `contract/sqlite_file.rs`: what is true of the embedded store's file only
 
 #![expect(
@@ -20,6 +20,8 @@ mod history;
 mod keys;
 #[path = "contract/products.rs"]
 mod products;
+#[path = "contract/prune.rs"]
+mod prune;
 #[path = "contract/publishes.rs"]
 mod publishes;
 #[path = "contract/sqlite_file.rs"]
@@ -35,7 +37,15 @@ use vitrine_store::{IfMissing, Store, open};
 /// Runs the whole contract; `fresh` opens a store that is empty.
 fn suite(fresh: impl Fn() -> Arc<dyn Store>) {
     let fresh: &dyn Fn() -> Arc<dyn Store> = &fresh;
-    for (name, part) in [&publishes::ALL[..], &history::ALL, &texts::ALL, &keys::ALL].concat() {
+    for (name, part) in [
+        &publishes::ALL[..],
+        &history::ALL,
+        &prune::ALL,
+        &texts::ALL,
+        &keys::ALL,
+    ]
+    .concat()
+    {
         println!("contract: {name}");
         part(&*fresh());
     }

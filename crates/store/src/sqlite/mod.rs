@@ -5,6 +5,7 @@
 //! - `catalog`: reading the live catalog
 //! - `publish`: writing a revision
 //! - `history`: reading any moment
+//! - `prune`: freeing what old revisions alone see
 //! - `keys`: API keys
 //! - `check`: whether the file is what was written
 //! - `backup`: copies of the store, and the way back; `partial`: a file in the making
@@ -18,6 +19,7 @@ mod holder;
 mod keys;
 mod open;
 mod partial;
+mod prune;
 mod publish;
 
 use std::os::unix::fs::MetadataExt;
@@ -34,7 +36,7 @@ use vitrine_model::revision::Revision;
 
 use crate::problem::Problem;
 use crate::record::{
-    Changes, ItemVisitor, Moment, ProductVisitor, PublishedRevision, StoredProduct,
+    Changes, ItemVisitor, Keep, Moment, ProductVisitor, Pruned, PublishedRevision, StoredProduct,
 };
 use crate::{IfMissing, KeyDecision, Publication, Store, StoreError, TextServed};
 
@@ -156,7 +158,14 @@ impl Store for SqliteStore {
         code: &ProductCode,
         moment: Moment,
     ) -> Result<Option<StoredProduct>, StoreError> {
-        history::product(&self.quick()?.connection, code, moment)
+        let mut quick = self.quick()?;
+        // One read transaction: whether the moment can be read, and the product.
+        let transaction = quick
+            .connection
+            .transaction()
+            .map_err(during("reading the history"))?;
+        history::ensure_readable(&transaction, moment)?;
+        history::product(&transaction, code, moment)
     }
 
     fn text(&self, digest: &TextDigest) -> Result<Option<PackedMarkdown>, StoreError> {
@@ -195,6 +204,14 @@ impl Store for SqliteStore {
             .map_err(during(doing))?;
         transaction.commit().map_err(during(doing))?;
         Ok(true)
+    }
+
+    fn plan_prune(&self, keep: Keep, texts_kept_since: Timestamp) -> Result<Pruned, StoreError> {
+        prune::plan(&mut self.connect()?, keep, texts_kept_since)
+    }
+
+    fn prune(&self, keep: Keep, texts_kept_since: Timestamp) -> Result<Pruned, StoreError> {
+        self.naming_holder(prune::prune(&mut self.connect()?, keep, texts_kept_since))
     }
 
     fn keys(&self) -> Result<Vec<KeyRecord>, StoreError> {
