@@ -44,7 +44,7 @@ pub enum StoreError {
     },
     /// Another process is writing.
     #[error(
-        "another process{} has been writing to the store for {waited_seconds} seconds; nothing was changed, try again when it is done",
+        "another process{} is writing to the store, and wasn't done after {waited_seconds} seconds; nothing was changed, try again when it is done",
         holder.as_ref().map_or_else(String::new, |holder| format!(" ({holder})"))
     )]
     Busy {

@@ -19,6 +19,7 @@ mod sqlite;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use vitrine_model::code::ProductCode;
@@ -273,7 +274,26 @@ pub enum IfMissing {
 ///
 /// Where the address is no store's, or the store can't be opened.
 pub fn open(url: &str, if_missing: IfMissing) -> Result<Arc<dyn Store>, StoreError> {
-    let store = sqlite::SqliteStore::open(sqlite_path(url)?, if_missing)?;
+    open_with_patience(url, if_missing, USUAL_PATIENCE)
+}
+
+/// How long a writer waits for another one, unless told otherwise.
+pub const USUAL_PATIENCE: Duration = Duration::from_secs(30);
+
+/// As [`open`], with how long writers wait for another one before they fail with
+/// [`StoreError::Busy`]: a day at most.
+///
+/// # Errors
+///
+/// As [`open`].
+pub fn open_with_patience(
+    url: &str,
+    if_missing: IfMissing,
+    patience: Duration,
+) -> Result<Arc<dyn Store>, StoreError> {
+    // More than the 24 days that SQLite can count would be none at all to it.
+    let patience = patience.min(Duration::from_secs(24 * 60 * 60));
+    let store = sqlite::SqliteStore::open(sqlite_path(url)?, if_missing, patience)?;
     Ok(Arc::new(store))
 }
 

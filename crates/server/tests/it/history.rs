@@ -208,13 +208,16 @@ fn a_rollback_gives_the_answers_of_that_revision_byte_for_byte() {
         then.push(all_answers(&store));
     }
     for number in [1, 7, 19, 20, 3] {
-        let said = store.ok(&["rollback", &number.to_string()]);
+        let said = store.ok(&["rollback", "--yes", &number.to_string()]);
         assert!(said.contains("revision ") || number == 20, "{said}");
         assert!(all_answers(&store) == then[number - 1], "revision {number}");
     }
     let history = json(&store, &["history", "--json"]);
     assert_eq!(history[0]["note"], "rollback to revision 3");
-    let again = store.ok(&["rollback", "3"]);
+    let again = store.ok(&["rollback", "--yes", "3"]);
     assert!(again.contains("nothing to do"), "{again}");
-    assert_eq!(store.run(&["rollback", "99"]).status.code(), Some(1));
+    assert_eq!(
+        store.run(&["rollback", "--yes", "99"]).status.code(),
+        Some(1)
+    );
 }

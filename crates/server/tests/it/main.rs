@@ -8,6 +8,7 @@
     reason = "a test binary exports nothing; `pub` marks what rooms offer each other"
 )]
 
+mod busy;
 mod caching;
 mod connections;
 mod csv;
@@ -33,6 +34,7 @@ mod load_values;
 mod openapi;
 mod parameters;
 mod products;
+mod prune;
 mod quotas;
 mod request_limits;
 mod requests;

@@ -72,7 +72,7 @@ fn a_store_is_clean_after_whatever_was_loaded() {
     store.load_products(&[gift_card("A")]);
     store.load(SAMPLE);
     store.load(SAMPLE);
-    store.ok(&["rollback", "2"]);
+    store.ok(&["rollback", "--yes", "2"]);
     store.key("reader", &[]);
     assert_eq!(check(&store), clean());
     assert_eq!(store.ok(&["check"]), "the store is sound\n");
