@@ -16,7 +16,7 @@ pub(super) struct Export {
     /// As it was in this revision.
     #[arg(long, value_name = "REVISION")]
     at: Option<u64>,
-    /// One record a line, or one array.
+    /// One record a line, one array, or a table for spreadsheets.
     #[arg(long, value_name = "FORMAT", default_value = "ndjson")]
     format: FormatArg,
 }
@@ -25,6 +25,7 @@ pub(super) struct Export {
 enum FormatArg {
     Ndjson,
     Json,
+    Csv,
 }
 
 impl Export {
@@ -38,16 +39,25 @@ impl Export {
     }
 
     fn write(&self, store: &dyn Store, mut out: impl Write) -> anyhow::Result<()> {
-        let (start, between, end) = match self.format {
-            FormatArg::Ndjson => ("", "\n", "\n"),
-            FormatArg::Json => ("[\n", ",\n", "\n]\n"),
+        let start = match self.format {
+            FormatArg::Ndjson => String::new(),
+            FormatArg::Json => "[\n".to_owned(),
+            FormatArg::Csv => format!("{}\n", export::csv::header()),
+        };
+        let between = match self.format {
+            FormatArg::Ndjson | FormatArg::Csv => "\n",
+            FormatArg::Json => ",\n",
         };
         let moment = moment(self.at);
         // Written with the first product: where there is no such revision, nothing is printed.
-        let mut separator = start;
+        let mut separator = start.as_str();
         let mut is_empty = true;
         let revision = store.read_products(moment, &mut |product| {
             let record = export::record(store, &product)?;
+            let record = match self.format {
+                FormatArg::Ndjson | FormatArg::Json => record.to_json(),
+                FormatArg::Csv => export::csv::row(record)?,
+            };
             write!(out, "{separator}{record}")?;
             separator = between;
             is_empty = false;
@@ -57,7 +67,11 @@ impl Export {
         if is_empty {
             out.write_all(start.as_bytes())?;
         }
-        out.write_all(end.as_bytes())?;
+        out.write_all(match self.format {
+            FormatArg::Json => b"\n]\n",
+            FormatArg::Ndjson | FormatArg::Csv if is_empty => b"",
+            FormatArg::Ndjson | FormatArg::Csv => b"\n",
+        })?;
         out.flush()?;
         Ok(())
     }

@@ -140,7 +140,10 @@ impl Show {
             |number| format!("was live in revision {number}"),
         );
         let product = found.with_context(|| format!("no product of the code `{code}` {when}"))?;
-        print(&format!("{}\n", export::record(&*store, &product)?))?;
+        print(&format!(
+            "{}\n",
+            export::record(&*store, &product)?.to_json()
+        ))?;
         Ok(Outcome::Done)
     }
 }

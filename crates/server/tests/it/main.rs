@@ -8,6 +8,7 @@
     reason = "a test binary exports nothing; `pub` marks what rooms offer each other"
 )]
 
+mod answers;
 mod busy;
 mod caching;
 mod connections;
@@ -38,6 +39,7 @@ mod prune;
 mod quotas;
 mod request_limits;
 mod requests;
+mod round_trip;
 mod smoke;
 mod store_safety;
 mod texts;

@@ -7,7 +7,7 @@
 //! - `cells`: which column a place in such a record came from
 
 mod cells;
-mod columns;
+pub(crate) mod columns;
 mod compressed;
 mod lines;
 mod row_record;
