@@ -44,7 +44,7 @@ pub enum StoreError {
     },
     /// Another process is writing.
     #[error(
-        "another process{} has been writing to the store for {waited_seconds} seconds; nothing was changed, try again when it is done",
+        "another process{} is writing to the store, and wasn't done after {waited_seconds} seconds; nothing was changed, try again when it is done",
         holder.as_ref().map_or_else(String::new, |holder| format!(" ({holder})"))
     )]
     Busy {
@@ -69,6 +69,16 @@ pub enum StoreError {
         path: PathBuf,
         /// What speaks against it.
         reason: String,
+    },
+    /// The revision isn't kept any more.
+    #[error(
+        "revision {number} was pruned: what it held is gone; the oldest that can be read is revision {oldest_readable}"
+    )]
+    Pruned {
+        /// The revision.
+        number: u64,
+        /// The oldest that can be read.
+        oldest_readable: u64,
     },
     /// There is no room.
     #[error(

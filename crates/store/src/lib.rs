@@ -1,6 +1,6 @@
 //! Where things rest: one trait, and the stores behind it.
 //!
-//! Every revision of every product is kept; nothing is rewritten. A publish is one transaction and
+//! Every revision of every product is kept until it is pruned; nothing is rewritten. A publish is one transaction and
 //! one revision. Only this crate knows SQL, and it knows no JSON name: a product is to it a text
 //! (`document`) with the few facts that indexes and loads need beside it.
 //!
@@ -19,6 +19,7 @@ mod sqlite;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use vitrine_model::code::ProductCode;
@@ -29,8 +30,8 @@ use vitrine_model::revision::Revision;
 pub use error::StoreError;
 use problem::Problem;
 use record::{
-    Change, Changes, FetchedText, ItemVisitor, Moment, ProductVisitor, PublishedCounts,
-    PublishedRevision, RevisionNote, StoredProduct,
+    Change, Changes, FetchedText, ItemVisitor, Keep, Moment, ProductVisitor, Pruned,
+    PublishedCounts, PublishedRevision, RevisionNote, StoredProduct,
 };
 
 /// A place where the catalog and its keys rest.
@@ -70,7 +71,8 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Where the store can't be read, or `visit` fails.
+    /// Where the store can't be read, `visit` fails, or the revision was pruned
+    /// ([`StoreError::Pruned`]).
     fn read_products(
         &self,
         moment: Moment,
@@ -81,7 +83,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Where the store can't be read.
+    /// Where the store can't be read, or the revision was pruned ([`StoreError::Pruned`]).
     fn product(
         &self,
         code: &ProductCode,
@@ -116,6 +118,28 @@ pub trait Store: Send + Sync {
     ///
     /// Where the store can't be written.
     fn set_text_served(&self, digest: &TextDigest, served: TextServed) -> Result<bool, StoreError>;
+
+    /// Says what [`prune`](Self::prune) would free now, and changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// Where the store can't be read.
+    fn plan_prune(&self, keep: Keep, texts_kept_since: Timestamp) -> Result<Pruned, StoreError>;
+
+    /// Frees what no revision sees that is kept: versions of products, and texts that nothing names any
+    /// more. Versions replaced after `texts_kept_since` stay while they have texts, which
+    /// [`read_catalog`](Self::read_catalog) still shows; a text that was taken down stays. What is
+    /// live doesn't change, and this is no change in the sense of [`changes`](Self::changes). The
+    /// revisions' own records stay.
+    ///
+    /// First, in a transaction of its own, older revisions can't be read any more; then rows go in
+    /// transactions of moderate size, between which others read and write. Interrupted anywhere, it
+    /// leaves a store that is whole; the next prune frees the rest.
+    ///
+    /// # Errors
+    ///
+    /// Where the store can't be written.
+    fn prune(&self, keep: Keep, texts_kept_since: Timestamp) -> Result<Pruned, StoreError>;
 
     /// All keys, oldest first.
     ///
@@ -254,7 +278,7 @@ pub trait Publication {
     ///
     /// # Errors
     ///
-    /// Where the store can't be written.
+    /// Where the store can't be written, or the revision was pruned ([`StoreError::Pruned`]).
     fn restore(&mut self, number: u64) -> Result<bool, StoreError>;
 
     /// Commits as one new revision; or, where no product changed, makes none and returns `None`. What was
@@ -285,7 +309,26 @@ pub enum IfMissing {
 ///
 /// Where the address is no store's, or the store can't be opened.
 pub fn open(url: &str, if_missing: IfMissing) -> Result<Arc<dyn Store>, StoreError> {
-    let store = sqlite::SqliteStore::open(sqlite_path(url)?, if_missing)?;
+    open_with_patience(url, if_missing, USUAL_PATIENCE)
+}
+
+/// How long a writer waits for another one, unless told otherwise.
+pub const USUAL_PATIENCE: Duration = Duration::from_secs(30);
+
+/// As [`open`], with how long writers wait for another one before they fail with
+/// [`StoreError::Busy`]: a day at most.
+///
+/// # Errors
+///
+/// As [`open`].
+pub fn open_with_patience(
+    url: &str,
+    if_missing: IfMissing,
+    patience: Duration,
+) -> Result<Arc<dyn Store>, StoreError> {
+    // More than the 24 days that SQLite can count would be none at all to it.
+    let patience = patience.min(Duration::from_secs(24 * 60 * 60));
+    let store = sqlite::SqliteStore::open(sqlite_path(url)?, if_missing, patience)?;
     Ok(Arc::new(store))
 }
 

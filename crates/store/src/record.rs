@@ -1,6 +1,7 @@
 //! What goes into a store and comes out of it.
 
 use std::fmt;
+use std::num::NonZeroU32;
 use std::ops::Range;
 
 use jiff::Timestamp;
@@ -129,6 +130,44 @@ pub struct PublishedRevision {
     pub counts: PublishedCounts,
     /// Who and why.
     pub note: RevisionNote,
+    /// Whether its products can still be read.
+    pub reading: Reading,
+}
+
+/// Whether a revision's products can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    /// They can.
+    Possible,
+    /// They were pruned.
+    Pruned,
+}
+
+/// Which revisions a prune keeps; the live one always.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// So many, the newest; the live one is the first of them.
+    Newest(NonZeroU32),
+    /// Those that were live at some time since then.
+    LiveSince(Timestamp),
+}
+
+/// What a prune freed, or would free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Pruned {
+    /// The oldest revision that can be read afterwards; none where nothing was published.
+    pub oldest_readable: Option<u64>,
+    /// Revisions that could be read before, and can't afterwards.
+    pub revisions: u64,
+    /// Versions of products that go.
+    pub versions: u64,
+    /// Texts that go.
+    pub texts: u64,
+    /// Versions of products that no kept revision sees and that stay all the same: they were replaced
+    /// so lately that their texts are still served.
+    pub waiting_versions: u64,
+    /// What of the store's file is free for what is written next, in bytes; of a plan, as it is now.
+    pub free_bytes: u64,
 }
 
 /// Which state of the catalog is meant.

@@ -108,7 +108,7 @@ fn a_store_that_nobody_touched_is_clean() {
 }
 
 /// Damage, and the rules that tell it.
-const DAMAGES: [(&str, &[&str]); 29] = [
+const DAMAGES: [(&str, &[&str]); 31] = [
     (
         "update product_version set document = '{' where id = 1",
         &["content_range", "document", "version_digest"],
@@ -180,6 +180,8 @@ const DAMAGES: [(&str, &[&str]); 29] = [
     ),
     ("update state set revision_id = 'other'", &["live_revision"]),
     ("update state set revision_id = null", &["live_revision"]),
+    ("update state set oldest_readable = 4", &["live_revision"]),
+    ("update state set oldest_readable = -1", &["live_revision"]),
     ("delete from state", &["live_revision"]),
     (
         "update text set markdown = x'00' where digest = (select min(digest) from text)",

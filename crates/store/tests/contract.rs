@@ -2,7 +2,7 @@
 //! that opens a fresh one to [`suite`].
 //!
 //! - `contract/products.rs`: what is put in, and how what comes out is collected
-//! - `contract/publishes.rs`: revisions; `contract/history.rs`: those of the past; `contract/texts.rs`: texts; `contract/fetched.rs`: where they came from; `contract/keys.rs`: API keys
+//! - `contract/publishes.rs`: revisions; `contract/history.rs`: those of the past; `contract/prune.rs`: which of them go; `contract/texts.rs`: texts; `contract/fetched.rs`: where they came from; `contract/keys.rs`: API keys
 //! - `contract/sqlite_file.rs`: what is true of the embedded store's file only
 
 #![expect(
@@ -22,6 +22,8 @@ mod history;
 mod keys;
 #[path = "contract/products.rs"]
 mod products;
+#[path = "contract/prune.rs"]
+mod prune;
 #[path = "contract/publishes.rs"]
 mod publishes;
 #[path = "contract/sqlite_file.rs"]
@@ -37,14 +39,16 @@ use vitrine_store::{IfMissing, Store, open};
 /// Runs the whole contract; `fresh` opens a store that is empty.
 fn suite(fresh: impl Fn() -> Arc<dyn Store>) {
     let fresh: &dyn Fn() -> Arc<dyn Store> = &fresh;
-    let parts = [
+    for (name, part) in [
         &publishes::ALL[..],
         &history::ALL,
+        &prune::ALL,
         &texts::ALL,
         &fetched::ALL,
         &keys::ALL,
-    ];
-    for (name, part) in parts.concat() {
+    ]
+    .concat()
+    {
         println!("contract: {name}");
         part(&*fresh());
     }

@@ -1,18 +1,15 @@
-//! `vitrine history`, `show`, `diff`, `export` and `rollback`: the catalog as it is and as it was.
+//! `vitrine history`, `show` and `diff`: the catalog as it is and as it was.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufWriter, IsTerminal, Write};
 
 use anyhow::{Context as _, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use comfy_table::{Table, presets};
-use jiff::Timestamp;
 use serde_json::{Value, json};
 use vitrine_model::code::ProductCode;
-use vitrine_store::record::{Moment, PublishedRevision, RevisionNote, StoredProduct};
+use vitrine_store::record::{Moment, PublishedRevision, Reading, StoredProduct};
 use vitrine_store::{IfMissing, Store};
 
-use super::load::operator;
 use super::time::to_second;
 use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
 use crate::export;
@@ -50,44 +47,13 @@ pub(super) struct Diff {
     to: Option<u64>,
 }
 
-/// Print the catalog as records that load again into the same catalog.
-#[derive(Debug, Args)]
-pub(super) struct Export {
-    /// As it was in this revision.
-    #[arg(long, value_name = "REVISION")]
-    at: Option<u64>,
-    /// One record a line, or one array.
-    #[arg(long, value_name = "FORMAT", default_value = "ndjson")]
-    format: FormatArg,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum FormatArg {
-    Ndjson,
-    Json,
-}
-
-/// Make the catalog what it was in a revision. This is a new revision; nothing is rewritten.
-#[derive(Debug, Args)]
-pub(super) struct Rollback {
-    #[command(flatten)]
-    output: OutputArgs,
-    /// What the history is to say of it.
-    #[arg(long, value_name = "TEXT")]
-    note: Option<String>,
-    /// Don't ask, on a terminal.
-    #[arg(long)]
-    yes: bool,
-    /// The revision.
-    revision: u64,
-}
-
 /// Live, or a revision.
-fn moment(revision: Option<u64>) -> Moment {
+pub(super) fn moment(revision: Option<u64>) -> Moment {
     revision.map_or(Moment::Live, Moment::Revision)
 }
 
-fn no_such(moment: Moment) -> String {
+/// That nothing was read at a moment, and why.
+pub(super) fn no_such(moment: Moment) -> String {
     match moment {
         Moment::Live => "nothing was loaded yet".to_owned(),
         Moment::Revision(number) => {
@@ -108,6 +74,7 @@ impl History {
         table.load_style(presets::NOTHING);
         table.set_header([
             "REVISION",
+            "STATE",
             "TIME",
             "BY",
             "CREATED",
@@ -116,10 +83,17 @@ impl History {
             "UNCHANGED",
             "NOTE",
         ]);
-        for published in &revisions {
+        for (index, published) in revisions.iter().enumerate() {
+            let state = match (index, published.reading) {
+                // The newest is the live one.
+                (0, _) => "live",
+                (_, Reading::Possible) => "kept",
+                (_, Reading::Pruned) => "pruned",
+            };
             let (counts, note) = (published.counts, &published.note);
             table.add_row([
                 published.revision.number.to_string(),
+                state.to_owned(),
                 to_second(published.revision.created_at).to_string(),
                 note.by.clone(),
                 counts.created.to_string(),
@@ -134,11 +108,13 @@ impl History {
     }
 }
 
-fn revision_json(published: &PublishedRevision) -> Value {
+/// A revision, for programs.
+pub(super) fn revision_json(published: &PublishedRevision) -> Value {
     let PublishedRevision {
         revision,
         counts,
         note,
+        reading,
     } = published;
     json!({
         "number": revision.number,
@@ -147,6 +123,7 @@ fn revision_json(published: &PublishedRevision) -> Value {
         "by": note.by,
         "note": note.note,
         "source_digest": note.source_digest,
+        "pruned": *reading == Reading::Pruned,
         "counts": counts_json(counts),
     })
 }
@@ -163,7 +140,10 @@ impl Show {
             |number| format!("was live in revision {number}"),
         );
         let product = found.with_context(|| format!("no product of the code `{code}` {when}"))?;
-        print(&format!("{}\n", export::record(&*store, &product)?))?;
+        print(&format!(
+            "{}\n",
+            export::record(&*store, &product)?.to_json()
+        ))?;
         Ok(Outcome::Done)
     }
 }
@@ -195,90 +175,6 @@ impl Diff {
             print_json(&serde_json::to_value(&plan)?)?;
         } else {
             print(&plan.to_text())?;
-        }
-        Ok(Outcome::Done)
-    }
-}
-
-impl Export {
-    pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
-        let store = store.open(IfMissing::Refuse)?;
-        match self.write(&*store, BufWriter::new(io::stdout())) {
-            // A reader that has gone away (`| head`) is no failure.
-            Err(error) if is_broken_pipe(&error) => Ok(Outcome::Done),
-            outcome => outcome.map(|()| Outcome::Done),
-        }
-    }
-
-    fn write(&self, store: &dyn Store, mut out: impl Write) -> anyhow::Result<()> {
-        let (start, between, end) = match self.format {
-            FormatArg::Ndjson => ("", "\n", "\n"),
-            FormatArg::Json => ("[\n", ",\n", "\n]\n"),
-        };
-        let moment = moment(self.at);
-        // Written with the first product: where there is no such revision, nothing is printed.
-        let mut separator = start;
-        let mut is_empty = true;
-        let revision = store.read_products(moment, &mut |product| {
-            let record = export::record(store, &product)?;
-            write!(out, "{separator}{record}")?;
-            separator = between;
-            is_empty = false;
-            Ok(())
-        })?;
-        revision.with_context(|| no_such(moment))?;
-        if is_empty {
-            out.write_all(start.as_bytes())?;
-        }
-        out.write_all(end.as_bytes())?;
-        out.flush()?;
-        Ok(())
-    }
-}
-
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        let cause = cause.downcast_ref::<io::Error>();
-        cause.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-    })
-}
-
-impl Rollback {
-    pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
-        if io::stdin().is_terminal() && !self.yes {
-            bail!(
-                "this replaces the live catalog by that of revision {}; look at `vitrine diff {0}`, then add --yes",
-                self.revision
-            );
-        }
-        let store = store.open(IfMissing::Refuse)?;
-        let mut publication = store.publish()?;
-        if !publication.restore(self.revision)? {
-            bail!(no_such(Moment::Revision(self.revision)));
-        }
-        let note = RevisionNote {
-            by: operator(),
-            note: self
-                .note
-                .clone()
-                .or_else(|| Some(format!("rollback to revision {}", self.revision))),
-            source_digest: None,
-        };
-        let published = publication.commit(Timestamp::now(), &note)?;
-        match (published, self.output.json) {
-            (Some((revision, counts)), true) => {
-                let published = PublishedRevision {
-                    revision,
-                    counts,
-                    note,
-                };
-                print_json(&revision_json(&published))?;
-            }
-            (None, true) => print_json(&Value::Null)?,
-            (Some((revision, counts)), false) => {
-                print(&format!("revision {}: {counts}\n", revision.number))?;
-            }
-            (None, false) => print("nothing to do: that is what is live\n")?,
         }
         Ok(Outcome::Done)
     }

@@ -5,13 +5,16 @@ mod backup;
 mod check;
 mod confirm;
 mod demo;
+mod export;
 mod generate;
 mod history;
 mod keys;
 mod load;
 mod openapi;
 mod progress;
+mod prune;
 mod restore;
+mod rollback;
 mod serve;
 mod texts;
 mod time;
@@ -19,6 +22,7 @@ mod time;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use vitrine_store::{IfMissing, Store, StoreError};
@@ -53,8 +57,9 @@ enum Command {
     History(history::History),
     Show(history::Show),
     Diff(history::Diff),
-    Rollback(history::Rollback),
-    Export(history::Export),
+    Rollback(rollback::Rollback),
+    Export(export::Export),
+    Prune(prune::Prune),
     Check(check::Check),
     Backup(backup::Backup),
     Restore(restore::Restore),
@@ -62,7 +67,7 @@ enum Command {
     Openapi(openapi::Openapi),
 }
 
-/// Where the catalog and its keys rest.
+/// Where the catalog and its keys rest, and how long to wait for others there.
 #[derive(Debug, Args)]
 struct StoreArgs {
     /// The store's address.
@@ -74,11 +79,22 @@ struct StoreArgs {
         default_value = "sqlite:vitrine.db"
     )]
     url: String,
+    /// How long to wait for another process that is writing to the store.
+    #[arg(
+        long = "wait",
+        global = true,
+        env = "VITRINE_WAIT",
+        value_name = "SECONDS",
+        default_value_t = vitrine_store::USUAL_PATIENCE.as_secs(),
+        value_parser = clap::value_parser!(u64).range(..=86_400)
+    )]
+    wait_seconds: u64,
 }
 
 impl StoreArgs {
     fn open(&self, if_missing: IfMissing) -> Result<Arc<dyn Store>, StoreError> {
-        vitrine_store::open(&self.url, if_missing)
+        let patience = Duration::from_secs(self.wait_seconds);
+        vitrine_store::open_with_patience(&self.url, if_missing, patience)
     }
 }
 
@@ -116,6 +132,7 @@ pub fn main() -> ExitCode {
         Command::Show(show) => show.run(&store),
         Command::Diff(diff) => diff.run(&store),
         Command::Export(export) => export.run(&store),
+        Command::Prune(prune) => prune.run(&store),
         Command::Rollback(rollback) => rollback.run(&store),
         Command::Openapi(openapi) => openapi.run(),
         Command::Check(check) => check.run(&store),

@@ -20,14 +20,30 @@ pub(super) fn moment(text: &str, now: Timestamp) -> Result<Timestamp, String> {
 }
 
 /// The moment a span after `now`: `7d`, `12h`, `30m`, `10s`.
-pub(super) fn after(span: &str, now: Timestamp) -> Result<Timestamp, String> {
-    let invalid = || format!("`{span}` is no span of time; give one such as 7d, 12h, 30m or 10s");
-    let parsed: Span = span.parse().map_err(|_| invalid())?;
-    if parsed.is_negative() {
-        return Err(invalid());
+pub(super) fn after(text: &str, now: Timestamp) -> Result<Timestamp, String> {
+    let later = now.to_zoned(TimeZone::UTC).checked_add(span(text)?);
+    later
+        .map(|later| later.timestamp())
+        .map_err(|_| no_span(text))
+}
+
+/// The moment a span before `now`.
+pub(super) fn before(text: &str, now: Timestamp) -> Result<Timestamp, String> {
+    let earlier = now.to_zoned(TimeZone::UTC).checked_sub(span(text)?);
+    earlier
+        .map(|earlier| earlier.timestamp())
+        .map_err(|_| no_span(text))
+}
+
+fn span(text: &str) -> Result<Span, String> {
+    match text.parse::<Span>() {
+        Ok(span) if !span.is_negative() => Ok(span),
+        _ => Err(no_span(text)),
     }
-    let later = now.to_zoned(TimeZone::UTC).checked_add(parsed);
-    later.map(|later| later.timestamp()).map_err(|_| invalid())
+}
+
+fn no_span(text: &str) -> String {
+    format!("`{text}` is no span of time; give one such as 7d, 12h, 30m or 10s")
 }
 
 /// A moment to the second that it lies in, as lists show it.
@@ -57,6 +73,11 @@ mod tests {
         }
         for wrong in ["", "soon", "-5d", "2027-13-01", "7", "2027-01-31T12:00:00"] {
             assert!(moment(wrong, now).is_err(), "{wrong}");
+        }
+        let then = before("90d", now).unwrap();
+        assert_eq!(then.to_string(), "2026-08-23T10:00:00Z");
+        for wrong in ["", "-5d", "7", "99999y"] {
+            assert!(before(wrong, now).is_err(), "{wrong}");
         }
     }
 }

@@ -11,6 +11,12 @@ use crate::view::TextAddresses;
 /// How long a text is served after the last revision that named it (decisions, "Texts").
 const TEXT_GRACE: SignedDuration = SignedDuration::from_hours(24);
 
+/// Texts that were retired after this moment are still served at `now`.
+#[must_use]
+pub fn texts_kept_since(now: Timestamp) -> Timestamp {
+    now.saturating_sub(TEXT_GRACE).unwrap_or(Timestamp::MIN)
+}
+
 /// Reads the live catalog of `store` into a snapshot; `None` where nothing was published yet.
 ///
 /// # Errors
@@ -23,8 +29,7 @@ pub fn build(
 ) -> Result<Option<Snapshot>, StoreError> {
     let mut builder = SnapshotBuilder::new();
     let mut rendered = Vec::new();
-    let since = now.saturating_sub(TEXT_GRACE).unwrap_or(Timestamp::MIN);
-    let revision = store.read_catalog(since, &mut |item| {
+    let revision = store.read_catalog(texts_kept_since(now), &mut |item| {
         match item {
             CatalogItem::Product {
                 code,

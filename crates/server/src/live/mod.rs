@@ -14,7 +14,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use vitrine_model::key::KeyTable;
 use vitrine_model::snapshot::Snapshot;
 
-pub use build::build;
+pub use build::{build, texts_kept_since};
 pub use follow::Follower;
 
 /// What is live at this moment.

@@ -47,7 +47,7 @@ fn of_two_loads_at_once_one_catalog_is_live_whole() {
                 let said = text(&output.stderr);
                 assert_eq!(output.status.code(), Some(1), "{said}");
                 assert!(
-                    said.contains("another process has been writing"),
+                    said.contains("another process is writing"),
                     "{round}: {said}"
                 );
                 busy += 1;

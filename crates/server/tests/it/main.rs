@@ -8,6 +8,8 @@
     reason = "a test binary exports nothing; `pub` marks what rooms offer each other"
 )]
 
+mod answers;
+mod busy;
 mod caching;
 mod connections;
 mod csv;
@@ -35,9 +37,11 @@ mod load_values;
 mod openapi;
 mod parameters;
 mod products;
+mod prune;
 mod quotas;
 mod request_limits;
 mod requests;
+mod round_trip;
 mod smoke;
 mod store_safety;
 mod texts;

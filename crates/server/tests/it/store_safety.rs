@@ -9,27 +9,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::answers;
 use crate::harness::{SAMPLE, Server, Store, gift_card, text, wait_for};
-
-/// Every answer about the catalog that a client can get with this key.
-fn answers(server: &Server, key: &str) -> Vec<(String, String)> {
-    let list = server.get(key, "/v2/product?limit=500");
-    let mut targets = vec![
-        "/v2/product?limit=500".to_owned(),
-        "/v2/product/categories".to_owned(),
-        "/v2/product/countries".to_owned(),
-    ];
-    for code in list.codes() {
-        let forms = ["url", "md", "html"];
-        targets.extend(forms.map(|form| format!("/v2/product/{code}?content={form}")));
-    }
-    let answer = |target: String| {
-        let reply = server.get(key, &target);
-        assert_eq!(reply.status, 200, "{target}");
-        (target, text(&reply.body))
-    };
-    targets.into_iter().map(answer).collect()
-}
 
 fn check(store: &Store) -> Value {
     serde_json::from_str(&store.ok(&["check", "--json"])).expect("JSON")
@@ -72,7 +53,7 @@ fn a_store_is_clean_after_whatever_was_loaded() {
     store.load_products(&[gift_card("A")]);
     store.load(SAMPLE);
     store.load(SAMPLE);
-    store.ok(&["rollback", "2"]);
+    store.ok(&["rollback", "--yes", "2"]);
     store.key("reader", &[]);
     assert_eq!(check(&store), clean());
     assert_eq!(store.ok(&["check"]), "the store is sound\n");
@@ -161,7 +142,7 @@ fn a_running_server_sees_a_restore_within_a_second() {
     let key = store.key("kept", &[]);
     let revoked = store.key("revoked later", &[]);
     let server = store.serve_as("https://catalog.example");
-    let before = answers(&server, &key);
+    let before = answers::all(&server, &key);
     let file = backup(&store, "backup.db");
     let report = store.load_products(&[gift_card("A")]);
     server.wait_for_loaded(&report);
@@ -185,7 +166,7 @@ fn a_running_server_sees_a_restore_within_a_second() {
     let keys_after = restored.elapsed();
     println!("catalog live after {catalog_after:?}, keys after {keys_after:?}");
     assert!(catalog_after.max(keys_after) < Duration::from_secs(1));
-    assert_eq!(answers(&server, &key), before);
+    assert_eq!(answers::all(&server, &key), before);
     // A revocation isn't undone by the way.
     assert_eq!(server.get(&revoked, "/v2/ping").status, 401);
     assert_eq!(check(&store), clean());
@@ -216,7 +197,7 @@ fn a_store_that_is_gone_is_made_from_a_backup_whole() {
     let key = store.key("kept", &[]);
     let file = backup(&store, "backup.db");
     let server = store.serve_as("https://catalog.example");
-    let before = answers(&server, &key);
+    let before = answers::all(&server, &key);
     for name in ["vitrine.db", "vitrine.db-wal", "vitrine.db-shm"] {
         std::fs::rename(store.path(name), store.path(&format!("away-{name}"))).expect("moved");
     }
@@ -232,7 +213,7 @@ fn a_store_that_is_gone_is_made_from_a_backup_whole() {
     store.ok(&["restore", &file]);
     assert_eq!(check(&store), clean());
     // The server that had the old file follows the new one, and never lost its answers.
-    assert_eq!(answers(&server, &key), before);
+    assert_eq!(answers::all(&server, &key), before);
     let report = store.load_products(&[gift_card("A")]);
     server.wait_for_loaded(&report);
 }
@@ -242,7 +223,7 @@ fn what_is_no_sound_backup_is_refused_and_changes_nothing() {
     let store = Store::sample();
     let key = store.key("kept", &[]);
     let server = store.serve();
-    let (before, was) = (answers(&server, &key), state(&store));
+    let (before, was) = (answers::all(&server, &key), state(&store));
     let file = backup(&store, "backup.db");
     let bytes = std::fs::read(&file).expect("a backup");
     let changed = |name: &str, offset: usize, with: &[u8]| {
@@ -277,7 +258,7 @@ fn what_is_no_sound_backup_is_refused_and_changes_nothing() {
     let folder = folder.parent().expect("a folder");
     refused(&store, folder, 3, "isn't even a file");
     assert_eq!(state(&store), was);
-    assert_eq!(answers(&server, &key), before);
+    assert_eq!(answers::all(&server, &key), before);
     assert!(!server.stderr().contains("\"revision\":2,"));
 }
 

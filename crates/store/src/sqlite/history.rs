@@ -8,7 +8,7 @@ use vitrine_model::revision::Revision;
 use super::{bytes_32, during, from_millis};
 use crate::StoreError;
 use crate::record::{
-    Moment, OwnText, ProductVisitor, PublishedCounts, PublishedRevision, RevisionNote,
+    Moment, OwnText, ProductVisitor, PublishedCounts, PublishedRevision, Reading, RevisionNote,
     StoredProduct,
 };
 
@@ -35,7 +35,9 @@ pub(super) fn revisions(
     most: u32,
 ) -> Result<Vec<PublishedRevision>, StoreError> {
     let sql = "select number, id, created_at, created, changed, retired, unchanged, \
-               published_by, note, source_digest from revision order by number desc limit ?";
+               published_by, note, source_digest, \
+               number < coalesce((select oldest_readable from state), 0) \
+               from revision order by number desc limit ?";
     let mut statement = connection.prepare_cached(sql).map_err(during(READING))?;
     let mut rows = statement.query([most]).map_err(during(READING))?;
     let mut revisions = Vec::new();
@@ -53,9 +55,33 @@ pub(super) fn revisions(
                 note: get(row, 8)?,
                 source_digest: get(row, 9)?,
             },
+            reading: match get(row, 10)? {
+                true => Reading::Pruned,
+                false => Reading::Possible,
+            },
         });
     }
     Ok(revisions)
+}
+
+/// Refuses a revision that was pruned. To be asked in the transaction that then reads the moment.
+pub(super) fn ensure_readable(connection: &Connection, moment: Moment) -> Result<(), StoreError> {
+    let Moment::Revision(number) = moment else {
+        return Ok(());
+    };
+    let sql = "select s.oldest_readable from state s join revision r on r.number = ?1 \
+               where r.number < s.oldest_readable";
+    let pruned: Option<u64> = connection
+        .query_row(sql, [number], |row| row.get(0))
+        .optional()
+        .map_err(during(READING))?;
+    match pruned {
+        None => Ok(()),
+        Some(oldest_readable) => Err(StoreError::Pruned {
+            number,
+            oldest_readable,
+        }),
+    }
 }
 
 /// See [`Store::read_products`](crate::Store::read_products).
@@ -69,6 +95,7 @@ pub(super) fn read_products(
     let Some(revision) = revision(&transaction, moment)? else {
         return Ok(None);
     };
+    ensure_readable(&transaction, moment)?;
     visit_products(&transaction, moment, visit)?;
     Ok(Some(revision))
 }

@@ -50,7 +50,9 @@ mod tests {
         }
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("held.db");
-        let connection = super::super::open::open(&path, crate::IfMissing::Create).unwrap();
+        let connection =
+            super::super::open::open(&path, crate::IfMissing::Create, std::time::Duration::ZERO)
+                .unwrap();
         assert_eq!(holder(&path), None);
         connection.execute_batch("begin immediate").unwrap();
         let found = holder(&path).expect("a holder");

@@ -7,7 +7,7 @@ use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params};
 use vitrine_model::key::{KeyKind, KeyRecord, SecretHash};
 use vitrine_model::quota::Quota;
 
-use super::{WRITER_PATIENCE, bytes_32, during, from_millis};
+use super::{bytes_32, during, from_millis};
 use crate::{KeyDecision, StoreError};
 
 const READING: &str = "reading the keys";
@@ -44,15 +44,14 @@ pub(super) fn change(
 pub(super) fn record_use(
     connection: &mut Connection,
     uses: &[(String, Timestamp)],
+    patience: Duration,
 ) -> Result<(), StoreError> {
     // Never waits for a writer: this can be done a little later, looking for revocations can't.
     connection
         .busy_timeout(Duration::ZERO)
         .map_err(during(WRITING))?;
     let outcome = write_uses(connection, uses);
-    connection
-        .busy_timeout(WRITER_PATIENCE)
-        .map_err(during(WRITING))?;
+    connection.busy_timeout(patience).map_err(during(WRITING))?;
     outcome
 }
 

@@ -6,6 +6,7 @@
 //! - `publish`: writing a revision
 //! - `history`: reading any moment
 //! - `fetched`: what outside addresses gave
+//! - `prune`: freeing what old revisions alone see
 //! - `keys`: API keys
 //! - `check`: whether the file is what was written
 //! - `backup`: copies of the store, and the way back; `partial`: a file in the making
@@ -20,6 +21,7 @@ mod holder;
 mod keys;
 mod open;
 mod partial;
+mod prune;
 mod publish;
 
 use std::os::unix::fs::MetadataExt;
@@ -36,18 +38,18 @@ use vitrine_model::revision::Revision;
 
 use crate::problem::Problem;
 use crate::record::{
-    Changes, FetchedText, ItemVisitor, Moment, ProductVisitor, PublishedRevision, StoredProduct,
+    Changes, FetchedText, ItemVisitor, Keep, Moment, ProductVisitor, Pruned, PublishedRevision,
+    StoredProduct,
 };
 use crate::{IfMissing, KeyDecision, Publication, Store, StoreError, TextServed};
 
 pub(crate) use backup::create_from;
 
-/// How long a writer waits for another one.
-const WRITER_PATIENCE: Duration = Duration::from_secs(30);
-
 /// A store in one SQLite file.
 pub(crate) struct SqliteStore {
     path: PathBuf,
+    /// How long a writer waits for another one.
+    patience: Duration,
     /// For what takes microseconds. Catalogs are read and written on connections of their own, so
     /// that looking for changes and reading keys never waits for them.
     quick: Mutex<Quick>,
@@ -64,12 +66,21 @@ type FileId = (u64, u64);
 
 impl SqliteStore {
     /// Opens the file, makes it where it is missing and may be made, and migrates it.
-    pub(crate) fn open(path: PathBuf, if_missing: IfMissing) -> Result<Self, StoreError> {
+    pub(crate) fn open(
+        path: PathBuf,
+        if_missing: IfMissing,
+        patience: Duration,
+    ) -> Result<Self, StoreError> {
+        let opened = open::open(&path, if_missing, patience);
         let quick = Mutex::new(Quick {
-            connection: open::open(&path, if_missing)?,
+            connection: opened.map_err(|error| naming_holder(error, &path, patience))?,
             file: file_id(&path)?,
         });
-        Ok(Self { path, quick })
+        Ok(Self {
+            path,
+            patience,
+            quick,
+        })
     }
 
     /// The held connection, if the path still names its file; else one to the file that it names now.
@@ -79,7 +90,7 @@ impl SqliteStore {
         let file = file_id(&self.path)?;
         if quick.file != file {
             *quick = Quick {
-                connection: open::open(&self.path, IfMissing::Refuse)?,
+                connection: open::open(&self.path, IfMissing::Refuse, self.patience)?,
                 file,
             };
         }
@@ -88,18 +99,23 @@ impl SqliteStore {
 
     /// A connection of its own, for what takes longer.
     fn connect(&self) -> Result<Connection, StoreError> {
-        open::connect(&self.path)
+        open::connect(&self.path, self.patience)
     }
 
     /// Where another process held the store too long: says which.
     fn naming_holder<T>(&self, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
-        outcome.map_err(|error| match error {
-            StoreError::Busy { waited_seconds, .. } => StoreError::Busy {
-                waited_seconds,
-                holder: holder::holder(&self.path),
-            },
-            other => other,
-        })
+        outcome.map_err(|error| naming_holder(error, &self.path, self.patience))
+    }
+}
+
+/// Where another process held the store too long: says which, and how long it was waited for.
+fn naming_holder(error: StoreError, path: &Path, patience: Duration) -> StoreError {
+    match error {
+        StoreError::Busy { .. } => StoreError::Busy {
+            waited_seconds: patience.as_secs(),
+            holder: holder::holder(path),
+        },
+        other => other,
     }
 }
 
@@ -158,7 +174,14 @@ impl Store for SqliteStore {
         code: &ProductCode,
         moment: Moment,
     ) -> Result<Option<StoredProduct>, StoreError> {
-        history::product(&self.quick()?.connection, code, moment)
+        let mut quick = self.quick()?;
+        // One read transaction: whether the moment can be read, and the product.
+        let transaction = quick
+            .connection
+            .transaction()
+            .map_err(during("reading the history"))?;
+        history::ensure_readable(&transaction, moment)?;
+        history::product(&transaction, code, moment)
     }
 
     fn text(&self, digest: &TextDigest) -> Result<Option<PackedMarkdown>, StoreError> {
@@ -203,6 +226,14 @@ impl Store for SqliteStore {
         Ok(true)
     }
 
+    fn plan_prune(&self, keep: Keep, texts_kept_since: Timestamp) -> Result<Pruned, StoreError> {
+        prune::plan(&mut self.connect()?, keep, texts_kept_since)
+    }
+
+    fn prune(&self, keep: Keep, texts_kept_since: Timestamp) -> Result<Pruned, StoreError> {
+        self.naming_holder(prune::prune(&mut self.connect()?, keep, texts_kept_since))
+    }
+
     fn keys(&self) -> Result<Vec<KeyRecord>, StoreError> {
         keys::read(&mut self.quick()?.connection)
     }
@@ -212,7 +243,7 @@ impl Store for SqliteStore {
     }
 
     fn record_key_use(&self, uses: &[(String, Timestamp)]) -> Result<(), StoreError> {
-        keys::record_use(&mut self.quick()?.connection, uses)
+        keys::record_use(&mut self.quick()?.connection, uses, self.patience)
     }
 
     fn check(&self) -> Result<Vec<Problem>, StoreError> {
@@ -232,7 +263,7 @@ impl Store for SqliteStore {
 fn during(doing: &'static str) -> impl Fn(rusqlite::Error) -> StoreError {
     move |source| match source.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy {
-            waited_seconds: WRITER_PATIENCE.as_secs(),
+            waited_seconds: 0,
             holder: None,
         },
         Some(ErrorCode::DiskFull) => StoreError::Full,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use super::{WRITER_PATIENCE, during};
+use super::during;
 use crate::{IfMissing, StoreError};
 
 /// Marks the file as ours in its header ("Vitr").
@@ -17,7 +17,13 @@ const APPLICATION_ID: u32 = 0x5669_7472;
 const MIGRATIONS: [&str; 1] = [include_str!("migrations/0001.sql")];
 
 /// Opens the file, makes it where that is wanted, and migrates it.
-pub(super) fn open(path: &Path, if_missing: IfMissing) -> Result<Connection, StoreError> {
+///
+/// `patience` is how long it waits for another writer, now and later.
+pub(super) fn open(
+    path: &Path,
+    if_missing: IfMissing,
+    patience: Duration,
+) -> Result<Connection, StoreError> {
     if !path.exists() {
         match if_missing {
             IfMissing::Create => create(path)?,
@@ -28,10 +34,10 @@ pub(super) fn open(path: &Path, if_missing: IfMissing) -> Result<Connection, Sto
             }
         }
     }
-    let mut connection = plain_connection(path)?;
+    let mut connection = plain_connection(path, patience)?;
     // Before anything is set up: that would write into another program's database.
     recognise_as_of_one_moment(&mut connection, path)?;
-    set_up(&connection, path)?;
+    set_up(&connection, path, patience)?;
     migrate(&mut connection, path)?;
     Ok(connection)
 }
@@ -51,9 +57,9 @@ fn create(path: &Path) -> Result<(), StoreError> {
 }
 
 /// A connection to a file that is there, set up as all of ours are.
-pub(super) fn connect(path: &Path) -> Result<Connection, StoreError> {
-    let connection = plain_connection(path)?;
-    set_up(&connection, path)?;
+pub(super) fn connect(path: &Path, patience: Duration) -> Result<Connection, StoreError> {
+    let connection = plain_connection(path, patience)?;
+    set_up(&connection, path, patience)?;
     Ok(connection)
 }
 
@@ -86,22 +92,23 @@ pub(super) fn read_only(path: &Path) -> Result<Connection, StoreError> {
 
 /// A copy of a backup, brought up to date and left in one file.
 pub(super) fn migrated(path: &Path) -> Result<Connection, StoreError> {
-    let mut connection = plain_connection(path)?;
+    // Nobody else knows of it.
+    let mut connection = plain_connection(path, Duration::ZERO)?;
     migrate(&mut connection, path)?;
     Ok(connection)
 }
 
-fn plain_connection(path: &Path) -> Result<Connection, StoreError> {
+fn plain_connection(path: &Path, patience: Duration) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(cannot_open(path))?;
     connection
-        .busy_timeout(WRITER_PATIENCE)
+        .busy_timeout(patience)
         .map_err(cannot_open(path))?;
     Ok(connection)
 }
 
-fn set_up(connection: &Connection, path: &Path) -> Result<(), StoreError> {
-    let patient_until = Instant::now() + WRITER_PATIENCE;
+fn set_up(connection: &Connection, path: &Path, patience: Duration) -> Result<(), StoreError> {
+    let patient_until = Instant::now() + patience;
     loop {
         // 16 kB pages made a catalog's file 42 % smaller; the size counts only for a new file.
         let done = connection.execute_batch(

@@ -256,6 +256,7 @@ impl Publication for SqlitePublication {
         if known.is_none() {
             return Ok(false);
         }
+        history::ensure_readable(&self.connection, Moment::Revision(number))?;
         // The store's own rows are read on this connection, so the codes are gathered first.
         let codes = history::codes(&self.connection, Moment::Revision(number))?;
         for code in codes {

@@ -1,13 +1,16 @@
 //! What outside addresses gave: remembered with a publish, changed or not.
 
+use std::num::NonZeroU32;
+
+use jiff::Timestamp;
 use vitrine_model::content::TextDigest;
-use vitrine_store::record::{FetchedText, RevisionNote};
+use vitrine_store::record::{FetchedText, Keep, RevisionNote};
 use vitrine_store::{Store, TextServed};
 
 use crate::Rule;
-use crate::products::{product_with_text, publish_texts, put_text, second};
+use crate::products::{product, product_with_text, publish, publish_texts, put_text, second};
 
-pub const ALL: [Rule; 3] = [
+pub const ALL: [Rule; 4] = [
     ("what was fetched is remembered", fetched_is_remembered),
     (
         "what was fetched is remembered without a revision",
@@ -16,6 +19,10 @@ pub const ALL: [Rule; 3] = [
     (
         "a dropped publication remembers nothing",
         a_dropped_publication_remembers_nothing,
+    ),
+    (
+        "with a text that is pruned goes where it came from",
+        pruned_with_its_text,
     ),
 ];
 
@@ -76,4 +83,17 @@ fn a_dropped_publication_remembers_nothing(store: &dyn Store) {
     publication.remember_fetched(&fetched("# one", 3)).unwrap();
     drop(publication);
     assert_eq!(store.fetched_text(URL).unwrap(), None);
+}
+
+fn pruned_with_its_text(store: &dyn Store) {
+    assert!(publish_fetched(store, "# one", &fetched("# one", 1)));
+    publish(store, &[product("B", "1")], second(30));
+    let keep = Keep::Newest(NonZeroU32::MIN);
+    assert_eq!(store.prune(keep, Timestamp::MAX).unwrap().texts, 1);
+    assert_eq!(store.fetched_text(URL).unwrap(), None);
+    let problems = store.check().unwrap();
+    assert!(
+        problems.iter().all(|problem| problem.rule == "document"),
+        "{problems:?}"
+    );
 }

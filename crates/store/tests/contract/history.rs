@@ -17,7 +17,8 @@ pub const ALL: [Rule; 4] = [
     ("one product can be retired", one_product_can_be_retired),
 ];
 
-fn at(store: &dyn Store, moment: Moment) -> Option<Vec<StoredProduct>> {
+/// The products of a moment; none where there is no such revision.
+pub fn at(store: &dyn Store, moment: Moment) -> Option<Vec<StoredProduct>> {
     let mut products = Vec::new();
     let revision = store
         .read_products(moment, &mut |product| {

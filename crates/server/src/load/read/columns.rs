@@ -1,20 +1,21 @@
 //! The columns of a CSV file: which field each holds, and how (docs/loading.md has the same table).
+//! Loads read by it and exports write by it.
 //!
 //! A column is named by the way to its field, joined by `_`; only the texts are named by their own names.
 
 /// A column.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Column {
-    pub(super) name: &'static str,
+pub(crate) struct Column {
+    pub(crate) name: &'static str,
     /// The way to the field: from the product, or from the detail object.
-    pub(super) path: &'static [&'static str],
-    pub(super) kind: Kind,
-    pub(super) of: Of,
+    pub(crate) path: &'static [&'static str],
+    pub(crate) kind: Kind,
+    pub(crate) of: Of,
 }
 
 /// How a cell is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Text,
     Flag,
     Number,
@@ -28,7 +29,7 @@ pub(super) enum Kind {
 
 /// What has the field of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Of {
+pub(crate) enum Of {
     /// The product itself.
     Product,
     /// The detail objects of these payout types.
@@ -39,7 +40,7 @@ pub(super) enum Of {
 
 impl Of {
     /// Whether products of this payout type have the field.
-    pub(super) fn has(self, payout_type: &str) -> bool {
+    pub(crate) fn has(self, payout_type: &str) -> bool {
         match self {
             Self::Product | Self::AnyType => true,
             Self::Types(types) => types.contains(&payout_type),
@@ -48,7 +49,7 @@ impl Of {
 }
 
 /// The payout types whose fields have columns.
-pub(super) const KNOWN_TYPES: &[&str] = &["gift_card", "subscription", "payment"];
+pub(crate) const KNOWN_TYPES: &[&str] = &["gift_card", "subscription", "payment"];
 
 const VOUCHERS: Of = Of::Types(&["gift_card", "subscription"]);
 const GIFT_CARDS: Of = Of::Types(&["gift_card"]);
@@ -69,7 +70,7 @@ const fn text(path: &'static [&'static str; 2]) -> Column {
 }
 
 /// Every column, in the template's order.
-pub(super) static COLUMNS: [Column; 43] = {
+pub(crate) static COLUMNS: [Column; 43] = {
     use Kind::{Amounts, Detail, Flag, Number, Text, Texts};
     use Of::Product;
     [

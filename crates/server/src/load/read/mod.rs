@@ -7,7 +7,7 @@
 //! - `cells`: which column a place in such a record came from
 
 mod cells;
-mod columns;
+pub(crate) mod columns;
 mod compressed;
 mod lines;
 mod row_record;
@@ -116,29 +116,41 @@ pub fn read(file: &str, input: impl BufRead, sink: Sink<'_>) -> io::Result<()> {
 ///
 /// Where the input itself can't be read.
 pub fn read_plain(file: &str, mut input: impl BufRead, sink: Sink<'_>) -> io::Result<()> {
-    let mut blank_lines = 0;
+    // Lines ahead of the first record or row.
+    let mut lines_before = 0;
     let mut head = peek(&mut input)?;
     if head.starts_with(b"\xef\xbb\xbf") {
         head.drain(..3);
     }
+    let named = table::named_separator(&head);
+    if let Some((_, length)) = named {
+        head.drain(..length);
+        lines_before += 1;
+    }
     // However many blanks come first: something may follow.
     while !head.is_empty() && head.trim_ascii_start().is_empty() {
-        blank_lines += head.iter().filter(|byte| **byte == b'\n').count() as u64;
+        lines_before += head.iter().filter(|byte| **byte == b'\n').count() as u64;
         head = peek(&mut input)?;
     }
     let is_json = match head.trim_ascii_start().first() {
         None => return Ok(()),
-        Some(first) => matches!(first, b'{' | b'['),
+        Some(first) => named.is_none() && matches!(first, b'{' | b'['),
     };
-    let separator = table::separator(&head);
-    let (first_line, is_lines) = (blank_lines + 1, lines::is_line_delimited(&head));
+    let separator = table::separator(&head, named.map(|(separator, _)| separator));
+    let (first_line, is_lines) = (lines_before + 1, lines::is_line_delimited(&head));
     if !is_json && separator.is_none() {
         sink(Item::unreadable(neither(file, &head)));
         return Ok(());
     }
     let input = Cursor::new(head).chain(input);
     match separator {
-        Some(separator) if !is_json => table::read(file, first_line, separator, input, sink),
+        Some(separator) if !is_json => {
+            let dialect = table::Dialect {
+                separator,
+                hidden_lines: u64::from(named.is_some()),
+            };
+            table::read(file, first_line, dialect, input, sink)
+        }
         _ if is_lines => lines::read_lines(file, first_line, input, sink),
         _ => values::read_values(file, input, sink),
     }

@@ -40,8 +40,8 @@ pub(super) struct Rows<R> {
 struct Reached {
     /// The line that the next byte stands on.
     line: u64,
-    /// How many line breaks stood in cells.
-    line_breaks_in_cells: u64,
+    /// How many lines were no rows: those broken within cells, and one that names the separator.
+    lines_without_row: u64,
     after_return: bool,
 }
 
@@ -52,7 +52,7 @@ impl Reached {
             self.line += u64::from(byte == b'\r' || !self.after_return);
         } else if row.line == 0 {
             row.line = self.line;
-            row.number = self.line - self.line_breaks_in_cells;
+            row.number = self.line - self.lines_without_row;
         }
         self.after_return = byte == b'\r';
     }
@@ -90,15 +90,15 @@ impl Raw {
 }
 
 impl<R: BufRead> Rows<R> {
-    /// The rows of `input`, whose first byte stands on the line `line`.
-    pub(super) fn new(input: R, separator: u8, line: u64) -> Self {
+    /// The rows of `input`, whose first byte stands on the line `line`, which is the row `row`.
+    pub(super) fn new(input: R, separator: u8, line: u64, row: u64) -> Self {
         Self {
             input,
             core: ReaderBuilder::new().delimiter(separator).build(),
             separator,
             place: Reached {
                 line,
-                line_breaks_in_cells: 0,
+                lines_without_row: line.saturating_sub(row),
                 after_return: false,
             },
         }
@@ -146,7 +146,7 @@ impl<R: BufRead> Rows<R> {
                     raw = Raw::default();
                     if record_end {
                         let passed = self.place.line - row.line;
-                        self.place.line_breaks_in_cells += passed.saturating_sub(ends_line.into());
+                        self.place.lines_without_row += passed.saturating_sub(ends_line.into());
                         return Ok(Some(row));
                     }
                 }
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     fn rows(text: &str) -> Vec<(u64, u64, Vec<String>, Option<usize>)> {
-        let mut rows = Rows::new(text.as_bytes(), b';', 1);
+        let mut rows = Rows::new(text.as_bytes(), b';', 1, 1);
         let mut found = Vec::new();
         while let Some(row) = rows.next().expect("memory") {
             let text = |cell: Vec<u8>| String::from_utf8(cell).expect("UTF-8");

@@ -22,11 +22,37 @@ enum Head {
     Blank,
 }
 
-/// The separator of a table that begins like this; none where it is no table of products.
-pub(super) fn separator(head: &[u8]) -> Option<u8> {
-    [b',', b';', b'\t'].into_iter().find(|separator| {
+/// What cells may be separated by.
+const SEPARATORS: [u8; 3] = [b',', b';', b'\t'];
+
+/// How a table is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Dialect {
+    pub(super) separator: u8,
+    /// How many lines before the first row are none to a spreadsheet.
+    pub(super) hidden_lines: u64,
+}
+
+/// The separator that the first line names for spreadsheets (`sep=;`), and the length of that line.
+pub(super) fn named_separator(head: &[u8]) -> Option<(u8, usize)> {
+    let (name, rest) = head.split_at_checked(4)?;
+    let (separator, rest) = rest.split_first()?;
+    let line_end = match rest {
+        [b'\r', b'\n', ..] => 2,
+        [b'\r' | b'\n', ..] => 1,
+        _ => return None,
+    };
+    let is_named = name.eq_ignore_ascii_case(b"sep=") && SEPARATORS.contains(separator);
+    is_named.then_some((*separator, name.len() + 1 + line_end))
+}
+
+/// The separator of a table that begins like this, the named one if one is; none where it is no table
+/// of products.
+pub(super) fn separator(head: &[u8], named: Option<u8>) -> Option<u8> {
+    let may_be = |separator: &u8| named.is_none_or(|named| named == *separator);
+    SEPARATORS.into_iter().filter(may_be).find(|separator| {
         // Reading from memory can't fail.
-        let row = Rows::new(head, *separator, 1).next().ok().flatten();
+        let row = Rows::new(head, *separator, 1, 1).next().ok().flatten();
         let is_code = |cell: &Vec<u8>| cell.trim_ascii().eq_ignore_ascii_case(b"code");
         row.is_some_and(|row| row.cells.iter().any(is_code))
     })
@@ -40,11 +66,15 @@ pub(super) fn separator(head: &[u8]) -> Option<u8> {
 pub(super) fn read(
     file: &str,
     first_line: u64,
-    separator: u8,
+    dialect: Dialect,
     input: impl BufRead,
     sink: Sink<'_>,
 ) -> io::Result<()> {
-    let mut rows = Rows::new(input, separator, first_line);
+    let Dialect {
+        separator,
+        hidden_lines,
+    } = dialect;
+    let mut rows = Rows::new(input, separator, first_line, first_line - hidden_lines);
     let Some(first) = rows.next()? else {
         return Ok(());
     };

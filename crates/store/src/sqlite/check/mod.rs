@@ -111,6 +111,17 @@ fn state(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), StoreEr
         }
         Ok(())
     })?;
+    let sql = "select oldest_readable, revision_number from state where oldest_readable is not null \
+               and (oldest_readable not in (select number from revision) \
+                  or oldest_readable > coalesce(revision_number, 0))";
+    each_row(transaction, sql, |row| {
+        let (oldest, live): (i64, Option<i64>) = (row.get(0)?, row.get(1)?);
+        let live = live.unwrap_or_default();
+        add(format!(
+            "is {live}, and all before {oldest} are said to be pruned"
+        ));
+        Ok(())
+    })?;
     if rows != 1 {
         add(format!("stands in {rows} rows instead of one"));
     }

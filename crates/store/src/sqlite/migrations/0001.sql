@@ -1,6 +1,7 @@
 -- The first schema. Nothing is ever updated but the end of a version's life, so every revision of
--- every product stays readable: revision R sees the versions with
--- from_revision <= R and (until_revision is null or until_revision > R).
+-- every product stays readable until it is pruned: revision R sees the versions with
+-- from_revision <= R and (until_revision is null or until_revision > R). The rows of pruned revisions
+-- stay, so that numbers never repeat and versions live between revisions that are there.
 
 create table revision (
     number      integer primary key,
@@ -22,6 +23,7 @@ create table state (
     store_id         text not null default (lower(hex(randomblob(16)))),
     revision_number  integer references revision (number),
     revision_id      text,
+    oldest_readable  integer references revision (number), -- older ones were pruned; null: none was
     texts_counter    integer not null default 0,
     keys_counter     integer not null default 0
 ) strict;

@@ -1,7 +1,9 @@
 //! From stored products back to records that load again into the same catalog.
 //!
 //! A record is the canonical text with what that leaves out: the discount exactly as it was loaded, and
-//! the Markdown of texts in place of their own addresses.
+//! the Markdown of texts in place of their own addresses. `csv` makes rows of a table of them.
+
+pub mod csv;
 
 use std::borrow::Cow;
 
@@ -12,12 +14,12 @@ use vitrine_store::record::{OwnText, StoredProduct};
 
 use crate::load::json::Node;
 
-/// The record of a product, as compact JSON.
+/// The record of a product; as compact JSON, `to_json` makes a line of it.
 ///
 /// # Errors
 ///
 /// Where the store can't be read, or holds what it shouldn't.
-pub fn record(store: &dyn Store, product: &StoredProduct) -> anyhow::Result<String> {
+pub fn record<'a>(store: &dyn Store, product: &'a StoredProduct) -> anyhow::Result<Node<'a>> {
     let damaged = || format!("the product {} is damaged", product.code);
     let (document, problems) = Node::parse(&product.document);
     let Node::Object(mut members) = document else {
@@ -46,7 +48,7 @@ pub fn record(store: &dyn Store, product: &StoredProduct) -> anyhow::Result<Stri
             }
         }
     }
-    Ok(Node::Object(members).to_json())
+    Ok(Node::Object(members))
 }
 
 /// Content resources with Markdown, and its source, where there is any.

@@ -1,0 +1,85 @@
+//! `vitrine export`: the catalog as records that load again.
+
+use std::io::{self, BufWriter, Write};
+
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+use vitrine_store::{IfMissing, Store};
+
+use super::history::{moment, no_such};
+use super::{Outcome, StoreArgs};
+use crate::export;
+
+/// Print the catalog as records that load again into the same catalog.
+#[derive(Debug, Args)]
+pub(super) struct Export {
+    /// As it was in this revision.
+    #[arg(long, value_name = "REVISION")]
+    at: Option<u64>,
+    /// One record a line, one array, or a table for spreadsheets.
+    #[arg(long, value_name = "FORMAT", default_value = "ndjson")]
+    format: FormatArg,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FormatArg {
+    Ndjson,
+    Json,
+    Csv,
+}
+
+impl Export {
+    pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
+        let store = store.open(IfMissing::Refuse)?;
+        match self.write(&*store, BufWriter::new(io::stdout())) {
+            // A reader that has gone away (`| head`) is no failure.
+            Err(error) if is_broken_pipe(&error) => Ok(Outcome::Done),
+            outcome => outcome.map(|()| Outcome::Done),
+        }
+    }
+
+    fn write(&self, store: &dyn Store, mut out: impl Write) -> anyhow::Result<()> {
+        let start = match self.format {
+            FormatArg::Ndjson => String::new(),
+            FormatArg::Json => "[\n".to_owned(),
+            FormatArg::Csv => format!("{}\n", export::csv::header()),
+        };
+        let between = match self.format {
+            FormatArg::Ndjson | FormatArg::Csv => "\n",
+            FormatArg::Json => ",\n",
+        };
+        let moment = moment(self.at);
+        // Written with the first product: where there is no such revision, nothing is printed.
+        let mut separator = start.as_str();
+        let mut is_empty = true;
+        let revision = store.read_products(moment, &mut |product| {
+            let record = export::record(store, &product)?;
+            let record = match self.format {
+                FormatArg::Ndjson | FormatArg::Json => record.to_json(),
+                FormatArg::Csv => export::csv::row(record)?,
+            };
+            write!(out, "{separator}{record}")?;
+            separator = between;
+            is_empty = false;
+            Ok(())
+        })?;
+        revision.with_context(|| no_such(moment))?;
+        if is_empty {
+            out.write_all(start.as_bytes())?;
+        }
+        out.write_all(match self.format {
+            FormatArg::Json => b"\n]\n",
+            FormatArg::Ndjson | FormatArg::Csv if is_empty => b"",
+            FormatArg::Ndjson | FormatArg::Csv => b"\n",
+        })?;
+        out.flush()?;
+        Ok(())
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        let cause = cause.downcast_ref::<io::Error>();
+        cause.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    })
+}

@@ -1,0 +1,144 @@
+//! `vitrine prune`: frees what old revisions alone hold.
+
+use std::num::NonZeroU32;
+
+use anyhow::Context as _;
+use clap::Args;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use vitrine_store::IfMissing;
+use vitrine_store::record::{Keep, Pruned};
+
+use super::confirm::ConfirmArgs;
+use super::time::before;
+use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
+use crate::live::texts_kept_since;
+
+const EXAMPLES: &str = "\
+Examples:
+  vitrine prune --keep 90d --dry-run
+  vitrine prune --keep 90d --yes
+  vitrine prune --keep 20";
+
+/// Free what only old revisions hold: versions of products, and texts that nothing names any more.
+///
+/// Revisions that are kept stay readable, the live one always; history still lists the others, which
+/// can't be shown, exported or rolled back to any more. Texts stay while they are served, which
+/// they are for 24 hours after the last product that named them. Servers, loads and backups go on
+/// meanwhile. The file doesn't shrink: what is freed is used for what is written next.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Prune {
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    confirm: ConfirmArgs,
+    /// How many revisions to keep, the live one included; or for how long, such as 90d or 12h: then
+    /// all that were live within that time are kept.
+    #[arg(long, value_name = "N|SPAN", value_parser = keep)]
+    keep: Keep,
+    /// Show what would be freed, and free nothing.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+fn keep(text: &str) -> Result<Keep, String> {
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        let count = text.parse::<NonZeroU32>();
+        return count
+            .map(Keep::Newest)
+            .map_err(|_| "expected 1 at least: the live revision is always kept".to_owned());
+    }
+    before(text, Timestamp::now()).map(Keep::LiveSince)
+}
+
+impl Prune {
+    pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
+        let store = store.open(IfMissing::Refuse)?;
+        let since = texts_kept_since(Timestamp::now());
+        let plan = store.plan_prune(self.keep, since)?;
+        let is_idle = (plan.revisions, plan.versions, plan.texts) == (0, 0, 0);
+        if self.dry_run || is_idle {
+            return self.show(&plan, Effect::None);
+        }
+        self.confirm.confirm(&format!(
+            "this frees {} for good; revisions before {} can't be read or rolled back to any more",
+            freed(&plan),
+            plan.oldest_readable.unwrap_or_default()
+        ))?;
+        let pruned = store.prune(self.keep, since);
+        let pruned = pruned.context("not all was freed; prune again to free the rest")?;
+        self.show(&pruned, Effect::Freed)
+    }
+
+    fn show(&self, pruned: &Pruned, effect: Effect) -> anyhow::Result<Outcome> {
+        if self.output.json {
+            print_json(&to_json(pruned, effect))?;
+        } else {
+            print(&to_text(pruned, effect))?;
+        }
+        Ok(Outcome::Done)
+    }
+}
+
+/// Whether what is told was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Effect {
+    None,
+    Freed,
+}
+
+/// What goes, in words.
+fn freed(pruned: &Pruned) -> String {
+    let Pruned {
+        revisions,
+        versions,
+        texts,
+        ..
+    } = pruned;
+    format!("versions of products: {versions}, texts: {texts}, of revisions: {revisions}")
+}
+
+fn to_text(pruned: &Pruned, effect: Effect) -> String {
+    let Some(oldest) = pruned.oldest_readable else {
+        return "nothing to prune: nothing was loaded yet\n".to_owned();
+    };
+    let mut text = match effect {
+        Effect::Freed => format!("freed {}\n", freed(pruned)),
+        Effect::None => format!("would free {}; nothing was changed\n", freed(pruned)),
+    };
+    text.push_str(&format!("the oldest kept revision is {oldest}\n"));
+    if pruned.waiting_versions > 0 {
+        text.push_str(&format!(
+            "versions left because their texts are still served: {}; prune again in 24 hours\n",
+            pruned.waiting_versions
+        ));
+    }
+    if effect == Effect::Freed {
+        text.push_str(&format!(
+            "free in the file for what is written next: {} bytes\n",
+            pruned.free_bytes
+        ));
+    }
+    text
+}
+
+fn to_json(pruned: &Pruned, effect: Effect) -> Value {
+    let Pruned {
+        oldest_readable,
+        revisions,
+        versions,
+        texts,
+        waiting_versions,
+        free_bytes,
+    } = pruned;
+    json!({
+        "applied": effect == Effect::Freed,
+        "oldest_readable": oldest_readable,
+        "revisions": revisions,
+        "versions": versions,
+        "texts": texts,
+        "waiting_versions": waiting_versions,
+        "free_bytes": free_bytes,
+    })
+}

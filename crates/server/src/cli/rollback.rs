@@ -1,0 +1,67 @@
+//! `vitrine rollback`: makes an old revision live again.
+
+use anyhow::bail;
+use clap::Args;
+use jiff::Timestamp;
+use serde_json::Value;
+use vitrine_store::IfMissing;
+use vitrine_store::record::{Moment, PublishedRevision, Reading, RevisionNote};
+
+use super::confirm::ConfirmArgs;
+use super::history::{no_such, revision_json};
+use super::load::operator;
+use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
+
+/// Make the catalog what it was in a revision. This is a new revision; nothing is rewritten.
+#[derive(Debug, Args)]
+pub(super) struct Rollback {
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    confirm: ConfirmArgs,
+    /// What the history is to say of it.
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
+    /// The revision.
+    revision: u64,
+}
+
+impl Rollback {
+    pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
+        let store = store.open(IfMissing::Refuse)?;
+        self.confirm.confirm(&format!(
+            "this replaces the live catalog by that of revision {}; `vitrine diff {0}` shows what differs",
+            self.revision
+        ))?;
+        let mut publication = store.publish()?;
+        if !publication.restore(self.revision)? {
+            bail!(no_such(Moment::Revision(self.revision)));
+        }
+        let note = RevisionNote {
+            by: operator(),
+            note: self
+                .note
+                .clone()
+                .or_else(|| Some(format!("rollback to revision {}", self.revision))),
+            source_digest: None,
+        };
+        let published = publication.commit(Timestamp::now(), &note)?;
+        match (published, self.output.json) {
+            (Some((revision, counts)), true) => {
+                let published = PublishedRevision {
+                    revision,
+                    counts,
+                    note,
+                    reading: Reading::Possible,
+                };
+                print_json(&revision_json(&published))?;
+            }
+            (None, true) => print_json(&Value::Null)?,
+            (Some((revision, counts)), false) => {
+                print(&format!("revision {}: {counts}\n", revision.number))?;
+            }
+            (None, false) => print("nothing to do: that is what is live\n")?,
+        }
+        Ok(Outcome::Done)
+    }
+}

@@ -1,0 +1,53 @@
+//! A store that another process is writing to: who waits for it too long is told who that is.
+
+use std::path::Path;
+
+use serde_json::Value;
+use vitrine_store::{IfMissing, open};
+
+use crate::harness::{Store, gift_card, skipped, text};
+
+#[test]
+fn who_finds_the_store_busy_is_told_who_writes() {
+    let store = Store::of(&[gift_card("A")]);
+    let file = store.write("b.json", gift_card("B").to_string());
+    let file = file.display().to_string();
+    // This process is the other writer.
+    let held = open(&store.url(), IfMissing::Refuse).expect("the store");
+    let publication = held.publish().expect("a publish");
+    let is_told = Path::new("/proc/locks").exists();
+    if !is_told {
+        skipped("who holds a store: this system doesn't tell locks");
+    }
+    let own = std::fs::read("/proc/self/cmdline").unwrap_or_default();
+    let own = text(&own).replace('\0', " ");
+    let own: String = own.trim().chars().take(120).collect();
+    for waiting in [
+        &["load", "--wait", "1", &file][..],
+        &["--wait", "0", "load", &file],
+        &["keys", "create", "--label", "x", "--wait", "0"],
+    ] {
+        let output = store.run(waiting);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{waiting:?}: {said}");
+        assert!(said.contains("nothing was changed"), "{waiting:?}: {said}");
+        if is_told {
+            let process = format!("(process {}, `{own}`)", std::process::id());
+            assert!(
+                said.contains(&process),
+                "{waiting:?}: {said} lacks {process}"
+            );
+        }
+    }
+    let output = store.run(&["load", "--wait", "1", &file]);
+    assert!(text(&output.stderr).contains("after 1 seconds"));
+    for wrong in ["-1", "1.5", "86401", "soon"] {
+        let output = store.run(&["load", &format!("--wait={wrong}"), &file]);
+        assert_eq!(output.status.code(), Some(2), "{wrong}");
+    }
+    // Readers don't wait, and a writer that is patient gets its turn.
+    let listed: Value = serde_json::from_str(&store.ok(&["history", "--json"])).expect("JSON");
+    assert_eq!(listed.as_array().map(Vec::len), Some(1));
+    drop(publication);
+    store.ok(&["load", "--wait", "0", &file]);
+}

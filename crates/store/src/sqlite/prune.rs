@@ -1,0 +1,226 @@
+//! Freeing what old revisions alone see, while others read and write.
+//!
+//! What goes is chosen as of one moment into tables outside the store's file, so that memory stays small
+//! however long the history is; then it goes in batches. Each batch looks again whether its rows may
+//! go: the store may have been restored from a backup meanwhile.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::during;
+use crate::StoreError;
+use crate::record::{Keep, Pruned};
+
+const PRUNING: &str = "pruning the history";
+
+/// How many rows go in one transaction.
+const BATCH: u32 = 1_000;
+
+/// How long others have the store for themselves between two batches: a waiting writer looks again
+/// only now and then.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The versions and the texts that go. A version goes where no kept revision sees it, unless it has texts
+/// and was replaced after `?2`: those texts are still served (see `catalog::served_texts`). A text goes
+/// where only such versions name it, or none; one that was taken down stays, so that it stays down
+/// when it is loaded again.
+const CHOOSE: [&str; 4] = [
+    "create temp table old_version (number integer primary key)",
+    "insert into temp.old_version select id from product_version v where until_revision <= ?1 \
+        and (until_revision < coalesce( \
+                (select min(number) from revision where created_at > ?2), ?1 + 1) \
+           or not exists (select 1 from product_text where product_version_id = v.id))",
+    "create temp table old_text (number integer primary key, digest blob not null)",
+    "insert into temp.old_text (digest) select digest from text where taken_down_at is null \
+        and not exists (select 1 from product_text t where t.digest = text.digest \
+           and t.product_version_id not in (select number from temp.old_version))",
+];
+
+/// What a batch of versions deletes; `?1` and `?2` are the numbers before and at its end.
+const DELETE_VERSIONS: [&str; 2] = [
+    "delete from product_text where product_version_id in ( \
+        select v.id from temp.old_version old join product_version v on v.id = old.number \
+        where old.number > ?1 and old.number <= ?2 \
+           and v.until_revision <= (select oldest_readable from state))",
+    "delete from product_version \
+        where id in (select number from temp.old_version where number > ?1 and number <= ?2) \
+        and until_revision <= (select oldest_readable from state)",
+];
+
+/// What a batch of texts deletes, with what is remembered of where they were fetched. Somebody may have
+/// named one again, or taken it down.
+const DELETE_TEXTS: [&str; 2] = [
+    "delete from fetched_text where digest in ( \
+        select text.digest from text join temp.old_text old on old.digest = text.digest \
+        where old.number > ?1 and old.number <= ?2 and taken_down_at is null \
+        and not exists (select 1 from product_text where product_text.digest = text.digest))",
+    "delete from text \
+        where digest in (select digest from temp.old_text where number > ?1 and number <= ?2) \
+        and taken_down_at is null \
+        and not exists (select 1 from product_text where product_text.digest = text.digest)",
+];
+
+/// See [`Store::plan_prune`](crate::Store::plan_prune).
+pub(super) fn plan(
+    connection: &mut Connection,
+    keep: Keep,
+    texts_kept_since: Timestamp,
+) -> Result<Pruned, StoreError> {
+    // One read transaction: all that is counted is counted in one state of the store.
+    let transaction = connection.transaction().map_err(during(PRUNING))?;
+    let Some(oldest) = oldest_kept(&transaction, keep)? else {
+        return Ok(Pruned::default());
+    };
+    let revisions = newly_unreadable(&transaction, oldest)?;
+    choose(&transaction, oldest, texts_kept_since)?;
+    let count = |sql| number(&transaction, sql, []);
+    Ok(Pruned {
+        oldest_readable: Some(oldest),
+        revisions,
+        versions: count("select count(*) from temp.old_version")?,
+        texts: count("select count(*) from temp.old_text")?,
+        waiting_versions: waiting(&transaction, oldest)?,
+        free_bytes: free_bytes(&transaction)?,
+    })
+}
+
+/// See [`Store::prune`](crate::Store::prune).
+pub(super) fn prune(
+    connection: &mut Connection,
+    keep: Keep,
+    texts_kept_since: Timestamp,
+) -> Result<Pruned, StoreError> {
+    let transaction = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(during(PRUNING))?;
+    let Some(oldest) = oldest_kept(&transaction, keep)? else {
+        return Ok(Pruned::default());
+    };
+    let revisions = newly_unreadable(&transaction, oldest)?;
+    if revisions > 0 {
+        transaction
+            .execute("update state set oldest_readable = ?", [oldest])
+            .map_err(during(PRUNING))?;
+    }
+    transaction.commit().map_err(during(PRUNING))?;
+
+    let transaction = connection.transaction().map_err(during(PRUNING))?;
+    choose(&transaction, oldest, texts_kept_since)?;
+    let waiting_versions = waiting(&transaction, oldest)?;
+    transaction.commit().map_err(during(PRUNING))?;
+
+    let versions = delete(connection, "old_version", &DELETE_VERSIONS)?;
+    let texts = delete(connection, "old_text", &DELETE_TEXTS)?;
+    Ok(Pruned {
+        oldest_readable: Some(oldest),
+        revisions,
+        versions,
+        texts,
+        waiting_versions,
+        free_bytes: free_bytes(connection)?,
+    })
+}
+
+/// The oldest revision that stays readable; what was pruned before stays so.
+fn oldest_kept(connection: &Connection, keep: Keep) -> Result<Option<u64>, StoreError> {
+    let (sql, value) = match keep {
+        Keep::Newest(count) => (
+            "select max(min(number), (select coalesce(oldest_readable, 0) from state)) \
+             from (select number from revision order by number desc limit ?)",
+            i64::from(count.get()),
+        ),
+        // A revision was live until the next one came.
+        Keep::LiveSince(moment) => (
+            "select max((select coalesce(oldest_readable, 0) from state), coalesce( \
+                (select max(number) from revision where number < later), later, \
+                (select max(number) from revision))) \
+             from (select min(number) as later from revision where created_at > ?)",
+            moment.as_millisecond(),
+        ),
+    };
+    connection
+        .query_row(sql, [value], |row| row.get(0))
+        .map_err(during(PRUNING))
+}
+
+/// How many revisions before `oldest` could be read until now.
+fn newly_unreadable(connection: &Connection, oldest: u64) -> Result<u64, StoreError> {
+    let sql = "select count(*) from revision where number < ? \
+               and number >= (select coalesce(oldest_readable, 0) from state)";
+    number(connection, sql, [oldest])
+}
+
+fn choose(
+    connection: &Connection,
+    oldest: u64,
+    texts_kept_since: Timestamp,
+) -> Result<(), StoreError> {
+    for sql in CHOOSE {
+        let mut statement = connection.prepare(sql).map_err(during(PRUNING))?;
+        let since = texts_kept_since.as_millisecond();
+        let done = match statement.parameter_count() {
+            0 => statement.execute([]),
+            _ => statement.execute((oldest, since)),
+        };
+        done.map_err(during(PRUNING))?;
+    }
+    Ok(())
+}
+
+/// How many versions that no kept revision sees weren't chosen.
+fn waiting(connection: &Connection, oldest: u64) -> Result<u64, StoreError> {
+    let sql = "select count(*) - (select count(*) from temp.old_version) \
+               from product_version where until_revision <= ?";
+    number(connection, sql, [oldest])
+}
+
+/// Deletes what `table` numbers, batch by batch. Returns how many rows the last of `statements` deleted.
+fn delete(
+    connection: &mut Connection,
+    table: &str,
+    statements: &[&str],
+) -> Result<u64, StoreError> {
+    let next = format!(
+        "select max(number) from \
+         (select number from temp.{table} where number > ?1 order by number limit ?2)"
+    );
+    let (mut deleted, mut before) = (0, 0);
+    loop {
+        let transaction = connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(during(PRUNING))?;
+        let end: Option<i64> = transaction
+            .query_row(&next, (before, BATCH), |row| row.get(0))
+            .map_err(during(PRUNING))?;
+        let Some(end) = end else {
+            return Ok(deleted);
+        };
+        let mut rows = 0;
+        for sql in statements {
+            rows = transaction
+                .execute(sql, (before, end))
+                .map_err(during(PRUNING))?;
+        }
+        transaction.commit().map_err(during(PRUNING))?;
+        deleted += rows as u64;
+        before = end;
+        std::thread::sleep(PAUSE);
+    }
+}
+
+fn free_bytes(connection: &Connection) -> Result<u64, StoreError> {
+    let sql = "select freelist_count * page_size from pragma_freelist_count, pragma_page_size";
+    number(connection, sql, [])
+}
+
+fn number(
+    connection: &Connection,
+    sql: &str,
+    values: impl rusqlite::Params,
+) -> Result<u64, StoreError> {
+    connection
+        .query_row(sql, values, |row| row.get(0))
+        .map_err(during(PRUNING))
+}
