@@ -5,6 +5,7 @@
 //! - [`cli`]: the commands, one file each
 //! - [`load`]: from files to a revision: read, check, apply
 //! - [`export`]: from stored products back to records
+//! - [`mirror`]: the catalog of another server, made the store's
 //! - [`outside`]: the clients that ask other servers
 //! - [`view`]: where the model and the wire meet
 //! - [`live`]: the snapshot and the keys that requests read
@@ -15,5 +16,6 @@ pub mod export;
 pub mod http;
 pub mod live;
 pub mod load;
+pub mod mirror;
 pub mod outside;
 pub mod view;

@@ -9,6 +9,7 @@ mod generate;
 mod history;
 mod keys;
 mod load;
+mod mirror;
 mod openapi;
 mod restore;
 mod serve;
@@ -44,6 +45,7 @@ enum Command {
     Serve(serve::Serve),
     Demo(demo::Demo),
     Load(load::Load),
+    Mirror(mirror::MirrorCommand),
     #[command(subcommand)]
     Keys(keys::Keys),
     #[command(subcommand)]
@@ -105,6 +107,7 @@ pub fn main() -> ExitCode {
         Command::Serve(serve) => serve.run(&store),
         Command::Demo(demo) => demo.run(),
         Command::Load(load) => load.run(&store),
+        Command::Mirror(mirror) => mirror.run(&store),
         Command::Keys(keys) => keys.run(&store),
         Command::Texts(texts) => texts.run(&store),
         Command::Generate(generate) => generate.run(),

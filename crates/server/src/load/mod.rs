@@ -95,6 +95,14 @@ pub struct Opened {
     bytes: Box<dyn Read>,
 }
 
+impl Opened {
+    /// An input that is open already, with its name in reports.
+    #[must_use]
+    pub fn new(name: String, bytes: Box<dyn Read>) -> Self {
+        Self { name, bytes }
+    }
+}
+
 /// Opens all inputs, before anything else is done: a misspelt name is said at once.
 ///
 /// # Errors

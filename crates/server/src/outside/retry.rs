@@ -29,7 +29,7 @@ impl Default for Retries {
     fn default() -> Self {
         Self {
             most: 5,
-            first_pause: Duration::from_millis(500),
+            first_pause: Duration::from_millis(200),
             longest_pause: Duration::from_secs(30),
         }
     }
