@@ -12,7 +12,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use vitrine_store::{IfMissing, Store};
 
 use super::load::operator;
+use super::serve::start_logging;
 use super::{Outcome, OutputArgs, StoreArgs, print, print_json, time};
+use crate::load::Settings;
+use crate::load::apply::{Intent, Mode};
 use crate::load::report::Report;
 use crate::mirror::metrics::{Metrics, RoundOutcome};
 use crate::mirror::source::{Insecure, KEY_VARIABLE, Source};
@@ -64,10 +67,14 @@ type Told = Pin<Box<dyn Future<Output = ()>>>;
 
 impl MirrorCommand {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
+        start_logging();
         let source = self.source()?;
-        let note = match &self.note {
-            Some(note) => note.clone(),
-            None => format!("mirror of {}", source.base()),
+        let by_default = || format!("mirror of {}", source.base());
+        let settings = Settings {
+            mode: Mode::Replace,
+            intent: Intent::Apply,
+            by: operator(),
+            note: Some(self.note.clone().unwrap_or_else(by_default)),
         };
         let texts = match self.texts {
             true => TextForm::Markdown,
@@ -82,7 +89,7 @@ impl MirrorCommand {
         let mut rounds = Rounds {
             store: &*store,
             mirror: Mirror::new(source, texts),
-            note,
+            settings,
             output: self.output,
             metrics,
         };
@@ -130,7 +137,8 @@ fn until_told() -> anyhow::Result<Told> {
 struct Rounds<'s> {
     store: &'s dyn Store,
     mirror: Mirror,
-    note: String,
+    /// How each round is loaded.
+    settings: Settings,
     output: OutputArgs,
     metrics: Option<Metrics>,
 }
@@ -176,8 +184,7 @@ impl Rounds<'_> {
         let ended = match self.mirror.fetch(self.store).await {
             Ok(fetched) => {
                 products = Some(fetched.products());
-                self.mirror
-                    .load(self.store, fetched, operator(), self.note.clone())
+                self.mirror.load(self.store, fetched, self.settings.clone())
             }
             Err(error) => Err(error),
         };

@@ -86,11 +86,12 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Takes up what the file holds, if there is one.
+    /// Takes up what the file holds, if there is one, and writes it back: a path that can't be written is
+    /// said before the first round.
     ///
     /// # Errors
     ///
-    /// Where there is one that can't be read.
+    /// Where there is one that can't be read, or it can't be written.
     pub fn open(path: &Path) -> anyhow::Result<Self> {
         let text = match std::fs::read_to_string(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
@@ -112,7 +113,9 @@ impl Metrics {
             values.entry(rounds(outcome)).or_default();
         }
         let path = path.to_owned();
-        Ok(Self { path, values })
+        let metrics = Self { path, values };
+        metrics.write()?;
+        Ok(metrics)
     }
 
     /// Takes note of a round and writes the file, whole or not at all.
@@ -137,26 +140,29 @@ impl Metrics {
                 self.set(PRODUCTS, products as f64);
             }
         }
-        let can_not = || format!("can't write {}", self.path.display());
-        self.write().with_context(can_not)
+        self.write()
     }
 
     fn set(&mut self, name: &str, value: f64) {
         self.values.insert(name.to_owned(), value);
     }
 
-    fn write(&self) -> io::Result<()> {
+    fn write(&self) -> anyhow::Result<()> {
         let directory = match self.path.parent() {
             Some(parent) if parent != Path::new("") => parent,
             _ => Path::new("."),
         };
-        // The collector runs as another user, and reads only names that end in `.prom`.
-        let mut file = tempfile::Builder::new()
-            .prefix(".vitrine-mirror-")
-            .permissions(Permissions::from_mode(0o644))
-            .tempfile_in(directory)?;
-        file.write_all(self.text().as_bytes())?;
-        file.persist(&self.path).map_err(|error| error.error)?;
+        let written = || {
+            // The collector runs as another user, and reads only names that end in `.prom`.
+            let mut file = tempfile::Builder::new()
+                .prefix(".vitrine-mirror-")
+                .permissions(Permissions::from_mode(0o644))
+                .tempfile_in(directory)?;
+            file.write_all(self.text().as_bytes())?;
+            file.persist(&self.path).map_err(|error| error.error)
+        };
+        let can_not = || format!("can't write {}", self.path.display());
+        written().with_context(can_not)?;
         Ok(())
     }
 

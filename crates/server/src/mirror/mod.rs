@@ -18,7 +18,6 @@ use std::io::Seek as _;
 use anyhow::Context as _;
 use vitrine_store::Store;
 
-use crate::load::apply::{Intent, Mode};
 use crate::load::plan::Plan;
 use crate::load::report::{Applied, Outcome, Report};
 use crate::load::{self, Opened, Settings};
@@ -104,7 +103,7 @@ impl Mirror {
         Ok(Fetched { walk, file })
     }
 
-    /// Makes what was read the catalog of the store.
+    /// Makes what was read the catalog of the store: a load with these settings.
     ///
     /// # Errors
     ///
@@ -113,21 +112,15 @@ impl Mirror {
         &mut self,
         store: &dyn Store,
         fetched: Fetched,
-        by: String,
-        note: String,
+        settings: Settings,
     ) -> anyhow::Result<Report> {
         let Fetched { walk, file } = fetched;
         let report = match file {
             Some(mut file) => {
                 file.rewind()?;
-                let input = Opened::new(self.source.base().to_owned(), Box::new(file));
-                let settings = Settings {
-                    mode: Mode::Replace,
-                    intent: Intent::Apply,
-                    by,
-                    note: Some(note),
-                };
-                load::load(store, vec![input], settings)?
+                // A line of it is a product of the list.
+                let name = format!("{}/v2/product", self.source.base());
+                load::load(store, vec![Opened::new(name, Box::new(file))], settings)?
             }
             None => unchanged(&walk),
         };

@@ -148,7 +148,7 @@ fn faults_of_the_source_are_reported_by_its_address() {
     });
     let (code, said) = refused(&store, &fake.base(), &[]);
     assert_eq!(code, Some(3), "{said}");
-    let place = format!("{}:2  B  /currency", fake.base());
+    let place = format!("{}/v2/product:2  B  /currency", fake.base());
     assert!(said.contains(&place), "{place}: {said}");
     let empty = Fake::start(|_| page(&[], None));
     let (code, said) = refused(&store, &empty.base(), &["--json"]);
@@ -296,6 +296,12 @@ fn metrics_go_on_from_run_to_run() {
     assert!(success > 1_700_000_000.0);
     let output = mirror(&copy, &base(&server), KEY, &options);
     assert_eq!(output.status.code(), Some(1));
+    let nowhere = copy.path("nowhere/vitrine.prom").display().to_string();
+    let output = mirror(&copy, &base(&server), &key, &["--metrics-file", &nowhere]);
+    assert!(
+        text(&output.stderr).contains("nowhere/vitrine.prom"),
+        "{output:?}"
+    );
     let text = read();
     for (outcome, count) in [
         ("published", 1.0),
