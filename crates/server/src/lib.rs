@@ -6,6 +6,7 @@
 //! - [`load`]: from files to a revision: read, check, apply
 //! - [`fetch`]: texts that are known by outside addresses, brought into the store
 //! - [`export`]: from stored products back to records
+//! - [`mirror`]: the catalog of another server, made the store's
 //! - [`outside`]: the clients that ask other servers
 //! - [`view`]: where the model and the wire meet
 //! - [`live`]: the snapshot and the keys that requests read
@@ -17,5 +18,6 @@ pub mod fetch;
 pub mod http;
 pub mod live;
 pub mod load;
+pub mod mirror;
 pub mod outside;
 pub mod view;

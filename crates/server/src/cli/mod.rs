@@ -10,6 +10,7 @@ mod generate;
 mod history;
 mod keys;
 mod load;
+mod mirror;
 mod openapi;
 mod progress;
 mod prune;
@@ -50,6 +51,7 @@ enum Command {
     Serve(serve::Serve),
     Demo(demo::Demo),
     Load(load::Load),
+    Mirror(mirror::MirrorCommand),
     #[command(subcommand)]
     Keys(keys::Keys),
     #[command(subcommand)]
@@ -125,6 +127,7 @@ pub fn main() -> ExitCode {
         Command::Serve(serve) => serve.run(&store),
         Command::Demo(demo) => demo.run(),
         Command::Load(load) => load.run(&store),
+        Command::Mirror(mirror) => mirror.run(&store),
         Command::Keys(keys) => keys.run(&store),
         Command::Texts(texts) => texts.run(&store),
         Command::Generate(generate) => generate.run(),

@@ -1,5 +1,7 @@
 //! Moments and spans as operators write and read them.
 
+use std::time::Duration;
+
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{RoundMode, Span, Timestamp, TimestampRound, Unit};
@@ -44,6 +46,16 @@ fn span(text: &str) -> Result<Span, String> {
 
 fn no_span(text: &str) -> String {
     format!("`{text}` is no span of time; give one such as 7d, 12h, 30m or 10s")
+}
+
+/// Reads the length of a pause: `30s`, `10m`, `1h`, at least a second.
+pub(super) fn pause(text: &str) -> Result<Duration, String> {
+    let start = Timestamp::UNIX_EPOCH;
+    let span = after(text, start)?.duration_since(start).unsigned_abs();
+    match span >= Duration::from_secs(1) {
+        true => Ok(span),
+        false => Err(format!("`{text}` is too short; give at least 1s")),
+    }
 }
 
 /// A moment to the second that it lies in, as lists show it.

@@ -118,6 +118,18 @@ pub struct Opened {
     length: Option<u64>,
 }
 
+impl Opened {
+    /// An input that is open already, with its name in reports.
+    #[must_use]
+    pub fn new(name: String, bytes: Box<dyn Read>) -> Self {
+        Self {
+            name,
+            bytes,
+            length: None,
+        }
+    }
+}
+
 /// Opens all inputs, before anything else is done: a misspelt name is said at once.
 ///
 /// # Errors

@@ -59,6 +59,15 @@ impl Plan {
         }
     }
 
+    /// A plan that leaves so many products as they are.
+    #[must_use]
+    pub fn unchanged(products: u64) -> Self {
+        let mut plan = Self::default();
+        plan.unchanged = products;
+        plan.counts.unchanged = products;
+        plan
+    }
+
     /// Takes note of a product, as it is live and as it is to be.
     pub fn compare(&mut self, live: Option<&StoredProduct>, next: &StoredProduct) {
         let keeps_fields = self.detail == Detail::Fields;

@@ -29,7 +29,7 @@ impl Default for Retries {
     fn default() -> Self {
         Self {
             most: 5,
-            first_pause: Duration::from_millis(500),
+            first_pause: Duration::from_millis(200),
             longest_pause: Duration::from_secs(30),
         }
     }
@@ -76,7 +76,13 @@ pub async fn send_retrying(
         let Some(pause) = retries.pause(failures).filter(|_| is_passing) else {
             return outcome;
         };
-        tokio::time::sleep(pause.max(asked.unwrap_or_default())).await;
+        let pause = pause.max(asked.unwrap_or_default());
+        let reason = match &outcome {
+            Ok(answer) => format!("status {}", answer.status),
+            Err(failure) => failure.to_string(),
+        };
+        tracing::info!(reason, ?pause, "a request failed and is sent again");
+        tokio::time::sleep(pause).await;
     }
 }
 

@@ -198,3 +198,26 @@ fn an_allowance_that_makes_no_sense_is_a_wrong_command_line() {
         assert!(said.contains("expected"), "{wrong}: {said}");
     }
 }
+
+#[test]
+fn a_mirror_is_guarded_too_and_its_metrics_say_so() {
+    let original = Store::of(&[gift_card("A"), gift_card("B")]);
+    let (key, server) = (original.key("mirror", &[]), original.serve());
+    let base = crate::mirror_source::base(&server);
+    let copy = Store::of(&[gift_card("A"), gift_card("OTHER")]);
+    let metrics = copy.path("vitrine.prom");
+    let mirror = |options: &[&str]| {
+        let file = metrics.display().to_string();
+        let options = [&["--metrics-file", &file], options].concat();
+        crate::mirror_source::guarded_mirror(&copy, &base, &key, &options)
+    };
+    let refused = mirror(&[]);
+    assert_eq!(refused.status.code(), Some(3));
+    assert!(text(&refused.stderr).contains("--allow retire=50%"));
+    assert_eq!(revisions(&copy), 1);
+    let told = std::fs::read_to_string(&metrics).expect("metrics");
+    let refusals = "vitrine_mirror_rounds_total{outcome=\"refused\"} 1\n";
+    assert!(told.contains(refusals), "{told}");
+    assert_eq!(mirror(&["--allow", "retire=50%"]).status.code(), Some(0));
+    assert_eq!(original.ok(&["export"]), copy.ok(&["export"]));
+}

@@ -1,0 +1,212 @@
+//! `vitrine mirror`: makes the catalog of another server the store's, once or again and again.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use clap::Args;
+use jiff::Timestamp;
+use tokio::signal::unix::{SignalKind, signal};
+use vitrine_store::{IfMissing, Store};
+
+use super::load::{operator, print_report};
+use super::serve::start_logging;
+use super::{Outcome, OutputArgs, StoreArgs, print, print_json, time};
+use crate::load::Settings;
+use crate::load::guard::Allowance;
+use crate::load::report::Report;
+use crate::mirror::metrics::{Metrics, RoundOutcome};
+use crate::mirror::source::{Insecure, KEY_VARIABLE, Source};
+use crate::mirror::{Mirror, TextForm, outcome};
+use crate::outside::retry::Retries;
+
+const EXAMPLES: &str = "\
+Examples:
+  VITRINE_MIRROR_KEY=PREFIX.SECRET vitrine mirror --from https://catalog.example
+  vitrine mirror --from https://catalog.example --texts --every 10m \\
+      --metrics-file /var/lib/node_exporter/vitrine.prom
+
+The key is taken from the environment variable VITRINE_MIRROR_KEY only.";
+
+/// Mirror another server of this API: its whole catalog replaces the store's, in one transaction.
+///
+/// The catalog is read page by page as of one moment, over connections that may fail, and nothing is
+/// changed before all of it is there. Products that the source doesn't have are retired.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct MirrorCommand {
+    #[command(flatten)]
+    output: OutputArgs,
+    /// The other server's address, without `/v2`.
+    #[arg(long, value_name = "URL")]
+    from: String,
+    /// Bring the Markdown of its texts along, so that this catalog doesn't depend on its addresses.
+    #[arg(long)]
+    texts: bool,
+    /// Mirror again and again, with this pause in between (30s, 10m, 1h), until SIGTERM or Ctrl-C.
+    #[arg(long, value_name = "SPAN", value_parser = time::pause)]
+    every: Option<Duration>,
+    /// How often a request that fails is tried again, with growing pauses.
+    #[arg(long, value_name = "N", default_value_t = Retries::default().most)]
+    retries: u32,
+    /// Send the key over plain http to another machine, where anybody on the way can read it.
+    #[arg(long)]
+    allow_insecure: bool,
+    /// Let the guard pass more than usually, as `vitrine load` does. Give it once for each name.
+    #[arg(long, value_name = "NAME=PERCENT%")]
+    allow: Vec<Allowance>,
+    /// Write metrics for node_exporter's textfile collector here after each round.
+    #[arg(long, value_name = "FILE")]
+    metrics_file: Option<PathBuf>,
+    /// What the history is to say. By default `mirror of URL`.
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
+}
+
+/// Ends when the process is told to end; never, where a signal should end it at once.
+type Told = Pin<Box<dyn Future<Output = ()>>>;
+
+impl MirrorCommand {
+    pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
+        start_logging();
+        let source = self.source()?;
+        let by_default = || format!("mirror of {}", source.base());
+        let settings = Settings {
+            allowances: self.allow.clone(),
+            note: Some(self.note.clone().unwrap_or_else(by_default)),
+            ..Settings::replace(operator())
+        };
+        let texts = match self.texts {
+            true => TextForm::Markdown,
+            false => TextForm::Addresses,
+        };
+        let metrics = self
+            .metrics_file
+            .as_deref()
+            .map(Metrics::open)
+            .transpose()?;
+        let store = store.open(IfMissing::Create)?;
+        let mut rounds = Rounds {
+            store: &*store,
+            mirror: Mirror::new(source, texts),
+            settings,
+            output: self.output,
+            metrics,
+        };
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_all().build()?;
+        runtime.block_on(async {
+            match self.every {
+                None => rounds.once().await,
+                Some(pause) => rounds.again_and_again(pause, until_told()?).await,
+            }
+        })
+    }
+
+    fn source(&self) -> anyhow::Result<Source> {
+        let key = std::env::var(KEY_VARIABLE)
+            .ok()
+            .filter(|key| !key.is_empty());
+        let key = key.with_context(|| {
+            format!("{KEY_VARIABLE} isn't set; put a key of the other server into that environment variable")
+        })?;
+        let insecure = match self.allow_insecure {
+            true => Insecure::Allow,
+            false => Insecure::Refuse,
+        };
+        let retries = Retries {
+            most: self.retries,
+            ..Retries::default()
+        };
+        Source::new(&self.from, &key, insecure, retries)
+    }
+}
+
+fn until_told() -> anyhow::Result<Told> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(Box::pin(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    }))
+}
+
+/// The rounds of one run.
+struct Rounds<'s> {
+    store: &'s dyn Store,
+    mirror: Mirror,
+    /// How each round is loaded.
+    settings: Settings,
+    output: OutputArgs,
+    metrics: Option<Metrics>,
+}
+
+impl Rounds<'_> {
+    async fn once(&mut self) -> anyhow::Result<Outcome> {
+        let report = self.round().await?;
+        print_report(&report, self.output)
+    }
+
+    async fn again_and_again(
+        &mut self,
+        pause: Duration,
+        mut told: Told,
+    ) -> anyhow::Result<Outcome> {
+        loop {
+            let ended = tokio::select! {
+                // A load that has begun isn't interrupted: the transaction is done before this looks.
+                ended = self.round() => ended,
+                () = &mut told => return Ok(Outcome::Done),
+            };
+            self.tell(ended)?;
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = &mut told => return Ok(Outcome::Done),
+            }
+        }
+    }
+
+    /// One round: reads, loads, and takes note of both.
+    async fn round(&mut self) -> anyhow::Result<Report> {
+        let started = Instant::now();
+        let mut products = None;
+        let ended = match self.mirror.fetch(self.store).await {
+            Ok(fetched) => {
+                products = Some(fetched.products());
+                self.mirror.load(self.store, fetched, self.settings.clone())
+            }
+            Err(error) => Err(error),
+        };
+        if let Some(metrics) = &mut self.metrics {
+            let outcome = ended.as_ref().map_or(RoundOutcome::Failed, outcome);
+            let written = metrics.record(outcome, products, started.elapsed(), Timestamp::now());
+            // What the round came to is the more important news.
+            if ended.is_ok() {
+                written?;
+            }
+        }
+        ended
+    }
+
+    /// One line for a round; where the source was refused, all that is wrong with it.
+    fn tell(&self, ended: anyhow::Result<Report>) -> io::Result<()> {
+        let now = time::to_second(Timestamp::now());
+        let report = match ended {
+            Ok(report) => report,
+            Err(error) => return writeln!(io::stderr(), "vitrine: {now} failed: {error:#}"),
+        };
+        let (word, text) = (outcome(&report), report.to_text());
+        if word == RoundOutcome::Refused {
+            io::stderr().write_all(text.as_bytes())?;
+        }
+        if self.output.json {
+            return print_json(&report.to_json());
+        }
+        let last_line = text.lines().last().unwrap_or_default();
+        print(&format!("{now} {}: {last_line}\n", word.as_str()))
+    }
+}

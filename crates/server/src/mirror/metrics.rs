@@ -1,0 +1,185 @@
+//! What a mirror tells of itself: a file in Prometheus's text format, for node_exporter's textfile collector.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs::Permissions;
+use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use jiff::Timestamp;
+
+/// What a round came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RoundOutcome {
+    /// There is a new revision.
+    Published,
+    /// The catalog is the source's already.
+    Unchanged,
+    /// The source's catalog has faults; nothing was changed.
+    Refused,
+    /// The source couldn't be read, or the store not written.
+    Failed,
+}
+
+impl RoundOutcome {
+    const ALL: [Self; 4] = [
+        Self::Published,
+        Self::Unchanged,
+        Self::Refused,
+        Self::Failed,
+    ];
+
+    /// The outcome in a word.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Published => "published",
+            Self::Unchanged => "unchanged",
+            Self::Refused => "refused",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// Whether the store now has the source's catalog.
+    #[must_use]
+    pub const fn is_success(self) -> bool {
+        matches!(self, Self::Published | Self::Unchanged)
+    }
+}
+
+const LAST_SUCCESS: &str = "vitrine_mirror_last_success_timestamp_seconds";
+const LAST_ATTEMPT: &str = "vitrine_mirror_last_attempt_timestamp_seconds";
+const ROUNDS: &str = "vitrine_mirror_rounds_total";
+const PRODUCTS: &str = "vitrine_mirror_products";
+const DURATION: &str = "vitrine_mirror_duration_seconds";
+
+/// Each metric with its type and its meaning, in the file's order.
+const METRICS: [(&str, &str, &str); 5] = [
+    (
+        LAST_SUCCESS,
+        "gauge",
+        "When the store last was known to have the source's catalog.",
+    ),
+    (
+        LAST_ATTEMPT,
+        "gauge",
+        "When the last round ended, whatever it came to.",
+    ),
+    (ROUNDS, "counter", "Rounds by what they came to."),
+    (
+        PRODUCTS,
+        "gauge",
+        "Products of the source's catalog, when it last was mirrored.",
+    ),
+    (DURATION, "gauge", "How long the last round took."),
+];
+
+/// The metrics of all rounds that wrote to one file: they go on where an earlier run ended.
+#[derive(Debug)]
+pub struct Metrics {
+    path: PathBuf,
+    /// The values by name and labels.
+    values: BTreeMap<String, f64>,
+}
+
+impl Metrics {
+    /// Takes up what the file holds, if there is one, and writes it back: a path that can't be written is
+    /// said before the first round.
+    ///
+    /// # Errors
+    ///
+    /// Where there is one that can't be read, or it can't be written.
+    pub fn open(path: &Path) -> anyhow::Result<Self> {
+        let text = match std::fs::read_to_string(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+            read => read,
+        };
+        let text = text.with_context(|| format!("can't read {}", path.display()))?;
+        let is_ours = |name: &str| {
+            METRICS.iter().any(|(metric, ..)| {
+                let labels = name.strip_prefix(metric);
+                labels.is_some_and(|labels| labels.is_empty() || labels.starts_with('{'))
+            })
+        };
+        let value = |line: &str| {
+            let (name, value) = line.rsplit_once(' ')?;
+            Some((name.to_owned(), value.parse().ok()?)).filter(|(name, _)| is_ours(name))
+        };
+        let mut values: BTreeMap<String, f64> = text.lines().filter_map(value).collect();
+        for outcome in RoundOutcome::ALL {
+            values.entry(rounds(outcome)).or_default();
+        }
+        let path = path.to_owned();
+        let metrics = Self { path, values };
+        metrics.write()?;
+        Ok(metrics)
+    }
+
+    /// Takes note of a round and writes the file, whole or not at all.
+    ///
+    /// # Errors
+    ///
+    /// Where it can't be written.
+    pub fn record(
+        &mut self,
+        outcome: RoundOutcome,
+        products: Option<usize>,
+        took: Duration,
+        now: Timestamp,
+    ) -> anyhow::Result<()> {
+        let now = now.as_duration().as_secs_f64();
+        *self.values.entry(rounds(outcome)).or_default() += 1.0;
+        self.set(LAST_ATTEMPT, now);
+        self.set(DURATION, took.as_secs_f64());
+        if outcome.is_success() {
+            self.set(LAST_SUCCESS, now);
+            if let Some(products) = products {
+                self.set(PRODUCTS, products as f64);
+            }
+        }
+        self.write()
+    }
+
+    fn set(&mut self, name: &str, value: f64) {
+        self.values.insert(name.to_owned(), value);
+    }
+
+    fn write(&self) -> anyhow::Result<()> {
+        let directory = match self.path.parent() {
+            Some(parent) if parent != Path::new("") => parent,
+            _ => Path::new("."),
+        };
+        let written = || {
+            // The collector runs as another user, and reads only names that end in `.prom`.
+            let mut file = tempfile::Builder::new()
+                .prefix(".vitrine-mirror-")
+                .permissions(Permissions::from_mode(0o644))
+                .tempfile_in(directory)?;
+            file.write_all(self.text().as_bytes())?;
+            file.persist(&self.path).map_err(|error| error.error)
+        };
+        let can_not = || format!("can't write {}", self.path.display());
+        written().with_context(can_not)?;
+        Ok(())
+    }
+
+    fn text(&self) -> String {
+        let mut text = String::new();
+        for (metric, kind, help) in METRICS {
+            // Writing to a string can't fail.
+            let _ = write!(text, "# HELP {metric} {help}\n# TYPE {metric} {kind}\n");
+            let of_metric = |name: &&String| name.split('{').next() == Some(metric);
+            for name in self.values.keys().filter(of_metric) {
+                let _ = writeln!(text, "{name} {}", self.values[name]);
+            }
+        }
+        text
+    }
+}
+
+fn rounds(outcome: RoundOutcome) -> String {
+    format!("{ROUNDS}{{outcome=\"{}\"}}", outcome.as_str())
+}

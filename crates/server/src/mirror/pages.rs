@@ -1,0 +1,228 @@
+//! The whole catalog of the source, page by page, as of one moment.
+//!
+//! While it is walked the source may change, and the pages would be a mixture of two catalogs. So each walk
+//! is followed by a look at the same pages again: where none has changed since, all of them were there at
+//! once. They are asked for by their tags, so that this costs hardly anything.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{BufWriter, Seek as _, Write};
+
+use anyhow::{Context as _, bail};
+use http::HeaderValue;
+use http::header::{CONTENT_TYPE, ETAG};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+
+use super::source::{Source, WithKey};
+use crate::load::report::shown;
+use crate::outside::Answer;
+
+/// The most products a page can have (specification, 4.1).
+const PAGE_PRODUCTS: usize = 500;
+/// The longest page, in bytes.
+const MOST_PAGE_BYTES: usize = 64 << 20;
+/// The longest cursor, in bytes: it has to fit into an address.
+const MOST_CURSOR_BYTES: usize = 1_024;
+/// The most products of a catalog.
+const MOST_PRODUCTS: usize = 10_000_000;
+/// The most bytes of a catalog's products.
+const MOST_CATALOG_BYTES: u64 = 64 << 30;
+/// How often a catalog is walked that changes meanwhile.
+const MOST_WALKS: usize = 5;
+
+/// A page as it was when it was read.
+#[derive(Debug)]
+struct SeenPage {
+    target: String,
+    tag: Option<HeaderValue>,
+    digest: [u8; 32],
+}
+
+/// A catalog as it was at one moment.
+#[derive(Debug, Default)]
+pub(super) struct Walk {
+    pages: Vec<SeenPage>,
+    codes: HashSet<Box<str>>,
+    bytes: u64,
+}
+
+impl Walk {
+    /// How many products there are.
+    pub(super) fn products(&self) -> usize {
+        self.codes.len()
+    }
+
+    /// Whether the source still has exactly these pages.
+    ///
+    /// # Errors
+    ///
+    /// Where the source can't be asked.
+    pub(super) async fn is_current(&self, source: &Source) -> anyhow::Result<bool> {
+        for SeenPage {
+            target,
+            tag,
+            digest,
+        } in &self.pages
+        {
+            let answer = source
+                .get(target, WithKey::Yes, tag.as_ref(), MOST_PAGE_BYTES)
+                .await?;
+            let is_same = match answer.status {
+                304 if tag.is_some() => true,
+                200 => Sha256::digest(&answer.body).as_slice() == digest,
+                _ => return Err(source.unexpected(target, &answer)),
+            };
+            if !is_same {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Writes the products of the source to `file`, one a line, to the letter; all as of one moment.
+///
+/// # Errors
+///
+/// Where the source can't be asked, doesn't answer as the contract says, or changes all the time.
+pub(super) async fn read(source: &Source, file: &mut File) -> anyhow::Result<Walk> {
+    for _ in 0..MOST_WALKS {
+        file.set_len(0)?;
+        file.rewind()?;
+        let walk = walk(source, file).await?;
+        if walk.is_current(source).await? {
+            return Ok(walk);
+        }
+    }
+    bail!(
+        "the catalog of {} changed during each of {MOST_WALKS} walks; try again when it changes less often",
+        source.base()
+    )
+}
+
+async fn walk(source: &Source, file: &File) -> anyhow::Result<Walk> {
+    let mut out = BufWriter::new(file);
+    let mut walk = Walk::default();
+    let mut cursor: Option<String> = None;
+    loop {
+        let target = target(cursor.as_deref());
+        let answer = source
+            .get(&target, WithKey::Yes, None, MOST_PAGE_BYTES)
+            .await?;
+        if answer.status != 200 {
+            return Err(source.unexpected(&target, &answer));
+        }
+        let next = walk
+            .take(&answer, cursor.as_deref(), &mut out)
+            .map_err(|error| source.wrong(&target, &format!("status 200, but {error:#}")))?;
+        walk.pages.push(SeenPage {
+            target,
+            tag: answer.headers.get(ETAG).cloned(),
+            digest: Sha256::digest(&answer.body).into(),
+        });
+        match next {
+            Some(next) => cursor = Some(next),
+            None => break,
+        }
+    }
+    out.flush().context("can't write a temporary file")?;
+    Ok(walk)
+}
+
+fn target(cursor: Option<&str>) -> String {
+    let after = cursor.map(|cursor| {
+        let cursor = utf8_percent_encode(cursor, NON_ALPHANUMERIC);
+        format!("&after={cursor}")
+    });
+    format!(
+        "/v2/product?limit={PAGE_PRODUCTS}{}",
+        after.unwrap_or_default()
+    )
+}
+
+/// A page (specification, 2.9 and 4.1). Links in headers aren't looked at: a cursor can't lead elsewhere.
+#[derive(Deserialize)]
+struct Page<'p> {
+    #[serde(borrow)]
+    catalog: Vec<&'p RawValue>,
+    #[serde(borrow)]
+    pagination: Pagination<'p>,
+}
+
+#[derive(Deserialize)]
+struct Pagination<'p> {
+    #[serde(borrow)]
+    cursors: Cursors<'p>,
+}
+
+#[derive(Deserialize)]
+struct Cursors<'p> {
+    #[serde(borrow)]
+    after: Option<Cow<'p, str>>,
+}
+
+#[derive(Deserialize)]
+struct Coded<'p> {
+    #[serde(borrow)]
+    code: Cow<'p, str>,
+}
+
+impl Walk {
+    /// Takes the products of a page. Returns the cursor of the next one; none after an empty page, which
+    /// is the end.
+    fn take(
+        &mut self,
+        answer: &Answer,
+        cursor: Option<&str>,
+        out: &mut impl Write,
+    ) -> anyhow::Result<Option<String>> {
+        let is_json = answer
+            .headers
+            .get(CONTENT_TYPE)
+            .and_then(|kind| kind.to_str().ok())
+            .is_some_and(|kind| kind.starts_with("application/json"));
+        if !is_json {
+            bail!("it isn't application/json; is a server of this contract at that address?");
+        }
+        let Page {
+            catalog,
+            pagination,
+        } = serde_json::from_slice(&answer.body).context("it isn't a page of this contract")?;
+        if catalog.is_empty() {
+            return Ok(None);
+        }
+        if catalog.len() > PAGE_PRODUCTS {
+            bail!("the page has more than {PAGE_PRODUCTS} products");
+        }
+        for product in catalog {
+            let Coded { code } = serde_json::from_str(product.get())
+                .context("the page has a product without a code")?;
+            self.bytes += product.get().len() as u64;
+            if !self.codes.insert(code.as_ref().into()) {
+                let code = shown(&format!("{code:?}"));
+                bail!("the product {code} was on a page before; cursors must not lead back");
+            }
+            // Within strings line breaks are escaped: those that stand here lie between values.
+            let line = match product.get().contains(['\n', '\r']) {
+                true => Cow::Owned(product.get().replace(['\n', '\r'], " ")),
+                false => Cow::Borrowed(product.get()),
+            };
+            writeln!(out, "{line}").context("can't write a temporary file")?;
+        }
+        if self.codes.len() > MOST_PRODUCTS || self.bytes > MOST_CATALOG_BYTES {
+            bail!(
+                "the catalog has more than {MOST_PRODUCTS} products or {MOST_CATALOG_BYTES} bytes"
+            );
+        }
+        let after = pagination.cursors.after;
+        match after.filter(|after| !after.is_empty() && after.len() <= MOST_CURSOR_BYTES) {
+            Some(after) if cursor != Some(after.as_ref()) => Ok(Some(after.into_owned())),
+            Some(_) => bail!("its cursor `after` doesn't advance"),
+            None => bail!("a page with products has no cursor `after`"),
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! The server that is mirrored: its address, the key, and a request to it.
+
+use std::net::IpAddr;
+
+use anyhow::{Context as _, anyhow, bail};
+use http::header::{ACCEPT, IF_NONE_MATCH};
+use http::{HeaderMap, HeaderValue};
+use reqwest::{Client, Url};
+use serde::Deserialize;
+use vitrine_model::version::ApiVersion;
+use vitrine_wire::error::ErrorType;
+
+use crate::outside::retry::{Retries, send_retrying};
+use crate::outside::{self, Answer};
+
+/// The environment variable that holds the key. There is no option for it: command lines can be read by
+/// others on the machine.
+pub const KEY_VARIABLE: &str = "VITRINE_MIRROR_KEY";
+
+/// Whether the key may travel where anybody on the way can read it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Insecure {
+    /// Only over https, or within this machine.
+    Refuse,
+    /// Over plain http too.
+    Allow,
+}
+
+/// Whether a request bears the key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WithKey {
+    /// It does.
+    Yes,
+    /// It doesn't: texts are public.
+    No,
+}
+
+/// A server of this contract. Its `Debug` shows no key.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// Its address, without `/v2` and without a slash at the end.
+    base: String,
+    /// The key, marked as sensitive.
+    key: HeaderValue,
+    client: Client,
+    retries: Retries,
+}
+
+impl Source {
+    /// A server at `base`, such as `https://catalog.example`.
+    ///
+    /// # Errors
+    ///
+    /// Where the address isn't one of a server of this contract, or the key would travel in the clear.
+    pub fn new(
+        base: &str,
+        key: &str,
+        insecure: Insecure,
+        retries: Retries,
+    ) -> anyhow::Result<Self> {
+        let url = base_url(base)?;
+        let is_plain = url.scheme() == "http";
+        if is_plain && insecure == Insecure::Refuse && !is_this_machine(&url) {
+            bail!(
+                "--from {url} would send the key in the clear; give the https address, or --allow-insecure \
+                 where nobody listens on the way"
+            );
+        }
+        let mut key = HeaderValue::from_str(key)
+            .ok()
+            .filter(|key| !key.is_empty() && key.to_str().is_ok())
+            .with_context(|| format!("{KEY_VARIABLE} isn't a key; expected PREFIX.SECRET"))?;
+        key.set_sensitive(true);
+        let client = outside::builder()?.redirect(outside::same_origin_redirects());
+        let client = match is_plain {
+            // A proxy on the way could read the key.
+            true => client.no_proxy(),
+            false => client,
+        };
+        Ok(Self {
+            base: url.as_str().trim_end_matches('/').to_owned(),
+            key,
+            client: client.build().context("can't set up an HTTP client")?,
+            retries,
+        })
+    }
+
+    /// Its address, without `/v2` and without a slash at the end.
+    #[must_use]
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// Asks for `target`, such as `/v2/product?limit=500`, until there is an answer that another try
+    /// wouldn't mend. With a tag, the answer may be a 304.
+    pub(super) async fn get(
+        &self,
+        target: &str,
+        with_key: WithKey,
+        tag: Option<&HeaderValue>,
+        most_bytes: usize,
+    ) -> anyhow::Result<Answer> {
+        let url = format!("{}{target}", self.base);
+        let mut headers = HeaderMap::new();
+        headers.insert("x-api-version", version());
+        if with_key == WithKey::Yes {
+            headers.insert("x-api-key", self.key.clone());
+            headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        }
+        if let Some(tag) = tag {
+            headers.insert(IF_NONE_MATCH, tag.clone());
+        }
+        let request = || self.client.get(&url).headers(headers.clone());
+        let answer = send_retrying(request, most_bytes, &self.retries).await;
+        answer.map_err(|failure| {
+            let failure = anyhow::Error::new(failure);
+            self.wrong(target, &format!("{failure:#}"))
+        })
+    }
+
+    /// What is wrong with the answer to a request. Whatever of it came from outside loses the key,
+    /// should it hold it.
+    pub(super) fn wrong(&self, target: &str, what: &str) -> anyhow::Error {
+        let key = self.key.to_str().unwrap_or_default();
+        anyhow!("GET {}{target}: {}", self.base, what.replace(key, "[key]"))
+    }
+
+    /// What an answer with an unexpected status means, and what to do.
+    pub(super) fn unexpected(&self, target: &str, answer: &Answer) -> anyhow::Error {
+        let Answer { status, body, .. } = answer;
+        let kind = error_type(body).map(|kind| format!(" {}", kind.as_str()));
+        let kind = kind.unwrap_or_else(|| ", and no error as the contract has it".to_owned());
+        let advice = match status {
+            401 | 403 => format!("; is the key in {KEY_VARIABLE} one of that server?"),
+            404 => "; is a server of this contract at that address?".to_owned(),
+            400 | 410 => format!("; does that server know version {}?", version_date()),
+            408 | 425 | 429 | 500.. => "; it stayed so, however often it was tried".to_owned(),
+            _ => String::new(),
+        };
+        self.wrong(target, &format!("status {status}{kind}{advice}"))
+    }
+}
+
+fn version_date() -> &'static str {
+    ApiVersion::default().as_str()
+}
+
+fn version() -> HeaderValue {
+    HeaderValue::from_static(version_date())
+}
+
+/// The error type of a body, where it is one of the contract's: nothing else of it is repeated.
+pub(super) fn error_type(body: &[u8]) -> Option<ErrorType> {
+    #[derive(Deserialize)]
+    struct Body {
+        #[serde(rename = "type")]
+        kind: String,
+    }
+    let Body { kind } = serde_json::from_slice(body).ok()?;
+    ErrorType::ALL
+        .iter()
+        .copied()
+        .find(|one| one.as_str() == kind)
+}
+
+fn base_url(base: &str) -> anyhow::Result<Url> {
+    let example = "expected an address such as https://catalog.example";
+    // What may hold a password isn't repeated.
+    let url =
+        Url::parse(base).map_err(|error| anyhow!("--from is no address: {error}; {example}"))?;
+    if !url.username().is_empty() || url.password().is_some() {
+        bail!("--from has a user or a password in it; the key belongs into {KEY_VARIABLE}");
+    }
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        bail!("--from is `{base}`; {example}");
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        bail!("--from is `{base}`; {example}, without query and fragment");
+    }
+    let path = url.path().trim_end_matches('/');
+    let below = path
+        .split_inclusive('/')
+        .position(|part| part.trim_end_matches('/') == "v2");
+    if let Some(below) = below {
+        let kept: String = path.split_inclusive('/').take(below).collect();
+        let mut right = url.clone();
+        right.set_path(kept.trim_end_matches('/'));
+        let right = right.as_str().trim_end_matches('/').to_owned();
+        bail!("--from is `{base}`; give what stands before `/v2`: {right}");
+    }
+    Ok(url)
+}
+
+fn is_this_machine(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || address.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "partner.s3cret";
+
+    fn source(base: &str) -> Result<Source, String> {
+        let source = Source::new(base, KEY, Insecure::Refuse, Retries::default());
+        source.map_err(|error| format!("{error:#}"))
+    }
+
+    #[test]
+    fn addresses_are_those_of_servers() {
+        for (base, expected) in [
+            ("https://catalog.example", "https://catalog.example"),
+            ("https://catalog.example/", "https://catalog.example"),
+            (
+                "https://catalog.example:8443/a/b//",
+                "https://catalog.example:8443/a/b",
+            ),
+            ("http://127.0.0.1:8080", "http://127.0.0.1:8080"),
+            ("http://[::1]:8080/", "http://[::1]:8080"),
+            ("http://localhost", "http://localhost"),
+        ] {
+            assert_eq!(source(base).unwrap().base(), expected);
+        }
+        for (base, hint) in [
+            (
+                "https://catalog.example/v2",
+                "before `/v2`: https://catalog.example",
+            ),
+            (
+                "https://catalog.example/a/v2/product/",
+                "before `/v2`: https://catalog.example/a",
+            ),
+            ("https://catalog.example/?limit=5", "without query"),
+            ("https://catalog.example/#a", "without query"),
+            ("catalog.example", "expected an address"),
+            ("ftp://catalog.example", "expected an address"),
+            ("http://catalog.example", "in the clear"),
+            ("http://127.0.0.1.example", "in the clear"),
+            ("http://localhost.example", "in the clear"),
+            ("https://user@catalog.example", "VITRINE_MIRROR_KEY"),
+        ] {
+            let refused = source(base).unwrap_err();
+            assert!(refused.contains(hint), "{base}: {refused}");
+        }
+        let refused = source("https://user:pass-word@catalog.example").unwrap_err();
+        assert!(!refused.contains("pass-word"), "{refused}");
+        let allowed = Source::new("http://a.example", KEY, Insecure::Allow, Retries::default());
+        assert_eq!(allowed.unwrap().base(), "http://a.example");
+    }
+
+    #[test]
+    fn keys_are_never_shown() {
+        let source = source("https://catalog.example").unwrap();
+        assert!(!format!("{source:?}").contains("s3cret"));
+        let wrong = source.wrong("/v2/product", "it says partner.s3cret");
+        assert!(wrong.to_string().ends_with("it says [key]"), "{wrong}");
+        for key in ["", "two\nlines-s3cret", "ümlaut-s3cret"] {
+            let refused = Source::new(source.base(), key, Insecure::Refuse, Retries::default());
+            let refused = format!("{:#}", refused.unwrap_err());
+            assert!(
+                refused.contains(KEY_VARIABLE) && !refused.contains("s3cret"),
+                "{refused}"
+            );
+        }
+    }
+}

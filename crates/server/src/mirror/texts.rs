@@ -1,0 +1,303 @@
+//! The Markdown of the source's texts, where it is to come along.
+//!
+//! A text that the source holds has the address `…/v2/texts/DIGEST.md`. It is fetched once per digest, from
+//! the source itself wherever the address points to, and only where the store doesn't have it: an unchanged
+//! catalog costs no request. Other addresses stay addresses.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
+use std::ops::Range;
+
+use anyhow::Context as _;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use tokio::task::JoinSet;
+use vitrine_model::content::{PackedMarkdown, TextDigest, TextName};
+use vitrine_store::Store;
+use vitrine_store::record::Moment;
+use vitrine_wire::error::ErrorType;
+
+use super::source::{Source, WithKey, error_type};
+
+/// How many texts are fetched at a time.
+const AT_A_TIME: usize = 8;
+
+const UNWRITABLE: &str = "can't write a temporary file";
+
+/// Puts the Markdown into the records of `file`. Returns the file to load: the same one, where the store
+/// has all texts in their places.
+///
+/// # Errors
+///
+/// Where a text can't be had, or isn't what its name says.
+pub(super) async fn bring(source: &Source, store: &dyn Store, file: File) -> anyhow::Result<File> {
+    let mut wanted = BTreeSet::new();
+    for_each_line(&file, |line| {
+        wanted.extend(
+            new_texts(store, line)?
+                .into_iter()
+                .map(|(_, digest)| digest),
+        );
+        Ok(())
+    })?;
+    if wanted.is_empty() {
+        return Ok(file);
+    }
+    let mut texts = Texts::fetch(source, store, wanted).await?;
+    let mut out = BufWriter::new(tempfile::tempfile().context(UNWRITABLE)?);
+    for_each_line(&file, |line| {
+        let line = with_markdown(store, line, &mut texts, source)?;
+        writeln!(out, "{line}").context(UNWRITABLE)
+    })?;
+    out.into_inner()
+        .map_err(std::io::IntoInnerError::into_error)
+        .context(UNWRITABLE)
+}
+
+fn for_each_line(
+    mut file: &File,
+    mut take: impl FnMut(&str) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    file.rewind()?;
+    let mut lines = BufReader::new(file);
+    let mut line = String::new();
+    while lines.read_line(&mut line)? > 0 {
+        take(line.trim_end_matches('\n'))?;
+        line.clear();
+    }
+    Ok(())
+}
+
+/// The texts of a record that the source holds, and that aren't live under their names already.
+fn new_texts(store: &dyn Store, line: &str) -> anyhow::Result<Vec<(TextName, TextDigest)>> {
+    let Some((_, content)) = content_of(line) else {
+        return Ok(Vec::new());
+    };
+    let text = |name: TextName| {
+        let address = content.get(&url_key(name))?.as_str()?;
+        Some((name, digest_of(address)?))
+    };
+    let mut texts: Vec<_> = TextName::ALL.into_iter().filter_map(text).collect();
+    if texts.is_empty() {
+        return Ok(texts);
+    }
+    #[derive(Deserialize)]
+    struct Coded {
+        code: String,
+    }
+    let code = serde_json::from_str(line)
+        .ok()
+        .and_then(|Coded { code }| code.parse().ok());
+    let live = match code {
+        Some(code) => store.product(&code, Moment::Live)?,
+        // A fault, which the load will report.
+        None => None,
+    };
+    if let Some(live) = live {
+        texts.retain(|(name, digest)| {
+            let is_live =
+                |own: &vitrine_store::record::OwnText| own.name == *name && own.digest == *digest;
+            !live.own_texts.iter().any(is_live)
+        });
+    }
+    Ok(texts)
+}
+
+fn url_key(name: TextName) -> String {
+    format!("{}_markdown_url", name.as_str())
+}
+
+/// The digest in the address of a text that a server holds (decisions, "Texts").
+fn digest_of(address: &str) -> Option<TextDigest> {
+    let (_, name) = address.rsplit_once("/v2/texts/")?;
+    name.strip_suffix(".md")?.parse().ok()
+}
+
+/// The content resources of a record, and where in it they lie. A record that isn't as it must be has none:
+/// the load will say what is wrong with it.
+fn content_of(line: &str) -> Option<(Range<usize>, Map<String, Value>)> {
+    type Fields<'f> = HashMap<String, &'f RawValue>;
+    let product: Fields<'_> = serde_json::from_str(line).ok()?;
+    let payout_type: String = serde_json::from_str(product.get("payout_type")?.get()).ok()?;
+    let detail: Fields<'_> = serde_json::from_str(product.get(&payout_type)?.get()).ok()?;
+    let content = detail.get("content_resources")?.get();
+    // Both point into `line`.
+    let start = (content.as_ptr() as usize).checked_sub(line.as_ptr() as usize)?;
+    Some((
+        start..start + content.len(),
+        serde_json::from_str(content).ok()?,
+    ))
+}
+
+/// A record with the Markdown in the place of the addresses of new texts.
+fn with_markdown(
+    store: &dyn Store,
+    line: &str,
+    texts: &mut Texts,
+    source: &Source,
+) -> anyhow::Result<String> {
+    let new = new_texts(store, line)?;
+    let Some((range, mut content)) = content_of(line).filter(|_| !new.is_empty()) else {
+        return Ok(line.to_owned());
+    };
+    for (name, digest) in new {
+        let key = url_key(name);
+        match texts.get(store, &digest)? {
+            Some(markdown) => {
+                content.remove(&key);
+                content.insert(format!("{}_md", name.as_str()), Value::String(markdown));
+            }
+            // The address of another server, whose text the source doesn't hold either.
+            None => {
+                let target = target(&digest);
+                let is_own = content
+                    .get(&key)
+                    .and_then(Value::as_str)
+                    .is_some_and(|address| address.strip_prefix(source.base()) == Some(&target));
+                if is_own {
+                    return Err(
+                        source.wrong(&target, "status 404 for a text that its catalog names")
+                    );
+                }
+            }
+        }
+    }
+    let content = serde_json::to_string(&content)?;
+    Ok([&line[..range.start], &content, &line[range.end..]].concat())
+}
+
+fn target(digest: &TextDigest) -> String {
+    format!("/v2/texts/{digest}.md")
+}
+
+/// Texts that were fetched, in a temporary file: there may be more than fit into memory.
+struct Texts {
+    file: File,
+    places: HashMap<TextDigest, Range<u64>>,
+}
+
+impl Texts {
+    /// Fetches those that the store doesn't have.
+    async fn fetch(
+        source: &Source,
+        store: &dyn Store,
+        wanted: BTreeSet<TextDigest>,
+    ) -> anyhow::Result<Self> {
+        let mut texts = Self {
+            file: tempfile::tempfile().context(UNWRITABLE)?,
+            places: HashMap::new(),
+        };
+        let mut running = JoinSet::new();
+        for digest in wanted {
+            if store.text(&digest)?.is_some() {
+                continue;
+            }
+            if running.len() >= AT_A_TIME {
+                texts.keep(running.join_next().await)?;
+            }
+            let source = source.clone();
+            running.spawn(async move { fetch(&source, &digest).await.map(|text| (digest, text)) });
+        }
+        while !running.is_empty() {
+            texts.keep(running.join_next().await)?;
+        }
+        Ok(texts)
+    }
+
+    fn keep(&mut self, fetched: Option<Fetched>) -> anyhow::Result<()> {
+        let Some(fetched) = fetched else {
+            return Ok(());
+        };
+        if let (digest, Some(markdown)) = fetched.context("a task ended early")?? {
+            let start = self.file.stream_position()?;
+            self.file
+                .write_all(markdown.as_bytes())
+                .context(UNWRITABLE)?;
+            self.places
+                .insert(digest, start..start + markdown.len() as u64);
+        }
+        Ok(())
+    }
+
+    /// The Markdown, where the store or the source has it.
+    fn get(&mut self, store: &dyn Store, digest: &TextDigest) -> anyhow::Result<Option<String>> {
+        let Some(Range { start, end }) = self.places.get(digest) else {
+            let held = store.text(digest)?;
+            return Ok(held.map(|held| held.unpack()).transpose()?);
+        };
+        let mut markdown = String::new();
+        self.file.seek(SeekFrom::Start(*start))?;
+        (&mut self.file)
+            .take(end - start)
+            .read_to_string(&mut markdown)?;
+        Ok(Some(markdown))
+    }
+}
+
+type Fetched = Result<anyhow::Result<(TextDigest, Option<String>)>, tokio::task::JoinError>;
+
+/// A text of the source; none where it has no text of this digest.
+async fn fetch(source: &Source, digest: &TextDigest) -> anyhow::Result<Option<String>> {
+    let target = target(digest);
+    let most_bytes = PackedMarkdown::MAX_LENGTH_BYTES;
+    let answer = source.get(&target, WithKey::No, None, most_bytes).await?;
+    match answer.status {
+        200 => {}
+        404 if error_type(&answer.body) == Some(ErrorType::NotFound) => return Ok(None),
+        _ => return Err(source.unexpected(&target, &answer)),
+    }
+    String::from_utf8(answer.body)
+        .ok()
+        .filter(|markdown| TextDigest::of(markdown) == *digest)
+        .map(Some)
+        .ok_or_else(|| {
+            source.wrong(
+                &target,
+                "status 200, but the text isn't the one of this digest",
+            )
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_is_found_where_it_stands() {
+        let line = r#"{"payout_type":"voucher","other":{"content_resources":{"a":1}},"voucher":{"n": 1.0E+2, "content_resources" : {"locale": null} , "z":1}}"#;
+        let (range, content) = content_of(line).unwrap();
+        assert_eq!(&line[range], r#"{"locale": null}"#);
+        assert_eq!(content.len(), 1);
+        for line in [
+            "",
+            "[]",
+            r#"{"payout_type":"voucher"}"#,
+            r#"{"payout_type":1,"voucher":{}}"#,
+            r#"{"payout_type":"voucher","voucher":{}}"#,
+            r#"{"payout_type":"voucher","voucher":{"content_resources":null}}"#,
+        ] {
+            assert!(content_of(line).is_none(), "{line}");
+        }
+    }
+
+    #[test]
+    fn only_names_of_held_texts_are_digests() {
+        let digest = TextDigest::of("# A");
+        for address in [
+            format!("https://a.example/v2/texts/{digest}.md"),
+            format!("http://a.example/b/v2/texts/x/v2/texts/{digest}.md"),
+        ] {
+            assert_eq!(digest_of(&address), Some(digest), "{address}");
+        }
+        for address in [
+            format!("https://a.example/texts/{digest}.md"),
+            format!("https://a.example/v2/texts/{digest}.md?a"),
+            format!("https://a.example/v2/texts/{digest}"),
+            "https://a.example/v2/texts/a.md".to_owned(),
+        ] {
+            assert_eq!(digest_of(&address), None, "{address}");
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Sources for mirrors that aren't as they should be: one that answers what a test says, and one whose
+//! connections are cut.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::process::Output;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use crate::harness::{ALLOW_ALL, Server, Store, text};
+
+/// Runs `vitrine mirror` once, with a guard that lets everything pass.
+pub fn mirror(store: &Store, base: &str, key: &str, options: &[&str]) -> Output {
+    guarded_mirror(store, base, key, &[options, &ALLOW_ALL].concat())
+}
+
+/// Runs `vitrine mirror` once.
+pub fn guarded_mirror(store: &Store, base: &str, key: &str, options: &[&str]) -> Output {
+    let arguments = [&["mirror", "--from", base], options].concat();
+    let mut command = store.command(&arguments);
+    command.env("VITRINE_MIRROR_KEY", key);
+    command.output().expect("vitrine runs")
+}
+
+/// Runs it once, where it must succeed; returns what it prints.
+pub fn mirrored(store: &Store, base: &str, key: &str, options: &[&str]) -> String {
+    let output = mirror(store, base, key, options);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// The address of a server.
+pub fn base(server: &Server) -> String {
+    format!("http://{}", server.address)
+}
+
+/// An answer as it goes over the wire.
+pub fn answer(head: &str, body: &str) -> Vec<u8> {
+    let length = body.len();
+    format!("HTTP/1.1 {head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}")
+        .into_bytes()
+}
+
+/// An answer in JSON.
+pub fn json(status: &str, body: &str) -> Vec<u8> {
+    answer(&format!("{status}\r\nContent-Type: application/json"), body)
+}
+
+/// A page of products.
+pub fn page(products: &[serde_json::Value], after: Option<&str>) -> Vec<u8> {
+    let cursors = serde_json::json!({"before": after, "after": after});
+    let body = serde_json::json!({"catalog": products, "pagination": {"cursors": cursors}});
+    json("200 OK", &body.to_string())
+}
+
+/// Accepts connections until its owner goes.
+struct Listening {
+    address: SocketAddr,
+    ended: Arc<AtomicBool>,
+}
+
+impl Listening {
+    fn start(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a socket");
+        let address = listener.local_addr().expect("an address");
+        let ended = Arc::new(AtomicBool::new(false));
+        let (end, serve) = (Arc::clone(&ended), Arc::new(serve));
+        std::thread::spawn(move || {
+            for socket in listener.incoming().map_while(Result::ok) {
+                if end.load(Ordering::Relaxed) {
+                    return;
+                }
+                let serve = Arc::clone(&serve);
+                std::thread::spawn(move || serve(socket));
+            }
+        });
+        Self { address, ended }
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Relaxed);
+        // Wakes the thread, which then sees it.
+        let _ = TcpStream::connect(self.address);
+    }
+}
+
+/// A source that answers what a test says, and keeps what it was asked.
+pub struct Fake {
+    listening: Listening,
+    heads: Arc<Mutex<Vec<String>>>,
+}
+
+impl Fake {
+    /// `answer` makes the answer to a target.
+    pub fn start(answer: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static) -> Self {
+        let heads = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&heads);
+        let listening = Listening::start(move |mut socket| {
+            let mut head = Vec::new();
+            let mut buffer = [0; 4_096];
+            while !head.ends_with(b"\r\n\r\n") {
+                match socket.read(&mut buffer) {
+                    Ok(0) | Err(_) => return,
+                    Ok(read) => head.extend_from_slice(&buffer[..read]),
+                }
+            }
+            let head = text(&head);
+            let target = head.split(' ').nth(1).unwrap_or_default().to_owned();
+            kept.lock().expect("unpoisoned").push(head);
+            let _ = socket.write_all(&answer(&target));
+        });
+        Self { listening, heads }
+    }
+
+    /// Its address.
+    pub fn base(&self) -> String {
+        format!("http://{}", self.listening.address)
+    }
+
+    /// The heads of the requests until now.
+    pub fn heads(&self) -> Vec<String> {
+        self.heads.lock().expect("unpoisoned").clone()
+    }
+}
+
+/// A proxy before a server that cuts each connection after a number of bytes.
+pub struct Cutter {
+    listening: Listening,
+    cuts: Arc<AtomicU64>,
+}
+
+impl Cutter {
+    /// Cuts after less than `most_bytes`; where, the seed says.
+    pub fn start(server: SocketAddr, seed: u64, most_bytes: u64) -> Self {
+        let cuts = Arc::new(AtomicU64::new(0));
+        let (counted, connections) = (Arc::clone(&cuts), AtomicU64::new(0));
+        let listening = Listening::start(move |client| {
+            let number = connections.fetch_add(1, Ordering::Relaxed);
+            let budget = mixed(seed ^ mixed(number)) % most_bytes;
+            let upstream = TcpStream::connect(server).expect("the server");
+            let (mut asks, mut asked) = (copy(&client), copy(&upstream));
+            std::thread::spawn(move || {
+                let _ = std::io::copy(&mut asks, &mut asked);
+                let _ = asked.shutdown(Shutdown::Write);
+            });
+            if relay(&upstream, &client, budget) {
+                counted.fetch_add(1, Ordering::Relaxed);
+            }
+            let _ = client.shutdown(Shutdown::Both);
+            let _ = upstream.shutdown(Shutdown::Both);
+        });
+        Self { listening, cuts }
+    }
+
+    /// Its address.
+    pub fn base(&self) -> String {
+        format!("http://{}", self.listening.address)
+    }
+
+    /// How many connections were cut until now.
+    pub fn cuts(&self) -> u64 {
+        self.cuts.load(Ordering::Relaxed)
+    }
+}
+
+fn copy(socket: &TcpStream) -> TcpStream {
+    socket.try_clone().expect("a socket")
+}
+
+/// Passes on at most `budget` bytes; returns whether there were more.
+fn relay(mut from: &TcpStream, mut to: &TcpStream, mut budget: u64) -> bool {
+    let mut buffer = [0; 16_384];
+    loop {
+        let read = match from.read(&mut buffer) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Ok(0) | Err(_) => return false,
+            Ok(read) => read,
+        };
+        let passed = read.min(usize::try_from(budget).unwrap_or(read));
+        if to.write_all(&buffer[..passed]).is_err() || passed < read {
+            return passed < read;
+        }
+        budget -= passed as u64;
+    }
+}
+
+/// SplitMix64's last step.
+fn mixed(number: u64) -> u64 {
+    let mut mixed = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^ (mixed >> 31)
+}
