@@ -46,14 +46,14 @@ struct SeenPage {
 #[derive(Debug, Default)]
 pub(super) struct Walk {
     pages: Vec<SeenPage>,
-    codes: HashSet<Box<str>>,
+    products: usize,
     bytes: u64,
 }
 
 impl Walk {
     /// How many products there are.
     pub(super) fn products(&self) -> usize {
-        self.codes.len()
+        self.products
     }
 
     /// Whether the source still has exactly these pages.
@@ -107,6 +107,7 @@ pub(super) async fn read(source: &Source, file: &mut File) -> anyhow::Result<Wal
 async fn walk(source: &Source, file: &File) -> anyhow::Result<Walk> {
     let mut out = BufWriter::new(file);
     let mut walk = Walk::default();
+    let mut codes = HashSet::new();
     let mut cursor: Option<String> = None;
     loop {
         let target = target(cursor.as_deref());
@@ -117,7 +118,7 @@ async fn walk(source: &Source, file: &File) -> anyhow::Result<Walk> {
             return Err(source.unexpected(&target, &answer));
         }
         let next = walk
-            .take(&answer, cursor.as_deref(), &mut out)
+            .take(&answer, cursor.as_deref(), &mut codes, &mut out)
             .map_err(|error| source.wrong(&target, &format!("status 200, but {error:#}")))?;
         walk.pages.push(SeenPage {
             target,
@@ -172,12 +173,13 @@ struct Coded<'p> {
 }
 
 impl Walk {
-    /// Takes the products of a page. Returns the cursor of the next one; none after an empty page, which
+    /// Takes the products of a page; none of them may be among `codes` already. Returns the cursor of the next one; none after an empty page, which
     /// is the end.
     fn take(
         &mut self,
         answer: &Answer,
         cursor: Option<&str>,
+        codes: &mut HashSet<Box<str>>,
         out: &mut impl Write,
     ) -> anyhow::Result<Option<String>> {
         let is_json = answer
@@ -202,7 +204,7 @@ impl Walk {
             let Coded { code } = serde_json::from_str(product.get())
                 .context("the page has a product without a code")?;
             self.bytes += product.get().len() as u64;
-            if !self.codes.insert(code.as_ref().into()) {
+            if !codes.insert(code.as_ref().into()) {
                 let code = shown(&format!("{code:?}"));
                 bail!("the product {code} was on a page before; cursors must not lead back");
             }
@@ -213,7 +215,8 @@ impl Walk {
             };
             writeln!(out, "{line}").context("can't write a temporary file")?;
         }
-        if self.codes.len() > MOST_PRODUCTS || self.bytes > MOST_CATALOG_BYTES {
+        self.products = codes.len();
+        if self.products > MOST_PRODUCTS || self.bytes > MOST_CATALOG_BYTES {
             bail!(
                 "the catalog has more than {MOST_PRODUCTS} products or {MOST_CATALOG_BYTES} bytes"
             );

@@ -122,6 +122,7 @@ impl Failure {
 impl From<reqwest::Error> for Failure {
     fn from(error: reqwest::Error) -> Self {
         let what = match &error {
+            error if is_about_certificates(error) => "its certificate isn't trusted",
             error if error.is_timeout() => "it took too long",
             error if error.is_redirect() => "the redirect was refused",
             error if error.is_connect() => "can't connect",
@@ -138,18 +139,17 @@ impl From<reqwest::Error> for Failure {
 fn is_about_certificates(error: &reqwest::Error) -> bool {
     let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = next {
+        if let Some(rustls::Error::InvalidCertificate(_)) = error.downcast_ref() {
+            return true;
+        }
         // An `io::Error` passes over the error it wraps when asked for its source.
         let wrapped = error
             .downcast_ref::<std::io::Error>()
             .and_then(std::io::Error::get_ref);
-        let found = match wrapped {
-            Some(wrapped) => wrapped.downcast_ref::<rustls::Error>(),
-            None => error.downcast_ref::<rustls::Error>(),
+        next = match wrapped {
+            Some(wrapped) => Some(wrapped),
+            None => error.source(),
         };
-        if let Some(rustls::Error::InvalidCertificate(_)) = found {
-            return true;
-        }
-        next = error.source();
     }
     false
 }

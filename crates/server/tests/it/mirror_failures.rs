@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use serde_json::{Value, json};
 
 use crate::harness::{SAMPLE, Store, gift_card, text};
-use crate::mirror_source::{Cutter, Fake, answer, base, json, mirror, mirrored, page};
+use crate::mirror_source::{Cutter, Fake, TLS_FILES, answer, base, json, mirror, mirrored, page};
 
 const KEY: &str = "partner.S3CRETs3cretS3CRETs3cret";
 
@@ -246,7 +246,7 @@ fn a_catalog_comes_whole_or_not_at_all_over_connections_that_are_cut() {
     let copy = Store::of(&[gift_card("OLD")]);
     let old = copy.ok(&["export"]);
     let mut failed = 0;
-    for seed in 1..=6 {
+    for seed in 1..=4 {
         let cutter = Cutter::start(server.address, seed, 30_000_000);
         let output = mirror(&copy, &cutter.base(), &key, &["--retries", "0"]);
         if output.status.success() {
@@ -267,6 +267,34 @@ fn a_catalog_comes_whole_or_not_at_all_over_connections_that_are_cut() {
     mirrored(&copy, &cutter.base(), &key, &["--retries", "20"]);
     assert!(cutter.cuts() > 3, "{}", cutter.cuts());
     assert_eq!(copy.ok(&["export"]), expected);
+}
+
+#[test]
+fn certificates_are_those_of_the_system() {
+    let store = Store::new();
+    let products = [gift_card("A")];
+    let fake = Fake::start_tls(move |target| match target.contains("after=") {
+        true => page(&[], None),
+        false => page(&products, Some("A")),
+    });
+    let run = |authorities: &str| {
+        let mut command = store.command(&["mirror", "--from", &fake.tls_base()]);
+        command
+            .env("VITRINE_MIRROR_KEY", KEY)
+            .env_remove("SSL_CERT_DIR");
+        command
+            .env("NO_PROXY", "localhost")
+            .env("SSL_CERT_FILE", authorities);
+        command.output().expect("vitrine runs")
+    };
+    let output = run("/dev/null");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("its certificate isn't trusted"), "{said}");
+    assert_eq!(fake.connections(), 1, "another try wouldn't mend it");
+    assert_eq!(fake.heads().len(), 0, "the key was sent");
+    let output = run(&format!("{TLS_FILES}/authority.pem"));
+    assert!(output.status.success(), "{}", text(&output.stderr));
 }
 
 #[test]

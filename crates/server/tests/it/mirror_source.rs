@@ -7,9 +7,17 @@ use std::process::Output;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
 use crate::harness::{ALLOW_ALL, Server, Store, text};
 
 /// Runs `vitrine mirror` once, with a guard that lets everything pass.
+pub fn mirror(store: &Store, base: &str, key: &str, options: &[&str]) -> Output {
+    guarded_mirror(store, base, key, &[options, &ALLOW_ALL].concat())
+}
 pub fn mirror(store: &Store, base: &str, key: &str, options: &[&str]) -> Output {
     guarded_mirror(store, base, key, &[options, &ALLOW_ALL].concat())
 }
@@ -57,6 +65,7 @@ pub fn page(products: &[serde_json::Value], after: Option<&str>) -> Vec<u8> {
 struct Listening {
     address: SocketAddr,
     ended: Arc<AtomicBool>,
+    connections: Arc<AtomicU64>,
 }
 
 impl Listening {
@@ -64,17 +73,24 @@ impl Listening {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a socket");
         let address = listener.local_addr().expect("an address");
         let ended = Arc::new(AtomicBool::new(false));
+        let connections = Arc::new(AtomicU64::new(0));
         let (end, serve) = (Arc::clone(&ended), Arc::new(serve));
+        let counted = Arc::clone(&connections);
         std::thread::spawn(move || {
             for socket in listener.incoming().map_while(Result::ok) {
                 if end.load(Ordering::Relaxed) {
                     return;
                 }
+                counted.fetch_add(1, Ordering::Relaxed);
                 let serve = Arc::clone(&serve);
                 std::thread::spawn(move || serve(socket));
             }
         });
-        Self { address, ended }
+        Self {
+            address,
+            ended,
+            connections,
+        }
     }
 }
 
@@ -86,6 +102,11 @@ impl Drop for Listening {
     }
 }
 
+/// A connection, over TLS or not.
+trait Connection: Read + Write {}
+
+impl<C: Read + Write> Connection for C {}
+
 /// A source that answers what a test says, and keeps what it was asked.
 pub struct Fake {
     listening: Listening,
@@ -95,9 +116,36 @@ pub struct Fake {
 impl Fake {
     /// `answer` makes the answer to a target.
     pub fn start(answer: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static) -> Self {
+        Self::over(answer, |socket| Some(Box::new(socket)))
+    }
+
+    /// The same over TLS, as `localhost`, with a certificate of the authority in `tls/authority.pem`.
+    pub fn start_tls(answer: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static) -> Self {
+        let file = |name: &str| format!("{TLS_FILES}/{name}");
+        let certificate = CertificateDer::from_pem_file(file("server.pem")).expect("a certificate");
+        let key = PrivateKeyDer::from_pem_file(file("server.key")).expect("a key");
+        let config = ServerConfig::builder_with_provider(ring::default_provider().into())
+            .with_safe_default_protocol_versions()
+            .expect("versions")
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate], key);
+        let config = Arc::new(config.expect("a certificate and its key"));
+        Self::over(answer, move |socket| {
+            let connection = ServerConnection::new(Arc::clone(&config)).ok()?;
+            Some(Box::new(StreamOwned::new(connection, socket)))
+        })
+    }
+
+    fn over(
+        answer: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static,
+        wrap: impl Fn(TcpStream) -> Option<Box<dyn Connection>> + Send + Sync + 'static,
+    ) -> Self {
         let heads = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&heads);
-        let listening = Listening::start(move |mut socket| {
+        let listening = Listening::start(move |socket| {
+            let Some(mut socket) = wrap(socket) else {
+                return;
+            };
             let mut head = Vec::new();
             let mut buffer = [0; 4_096];
             while !head.ends_with(b"\r\n\r\n") {
@@ -110,6 +158,7 @@ impl Fake {
             let target = head.split(' ').nth(1).unwrap_or_default().to_owned();
             kept.lock().expect("unpoisoned").push(head);
             let _ = socket.write_all(&answer(&target));
+            let _ = socket.flush();
         });
         Self { listening, heads }
     }
@@ -117,6 +166,16 @@ impl Fake {
     /// Its address.
     pub fn base(&self) -> String {
         format!("http://{}", self.listening.address)
+    }
+
+    /// Its address over TLS.
+    pub fn tls_base(&self) -> String {
+        format!("https://localhost:{}", self.listening.address.port())
+    }
+
+    /// How many connections there were until now.
+    pub fn connections(&self) -> u64 {
+        self.listening.connections.load(Ordering::Relaxed)
     }
 
     /// The heads of the requests until now.
