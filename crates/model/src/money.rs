@@ -57,6 +57,14 @@ pub struct Amount {
 }
 
 impl Amount {
+    /// Whether one of both is ten times the other or more, as where a decimal point was lost. Zero is, of
+    /// whatever isn't zero.
+    #[must_use]
+    pub fn is_tenfold(&self, other: &Self) -> bool {
+        let (less, more) = (self.min(other), self.max(other));
+        less != more && u128::from(more.hundredths) >= 10 * u128::from(less.hundredths)
+    }
+
     const INVALID: Invalid = Invalid::new(
         "amount",
         "a decimal amount with at most two significant fraction digits, without sign or exponent, below 10^15, such as `25.50`",
@@ -126,6 +134,25 @@ impl DiscountMultiplier {
             (whole, fraction.trim_end_matches('0').to_owned())
         };
         digits(self) == digits(other)
+    }
+
+    /// Whether one of both is ten times the other or more. Zero is, of whatever isn't zero.
+    #[must_use]
+    pub fn is_tenfold(&self, other: &Self) -> bool {
+        let parts = [self, other].map(|discount| split_decimal(&discount.0).unwrap_or_default());
+        let fraction_digits = parts.map(|(_, fraction)| fraction.len()).into_iter().max();
+        let whole_digits = parts.map(|(whole, _)| whole.len()).into_iter().max();
+        // Of equal lengths, so that the digits compare as the numbers do.
+        let [a, b] = parts.map(|(whole, fraction)| {
+            let (whole_digits, fraction_digits) = (
+                whole_digits.unwrap_or_default(),
+                fraction_digits.unwrap_or_default(),
+            );
+            format!("0{whole:0>whole_digits$}{fraction:0<fraction_digits$}0")
+        });
+        let (less, more) = if a <= b { (a, b) } else { (b, a) };
+        // Without its first zero, a number of as many digits is ten times as large.
+        less != more && more[..more.len() - 1] >= less[1..]
     }
 
     /// Whether [`cut`](Self::cut) shows less than was loaded.
@@ -212,6 +239,39 @@ mod tests {
         }
         for wrong in ["-0.1", "1.01", "2", "1e-2", "", ".", "0,1", "1.0000001"] {
             assert!(wrong.parse::<DiscountMultiplier>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn ten_times_as_much_is_told_exactly() {
+        for (less, more, expected) in [
+            ("0.07", "0.7", true),
+            ("0.07", "0.699999", false),
+            ("0.1", "0.10", false),
+            ("0", "0.01", true),
+            ("0.1", "1", true),
+            ("00.100000000000000001", "1.0", false),
+            ("0.099999999999999999", "1.0", true),
+        ] {
+            let [a, b] = [less, more].map(|text| text.parse::<DiscountMultiplier>().unwrap());
+            assert_eq!(
+                [a.is_tenfold(&b), b.is_tenfold(&a)],
+                [expected; 2],
+                "{less} {more}"
+            );
+        }
+        for (less, more, expected) in [
+            ("25.00", "250.00", true),
+            ("25", "249.99", false),
+            ("5", "5", false),
+            ("0", "0", false),
+        ] {
+            let [a, b] = [less, more].map(|text| text.parse::<Amount>().unwrap());
+            assert_eq!(
+                [a.is_tenfold(&b), b.is_tenfold(&a)],
+                [expected; 2],
+                "{less} {more}"
+            );
         }
     }
 

@@ -223,7 +223,26 @@ pub trait Publication {
     /// Where the store can't be written.
     fn retire(&mut self, code: &ProductCode) -> Result<bool, StoreError>;
 
-    /// Retires every live product that wasn't [`put`](Self::put) in this publish. Returns which.
+    /// Leaves the live product of this code as it is, whatever [`retire_others`](Self::retire_others) does.
+    /// Returns whether there is one.
+    ///
+    /// # Errors
+    ///
+    /// Where the store can't be written.
+    fn keep(&mut self, code: &ProductCode) -> Result<bool, StoreError>;
+
+    /// How many products were live when this publish began.
+    fn live_before(&self) -> u64;
+
+    /// Reads the products that were live when this publish began, in ascending order of codes.
+    ///
+    /// # Errors
+    ///
+    /// Where the store can't be read, or `visit` fails.
+    fn read_before(&mut self, visit: ProductVisitor<'_>) -> Result<(), StoreError>;
+
+    /// Retires every live product that was neither [`put`](Self::put) nor [`kept`](Self::keep) in this
+    /// publish. Returns which.
     ///
     /// # Errors
     ///

@@ -11,7 +11,8 @@ use super::keys::{NewKeySettings, create};
 use super::load::operator;
 use super::{Outcome, print, serve};
 use crate::http::access_log::Destination;
-use crate::load::apply::{Intent, Mode};
+use crate::load::progress::Silent;
+use crate::load::report::Verdict;
 use crate::load::{self, Input, Settings};
 
 /// The sample catalog, which documentation and tests use too.
@@ -43,15 +44,10 @@ impl Demo {
         let directory = tempfile::tempdir().context("can't make a temporary directory")?;
         let path = directory.path().join("demo.db");
         let sample = Input::Embedded("the sample catalog", SAMPLE);
-        let settings = Settings {
-            mode: Mode::Replace,
-            intent: Intent::Apply,
-            by: operator(),
-            note: None,
-        };
+        let settings = Settings::replace(operator());
         let store = vitrine_store::open(&format!("sqlite:{}", path.display()), IfMissing::Create)?;
-        let report = load::load(&*store, load::open(&[sample])?, settings)?;
-        if report.has_faults() {
+        let report = load::load(&*store, load::open(&[sample])?, settings, &Silent)?;
+        if report.verdict() != Verdict::Done {
             bail!("the sample catalog is broken:\n{}", report.to_text());
         }
         let key = create(&*store, NewKeySettings::plain("demo", KeyKind::Live))?;

@@ -190,7 +190,7 @@ impl Diff {
         for (code, product) in &after {
             plan.compare(before.remove(code).as_ref(), product);
         }
-        plan.retire(before.into_keys());
+        before.keys().for_each(|code| plan.retire(code));
         if self.output.json {
             print_json(&serde_json::to_value(&plan)?)?;
         } else {

@@ -1,17 +1,20 @@
 //! `vitrine load`: makes what files hold the catalog, or a part of it.
 
+use std::ffi::OsStr;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::{anyhow, bail};
+use anyhow::{Context as _, anyhow, bail};
 use clap::{Args, ValueEnum};
 use vitrine_store::IfMissing;
 
+use super::progress::Bars;
 use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
-use crate::load::apply::{Intent, Mode};
+use crate::load::apply::{Intent, Mode, Retirement};
+use crate::load::guard::Allowance;
 use crate::load::read::CSV_TEMPLATE;
-use crate::load::report::Report;
-use crate::load::{self, Input, Settings};
+use crate::load::report::{Place, Report, Verdict, shown};
+use crate::load::{self, Input, OnError, Settings};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -19,6 +22,8 @@ Examples:
   vitrine load part-1.json part-2.csv.gz more/
   vitrine load --dry-run products.ndjson
   vitrine load --mode merge --retire OLD-GB new.json
+  vitrine load --on-error skip --report report.json products.ndjson
+  vitrine load --allow retire=60% smaller.ndjson
   curl -s https://feed.example/products | vitrine load -
   vitrine load --template csv > products.csv";
 
@@ -41,6 +46,23 @@ pub(super) struct Load {
     /// With `--mode merge`: retire this product. Give it once for each.
     #[arg(long, value_name = "CODE")]
     retire: Vec<String>,
+    /// With `--mode merge`: retire the products whose codes stand in this file, one a line.
+    #[arg(long, value_name = "FILE")]
+    retire_file: Option<PathBuf>,
+    /// What becomes of the load where a record has a fault.
+    #[arg(long, value_name = "WHAT", default_value = "reject")]
+    on_error: OnErrorArg,
+    /// With `--on-error skip`: where the rejected records go, with their reasons; by default
+    /// NAME.rejected.ndjson beside the first input.
+    #[arg(long, value_name = "FILE")]
+    rejected: Option<PathBuf>,
+    /// Let the guard pass more: `retire`, `not-orderable` (20% of the live products each), `amounts`
+    /// or `discounts` changed tenfold (5% each). Give it once for each.
+    #[arg(long, value_name = "NAME=PERCENT%")]
+    allow: Vec<Allowance>,
+    /// Write the complete report, with every finding and every field that changes, to this file as JSON.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     /// Show what would change, field by field, and change nothing.
     #[arg(long)]
     dry_run: bool,
@@ -51,7 +73,7 @@ pub(super) struct Load {
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "files")]
     template: Option<Template>,
     /// The files and directories; `-` is standard input.
-    #[arg(required_unless_present = "template", value_name = "FILE")]
+    #[arg(required_unless_present_any = ["template", "retire", "retire_file"], value_name = "FILE")]
     files: Vec<PathBuf>,
 }
 
@@ -70,6 +92,14 @@ enum ModeArg {
     Merge,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum OnErrorArg {
+    /// It is refused: nothing is changed.
+    Reject,
+    /// The records without faults are loaded. A product with a rejected record stays as it is.
+    Skip,
+}
+
 impl Load {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         if let Some(Template::Csv) = self.template {
@@ -84,19 +114,12 @@ impl Load {
         let inputs: Vec<Input> = self.files.iter().map(input).collect();
         let inputs = load::open(&inputs)?;
         let store = store.open(IfMissing::Create)?;
-        let report = load::load(&*store, inputs, settings)?;
+        let report = load::load(&*store, inputs, settings, &Bars::new())?;
         print_report(&report, self.output)
     }
 
     fn settings(&self) -> anyhow::Result<Settings> {
-        let retire = self
-            .retire
-            .iter()
-            .map(|code| {
-                code.parse()
-                    .map_err(|invalid| anyhow!("--retire is `{code}`; expected {invalid}"))
-            })
-            .collect::<anyhow::Result<Vec<_>>>()?;
+        let retire = self.retirements()?;
         let mode = match self.mode {
             ModeArg::Merge => Mode::Merge { retire },
             ModeArg::Replace if retire.is_empty() => Mode::Replace,
@@ -104,27 +127,89 @@ impl Load {
                 "--retire goes with `--mode merge`: with `--mode replace` whatever the files don't name is retired"
             ),
         };
+        let intent = match self.dry_run {
+            true => Intent::DryRun,
+            false => Intent::Apply,
+        };
+        let on_error = match self.on_error {
+            OnErrorArg::Skip => OnError::Skip {
+                rejected: (intent == Intent::Apply).then(|| self.rejected_file()),
+            },
+            OnErrorArg::Reject if self.rejected.is_none() => OnError::Reject,
+            OnErrorArg::Reject => bail!("--rejected goes with `--on-error skip`"),
+        };
         Ok(Settings {
             mode,
-            intent: match self.dry_run {
-                true => Intent::DryRun,
-                false => Intent::Apply,
-            },
-            by: operator(),
+            intent,
+            on_error,
+            allowances: self.allow.clone(),
+            report: self.report.clone(),
             note: self.note.clone(),
+            ..Settings::replace(operator())
         })
+    }
+
+    fn retirements(&self) -> anyhow::Result<Vec<Retirement>> {
+        let retirement = |code: &str, place: Place| match code.parse() {
+            Ok(code) => Ok(Retirement { code, place }),
+            Err(invalid) => Err(anyhow!("{place} is `{}`; expected {invalid}", shown(code))),
+        };
+        let named = self.retire.iter();
+        let mut retire = named
+            .map(|code| retirement(code, Place::file("--retire")))
+            .collect::<anyhow::Result<Vec<_>>>()?;
+        if let Some(path) = &self.retire_file {
+            let name = path.display().to_string();
+            let text = std::fs::read_to_string(path);
+            let text = text.with_context(|| format!("can't read {name}"))?;
+            let lines = text.trim_start_matches('\u{feff}').lines().zip(1..);
+            for (line, number) in lines.filter(|(line, _)| !line.trim().is_empty()) {
+                let line_number = Some(number);
+                let place = Place {
+                    line: line_number,
+                    ..Place::file(&name)
+                };
+                retire.push(retirement(line.trim(), place)?);
+            }
+        }
+        Ok(retire)
+    }
+
+    /// Where rejected records go: where it was said, or beside the first input. A directory has them
+    /// beside it and not in it, where the next load would find them.
+    fn rejected_file(&self) -> PathBuf {
+        if let Some(path) = &self.rejected {
+            return path.clone();
+        }
+        let first = self.files.first().map(PathBuf::as_path);
+        let path = first
+            .filter(|path| path.as_os_str() != "-")
+            .unwrap_or(Path::new("stdin"));
+        // `.` and `..` are named after the directories that they are.
+        let path = match path.file_name() {
+            Some(_) => path.to_owned(),
+            None => path.canonicalize().unwrap_or_else(|_| path.to_owned()),
+        };
+        let name = path.file_name().unwrap_or(OsStr::new("input"));
+        let name = name.to_string_lossy();
+        let mut stem = name.as_ref();
+        for ending in [".gz", ".zst", ".ndjson", ".jsonl", ".json", ".csv"] {
+            stem = stem.strip_suffix(ending).unwrap_or(stem);
+        }
+        path.with_file_name(format!("{stem}.rejected.ndjson"))
     }
 }
 
 /// Prints what a load came to: to standard error where it was refused.
 pub(super) fn print_report(report: &Report, output: OutputArgs) -> anyhow::Result<Outcome> {
-    let outcome = match report.has_faults() {
-        true => Outcome::Refused,
-        false => Outcome::Done,
+    let outcome = match report.verdict() {
+        Verdict::Done => Outcome::Done,
+        Verdict::Partial => Outcome::Partial,
+        Verdict::Refused => Outcome::Refused,
     };
     match (output.json, outcome) {
         (true, _) => print_json(&report.to_json())?,
-        (false, Outcome::Done) => print(&report.to_text())?,
+        (false, Outcome::Done | Outcome::Partial) => print(&report.to_text())?,
         (false, _) => io::stderr().write_all(report.to_text().as_bytes())?,
     }
     Ok(outcome)

@@ -10,6 +10,7 @@ mod history;
 mod keys;
 mod load;
 mod openapi;
+mod progress;
 mod restore;
 mod serve;
 mod texts;
@@ -28,7 +29,7 @@ Exit codes:
   1  failed: a file, the store or the network; the message says what to do
   2  the command line was wrong
   3  the input was refused: nothing was changed, the report says why
-  4  applied in part: the report says what was left out";
+  4  done in part: what was left out is in the report";
 
 /// The catalog server for payouts.
 #[derive(Debug, Parser)]
@@ -94,10 +95,10 @@ struct OutputArgs {
 enum Outcome {
     Done,
     Refused,
+    /// A part was done; the report says what was left out.
+    Partial,
     /// What was looked at has faults; they were printed.
     Faulty,
-    /// Applied in part; the report says what was left out.
-    Partial,
 }
 
 /// Runs the program: reads the command line, runs the command, says what failed.
@@ -124,8 +125,8 @@ pub fn main() -> ExitCode {
     match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Refused) => ExitCode::from(3),
-        Ok(Outcome::Faulty) => ExitCode::FAILURE,
         Ok(Outcome::Partial) => ExitCode::from(4),
+        Ok(Outcome::Faulty) => ExitCode::FAILURE,
         Err(error) => {
             // The chain of causes on one line; nothing in it holds a key.
             let _ = writeln!(io::stderr(), "vitrine: {error:#}");

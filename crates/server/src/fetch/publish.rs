@@ -3,7 +3,6 @@
 use std::collections::{BTreeSet, HashSet};
 
 use anyhow::Context as _;
-use jiff::Timestamp;
 use vitrine_model::content::{Content, Text, TextDigest, TextName};
 use vitrine_store::record::{FetchedText, Moment, RevisionNote};
 use vitrine_store::{Publication, Store};
@@ -29,7 +28,7 @@ pub(super) fn publish(
 ) -> anyhow::Result<Applied> {
     // From here on nobody else writes: what is read below is what is live.
     let mut publication = store.publish()?;
-    let mut plan = Plan::default();
+    let mut plan = Plan::new(settings.intent.detail());
     let mut kept = HashSet::new();
     let mut used = BTreeSet::new();
     store.read_products(Moment::Live, &mut |live| {
@@ -56,7 +55,7 @@ pub(super) fn publish(
         note: settings.note.clone(),
         source_digest: None,
     };
-    apply::finish(publication, plan, settings.intent, &note, Timestamp::now())
+    apply::finish(publication, plan, Vec::new(), settings.intent, &note)
 }
 
 /// Puts what came into a product's content, where a text is still what was asked about. Returns which

@@ -147,26 +147,23 @@ impl FetchReport {
     /// The report for programs.
     #[must_use]
     pub fn into_json(self) -> serde_json::Value {
-        let mut json = published(self.applied, self.addresses.asked).to_json();
-        json["addresses"] = serde_json::json!(self.addresses);
-        json["failures"] = serde_json::json!(self.failures);
-        // Of a load these are told; here nothing is refused by them.
-        if let Some(json) = json.as_object_mut() {
-            for key in ["records", "faults", "warnings"] {
-                json.shift_remove(key);
-            }
-        }
-        json
+        // Of a load's report what is told of a publish; here nothing is refused as records are.
+        let mut published = published(self.applied, self.addresses.asked).to_json();
+        let mut told = |key: &str| published[key].take();
+        serde_json::json!({
+            "applied": told("applied"),
+            "revision": told("revision"),
+            "counts": told("counts"),
+            "plan": told("plan"),
+            "addresses": self.addresses,
+            "failures": self.failures,
+        })
     }
 }
 
 /// What was published, as a load tells it.
 fn published(applied: Option<Applied>, records: u64) -> Report {
-    Report {
-        records,
-        applied,
-        ..Report::default()
-    }
+    Report::of(records, applied)
 }
 
 /// The products of an address in a few words.

@@ -12,8 +12,11 @@ use vitrine_store::record::{OwnText, RevisionNote, StoredProduct};
 use vitrine_store::{Publication, Store};
 
 use super::check::CheckedRecord;
-use super::plan::Plan;
-use super::report::{Applied, Outcome};
+use super::guard::{Allowance, Exceeded, Tally};
+use super::plan::{Detail, Plan};
+use super::progress::Progress;
+use super::reading::Records;
+use super::report::{Applied, Finding, Outcome, Place, Report, Severity};
 use crate::view;
 
 /// What a load makes of the live products that it doesn't name.
@@ -24,8 +27,17 @@ pub enum Mode {
     /// They stay, but for those named here.
     Merge {
         /// The products to retire.
-        retire: Vec<ProductCode>,
+        retire: Vec<Retirement>,
     },
+}
+
+/// A product that is to be retired by name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Retirement {
+    /// Its code.
+    pub code: ProductCode,
+    /// Where that was said.
+    pub place: Place,
 }
 
 /// Whether a plan is carried out.
@@ -37,73 +49,160 @@ pub enum Intent {
     DryRun,
 }
 
+impl Intent {
+    /// How much a plan keeps in mind where nobody asked for more: what is done needs only counts.
+    pub(crate) fn detail(self) -> Detail {
+        match self {
+            Self::Apply => Detail::Counts,
+            Self::DryRun => Detail::Fields,
+        }
+    }
+}
+
+/// What is to be done with records.
+#[derive(Debug)]
+pub struct Order<'o> {
+    /// What becomes of the products that they don't name.
+    pub mode: &'o Mode,
+    /// Whether it is done.
+    pub intent: Intent,
+    /// How much of what differs is kept in mind.
+    pub detail: Detail,
+    /// What the guard lets pass.
+    pub allowances: &'o [Allowance],
+    /// What the history will say.
+    pub note: &'o RevisionNote,
+}
+
 /// Makes `records` live, in one transaction.
 ///
 /// # Errors
 ///
 /// Where the store can't be written; then nothing has changed.
-pub fn apply(
+pub(super) fn apply(
     store: &dyn Store,
-    records: &[CheckedRecord],
-    mode: &Mode,
-    intent: Intent,
-    note: &RevisionNote,
-    now: Timestamp,
+    records: &mut Records,
+    order: &Order<'_>,
+    report: &mut Report,
+    progress: &dyn Progress,
 ) -> anyhow::Result<Applied> {
     let mut publication = store.publish()?;
-    let mut plan = Plan::default();
-    let mut texts = HashSet::new();
-    for record in records {
-        put_texts(&mut *publication, &record.content, &mut texts)?;
-        put(&mut *publication, record, &mut plan)?;
+    let mut applying = Applying {
+        publication: &mut *publication,
+        plan: Plan::new(order.detail),
+        tally: Tally::default(),
+        texts: HashSet::new(),
+    };
+    while let Some(record) = records.next(report)? {
+        applying.put(&record)?;
+        progress.applied();
     }
-    match mode {
-        Mode::Replace => plan.retire(publication.retire_others()?),
-        Mode::Merge { retire } => {
-            for code in retire {
-                if publication.retire(code)? {
-                    plan.retire([code.clone()]);
+    if !report.rejected.keeps_all {
+        applying.retire(order.mode, records, report)?;
+    }
+    let Applying { plan, tally, .. } = applying;
+    let exceeded = tally.exceeded(&mut *publication, order.allowances)?;
+    if order.intent == Intent::Apply && exceeded.is_empty() {
+        records.finish(report)?;
+    }
+    finish(publication, plan, exceeded, order.intent, order.note)
+}
+
+/// A publish, and what it comes to so far.
+struct Applying<'p> {
+    publication: &'p mut dyn Publication,
+    plan: Plan,
+    tally: Tally,
+    /// Texts that are kept already.
+    texts: HashSet<TextDigest>,
+}
+
+impl Applying<'_> {
+    fn put(&mut self, record: &CheckedRecord) -> anyhow::Result<()> {
+        put_texts(self.publication, &record.content, &mut self.texts)?;
+        let live = self.publication.live(&record.product.code)?;
+        let next = next(record, live.as_ref())?;
+        self.plan.compare(live.as_ref(), &next);
+        if let Some(live) = live.filter(|live| *live != next) {
+            self.tally.compare(&live, &next);
+        }
+        self.publication.put(&next)?;
+        Ok(())
+    }
+
+    fn retire(&mut self, mode: &Mode, kept: &Records, report: &mut Report) -> anyhow::Result<()> {
+        match mode {
+            Mode::Replace => {
+                for code in kept.kept() {
+                    if self.publication.keep(&code.parse()?)? {
+                        self.plan.keep();
+                    }
+                }
+                let retired = self.publication.retire_others()?;
+                retired.iter().for_each(|code| self.plan.retire(code));
+            }
+            Mode::Merge { retire } => {
+                for Retirement { code, place } in retire {
+                    if self.publication.retire(code)? {
+                        self.plan.retire(code);
+                    } else {
+                        report.add(not_live(code, place));
+                    }
                 }
             }
         }
+        self.tally.retire(self.plan.counts().retired);
+        Ok(())
     }
-    finish(publication, plan, intent, note, now)
 }
 
-/// Commits what was planned; or, of a dry run, forgets it.
+/// Commits what was planned; or, of a dry run or where the guard refuses, forgets it.
 pub(crate) fn finish(
     publication: Box<dyn Publication + '_>,
     plan: Plan,
+    exceeded: Vec<Exceeded>,
     intent: Intent,
     note: &RevisionNote,
-    now: Timestamp,
 ) -> anyhow::Result<Applied> {
     // Dropped without a commit, the publish changes nothing: what was planned is what would be.
     let outcome = match intent {
         Intent::DryRun => Outcome::Planned,
-        Intent::Apply => match publication.commit(now, note)? {
+        Intent::Apply if !exceeded.is_empty() => Outcome::Refused,
+        Intent::Apply => match publication.commit(Timestamp::now(), note)? {
             Some((revision, _)) => Outcome::Published(revision),
             None => Outcome::Unchanged,
         },
     };
-    Ok(Applied { outcome, plan })
+    Ok(Applied {
+        outcome,
+        plan,
+        exceeded,
+    })
 }
 
-fn put(
-    publication: &mut dyn Publication,
-    record: &CheckedRecord,
-    plan: &mut Plan,
-) -> anyhow::Result<()> {
+/// The warning of a retirement that comes to nothing.
+fn not_live(code: &ProductCode, place: &Place) -> Finding {
+    Finding {
+        severity: Severity::Warning,
+        code: Some(code.to_string()),
+        ..Finding::fault(
+            place,
+            "retired_already",
+            "there is no live product of this code",
+        )
+    }
+}
+
+/// The next version of a product, after the live one.
+fn next(record: &CheckedRecord, live: Option<&StoredProduct>) -> anyhow::Result<StoredProduct> {
     let CheckedRecord {
-        place: _,
         product,
         content: update,
     } = record;
-    let live = publication.live(&product.code)?;
-    let live_content = live.as_ref().map(live_content).transpose()?;
+    let live_content = live.map(live_content).transpose()?;
     let content = update.apply(&live_content.unwrap_or_default());
     let document = view::document(product, &content)?;
-    let next = StoredProduct {
+    Ok(StoredProduct {
         code: product.code.clone(),
         // A later payout type without content resources shows no texts, so it keeps none.
         own_texts: match document.content {
@@ -112,14 +211,11 @@ fn put(
         },
         document: document.json,
         content: document.content,
-        discount_multiplier: exact_discount(product, live.as_ref()).to_owned(),
+        discount_multiplier: exact_discount(product, live).to_owned(),
         is_orderable: product.is_orderable,
         countries: product.countries_redeemable_in.clone(),
         categories: product.categories.iter().map(ToString::to_string).collect(),
-    };
-    plan.compare(live.as_ref(), &next);
-    publication.put(&next)?;
-    Ok(())
+    })
 }
 
 /// The discount exactly as loaded; or as it is live, where that is the same number written otherwise:

@@ -60,6 +60,35 @@ impl<'a> Node<'a> {
         (node, problems)
     }
 
+    /// The member of this name, if this is an object that has it.
+    #[must_use]
+    pub fn member(&self, name: &str) -> Option<&Self> {
+        match self {
+            Self::Object(members) => members
+                .iter()
+                .find_map(|(key, value)| (key == name).then_some(value)),
+            _ => None,
+        }
+    }
+
+    /// The items, if this is an array.
+    #[must_use]
+    pub fn items(&self) -> &[Self] {
+        match self {
+            Self::List(items) => items,
+            _ => &[],
+        }
+    }
+
+    /// The string, if this is one.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
     /// The value as compact JSON.
     #[must_use]
     pub fn to_json(&self) -> String {

@@ -1,37 +1,46 @@
 //! Loading: from files to a revision, in three steps that know nothing of each other's insides.
 //!
 //! - [`read`]: bytes → records, told apart by content
-//! - [`check`]: a record → a product that can't be wrong, or findings
-//! - [`apply`]: products → one revision, or nothing; [`plan`] and [`difference`] say what changes
+//! - [`check`]: a record → a product that can't be wrong, or findings; `reading` does both for all inputs,
+//!   and keeps what is good in a `spool` and what is `rejected` in a file
+//! - [`apply`]: products → one revision, or nothing; [`plan`] and [`difference`] say what changes, and
+//!   [`guard`] what mustn't
 //!
-//! [`report`] holds what was found on the way. One fault means that nothing is applied. [`texts`] are
-//! Markdown files, put on products that are live.
+//! [`report`] holds what was found on the way. One fault means that nothing is applied, unless skipping
+//! was asked for. [`texts`] are Markdown files, put on products that are loaded or live.
 
 pub mod apply;
 pub mod check;
 pub mod difference;
 mod directory;
+pub mod guard;
 pub mod json;
 pub mod plan;
+pub mod progress;
 pub mod read;
+mod reading;
+mod rejected;
 pub mod report;
+mod spool;
 pub mod texts;
 
-use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use vitrine_store::Store;
 use vitrine_store::record::RevisionNote;
 
-use apply::{Intent, Mode};
-use check::{Checked, CheckedRecord};
-use read::Record;
-use report::{Finding, Place, Report, shown};
+use apply::{Intent, Mode, Order};
+use guard::Allowance;
+use plan::Detail;
+use progress::Progress;
+use reading::Reading;
+use report::{CompleteReport, Report};
+
+pub use reading::OnError;
 
 /// Something to load.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,20 +65,26 @@ impl Input {
     }
 
     fn open(&self) -> anyhow::Result<Vec<Opened>> {
-        let bytes: Box<dyn Read> = match self {
-            Self::Stdin => Box::new(io::stdin().lock()),
+        let (bytes, length): (Box<dyn Read>, _) = match self {
+            Self::Stdin => (Box::new(io::stdin().lock()), None),
             Self::File(path) => {
                 let can_not = || format!("can't read {}", path.display());
                 let file = File::open(path).with_context(can_not)?;
-                if file.metadata().with_context(can_not)?.is_dir() {
+                let metadata = file.metadata().with_context(can_not)?;
+                if metadata.is_dir() {
                     return open_directory(path);
                 }
-                Box::new(file)
+                let length = metadata.is_file().then_some(metadata.len());
+                (Box::new(file), length)
             }
-            Self::Embedded(_, bytes) => Box::new(*bytes),
+            Self::Embedded(_, bytes) => (Box::new(*bytes), Some(bytes.len() as u64)),
         };
         let name = self.name();
-        Ok(vec![Opened { name, bytes }])
+        Ok(vec![Opened {
+            name,
+            bytes,
+            length,
+        }])
     }
 }
 
@@ -78,13 +93,17 @@ fn open_directory(directory: &Path) -> anyhow::Result<Vec<Opened>> {
     let can_not = |path: &Path| format!("can't read {}", path.display());
     let files = directory::files(directory).with_context(|| can_not(directory))?;
     if files.is_empty() {
-        let (name, bytes) = (directory.display().to_string(), Box::new(io::empty()));
-        return Ok(vec![Opened { name, bytes }]);
+        return Ok(vec![Opened {
+            name: directory.display().to_string(),
+            bytes: Box::new(io::empty()),
+            length: Some(0),
+        }]);
     }
     let open = |path: &PathBuf| {
         let bytes = directory::OpenedLate::new(path).with_context(|| can_not(path))?;
         Ok(Opened {
             name: path.display().to_string(),
+            length: path.metadata().ok().map(|metadata| metadata.len()),
             bytes: Box::new(bytes),
         })
     };
@@ -95,6 +114,8 @@ fn open_directory(directory: &Path) -> anyhow::Result<Vec<Opened>> {
 pub struct Opened {
     name: String,
     bytes: Box<dyn Read>,
+    /// How many bytes it has, if that can be told.
+    length: Option<u64>,
 }
 
 /// Opens all inputs, before anything else is done: a misspelt name is said at once.
@@ -111,126 +132,114 @@ pub fn open(inputs: &[Input]) -> anyhow::Result<Vec<Opened>> {
 }
 
 /// What is to be done with the inputs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Settings {
     /// What becomes of products that they don't name.
     pub mode: Mode,
     /// Whether it is done, or only planned.
     pub intent: Intent,
+    /// What becomes of a load with faults.
+    pub on_error: OnError,
+    /// What the guard lets pass.
+    pub allowances: Vec<Allowance>,
+    /// Where the complete report is written.
+    pub report: Option<PathBuf>,
     /// Who does it.
     pub by: String,
     /// Why, in their own words.
     pub note: Option<String>,
 }
 
-/// Loads the products of `inputs` in one transaction; or, where there is any fault, changes nothing.
-/// The report says which, and all that was found.
+impl Settings {
+    /// The usual load by `by`: a replace that is refused where anything is wrong.
+    #[must_use]
+    pub fn replace(by: String) -> Self {
+        Self {
+            mode: Mode::Replace,
+            intent: Intent::Apply,
+            on_error: OnError::Reject,
+            allowances: Vec::new(),
+            report: None,
+            by,
+            note: None,
+        }
+    }
+}
+
+/// Loads the products of `inputs` in one transaction; or, where there is any fault that isn't to be
+/// skipped or the guard refuses, changes nothing. The report says which, and all that was found.
 ///
 /// # Errors
 ///
-/// Where an input can't be read, or the store can't be written. Then nothing has changed.
-pub fn load(store: &dyn Store, inputs: Vec<Opened>, settings: Settings) -> anyhow::Result<Report> {
-    let mut loaded = Loaded::default();
+/// Where an input can't be read, or the store or the report can't be written. Then nothing has changed,
+/// unless it was the report that failed last.
+pub fn load(
+    store: &dyn Store,
+    inputs: Vec<Opened>,
+    settings: Settings,
+    progress: &dyn Progress,
+) -> anyhow::Result<Report> {
+    let complete = settings.report.as_deref().map(CompleteReport::create);
+    let report = Report::with_file(complete.transpose()?);
+    let mut reading = Reading::new(report, settings.on_error)?;
     let mut digest = Sha256::new();
-    for Opened { name, bytes } in inputs {
+    progress.reading(total_bytes(&inputs));
+    for Opened { name, bytes, .. } in inputs {
         let bytes = Digested {
             bytes,
             digest: &mut digest,
+            progress,
         };
-        loaded
+        reading
             .read(&name, bytes)
             .with_context(|| format!("can't read {name}"))?;
     }
-    let Loaded {
-        records,
-        mut report,
-        ..
-    } = loaded;
-    if report.has_faults() {
-        return Ok(report);
+    if let Mode::Merge { retire } = &settings.mode {
+        reading.check_retirements(retire);
     }
-    let Settings {
-        mode,
-        intent,
-        by,
-        note,
-    } = settings;
-    let digest = digest.finalize();
-    let note = RevisionNote {
-        by,
-        note,
-        source_digest: Some(digest.iter().map(|byte| format!("{byte:02x}")).collect()),
-    };
-    let now = Timestamp::now();
-    report.applied = Some(apply::apply(store, &records, &mode, intent, &note, now)?);
+    let (mut report, records) = reading.finish()?;
+    if let Some(mut records) = records {
+        progress.applying(records.count);
+        let digest = digest.finalize();
+        let order = Order {
+            mode: &settings.mode,
+            intent: settings.intent,
+            detail: match settings.intent == Intent::DryRun || settings.report.is_some() {
+                true => Detail::Fields,
+                false => Detail::Counts,
+            },
+            allowances: &settings.allowances,
+            note: &RevisionNote {
+                by: settings.by,
+                note: settings.note,
+                source_digest: Some(digest.iter().map(|byte| format!("{byte:02x}")).collect()),
+            },
+        };
+        let applied = apply::apply(store, &mut records, &order, &mut report, progress)?;
+        report.applied = Some(applied);
+    }
+    progress.finish();
+    report.finish()?;
     Ok(report)
+}
+
+/// How many bytes there are to read, if that can be told.
+fn total_bytes(inputs: &[Opened]) -> Option<u64> {
+    inputs.iter().map(|input| input.length).sum()
 }
 
 /// A reader that takes the digest of what is read.
 struct Digested<'d> {
     bytes: Box<dyn Read>,
     digest: &'d mut Sha256,
+    progress: &'d dyn Progress,
 }
 
 impl Read for Digested<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.bytes.read(buffer)?;
         self.digest.update(&buffer[..read]);
+        self.progress.read(read as u64);
         Ok(read)
-    }
-}
-
-/// What was read so far.
-#[derive(Default)]
-struct Loaded {
-    records: Vec<CheckedRecord>,
-    /// Every code that stands in the inputs, with the place where it stands first.
-    codes: HashMap<String, Place>,
-    report: Report,
-}
-
-impl Loaded {
-    fn read(&mut self, name: &str, bytes: impl Read) -> io::Result<()> {
-        let mut seen = 0_u64;
-        let reader = BufReader::with_capacity(1 << 16, bytes);
-        read::read(name, reader, &mut |record| {
-            seen += 1;
-            match record {
-                Ok(record) => self.check(&record),
-                Err(finding) => self.report.add(finding),
-            }
-        })?;
-        if seen == 0 {
-            self.report.add(Finding::fault(
-                &Place::file(name),
-                "empty",
-                "expected at least one product; an empty input never empties the catalog",
-            ));
-        }
-        Ok(())
-    }
-
-    fn check(&mut self, record: &Record) {
-        self.report.records += 1;
-        let Checked {
-            code,
-            record: checked,
-        } = check::check(record, &mut self.report);
-        self.records.extend(checked);
-        let Some(code) = code else { return };
-        if let Some(first) = self.codes.get(&code) {
-            self.report.add(Finding {
-                code: Some(shown(&code)),
-                pointer: "/code".to_owned(),
-                value: Some(shown(&format!("\"{code}\""))),
-                ..Finding::fault(
-                    &record.place_of("/code"),
-                    "code_duplicate",
-                    &format!("expected each code once; this one stands at {first} already"),
-                )
-            });
-        } else {
-            self.codes.insert(code, record.place.clone());
-        }
     }
 }

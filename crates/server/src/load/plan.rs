@@ -22,6 +22,16 @@ pub struct ChangedProduct {
     pub fields: Vec<FieldChange>,
 }
 
+/// How much a plan keeps in mind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Detail {
+    /// Every product and field that differs.
+    #[default]
+    Fields,
+    /// How many products differ: what is done needs no more, and a million products no more memory.
+    Counts,
+}
+
 /// The difference between the live catalog and what is to be.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Plan {
@@ -33,37 +43,65 @@ pub struct Plan {
     pub retired: Vec<String>,
     /// How many stay as they are.
     pub unchanged: u64,
+    #[serde(skip)]
+    detail: Detail,
+    #[serde(skip)]
+    counts: PublishedCounts,
 }
 
 impl Plan {
-    /// Takes note of a product, as it is live and as it is to be.
-    pub fn compare(&mut self, live: Option<&StoredProduct>, next: &StoredProduct) {
-        let code = next.code.to_string();
-        match live {
-            None => self.created.push(code),
-            Some(live) if live == next => self.unchanged += 1,
-            Some(live) => self.changed.push(ChangedProduct {
-                code,
-                fields: difference(live, next),
-            }),
+    /// A plan of nothing yet.
+    #[must_use]
+    pub fn new(detail: Detail) -> Self {
+        Self {
+            detail,
+            ..Self::default()
         }
     }
 
-    /// Takes note of products that go.
-    pub fn retire(&mut self, codes: impl IntoIterator<Item = ProductCode>) {
-        self.retired
-            .extend(codes.into_iter().map(|code| code.to_string()));
+    /// Takes note of a product, as it is live and as it is to be.
+    pub fn compare(&mut self, live: Option<&StoredProduct>, next: &StoredProduct) {
+        let keeps_fields = self.detail == Detail::Fields;
+        match live {
+            None => {
+                self.counts.created += 1;
+                self.created
+                    .extend(keeps_fields.then(|| next.code.to_string()));
+            }
+            Some(live) if live == next => self.keep(),
+            Some(live) => {
+                self.counts.changed += 1;
+                self.changed.extend(keeps_fields.then(|| ChangedProduct {
+                    code: next.code.to_string(),
+                    fields: difference(live, next),
+                }));
+            }
+        }
+    }
+
+    /// Takes note of a live product that stays as it is.
+    pub fn keep(&mut self) {
+        self.counts.unchanged += 1;
+        self.unchanged += 1;
+    }
+
+    /// Takes note of a product that goes.
+    pub fn retire(&mut self, code: &ProductCode) {
+        self.counts.retired += 1;
+        let keeps_fields = self.detail == Detail::Fields;
+        self.retired.extend(keeps_fields.then(|| code.to_string()));
     }
 
     /// The plan in numbers.
     #[must_use]
     pub fn counts(&self) -> PublishedCounts {
-        PublishedCounts {
-            created: self.created.len() as u64,
-            changed: self.changed.len() as u64,
-            retired: self.retired.len() as u64,
-            unchanged: self.unchanged,
-        }
+        self.counts
+    }
+
+    /// The plan field by field, if it knows that.
+    #[must_use]
+    pub fn fields(&self) -> Option<&Self> {
+        (self.detail == Detail::Fields).then_some(self)
     }
 
     /// The plan for people.

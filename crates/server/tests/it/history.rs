@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::harness::{SAMPLE, Server, Store, gift_card, skipped, text};
+use crate::harness::{ALLOW_ALL, SAMPLE, Server, Store, gift_card, skipped, text};
 use crate::walks::RECORDED;
 
 fn json(store: &Store, arguments: &[&str]) -> Value {
@@ -25,7 +25,11 @@ fn a_dry_run_says_what_would_change_and_changes_nothing() {
     let lines = [named("A", "one"), changed, named("D", "one")].map(|line| line.to_string());
     let file = store.write("next.ndjson", lines.join("\n"));
     let file = file.display().to_string();
-    let report = json(&store, &["load", "--json", "--dry-run", &file]);
+    let loading =
+        |arguments: &[&str]| store.ok(&[&["load", &file], &ALLOW_ALL[..], arguments].concat());
+    let loaded =
+        |arguments: &[&str]| -> Value { serde_json::from_str(&loading(arguments)).expect("JSON") };
+    let report = loaded(&["--json", "--dry-run"]);
     assert_eq!(
         (&report["applied"], &report["revision"]),
         (&json!(false), &Value::Null)
@@ -39,7 +43,7 @@ fn a_dry_run_says_what_would_change_and_changes_nothing() {
         {"pointer": "/gift_card/denominations/maximum_value", "old": "\"50.00\"", "new": "\"60.00\""},
     ]);
     assert_eq!(plan["changed"], json!([{"code": "B", "fields": fields}]));
-    let said = store.ok(&["load", "--dry-run", &file]);
+    let said = loading(&["--dry-run"]);
     for part in [
         "+ D\n",
         "~ B\n",
@@ -57,7 +61,7 @@ fn a_dry_run_says_what_would_change_and_changes_nothing() {
         1
     );
     // What was planned is what is done.
-    let done = json(&store, &["load", "--json", &file]);
+    let done = loaded(&["--json"]);
     assert_eq!(
         (&done["applied"], &done["counts"]),
         (&json!(true), &report["counts"])
@@ -74,7 +78,11 @@ fn a_merge_changes_what_it_names_and_retires_what_it_is_told_to() {
     let merge = [
         "load", "--json", "--mode", "merge", "--retire", "C", "--retire", "NONE", &file,
     ];
-    let report = json(&store, &merge);
+    let report = json(&store, &[&merge, &ALLOW_ALL[..]].concat());
+    assert_eq!(
+        report["warnings"]["retired_already"]["examples"][0]["code"],
+        "NONE"
+    );
     let counts = json!({"created": 0, "changed": 1, "retired": 1, "unchanged": 0});
     assert_eq!(report["counts"], counts);
     let key = store.key("reader", &[]);
@@ -181,12 +189,18 @@ fn an_export_loads_into_an_empty_store_and_every_answer_is_the_same() {
 #[test]
 fn an_empty_catalog_is_exported_as_an_empty_array() {
     let store = Store::of(&[gift_card("A"), gift_card("B")]);
-    let file = store.write("a.json", gift_card("A").to_string());
-    let file = file.display().to_string();
+    let codes = store.write("codes", "\u{feff}A\r\n\n");
+    let codes = codes.display().to_string();
     let merge = [
-        "load", "--mode", "merge", "--retire", "A", "--retire", "B", &file,
+        "load",
+        "--mode",
+        "merge",
+        "--retire",
+        "B",
+        "--retire-file",
+        &codes,
     ];
-    store.ok(&merge);
+    store.ok(&[&merge, &ALLOW_ALL[..]].concat());
     assert_eq!(json(&store, &["export", "--format", "json"]), json!([]));
 }
 

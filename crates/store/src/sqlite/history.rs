@@ -69,15 +69,25 @@ pub(super) fn read_products(
     let Some(revision) = revision(&transaction, moment)? else {
         return Ok(None);
     };
+    visit_products(&transaction, moment, visit)?;
+    Ok(Some(revision))
+}
+
+/// Reads the products of a moment, in ascending order of codes, as the connection sees it.
+pub(super) fn visit_products(
+    connection: &Connection,
+    moment: Moment,
+    visit: ProductVisitor<'_>,
+) -> Result<(), StoreError> {
     let (lives, number) = lives_at(moment);
     let sql = format!("select {PRODUCT} from product_version where {lives} order by code");
-    let mut statement = transaction.prepare(&sql).map_err(during(READING))?;
-    let mut texts = prepare_texts(&transaction)?;
+    let mut statement = connection.prepare(&sql).map_err(during(READING))?;
+    let mut texts = prepare_texts(connection)?;
     let mut rows = statement.query([number]).map_err(during(READING))?;
     while let Some(row) = rows.next().map_err(during(READING))? {
         visit(product_row(row, &mut texts)?).map_err(StoreError::Visitor)?;
     }
-    Ok(Some(revision))
+    Ok(())
 }
 
 /// See [`Store::product`](crate::Store::product).

@@ -10,7 +10,8 @@ use vitrine_model::revision::Revision;
 
 use super::{during, fetched, history};
 use crate::record::{
-    Change, FetchedText, Moment, OwnText, PublishedCounts, RevisionNote, StoredProduct,
+    Change, FetchedText, Moment, OwnText, ProductVisitor, PublishedCounts, RevisionNote,
+    StoredProduct,
 };
 use crate::{Publication, StoreError};
 
@@ -21,6 +22,7 @@ const PUBLISHING: &str = "publishing";
 pub(super) struct SqlitePublication {
     connection: Connection,
     number: u64,
+    live_before: u64,
     counts: PublishedCounts,
     /// Whether something is to be kept that is no change of a product.
     has_remembered: bool,
@@ -43,12 +45,29 @@ impl SqlitePublication {
                 |row| row.get(0),
             )
             .map_err(during(PUBLISHING))?;
+        let live_before = connection
+            .query_row(
+                "select count(*) from product_version where until_revision is null",
+                [],
+                |row| row.get(0),
+            )
+            .map_err(during(PUBLISHING))?;
         Ok(Self {
             connection,
             number,
+            live_before,
             counts: PublishedCounts::default(),
             has_remembered: false,
         })
+    }
+
+    /// Takes note of a product that [`retire_others`](Publication::retire_others) leaves.
+    fn mention(&self, code: &ProductCode) -> Result<(), StoreError> {
+        self.execute(
+            "insert into temp.mentioned values (?) on conflict do nothing",
+            [code.as_str()],
+        )?;
+        Ok(())
     }
 
     fn execute(&self, sql: &str, values: impl rusqlite::Params) -> Result<usize, StoreError> {
@@ -146,11 +165,8 @@ impl Publication for SqlitePublication {
     }
 
     fn put(&mut self, product: &StoredProduct) -> Result<Change, StoreError> {
+        self.mention(&product.code)?;
         let code = product.code.as_str();
-        self.execute(
-            "insert into temp.mentioned values (?) on conflict do nothing",
-            [code],
-        )?;
         let digest = digest(
             &product.document,
             &product.discount_multiplier,
@@ -190,6 +206,27 @@ impl Publication for SqlitePublication {
         )?;
         self.counts.retired += u64::try_from(retired).unwrap_or(u64::MAX);
         Ok(retired > 0)
+    }
+
+    fn keep(&mut self, code: &ProductCode) -> Result<bool, StoreError> {
+        self.mention(code)?;
+        let live = self.one(
+            "select 1 from product_version where code = ? and until_revision is null",
+            [code.as_str()],
+            |_| Ok(()),
+        )?;
+        self.counts.unchanged += u64::from(live.is_some());
+        Ok(live.is_some())
+    }
+
+    fn live_before(&self) -> u64 {
+        self.live_before
+    }
+
+    fn read_before(&mut self, visit: ProductVisitor<'_>) -> Result<(), StoreError> {
+        // What this publish writes is from its own revision on.
+        let before = Moment::Revision(self.number - 1);
+        history::visit_products(&self.connection, before, visit)
     }
 
     fn retire_others(&mut self) -> Result<Vec<ProductCode>, StoreError> {

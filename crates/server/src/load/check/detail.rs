@@ -10,6 +10,7 @@ use vitrine_model::product::{
 use super::content;
 use super::fields::{At, Context, Faulty, Fields};
 use crate::load::json::{Node, write_text};
+use crate::load::rejected::REASONS;
 
 /// The payout types of the contract, each also the name of its object.
 const KNOWN_TYPES: [&str; 3] = ["gift_card", "subscription", "payment"];
@@ -64,7 +65,7 @@ pub(super) fn read(
 }
 
 fn is_known_field(key: &str) -> bool {
-    PayoutTypeName::FIELDS.contains(&key) || KNOWN_TYPES.contains(&key)
+    PayoutTypeName::FIELDS.contains(&key) || KNOWN_TYPES.contains(&key) || key == REASONS
 }
 
 fn gift_card(

@@ -12,7 +12,7 @@ use vitrine_model::money::Amount;
 
 use crate::load::json::{Node, escaped};
 use crate::load::read::Record;
-use crate::load::report::{Finding, Report, Severity, shown};
+use crate::load::report::{Finding, Severity, shown};
 
 /// A fault was found, and is in the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(super) struct Faulty;
 
 /// What checks one record.
 pub(super) struct Context<'c> {
-    pub(super) report: &'c mut Report,
+    pub(super) findings: &'c mut Vec<Finding>,
     pub(super) record: &'c Record,
     pub(super) code: Option<String>,
 }
@@ -142,7 +142,7 @@ impl Context<'_> {
         message: String,
     ) {
         let pointer = at.to_string();
-        self.report.add(Finding {
+        self.findings.push(Finding {
             severity,
             place: self.record.place_of(&pointer),
             code: self.code.clone(),

@@ -18,13 +18,11 @@ use vitrine_model::product::{CustomerService, Detail, Product, State};
 use self::fields::{At, Context, Faulty, Fields};
 use super::json::Node;
 use super::read::Record;
-use super::report::{Finding, Place, Report, shown};
+use super::report::{Finding, shown};
 
 /// A record without faults.
 #[derive(Debug)]
 pub struct CheckedRecord {
-    /// Where it stands.
-    pub place: Place,
     /// The product.
     pub product: Product,
     /// What it says of the product's texts.
@@ -40,8 +38,8 @@ pub struct Checked {
     pub record: Option<CheckedRecord>,
 }
 
-/// Checks a record. What is found goes into the report.
-pub fn check(record: &Record, report: &mut Report) -> Checked {
+/// Checks a record. What is found is added to `findings`.
+pub fn check(record: &Record, findings: &mut Vec<Finding>) -> Checked {
     let (node, problems) = Node::parse(&record.json);
     let code = match &node {
         Node::Object(members) => match Fields::new(members, At::ROOT).get("code") {
@@ -53,7 +51,7 @@ pub fn check(record: &Record, report: &mut Report) -> Checked {
     let is_readable = problems.is_empty();
     for problem in problems {
         let place = record.place_of(&problem.pointer);
-        report.add(Finding {
+        findings.push(Finding {
             code: code.as_deref().map(shown),
             pointer: problem.pointer,
             value: Some(problem.value),
@@ -62,7 +60,7 @@ pub fn check(record: &Record, report: &mut Report) -> Checked {
         });
     }
     let mut context = Context {
-        report,
+        findings,
         record,
         code: code.as_deref().map(shown),
     };
@@ -74,14 +72,9 @@ pub fn check(record: &Record, report: &mut Report) -> Checked {
         }
     };
     let checked = checked.ok().filter(|_| is_readable);
-    let place = record.place.clone();
     Checked {
         code,
-        record: checked.map(|(product, content)| CheckedRecord {
-            place,
-            product,
-            content,
-        }),
+        record: checked.map(|(product, content)| CheckedRecord { product, content }),
     }
 }
 

@@ -8,7 +8,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use serde_json::value::RawValue;
 
 use super::values::read_stream;
-use super::{MAX_RECORD_BYTES, Record, Sink, TOO_LARGE};
+use super::{Item, MAX_RECORD_BYTES, Record, Sink, TOO_LARGE};
 use crate::load::report::{Finding, Place, shown};
 
 /// Whether an input that begins like this has one record a line.
@@ -80,7 +80,7 @@ pub(super) fn read_lines(
         };
         if taken as u64 > MAX_RECORD_BYTES {
             let start = String::from_utf8_lossy(&line[..200]);
-            sink(Err(Finding {
+            sink(Item::unreadable(Finding {
                 value: Some(shown(&start)),
                 ..Finding::fault(&place, "record_too_large", TOO_LARGE)
             }));
@@ -101,13 +101,15 @@ pub(super) fn read_lines(
 fn read_line(place: &Place, json: &[u8], sink: Sink<'_>) -> io::Result<()> {
     let Ok(json) = std::str::from_utf8(json) else {
         let message = "expected UTF-8; convert the input first";
-        sink(Err(Finding::fault(place, "utf8", message)));
+        let findings = vec![Finding::fault(place, "utf8", message)];
+        let text = Some(String::from_utf8_lossy(json).into_owned());
+        sink(Item::Unreadable { findings, text });
         return Ok(());
     };
     if json.starts_with('[') || (json.contains("\"catalog\"") && has_catalog(json.as_bytes())) {
         return read_stream(place, json.as_bytes(), sink);
     }
-    sink(Ok(Record::new(place.clone(), json.to_owned())));
+    sink(Item::Record(Record::new(place.clone(), json.to_owned())));
     Ok(())
 }
 

@@ -43,7 +43,9 @@ pub struct Record {
 }
 
 impl Record {
-    fn new(place: Place, json: String) -> Self {
+    /// A record that is JSON already.
+    #[must_use]
+    pub fn new(place: Place, json: String) -> Self {
         Self {
             place,
             json,
@@ -61,9 +63,34 @@ impl Record {
     }
 }
 
-/// Takes records, and findings in the place of records that can't be read; also warnings of an input
-/// as a whole, such as a column that isn't known.
-pub type Sink<'s> = &'s mut dyn FnMut(Result<Record, Finding>);
+/// What an input holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Item {
+    /// A record.
+    Record(Record),
+    /// What can't be read as a record, or the input from here on.
+    Unreadable {
+        /// Why.
+        findings: Vec<Finding>,
+        /// It, as an input of its own, if it could be had.
+        text: Option<String>,
+    },
+    /// What is to be said of the input as a whole, such as a column that isn't known.
+    Warning(Finding),
+}
+
+impl Item {
+    /// A fault in the place of a record.
+    fn unreadable(finding: Finding) -> Self {
+        Self::Unreadable {
+            findings: vec![finding],
+            text: None,
+        }
+    }
+}
+
+/// Takes what an input holds, in order.
+pub type Sink<'s> = &'s mut dyn FnMut(Item);
 
 /// Reads all records of an input, unpacked if it is compressed.
 ///
@@ -74,7 +101,7 @@ pub fn read(file: &str, input: impl BufRead, sink: Sink<'_>) -> io::Result<()> {
     let outcome = compressed::unpacked(input).and_then(|input| read_plain(file, input, sink));
     outcome.or_else(|error| {
         let fault = error.downcast::<compressed::Broken>()?;
-        sink(Err(Finding::fault(
+        sink(Item::unreadable(Finding::fault(
             &Place::file(file),
             fault.rule,
             &fault.to_string(),
@@ -83,7 +110,12 @@ pub fn read(file: &str, input: impl BufRead, sink: Sink<'_>) -> io::Result<()> {
     })
 }
 
-fn read_plain(file: &str, mut input: impl BufRead, sink: Sink<'_>) -> io::Result<()> {
+/// Reads all records of an input that isn't compressed.
+///
+/// # Errors
+///
+/// Where the input itself can't be read.
+pub fn read_plain(file: &str, mut input: impl BufRead, sink: Sink<'_>) -> io::Result<()> {
     let mut blank_lines = 0;
     let mut head = peek(&mut input)?;
     if head.starts_with(b"\xef\xbb\xbf") {
@@ -101,7 +133,7 @@ fn read_plain(file: &str, mut input: impl BufRead, sink: Sink<'_>) -> io::Result
     let separator = table::separator(&head);
     let (first_line, is_lines) = (blank_lines + 1, lines::is_line_delimited(&head));
     if !is_json && separator.is_none() {
-        sink(Err(neither(file, &head)));
+        sink(Item::unreadable(neither(file, &head)));
         return Ok(());
     }
     let input = Cursor::new(head).chain(input);

@@ -6,7 +6,7 @@ use std::io::{self, BufRead};
 use super::columns::{self, Column};
 use super::row_record::record;
 use super::rows::{Row, Rows};
-use super::{Record, Sink, TOO_LARGE};
+use super::{Item, Record, Sink, TOO_LARGE};
 use crate::load::report::{Finding, Place, Severity, shown};
 
 /// What to do about bytes that aren't UTF-8.
@@ -60,25 +60,47 @@ pub(super) fn read(
         is_empty = false;
         let place = place(file, &row);
         if row.is_too_large {
-            sink(Err(Finding::fault(&place, "record_too_large", TOO_LARGE)));
+            sink(Item::unreadable(Finding::fault(
+                &place,
+                "record_too_large",
+                TOO_LARGE,
+            )));
             return Ok(());
         }
         match cells(&place, &heads, &row).and_then(|cells| record(&place, &cells)) {
-            Ok((json, cells)) => sink(Ok(Record {
+            Ok((json, cells)) => sink(Item::Record(Record {
                 place,
                 json,
                 cells: Some(cells),
             })),
-            Err(findings) => findings.into_iter().for_each(|finding| sink(Err(finding))),
+            Err(findings) => {
+                let text = Some(text(&[&first, &row]));
+                sink(Item::Unreadable { findings, text });
+            }
         }
     }
     if is_empty {
         // Said here: a warning of a column must not pass for a record.
         let message = "expected at least one product below the names of the columns; \
                        an empty input never empties the catalog";
-        sink(Err(Finding::fault(&Place::file(file), "empty", message)));
+        let finding = Finding::fault(&Place::file(file), "empty", message);
+        sink(Item::unreadable(finding));
     }
     Ok(())
+}
+
+/// Rows as a table of their own.
+fn text(rows: &[&Row]) -> String {
+    let mut text = String::new();
+    for row in rows {
+        for (index, cell) in row.cells.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "," };
+            let cell = String::from_utf8_lossy(cell).replace('"', "\"\"");
+            text.push_str(&format!("{separator}\"{cell}\""));
+        }
+        text.push('\n');
+    }
+    text
 }
 
 fn place(file: &str, row: &Row) -> Place {
@@ -116,11 +138,15 @@ fn heads(place: &Place, row: &Row, sink: Sink<'_>) -> Option<Vec<Head>> {
     let mut heads: Vec<Head> = Vec::with_capacity(row.cells.len());
     let mut is_readable = !row.is_too_large;
     if row.is_too_large {
-        sink(Err(Finding::fault(place, "record_too_large", TOO_LARGE)));
+        sink(Item::unreadable(Finding::fault(
+            place,
+            "record_too_large",
+            TOO_LARGE,
+        )));
     }
     for (index, cell) in row.cells.iter().enumerate() {
         let mut fault = |value: &str, rule, message: &str| {
-            sink(Err(cell_fault(
+            sink(Item::unreadable(cell_fault(
                 place,
                 &letters(index),
                 value,
@@ -150,7 +176,7 @@ fn heads(place: &Place, row: &Row, sink: Sink<'_>) -> Option<Vec<Head>> {
                 );
                 fault(name, "column_twice", &message);
             }
-            Head::Unknown => sink(Err(unknown(place, name))),
+            Head::Unknown => sink(Item::Warning(unknown(place, name))),
             Head::Known(_) | Head::Blank => {}
         }
         heads.push(head);

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::{MAX_RECORD_BYTES, Record, Sink, TOO_LARGE};
+use super::{Item, MAX_RECORD_BYTES, Record, Sink, TOO_LARGE};
 use crate::load::json::write_text;
 use crate::load::report::{Finding, Place};
 
@@ -41,7 +41,11 @@ pub(super) fn read_stream(place: &Place, input: impl Read, sink: Sink<'_>) -> io
                     index: Some(index),
                     ..place.clone()
                 };
-                sink(Err(Finding::fault(&at, "record_too_large", TOO_LARGE)));
+                sink(Item::unreadable(Finding::fault(
+                    &at,
+                    "record_too_large",
+                    TOO_LARGE,
+                )));
                 return Ok(());
             }
             Err(error) if error.is_io() => return Err(error.into()),
@@ -51,7 +55,7 @@ pub(super) fn read_stream(place: &Place, input: impl Read, sink: Sink<'_>) -> io
                     ..place.clone()
                 };
                 let message = format!("expected JSON: {error}; what follows wasn't read");
-                sink(Err(Finding::fault(&at, "json", &message)));
+                sink(Item::unreadable(Finding::fault(&at, "json", &message)));
                 return Ok(());
             }
         }
@@ -91,7 +95,7 @@ impl Value<'_, '_> {
             ..self.place.clone()
         };
         *self.index += 1;
-        (self.sink)(Ok(Record::new(place, json)));
+        (self.sink)(Item::Record(Record::new(place, json)));
     }
 }
 

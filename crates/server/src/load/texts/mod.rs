@@ -13,7 +13,6 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use vitrine_model::Invalid;
 use vitrine_model::code::ProductCode;
@@ -50,7 +49,7 @@ pub fn load(store: &dyn Store, directory: &Path, settings: Settings) -> anyhow::
     let mut report = Report::default();
     let texts = TextFiles::scan(directory, &mut report)?;
     let mut publication = store.publish()?;
-    let mut plan = Plan::default();
+    let mut plan = Plan::new(settings.intent.detail());
     let mut overlay = Overlay::of(&texts);
     for code in texts.codes() {
         let live = match live(&mut *publication, code)? {
@@ -78,7 +77,7 @@ pub fn load(store: &dyn Store, directory: &Path, settings: Settings) -> anyhow::
         note,
         source_digest: Some(digest.iter().map(|byte| format!("{byte:02x}")).collect()),
     };
-    let applied = apply::finish(publication, plan, intent, &note, Timestamp::now())?;
+    let applied = apply::finish(publication, plan, Vec::new(), intent, &note)?;
     report.applied = Some(applied);
     Ok(report)
 }

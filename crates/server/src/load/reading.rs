@@ -1,0 +1,303 @@
+//! From inputs to records without faults, which wait in a spool, and what was found on the way.
+
+use std::collections::HashMap;
+use std::io::{self, BufReader, Read};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use vitrine_model::code::ProductCode;
+
+use super::apply::Retirement;
+use super::check::{self, Checked, CheckedRecord};
+use super::read::{self, Item, Record};
+use super::rejected::{RejectedFile, text_within};
+use super::report::{Finding, Place, Report, Severity, shown};
+use super::spool::{Spool, Spooled};
+
+/// What becomes of a load with faults.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OnError {
+    /// It is refused.
+    Reject,
+    /// The records without faults are loaded.
+    Skip {
+        /// Where the others are written, unless it is `None`. A file that is there stays: the name gets
+        /// a number.
+        rejected: Option<PathBuf>,
+    },
+}
+
+/// What was read so far.
+pub(super) struct Reading {
+    pub(super) report: Report,
+    /// Every code that stands in the inputs, with the place where it stands first.
+    codes: HashMap<String, Place>,
+    skips: bool,
+    rejected: Option<RejectedFile>,
+    /// Codes with a record that was rejected, and where that stands.
+    rejected_codes: HashMap<String, Place>,
+    spool: Spool,
+    /// A failure to keep what was read; said when the input has ended.
+    failure: Option<anyhow::Error>,
+}
+
+impl Reading {
+    pub(super) fn new(report: Report, on_error: OnError) -> io::Result<Self> {
+        let (skips, path) = match on_error {
+            OnError::Reject => (false, None),
+            OnError::Skip { rejected } => (true, rejected),
+        };
+        Ok(Self {
+            report,
+            codes: HashMap::new(),
+            skips,
+            rejected: path.map(RejectedFile::new),
+            rejected_codes: HashMap::new(),
+            spool: Spool::new()?,
+            failure: None,
+        })
+    }
+
+    /// Reads an input to its end.
+    pub(super) fn read(&mut self, name: &str, bytes: impl Read) -> anyhow::Result<()> {
+        let file: Arc<str> = name.into();
+        let mut is_empty = true;
+        let reader = BufReader::with_capacity(1 << 16, bytes);
+        read::read(name, reader, &mut |item| {
+            is_empty = false;
+            self.take(&file, item);
+        })?;
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
+        if is_empty {
+            let message = "expected at least one product; an empty input never empties the catalog";
+            self.fault_of_input(Finding::fault(&Place::file(name), "empty", message));
+        }
+        Ok(())
+    }
+
+    /// A fault of an input, or a part of it, of which no code can be read.
+    fn fault_of_input(&mut self, finding: Finding) {
+        self.report.rejected.keeps_all = true;
+        self.report.add(finding);
+    }
+
+    fn take(&mut self, file: &Arc<str>, item: Item) {
+        match item {
+            Item::Warning(finding) => self.report.add(finding),
+            Item::Record(mut record) => {
+                // One name for all, however many records there are.
+                record.place.file = Arc::clone(file);
+                match text_within(&record.json) {
+                    Some(text) => self.take_text(&record.place, &text),
+                    None => self.check(&record),
+                }
+            }
+            Item::Unreadable { findings, text } => self.take_unreadable(findings, text),
+        }
+    }
+
+    /// What stands in the text of a record that was rejected before.
+    fn take_text(&mut self, place: &Place, text: &str) {
+        let mut items = Vec::new();
+        let read = read::read_plain(&place.file, text.as_bytes(), &mut |item| items.push(item));
+        if let Err(error) = read {
+            self.fail(error.into());
+        }
+        if items.is_empty() {
+            let message = "expected a product in `_text`, or one in the place of the whole record";
+            let findings = vec![Finding::fault(place, "empty", message)];
+            items.push(Item::Unreadable {
+                findings,
+                text: None,
+            });
+        }
+        for mut item in items {
+            match &mut item {
+                Item::Record(record) => record.place = place.clone(),
+                Item::Warning(finding) => finding.place = place.clone(),
+                Item::Unreadable { findings, .. } => {
+                    let places = findings.iter_mut().map(|finding| &mut finding.place);
+                    places.for_each(|inner| *inner = place.clone());
+                }
+            }
+            match item {
+                Item::Record(record) => self.check(&record),
+                other => self.take(&place.file, other),
+            }
+        }
+    }
+
+    fn take_unreadable(&mut self, findings: Vec<Finding>, text: Option<String>) {
+        self.report.rejected.keeps_all = true;
+        if let Some(text) = text {
+            self.reject(&findings, &text);
+        }
+        findings
+            .into_iter()
+            .for_each(|finding| self.report.add(finding));
+    }
+
+    fn check(&mut self, record: &Record) {
+        self.report.records += 1;
+        let mut findings = Vec::new();
+        let Checked {
+            code,
+            record: checked,
+        } = check::check(record, &mut findings);
+        if let Some(code) = &code {
+            self.check_unique(code, record, &mut findings);
+        }
+        let is_faulty = findings
+            .iter()
+            .any(|found| found.severity == Severity::Fault);
+        if is_faulty {
+            match code {
+                // Of a code that no product can have, it can't be told which one is meant.
+                Some(code) if code.parse::<ProductCode>().is_ok() => {
+                    self.rejected_codes.insert(code, record.place.clone());
+                }
+                _ => self.report.rejected.keeps_all = true,
+            }
+            self.reject(&findings, &record.json);
+        } else if checked.is_some()
+            && (self.skips || !self.report.has_faults())
+            && let Err(error) = self.spool.push(&record.json)
+        {
+            self.fail(error.into());
+        }
+        findings
+            .into_iter()
+            .for_each(|finding| self.report.add(finding));
+    }
+
+    fn check_unique(&mut self, code: &str, record: &Record, findings: &mut Vec<Finding>) {
+        match self.codes.get(code) {
+            Some(first) => {
+                let place = record.place_of("/code");
+                findings.push(duplicate(&place, code, first));
+            }
+            None => {
+                self.codes.insert(code.to_owned(), record.place.clone());
+            }
+        }
+    }
+
+    /// Takes note of what can't be loaded.
+    fn reject(&mut self, findings: &[Finding], text: &str) {
+        self.report.rejected.records += 1;
+        let faults = findings
+            .iter()
+            .filter(|found| found.severity == Severity::Fault);
+        let faults: Vec<Finding> = faults.cloned().collect();
+        if let Some(file) = &mut self.rejected
+            && let Err(error) = file.add(&faults, text)
+        {
+            self.fail(error);
+        }
+    }
+
+    fn fail(&mut self, error: anyhow::Error) {
+        self.failure.get_or_insert(error);
+    }
+
+    /// Finds products that are to be retired and loaded at once: what is meant can't be told, so that
+    /// isn't skipped either.
+    pub(super) fn check_retirements(&mut self, retirements: &[Retirement]) {
+        for Retirement { code, place } in retirements {
+            if let Some(loaded) = self.codes.get(code.as_str()) {
+                self.skips = false;
+                let message = format!("expected no product here that is loaded, too, at {loaded}");
+                self.report.add(Finding {
+                    code: Some(code.to_string()),
+                    ..Finding::fault(place, "retired_and_loaded", &message)
+                });
+            }
+        }
+    }
+
+    /// Ends reading: with the records to load, or where faults stand against that, without.
+    pub(super) fn finish(mut self) -> anyhow::Result<(Report, Option<Records>)> {
+        let can_skip = self.skips && self.spool.records() > 0;
+        if self.report.has_faults() && !can_skip {
+            self.report.rejected = super::report::Rejected::default();
+            return Ok((self.report, None));
+        }
+        let kept = self.rejected_codes.into_iter().map(|(code, place)| {
+            let first = self.codes.remove(&code).unwrap_or_else(|| place.clone());
+            (code, [first, place])
+        });
+        let records = Records {
+            count: self.spool.records(),
+            spooled: self.spool.read()?,
+            kept: kept.collect(),
+            rejected: self.rejected,
+        };
+        Ok((self.report, Some(records)))
+    }
+}
+
+/// The records that can be loaded.
+pub(super) struct Records {
+    /// How many there are at most.
+    pub(super) count: u64,
+    spooled: Spooled,
+    /// Products whose live version stays, since a record of them was rejected: the places of the first
+    /// record and of a rejected one.
+    kept: HashMap<String, [Place; 2]>,
+    rejected: Option<RejectedFile>,
+}
+
+impl Records {
+    /// The products whose live version stays.
+    pub(super) fn kept(&self) -> impl Iterator<Item = &str> {
+        self.kept.keys().map(String::as_str)
+    }
+
+    /// The next record. One whose code stands again in a record that was rejected is rejected as well: which
+    /// of them is right can't be told.
+    pub(super) fn next(&mut self, report: &mut Report) -> anyhow::Result<Option<CheckedRecord>> {
+        for json in &mut self.spooled {
+            let json = json.context("can't read the records back")?;
+            let record = Record::new(Place::file(""), json);
+            let Some(checked) = check::check(&record, &mut Vec::new()).record else {
+                anyhow::bail!("a record changed while it waited in a temporary file");
+            };
+            let code = checked.product.code.as_str();
+            let Some([first, other]) = self.kept.get(code) else {
+                return Ok(Some(checked));
+            };
+            let finding = duplicate(first, code, other);
+            report.rejected.records += 1;
+            if let Some(file) = &mut self.rejected {
+                file.add(std::slice::from_ref(&finding), &record.json)?;
+            }
+            report.add(finding);
+        }
+        Ok(None)
+    }
+
+    /// Puts what was rejected onto the disk; to be called before anything is committed, so that nothing
+    /// is lost.
+    pub(super) fn finish(&mut self, report: &mut Report) -> anyhow::Result<()> {
+        if let Some(file) = self.rejected.take() {
+            report.rejected.file = file.finish()?;
+        }
+        Ok(())
+    }
+}
+
+fn duplicate(place: &Place, code: &str, other: &Place) -> Finding {
+    Finding {
+        code: Some(shown(code)),
+        pointer: "/code".to_owned(),
+        value: Some(shown(&format!("\"{code}\""))),
+        ..Finding::fault(
+            place,
+            "code_duplicate",
+            &format!("expected each code once; this one stands at {other} too"),
+        )
+    }
+}

@@ -1,0 +1,133 @@
+//! Something found in a record, and where.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+/// The longest value that is shown, in characters.
+const MOST_SHOWN_CHARACTERS: usize = 120;
+
+/// Where something was found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// The input's name.
+    pub file: Arc<str>,
+    /// The line, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// The position in an array, from 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub index: Option<u64>,
+    /// The row of a spreadsheet, from 1; not the line, where cells have line breaks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub row: Option<u64>,
+    /// The column of a table: its name, or where it has none, its letters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<String>,
+}
+
+impl Place {
+    /// An input as a whole.
+    #[must_use]
+    pub fn file(name: &str) -> Self {
+        Self {
+            file: name.into(),
+            line: None,
+            index: None,
+            row: None,
+            column: None,
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.file)?;
+        if let Some(line) = self.line {
+            write!(out, ":{line}")?;
+        }
+        if let Some(index) = self.index {
+            write!(out, "[{index}]")?;
+        }
+        if let Some(row) = self.row.filter(|row| Some(*row) != self.line) {
+            write!(out, " (row {row})")?;
+        }
+        if let Some(column) = &self.column {
+            write!(out, ", column {column}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a finding stops its record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// It doesn't.
+    Warning,
+    /// It does.
+    Fault,
+}
+
+/// Something found in a record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// Fault or warning.
+    #[serde(skip)]
+    pub severity: Severity,
+    /// Where.
+    #[serde(flatten)]
+    pub place: Place,
+    /// The product's code, where it could be read.
+    pub code: Option<String>,
+    /// Where in the record: a JSON pointer (RFC 6901).
+    pub pointer: String,
+    /// What stands there, as JSON, shortened.
+    pub value: Option<String>,
+    /// The rule that it breaks.
+    pub rule: &'static str,
+    /// What is right instead.
+    pub message: String,
+}
+
+impl Finding {
+    /// A fault at `place` as a whole.
+    #[must_use]
+    pub fn fault(place: &Place, rule: &'static str, message: &str) -> Self {
+        Self {
+            severity: Severity::Fault,
+            place: place.clone(),
+            code: None,
+            pointer: String::new(),
+            value: None,
+            rule,
+            message: message.to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}", self.place)?;
+        if let Some(code) = &self.code {
+            write!(out, "  {code}")?;
+        }
+        if !self.pointer.is_empty() {
+            write!(out, "  {}", self.pointer)?;
+        }
+        if let Some(value) = &self.value {
+            write!(out, "  {value}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A value as a report shows it.
+#[must_use]
+pub fn shown(value: &str) -> String {
+    match value.char_indices().nth(MOST_SHOWN_CHARACTERS) {
+        Some((end, _)) => format!("{}… ({} bytes)", &value[..end], value.len()),
+        None => value.to_owned(),
+    }
+}

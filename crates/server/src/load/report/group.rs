@@ -1,0 +1,135 @@
+//! Findings of one rule together: how many, on which lines, and the first of them.
+
+use std::fmt::{self, Write as _};
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::finding::{Finding, Place};
+
+/// How many ranges of lines are kept of each rule.
+const MOST_RANGES: usize = 1_000;
+
+/// How many ranges of lines the text shows.
+const SHOWN_RANGES: usize = 8;
+
+/// Findings of one rule.
+#[derive(Debug, Default, Serialize)]
+pub struct Group {
+    /// How many there are.
+    pub count: u64,
+    /// Where, in the order in which they were found.
+    pub ranges: Vec<Range>,
+    /// Whether there are more ranges than these.
+    pub has_more_ranges: bool,
+    /// The first of them.
+    pub examples: Vec<Finding>,
+}
+
+/// What a range counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Unit {
+    /// Lines of a file, from 1.
+    Line,
+    /// Items of an array, from 0.
+    Item,
+}
+
+/// Neighbours with the same finding.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Range {
+    /// The input's name.
+    pub file: Arc<str>,
+    /// What is counted.
+    pub unit: Unit,
+    /// The first.
+    pub first: u64,
+    /// The last.
+    pub last: u64,
+}
+
+impl Group {
+    /// Takes a finding; keeps it as an example while there are fewer than `most_examples`.
+    pub fn add(&mut self, finding: Finding, most_examples: usize) {
+        self.count += 1;
+        self.add_place(&finding.place);
+        if self.examples.len() < most_examples {
+            self.examples.push(finding);
+        }
+    }
+
+    fn add_place(&mut self, place: &Place) {
+        let (unit, position) = match (place.line, place.index) {
+            (Some(line), _) => (Unit::Line, line),
+            (None, Some(index)) => (Unit::Item, index),
+            (None, None) => return,
+        };
+        if let Some(range) = self.ranges.last_mut()
+            && range.unit == unit
+            && range.file == place.file
+            && (range.last..=range.last + 1).contains(&position)
+        {
+            range.last = position;
+        } else if self.ranges.len() < MOST_RANGES {
+            self.ranges.push(Range {
+                file: Arc::clone(&place.file),
+                unit,
+                first: position,
+                last: position,
+            });
+        } else {
+            self.has_more_ranges = true;
+        }
+    }
+
+    /// The group for people, under a heading such as `fault: amount`.
+    ///
+    /// # Errors
+    ///
+    /// Where `out` can't be written.
+    pub fn write_text(&self, heading: &str, out: &mut String) -> fmt::Result {
+        let times = if self.count == 1 { "time" } else { "times" };
+        write!(out, "{heading}, {} {times}", self.count)?;
+        self.write_ranges(out)?;
+        out.push('\n');
+        for example in &self.examples {
+            writeln!(out, "  {example}\n      {}", example.message)?;
+        }
+        match self.count - self.examples.len() as u64 {
+            0 => Ok(()),
+            more => writeln!(out, "  … and {more} more"),
+        }
+    }
+
+    fn write_ranges(&self, out: &mut String) -> fmt::Result {
+        let mut of: Option<(&str, Unit)> = None;
+        for Range {
+            file,
+            unit,
+            first,
+            last,
+        } in self.ranges.iter().take(SHOWN_RANGES)
+        {
+            if of == Some((file, *unit)) {
+                out.push_str(", ");
+            } else {
+                let separator = if of.is_some() { "; " } else { ": " };
+                let unit = match unit {
+                    Unit::Line => "line",
+                    Unit::Item => "item",
+                };
+                write!(out, "{separator}{file} {unit} ")?;
+            }
+            of = Some((file, *unit));
+            match first == last {
+                true => write!(out, "{first}")?,
+                false => write!(out, "{first}–{last}")?,
+            }
+        }
+        if self.has_more_ranges || self.ranges.len() > SHOWN_RANGES {
+            out.push_str(" …");
+        }
+        Ok(())
+    }
+}

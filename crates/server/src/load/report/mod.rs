@@ -1,0 +1,335 @@
+//! What a load found and did: for people as text, for programs as JSON.
+//!
+//! - `finding`: one thing that was found
+//! - `group`: findings of one rule together
+//! - `complete`: all of them, in a file
+
+mod complete;
+mod finding;
+mod group;
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use vitrine_model::revision::Revision;
+use vitrine_store::record::PublishedCounts;
+
+pub use complete::CompleteReport;
+pub use finding::{Finding, Place, Severity, shown};
+pub use group::Group;
+
+use super::guard::Exceeded;
+use super::plan::Plan;
+
+/// How many examples of each warning are shown.
+const WARNING_EXAMPLES: usize = 3;
+
+/// How many examples of each fault are shown.
+const FAULT_EXAMPLES: usize = 10;
+
+/// How many faults the JSON lists one by one. A complete report has them all.
+const MOST_LISTED_FAULTS: usize = 10_000;
+
+/// The directory in which a file of this name lies.
+pub(super) fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(directory) if !directory.as_os_str().is_empty() => directory,
+        _ => Path::new("."),
+    }
+}
+
+/// What a publish did, for programs.
+#[must_use]
+pub fn counts_json(counts: &PublishedCounts) -> Value {
+    let PublishedCounts {
+        created,
+        changed,
+        retired,
+        unchanged,
+    } = counts;
+    json!({
+        "created": created,
+        "changed": changed,
+        "retired": retired,
+        "unchanged": unchanged,
+    })
+}
+
+/// What a load without faults came to, or with faults that were skipped.
+#[derive(Debug)]
+pub enum Outcome {
+    /// A revision.
+    Published(Revision),
+    /// Nothing: the catalog is as the inputs have it.
+    Unchanged,
+    /// Nothing, on purpose: this is what would be done.
+    Planned,
+    /// Nothing, since the guard refused.
+    Refused,
+}
+
+/// What a load did or would do.
+#[derive(Debug)]
+pub struct Applied {
+    /// What it came to.
+    pub outcome: Outcome,
+    /// What differs.
+    pub plan: Plan,
+    /// The guard's limits that it exceeds.
+    pub exceeded: Vec<Exceeded>,
+}
+
+/// Records that were left out, since skipping faults was asked for.
+#[derive(Debug, Default)]
+pub struct Rejected {
+    /// How many.
+    pub records: u64,
+    /// Where they went, with their reasons.
+    pub file: Option<PathBuf>,
+    /// Whether nothing was retired, since of some it can't be told which product they are.
+    pub keeps_all: bool,
+}
+
+/// What a load comes to in a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// All of it was done, or would be.
+    Done,
+    /// A part of it was; the rest was rejected.
+    Partial,
+    /// Nothing was.
+    Refused,
+}
+
+/// What a load found and did.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// How many records were read.
+    pub records: u64,
+    /// What was left out.
+    pub rejected: Rejected,
+    /// What was applied; `None` where faults stood against it.
+    pub applied: Option<Applied>,
+    groups: BTreeMap<(Severity, &'static str), Group>,
+    faults: Vec<Finding>,
+    fault_count: u64,
+    complete: Option<CompleteReport>,
+}
+
+impl Report {
+    /// A report that is written to a file too, complete.
+    #[must_use]
+    pub fn with_file(complete: Option<CompleteReport>) -> Self {
+        Self {
+            complete,
+            ..Self::default()
+        }
+    }
+
+    /// A report without findings.
+    #[must_use]
+    pub fn of(records: u64, applied: Option<Applied>) -> Self {
+        Self {
+            records,
+            applied,
+            ..Self::default()
+        }
+    }
+
+    /// Takes a finding.
+    pub fn add(&mut self, finding: Finding) {
+        if let Some(complete) = &mut self.complete {
+            complete.add(&finding);
+        }
+        let group = self.groups.entry((finding.severity, finding.rule));
+        let group = group.or_default();
+        match finding.severity {
+            Severity::Warning => group.add(finding, WARNING_EXAMPLES),
+            Severity::Fault => {
+                self.fault_count += 1;
+                if self.faults.len() < MOST_LISTED_FAULTS {
+                    self.faults.push(finding.clone());
+                }
+                group.add(finding, FAULT_EXAMPLES);
+            }
+        }
+    }
+
+    /// Whether any fault was found.
+    #[must_use]
+    pub fn has_faults(&self) -> bool {
+        self.fault_count > 0
+    }
+
+    /// What the load comes to.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        match &self.applied {
+            None => Verdict::Refused,
+            Some(applied) if !applied.exceeded.is_empty() => Verdict::Refused,
+            Some(_) if self.has_faults() => Verdict::Partial,
+            Some(_) => Verdict::Done,
+        }
+    }
+
+    /// Ends the complete report, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// Where its file can't be written.
+    pub fn finish(&mut self) -> anyhow::Result<()> {
+        let Some(complete) = self.complete.take() else {
+            return Ok(());
+        };
+        let mut summary = self.to_json();
+        summary["plan"] = json!(
+            self.applied
+                .as_ref()
+                .and_then(|applied| applied.plan.fields())
+        );
+        if let Some(members) = summary.as_object_mut() {
+            // The file has all findings, one by one.
+            members.shift_remove("faults");
+        }
+        complete.finish(&summary)
+    }
+
+    /// The report for people.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string can't fail.
+        let _ = self.write_text(&mut text);
+        text
+    }
+
+    fn write_text(&self, out: &mut String) -> fmt::Result {
+        for ((severity, rule), group) in &self.groups {
+            let severity = match severity {
+                Severity::Warning => "warning",
+                Severity::Fault => "fault",
+            };
+            group.write_text(&format!("{severity}: {rule}"), out)?;
+        }
+        let Some(applied) = &self.applied else {
+            let (faults, plural) = (self.fault_count, plural(self.fault_count));
+            return writeln!(
+                out,
+                "{faults} fault{plural} in {} records; nothing was changed",
+                self.records
+            );
+        };
+        applied.write_text(out)?;
+        self.rejected.write_text(out)
+    }
+
+    /// The report for programs.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let applied = self.applied.as_ref();
+        let revision = applied.and_then(|applied| match &applied.outcome {
+            Outcome::Published(revision) => Some(revision),
+            _ => None,
+        });
+        let is_applied = applied.is_some_and(Applied::is_done);
+        let counts = applied.map(|applied| applied.plan.counts());
+        // Of what was done, the numbers are enough; what isn't done is to be looked at.
+        let plan = applied.filter(|_| !is_applied);
+        let groups = |wanted| -> BTreeMap<&str, &Group> {
+            let of = self
+                .groups
+                .iter()
+                .filter(|((severity, _), _)| *severity == wanted);
+            of.map(|((_, rule), group)| (*rule, group)).collect()
+        };
+        let Rejected {
+            records,
+            file,
+            keeps_all,
+        } = &self.rejected;
+        json!({
+            "applied": is_applied,
+            "records": self.records,
+            "revision": revision.map(|revision| json!({
+                "number": revision.number,
+                "id": revision.id,
+                "created_at": revision.created_at,
+            })),
+            "counts": counts_json(&counts.unwrap_or_default()),
+            "plan": plan.and_then(|applied| applied.plan.fields()),
+            "guard": applied.map_or(&[][..], |applied| &applied.exceeded),
+            "rejected": {"records": records, "file": file, "keeps_all": keeps_all},
+            "fault_count": self.fault_count,
+            "faults": self.faults,
+            "faults_by_rule": groups(Severity::Fault),
+            "warnings": groups(Severity::Warning),
+        })
+    }
+}
+
+impl Applied {
+    /// Whether the catalog is what the inputs ask for.
+    fn is_done(&self) -> bool {
+        matches!(self.outcome, Outcome::Published(_) | Outcome::Unchanged)
+    }
+
+    fn write_text(&self, out: &mut String) -> fmt::Result {
+        let counts = self.plan.counts();
+        if matches!(self.outcome, Outcome::Planned) {
+            self.plan.write_text(out)?;
+        }
+        for exceeded in &self.exceeded {
+            writeln!(out, "{exceeded}")?;
+        }
+        match &self.outcome {
+            Outcome::Published(revision) => writeln!(out, "revision {}: {counts}", revision.number),
+            Outcome::Planned if self.exceeded.is_empty() => {
+                writeln!(out, "dry run, nothing was changed: {counts}")
+            }
+            Outcome::Planned => writeln!(
+                out,
+                "dry run, nothing was changed, and the guard would refuse this: {counts}"
+            ),
+            Outcome::Refused => writeln!(
+                out,
+                "refused by the guard, nothing was changed; this would be: {counts}"
+            ),
+            Outcome::Unchanged => {
+                let unchanged = counts.unchanged;
+                writeln!(
+                    out,
+                    "nothing to do: the catalog has these {unchanged} products already"
+                )
+            }
+        }
+    }
+}
+
+impl Rejected {
+    fn write_text(&self, out: &mut String) -> fmt::Result {
+        if self.records > 0 {
+            let (records, plural) = (self.records, plural(self.records));
+            write!(out, "{records} record{plural} rejected")?;
+            if let Some(file) = &self.file {
+                let file = file.display();
+                write!(
+                    out,
+                    ", with the reasons in {file}: mend them and load that with --mode merge"
+                )?;
+            }
+            out.push('\n');
+        }
+        if self.keeps_all {
+            out.push_str(
+                "nothing is retired: of a part of the input it can't be told which product it is\n",
+            );
+        }
+        Ok(())
+    }
+}
+
+fn plural(count: u64) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}

@@ -1,0 +1,85 @@
+//! Records that wait for the end of the inputs: in memory while they are few, else in an unnamed file.
+//!
+//! Inputs are read to their end before a publish begins. So a slow input never holds the store, no fault
+//! comes too late, and memory doesn't grow with the inputs.
+
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+
+use tempfile::SpooledTempFile;
+
+/// How much is kept in memory, compressed.
+const MOST_IN_MEMORY_BYTES: usize = 16 << 20;
+
+/// Speed counts here; products resemble each other enough for the least effort.
+const COMPRESSION_LEVEL: i32 = 1;
+
+/// Records on their way in.
+pub(super) struct Spool {
+    file: zstd::Encoder<'static, BufWriter<SpooledTempFile>>,
+    records: u64,
+}
+
+impl Spool {
+    /// An empty spool.
+    pub(super) fn new() -> io::Result<Self> {
+        let file = BufWriter::new(SpooledTempFile::new(MOST_IN_MEMORY_BYTES));
+        Ok(Self {
+            file: zstd::Encoder::new(file, COMPRESSION_LEVEL)?,
+            records: 0,
+        })
+    }
+
+    /// Takes a record.
+    pub(super) fn push(&mut self, json: &str) -> io::Result<()> {
+        self.records += 1;
+        self.file.write_all(&(json.len() as u64).to_le_bytes())?;
+        self.file.write_all(json.as_bytes())
+    }
+
+    /// How many records there are.
+    pub(super) fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// All records, in the order in which they came.
+    pub(super) fn read(self) -> io::Result<Spooled> {
+        let buffered = self.file.finish()?;
+        let mut file = buffered
+            .into_inner()
+            .map_err(io::IntoInnerError::into_error)?;
+        file.seek(SeekFrom::Start(0))?;
+        Ok(Spooled {
+            file: zstd::Decoder::new(file)?,
+            left: self.records,
+        })
+    }
+}
+
+/// Records on their way out.
+pub(super) struct Spooled {
+    file: zstd::Decoder<'static, BufReader<SpooledTempFile>>,
+    left: u64,
+}
+
+impl Spooled {
+    fn record(&mut self) -> io::Result<String> {
+        let mut length = [0; 8];
+        self.file.read_exact(&mut length)?;
+        let length = u64::from_le_bytes(length);
+        let mut json = String::new();
+        (&mut self.file).take(length).read_to_string(&mut json)?;
+        if json.len() as u64 != length {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(json)
+    }
+}
+
+impl Iterator for Spooled {
+    type Item = io::Result<String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
+        Some(self.record())
+    }
+}

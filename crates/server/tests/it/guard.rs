@@ -1,0 +1,200 @@
+//! The guard: a load that would turn the live catalog upside down is refused, unless that is allowed by
+//! name.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Store, gift_card, text};
+
+/// A hundred products, each changed by `change`, of which it tells the number.
+fn products(mut change: impl FnMut(usize, &mut Value) -> bool) -> Vec<Value> {
+    let products = (0..100).filter_map(|number| {
+        let mut product = gift_card(&format!("P{number:03}"));
+        change(number, &mut product).then_some(product)
+    });
+    products.collect()
+}
+
+fn all(_: usize, _: &mut Value) -> bool {
+    true
+}
+
+/// Loads products over a hundred usual ones; returns the exit code, the JSON report and what is said.
+fn load(store: &Store, products: &[Value], options: &[&str]) -> (i32, Value, String) {
+    let lines: Vec<String> = products.iter().map(ToString::to_string).collect();
+    let file = store.write("next.ndjson", lines.join("\n"));
+    let file = file.display().to_string();
+    let dry = store.run(&[&["load", "--dry-run", &file], options].concat());
+    let output = store.run(&[&["load", "--json", &file], options].concat());
+    let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
+    assert_eq!(
+        dry.status.code(),
+        output.status.code(),
+        "a dry run ends as the load does: {report}"
+    );
+    let said = text(&dry.stdout) + &text(&dry.stderr);
+    (output.status.code().expect("an end"), report, said)
+}
+
+fn revisions(store: &Store) -> usize {
+    let history: Value = serde_json::from_str(&store.ok(&["history", "--json"])).expect("JSON");
+    history.as_array().expect("a list").len()
+}
+
+/// Twenty of a hundred pass, one more doesn't, and does where that is allowed.
+fn assert_guards(name: &str, most: usize, next: impl Fn(usize) -> Vec<Value>) {
+    let store = Store::of(&products(all));
+    let (exit, report, said) = load(&store, &next(most + 1), &[]);
+    assert_eq!(exit, 3, "{name}: {report}");
+    assert_eq!(
+        (&report["applied"], &report["revision"]),
+        (&json!(false), &Value::Null)
+    );
+    let exceeded = &report["guard"].as_array().expect("a list")[..];
+    assert_eq!(exceeded.len(), 1, "{name}: {report}");
+    assert_eq!(exceeded[0]["rule"], name);
+    let share = format!("{}%", most + 1);
+    let named = format!("--allow {name}={share}");
+    assert!(said.contains(&named), "{named} in {said}");
+    assert!(said.contains("nothing was changed"), "{said}");
+    assert_eq!(revisions(&store), 1, "{name}");
+
+    let less = format!("{name}={most}%");
+    assert_eq!(
+        load(&store, &next(most + 1), &["--allow", &less]).0,
+        3,
+        "{name}"
+    );
+    for other in ["retire", "not-orderable", "amounts", "discounts"] {
+        let other_name = format!("{other}=100%");
+        let (exit, ..) = load(&store, &next(most + 1), &["--allow", &other_name]);
+        assert_eq!(
+            exit,
+            if other == name { 0 } else { 3 },
+            "{name} with {other}"
+        );
+        if other == name {
+            store.ok(&["rollback", "1", "--yes"]);
+        }
+    }
+    // What the refusal names is enough.
+    let (exit, ..) = load(
+        &store,
+        &next(most + 1),
+        &["--allow", &format!("{name}={share}")],
+    );
+    assert_eq!(exit, 0, "{name}");
+    store.ok(&["rollback", "1", "--yes"]);
+    let (exit, report, _) = load(&store, &next(most), &[]);
+    assert_eq!(
+        (exit, &report["guard"]),
+        (0, &json!([])),
+        "{name}: {report}"
+    );
+}
+
+#[test]
+fn more_than_a_fifth_retired_is_refused() {
+    assert_guards("retire", 20, |count| products(|number, _| number >= count));
+}
+
+#[test]
+fn more_than_a_fifth_made_not_orderable_is_refused() {
+    assert_guards("not-orderable", 20, |count| {
+        products(|number, product| {
+            product["is_orderable"] = (number >= count).into();
+            true
+        })
+    });
+}
+
+#[test]
+fn more_than_a_twentieth_of_the_amounts_changed_tenfold_is_refused() {
+    // A lost decimal point: 5.00 and 50.00 become 500.00 and 5000.00.
+    assert_guards("amounts", 5, |count| {
+        products(|number, product| {
+            if number < count {
+                let denominations = product["gift_card"]["denominations"].to_string();
+                let lost: Value =
+                    serde_json::from_str(&denominations.replace(".00", "00")).expect("JSON");
+                product["gift_card"]["denominations"] = lost;
+            }
+            true
+        })
+    });
+}
+
+#[test]
+fn more_than_a_twentieth_of_the_discounts_changed_tenfold_is_refused() {
+    let store = Store::new();
+    let with_discount = |count: usize, discount: &str| {
+        products(|number, product| {
+            let lost = if number < count { discount } else { "0.05" };
+            product["discount_multiplier"] = lost.into();
+            true
+        })
+    };
+    store.load_products(&with_discount(0, ""));
+    for (count, discount, expected) in [
+        (6, "0.5", 3),
+        (6, "0.005", 3),
+        (6, "0", 3),
+        (100, "0.49", 0),
+        (5, "0.5", 0),
+    ] {
+        let (exit, report, _) = load(&store, &with_discount(count, discount), &[]);
+        assert_eq!(exit, expected, "{count} × {discount}: {report}");
+        if expected == 0 {
+            store.ok(&["rollback", "1", "--yes"]);
+        } else {
+            assert_eq!(report["guard"][0]["rule"], "discounts");
+        }
+    }
+}
+
+#[test]
+fn a_merge_is_measured_against_the_whole_live_catalog() {
+    let store = Store::of(&products(all));
+    let mut one = gift_card("P000");
+    one["gift_card"]["denominations"]["maximum_value"] = "5000.00".into();
+    // Half of the amounts that it names, and a two-hundredth of those that are live.
+    let (exit, report, _) = load(&store, &[one], &["--mode", "merge"]);
+    assert_eq!(
+        (exit, &report["counts"]["changed"]),
+        (0, &json!(1)),
+        "{report}"
+    );
+    let codes: Vec<String> = (0..21).map(|number| format!("P{number:03}\n")).collect();
+    let codes = store.write("codes", codes.concat()).display().to_string();
+    let merge = ["load", "--mode", "merge", "--retire-file", &codes];
+    let refused = store.run(&merge);
+    assert_eq!(refused.status.code(), Some(3));
+    assert!(text(&refused.stderr).contains("--allow retire=21%"));
+    store.ok(&[&merge, &["--allow", "retire=21%"][..]].concat());
+}
+
+#[test]
+fn a_first_load_and_a_growing_catalog_are_not_guarded() {
+    let store = Store::new();
+    assert_eq!(load(&store, &[gift_card("A")], &[]).0, 0);
+    let mut grown = products(all);
+    grown.push(gift_card("A"));
+    assert_eq!(load(&store, &grown, &[]).0, 0);
+}
+
+#[test]
+fn an_allowance_that_makes_no_sense_is_a_wrong_command_line() {
+    let store = Store::new();
+    for wrong in [
+        "retire",
+        "retire=",
+        "retire=101%",
+        "retire=-1%",
+        "all=100%",
+        "retire=ten%",
+    ] {
+        let refused = store.run(&["load", "--allow", wrong, "x.json"]);
+        let said = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{wrong}: {said}");
+        assert!(said.contains("expected"), "{wrong}: {said}");
+    }
+}

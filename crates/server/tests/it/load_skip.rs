@@ -1,0 +1,265 @@
+//! Bad records: rejected ones go to a file, ready to be mended; and the report that has everything.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::harness::{ALLOW_ALL, Store, gift_card, text};
+use crate::products::with;
+
+fn codes(store: &Store) -> Vec<String> {
+    let key = store.key("reader", &[]);
+    store.serve().get(&key, "/v2/product").codes()
+}
+
+/// Loads a file with `--on-error skip`; returns the exit code and the report.
+fn skip(store: &Store, file: &Path, options: &[&str]) -> (i32, Value) {
+    let file = file.display().to_string();
+    let command = ["load", "--json", "--on-error", "skip", &file];
+    let output = store.run(&[&command, &ALLOW_ALL[..], options].concat());
+    let report = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|_| panic!("no report: {}", text(&output.stderr)));
+    (output.status.code().expect("an end"), report)
+}
+
+fn lines(file: impl Into<PathBuf>) -> Vec<String> {
+    let text = std::fs::read_to_string(file.into()).expect("a file");
+    text.lines().map(ToOwned::to_owned).collect()
+}
+
+fn bad(code: &str) -> String {
+    with(gift_card(code), "/currency", "\"EURO\"")
+}
+
+#[test]
+fn the_good_are_loaded_and_the_bad_wait_to_be_mended() {
+    let mut live = gift_card("B");
+    live["name"] = json!("as it was");
+    let store = Store::of(&[gift_card("A"), live, gift_card("GONE")]);
+    let content = [
+        gift_card("A").to_string(),
+        bad("B"),
+        gift_card("C").to_string(),
+        bad("D"),
+    ];
+    let file = store.write("feed.ndjson", content.join("\n"));
+    let (exit, report) = skip(&store, &file, &[]);
+    assert_eq!((exit, &report["applied"]), (4, &json!(true)), "{report}");
+    let counts = json!({"created": 1, "changed": 0, "retired": 1, "unchanged": 2});
+    assert_eq!(report["counts"], counts);
+    // B keeps its live version, D never was there.
+    assert_eq!(codes(&store), ["A", "B", "C"]);
+    let shown: Value = serde_json::from_str(&store.ok(&["show", "B"])).expect("JSON");
+    assert!(shown.to_string().contains("as it was"), "{shown}");
+    let rejected = store.path("feed.rejected.ndjson");
+    assert_eq!(report["rejected"]["records"], 2);
+    assert_eq!(report["rejected"]["file"], json!(rejected));
+    assert_eq!(report["rejected"]["keeps_all"], false);
+    let lines = lines(&rejected);
+    assert_eq!(lines.len(), 2);
+    let first: Value = serde_json::from_str(&lines[0]).expect("JSON");
+    assert_eq!(first["_rejected"][0]["rule"], "currency");
+    assert_eq!(first["_rejected"][0]["line"], 2);
+    assert_eq!(first["_rejected"][0]["pointer"], "/currency");
+    assert_eq!(first["code"], "B");
+
+    // Loaded as it is, it is refused again; mended, it is taken, without a word about the reasons.
+    let file = rejected.display().to_string();
+    assert_eq!(
+        store.run(&["load", "--mode", "merge", &file]).status.code(),
+        Some(3)
+    );
+    let mended = store.write(
+        "mended.ndjson",
+        lines.join("\n").replace("\"EURO\"", "\"EUR\""),
+    );
+    let mended = mended.display().to_string();
+    let merge = ["load", "--json", "--mode", "merge", &mended];
+    let report: Value = serde_json::from_str(&store.ok(&merge)).expect("JSON");
+    assert_eq!(
+        (&report["counts"]["created"], &report["counts"]["changed"]),
+        (&json!(1), &json!(1))
+    );
+    assert_eq!(report["warnings"], json!({}));
+    assert_eq!(codes(&store), ["A", "B", "C", "D"]);
+}
+
+#[test]
+fn where_a_code_cannot_be_read_nothing_is_retired() {
+    let half = gift_card("HALF").to_string();
+    let half = &half[..half.len() / 2];
+    let no_code = with(gift_card("X"), "/code", "null");
+    let wrong_code = with(gift_card("X"), "/code", "\"A B\"");
+    for (unreadable, entries) in [
+        (half.as_bytes(), 1),
+        (no_code.as_bytes(), 1),
+        (wrong_code.as_bytes(), 1),
+        (b"[1]", 1),
+        (b"{\"name\": \"\xff\"}", 1),
+        (b"[", 0),
+    ] {
+        let store = Store::of(&[gift_card("A"), gift_card("GONE")]);
+        let content = [gift_card("NEW").to_string().as_bytes(), unreadable].join(&b"\n"[..]);
+        let file = store.write("feed.ndjson", content);
+        let (exit, report) = skip(&store, &file, &[]);
+        let told = String::from_utf8_lossy(unreadable);
+        assert_eq!(exit, 4, "{told}: {report}");
+        assert_eq!(report["rejected"]["keeps_all"], true, "{told}");
+        assert_eq!(report["counts"]["retired"], 0, "{told}");
+        assert_eq!(codes(&store), ["A", "GONE", "NEW"], "{told}");
+        assert_eq!(report["rejected"]["records"], entries, "{told}: {report}");
+        if entries > 0 {
+            // What is no object to be written back stands there as a text, and is an input of its own.
+            let line = lines(store.path("feed.rejected.ndjson")).remove(0);
+            let mut entry: Value = serde_json::from_str(&line).expect("JSON");
+            if entry.get("_text").is_some() {
+                entry["_text"] = gift_card("MENDED").to_string().into();
+                assert_eq!(
+                    store.load_products(&[entry])["counts"]["created"],
+                    1,
+                    "{told}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn of_two_records_of_one_code_neither_is_right() {
+    let store = Store::of(&[gift_card("A"), gift_card("B")]);
+    let named = |name: &str| with(gift_card("A"), "/name", &format!("\"{name}\""));
+    let content = [named("one"), gift_card("B").to_string(), named("two")];
+    let file = store.write("feed.ndjson", content.join("\n"));
+    let (exit, report) = skip(&store, &file, &[]);
+    assert_eq!(exit, 4);
+    let counts = json!({"created": 0, "changed": 0, "retired": 0, "unchanged": 2});
+    assert_eq!(
+        (&report["counts"], &report["rejected"]["records"]),
+        (&counts, &json!(2))
+    );
+    let lines = lines(store.path("feed.rejected.ndjson"));
+    assert!(
+        lines.iter().any(|line| line.contains("\"one\"")),
+        "{lines:?}"
+    );
+    assert!(
+        lines.iter().any(|line| line.contains("\"two\"")),
+        "{lines:?}"
+    );
+}
+
+#[test]
+fn rejected_records_never_overwrite_a_file() {
+    let store = Store::new();
+    let content = [gift_card("A").to_string(), bad("B")];
+    let file = store.write("feed.ndjson", content.join("\n"));
+    store.write("feed.rejected.ndjson", "half mended");
+    let (_, report) = skip(&store, &file, &[]);
+    let second = store.path("feed.rejected.2.ndjson");
+    assert_eq!(report["rejected"]["file"], json!(second));
+    assert_eq!(lines(&second).len(), 1);
+    assert_eq!(lines(store.path("feed.rejected.ndjson")), ["half mended"]);
+    // Where it was said where they go, they go there; a dry run writes none.
+    let named = store.path("elsewhere.ndjson").display().to_string();
+    let (exit, report) = skip(&store, &file, &["--dry-run", "--rejected", &named]);
+    assert_eq!((exit, &report["rejected"]["file"]), (4, &Value::Null));
+    assert!(!store.path("elsewhere.ndjson").exists());
+    skip(&store, &file, &["--rejected", &named]);
+    assert_eq!(lines(&named).len(), 1);
+}
+
+#[test]
+fn where_nothing_is_good_nothing_is_done() {
+    let store = Store::of(&[gift_card("A")]);
+    let file = store.write("feed.ndjson", [bad("A"), bad("B")].join("\n"));
+    let (exit, report) = skip(&store, &file, &[]);
+    assert_eq!((exit, &report["applied"]), (3, &json!(false)));
+    assert!(!store.path("feed.rejected.ndjson").exists());
+    assert_eq!(codes(&store), ["A"]);
+}
+
+#[test]
+fn rows_of_a_table_can_be_mended_too() {
+    let store = Store::new();
+    let template = store.ok(&["load", "--template", "csv"]);
+    let mut rows: Vec<String> = template.lines().map(ToOwned::to_owned).collect();
+    // A row with a cell too many, and one whose currency is none.
+    rows[4].push_str(",beyond");
+    rows[5] = rows[5].replace(",EUR,", ",EURO,");
+    let file = store.write("feed.csv", rows.join("\n"));
+    let (exit, report) = skip(&store, &file, &[]);
+    assert_eq!(
+        (exit, &report["rejected"]["records"]),
+        (4, &json!(2)),
+        "{report}"
+    );
+    let rejected = lines(store.path("feed.rejected.ndjson"));
+    assert_eq!(rejected.len(), 2);
+    let mended = rejected
+        .join("\n")
+        .replace(",\\\"beyond\\\"", "")
+        .replace("\"EURO\"", "\"EUR\"");
+    let mended = store.write("mended.ndjson", mended).display().to_string();
+    store.ok(&["load", "--mode", "merge", &mended]);
+    let other = Store::new();
+    other.load(other.write("template.csv", template));
+    assert_eq!(store.ok(&["export"]), other.ok(&["export"]));
+}
+
+#[test]
+fn a_product_is_not_retired_and_loaded_at_once() {
+    let store = Store::of(&[gift_card("A"), gift_card("B")]);
+    let file = store.write("feed.ndjson", gift_card("A").to_string());
+    for on_error in ["reject", "skip"] {
+        let (exit, report) = skip(
+            &store,
+            &file,
+            &["--on-error", on_error, "--mode", "merge", "--retire", "A"][2..],
+        );
+        assert_eq!(exit, 3, "{report}");
+        assert_eq!(report["faults"][0]["rule"], "retired_and_loaded");
+    }
+}
+
+#[test]
+fn a_report_groups_by_rule_and_its_file_has_everything() {
+    let store = Store::new();
+    let mut content = vec![gift_card("GOOD").to_string()];
+    content.extend((0..30).map(|number| bad(&format!("BAD{number}"))));
+    content.push(gift_card("FINE").to_string());
+    content.push(bad("LAST"));
+    let file = store.write("feed.ndjson", content.join("\n"));
+    let file = file.display().to_string();
+    let path = store.path("report.json");
+    let output = store.run(&["load", &file, "--report", &path.display().to_string()]);
+    assert_eq!(output.status.code(), Some(3));
+    let said = text(&output.stderr);
+    let heading = format!("fault: currency, 31 times: {file} line 2–31, 33");
+    assert!(said.contains(&heading), "{heading} in {said}");
+    assert!(said.contains("… and 21 more"), "{said}");
+    let report: Value =
+        serde_json::from_slice(&std::fs::read(&path).expect("a report")).expect("JSON");
+    let findings = report["findings"].as_array().expect("findings");
+    assert_eq!((findings.len(), &report["fault_count"]), (31, &json!(31)));
+    assert_eq!(findings[30]["code"], "LAST");
+    assert_eq!(findings[30]["severity"], "fault");
+    assert_eq!(
+        report["faults_by_rule"]["currency"]["ranges"][0]["last"],
+        31
+    );
+
+    // Of what was done, it has every field; and it takes the place of the one before.
+    let done = store.write("done.ndjson", gift_card("GOOD").to_string());
+    let done = done.display().to_string();
+    store.ok(&["load", &done, "--report", &path.display().to_string()]);
+    let report: Value =
+        serde_json::from_slice(&std::fs::read(&path).expect("a report")).expect("JSON");
+    assert_eq!(report["plan"]["created"], json!(["GOOD"]));
+    assert_eq!(
+        (&report["applied"], &report["findings"]),
+        (&json!(true), &json!([]))
+    );
+    let nowhere = store.run(&["load", &done, "--report", "/nowhere/report.json"]);
+    assert_eq!(nowhere.status.code(), Some(1));
+    assert!(text(&nowhere.stderr).contains("/nowhere/report.json"));
+}
