@@ -23,6 +23,9 @@ const ACCEPTED: &str = "text/markdown, text/plain;q=0.9, */*;q=0.1";
 /// The longest body, in bytes: a text's, and a byte-order mark before it.
 const MOST_BODY_BYTES: usize = PackedMarkdown::MAX_LENGTH_BYTES + 3;
 
+/// The longest value of a header that is looked at or remembered, in bytes.
+const LONGEST_HEADER_BYTES: usize = 1_024;
+
 /// How often a passing failure is tried again, within the patience that there is for one text.
 const RETRIES: Retries = Retries {
     most: 2,
@@ -127,7 +130,9 @@ pub(super) async fn ask(
         let message = format!("no whole answer within {seconds} seconds");
         return Err(Failed::new("timeout", message));
     };
-    judge(answer?, before.is_some())
+    let was_conditional =
+        before.is_some_and(|before| before.etag.is_some() || before.last_modified.is_some());
+    judge(answer?, was_conditional)
 }
 
 fn judge(answer: Answer, was_conditional: bool) -> Result<Came, Failed> {
@@ -168,7 +173,8 @@ fn judge(answer: Answer, was_conditional: bool) -> Result<Came, Failed> {
 fn text_of(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
     // One that isn't ASCII couldn't be sent back as it came.
     let value = headers.get(name)?.to_str().ok()?.trim();
-    (!value.is_empty()).then(|| value.to_owned())
+    let is_fit = (1..=LONGEST_HEADER_BYTES).contains(&value.len());
+    is_fit.then(|| value.to_owned())
 }
 
 /// Whether a text begins as documents of HTML do, comments aside.

@@ -25,7 +25,7 @@ pub(super) async fn all(
     let mut turns = Turns::new(wanted.addresses.keys());
     let mut asked = JoinSet::new();
     loop {
-        while asked.len() < settings.most_at_once.get()
+        while asked.len() < settings.most_at_once
             && let Some((slot, url)) = turns.next()
         {
             let before = wanted

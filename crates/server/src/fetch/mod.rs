@@ -16,7 +16,6 @@ mod report;
 mod spool;
 mod wanted;
 
-use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -43,8 +42,8 @@ pub struct Settings {
     pub intent: Intent,
     /// Whom an address may lead to.
     pub reach: Reach,
-    /// How many addresses are asked at once.
-    pub most_at_once: NonZeroUsize,
+    /// How many addresses are asked at once; from 1, as each may hold 1 MiB.
+    pub most_at_once: usize,
     /// How long one text may take, all tries and redirects included.
     pub patience: Duration,
     /// Who does it.
@@ -67,11 +66,14 @@ pub fn fetch(store: &dyn Store, settings: &Settings) -> anyhow::Result<FetchRepo
         Reach::Anywhere => outside::builder()?,
     };
     let client = builder.build().context("can't set up the HTTP client")?;
-    tokio::runtime::Builder::new_current_thread()
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .context("can't start the runtime")?
-        .block_on(download::all(&client, settings, &mut wanted, &mut spool))?;
+        .context("can't start the runtime")?;
+    let asked = runtime.block_on(download::all(&client, settings, &mut wanted, &mut spool));
+    // A look-up of a name that was given up may go on for a while; nobody waits for it.
+    runtime.shutdown_background();
+    asked?;
     let applied = match wanted.has_successes() {
         true => Some(publish::publish(store, settings, &wanted, &mut spool)?),
         false => None,

@@ -28,7 +28,7 @@ pub(super) fn publish(
 ) -> anyhow::Result<Applied> {
     // From here on nobody else writes: what is read below is what is live.
     let mut publication = store.publish()?;
-    let mut plan = Plan::default();
+    let mut plan = Plan::new(settings.intent.detail());
     let mut kept = HashSet::new();
     let mut used = BTreeSet::new();
     store.read_products(Moment::Live, &mut |live| {

@@ -147,24 +147,17 @@ impl FetchReport {
     /// The report for programs.
     #[must_use]
     pub fn into_json(self) -> serde_json::Value {
-        let mut json = published(self.applied, self.addresses.asked).to_json();
-        json["addresses"] = serde_json::json!(self.addresses);
-        json["failures"] = serde_json::json!(self.failures);
-        // Of a load these are told; here nothing is refused by them.
-        if let Some(json) = json.as_object_mut() {
-            for key in [
-                "records",
-                "rejected",
-                "guard",
-                "fault_count",
-                "faults",
-                "faults_by_rule",
-                "warnings",
-            ] {
-                json.shift_remove(key);
-            }
-        }
-        json
+        // Of a load's report what is told of a publish; here nothing is refused as records are.
+        let mut published = published(self.applied, self.addresses.asked).to_json();
+        let mut told = |key: &str| published[key].take();
+        serde_json::json!({
+            "applied": told("applied"),
+            "revision": told("revision"),
+            "counts": told("counts"),
+            "plan": told("plan"),
+            "addresses": self.addresses,
+            "failures": self.failures,
+        })
     }
 }
 

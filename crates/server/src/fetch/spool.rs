@@ -60,7 +60,7 @@ mod tests {
     fn texts_come_back_from_memory_and_from_the_file() {
         let mut spool = Spool::new();
         let text = |number: usize| format!("{number} ü ").repeat(300_000);
-        let digests: Vec<_> = (0..5).map(|n| spool.put(&text(n)).unwrap()).collect();
+        let digests: Vec<_> = (0..7).map(|n| spool.put(&text(n)).unwrap()).collect();
         assert!(spool.file.is_rolled());
         let end = spool.end;
         spool.put(&text(3)).unwrap();

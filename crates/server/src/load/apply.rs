@@ -49,6 +49,16 @@ pub enum Intent {
     DryRun,
 }
 
+impl Intent {
+    /// How much a plan keeps in mind where nobody asked for more: what is done needs only counts.
+    pub(crate) fn detail(self) -> Detail {
+        match self {
+            Self::Apply => Detail::Counts,
+            Self::DryRun => Detail::Fields,
+        }
+    }
+}
+
 /// What is to be done with records.
 #[derive(Debug)]
 pub struct Order<'o> {

@@ -49,6 +49,7 @@ mod smoke;
 mod store_safety;
 mod texts;
 mod texts_fetch;
+mod texts_fetch_failures;
 mod texts_load;
 mod versions;
 mod walks;

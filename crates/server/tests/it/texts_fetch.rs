@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use crate::harness::{Page, Server, Store, Web, gift_card, text, wait_for};
 
 /// A gift card whose texts are known by these addresses.
-fn card(code: &str, addresses: &[(&str, String)]) -> Value {
+pub fn card(code: &str, addresses: &[(&str, String)]) -> Value {
     let mut product = gift_card(code);
     let content = &mut product["gift_card"]["content_resources"];
     for (name, url) in addresses {
@@ -18,12 +18,12 @@ fn card(code: &str, addresses: &[(&str, String)]) -> Value {
 }
 
 /// Fetches from servers on this machine; returns the exit code and the report.
-fn fetch(store: &Store, options: &[&str]) -> (i32, Value) {
+pub fn fetch(store: &Store, options: &[&str]) -> (i32, Value) {
     fetch_public(store, &[&["--allow-private"], options].concat())
 }
 
 /// Fetches; returns the exit code and the report.
-fn fetch_public(store: &Store, options: &[&str]) -> (i32, Value) {
+pub fn fetch_public(store: &Store, options: &[&str]) -> (i32, Value) {
     let mut command = store.command(&[&["texts", "fetch", "--json"], options].concat());
     // Whatever proxy the tests run behind is none of theirs.
     let output = command.env("NO_PROXY", "*").output().expect("vitrine runs");
@@ -33,7 +33,7 @@ fn fetch_public(store: &Store, options: &[&str]) -> (i32, Value) {
 }
 
 /// Of the addresses: how many were asked, brought a text, were unchanged, failed.
-fn counts(report: &Value) -> [u64; 4] {
+pub fn counts(report: &Value) -> [u64; 4] {
     ["asked", "fetched", "unchanged", "failed"]
         .map(|count| report["addresses"][count].as_u64().expect("a count"))
 }
@@ -51,15 +51,19 @@ fn own_path(markdown: &str) -> String {
 
 const MODIFIED: &str = "Sat, 21 Nov 2026 10:00:00 GMT";
 
-#[test]
-fn what_is_fetched_is_shown_in_every_form_and_asked_for_again_with_its_validators() {
-    let web = Web::of(&[
+/// Three pages with different validators.
+fn web() -> Web {
+    Web::of(&[
         ("/d.md", Page::ok("**Bold**").with("ETag", "\"1\"")),
         ("/t.md", Page::ok("Terms").with("Last-Modified", MODIFIED)),
         ("/r.md", Page::ok("Refunds")),
-    ]);
+    ])
+}
+
+/// Products that name these pages, one of them twice; and one that names none.
+fn products(web: &Web) -> [Value; 3] {
     let url = |path| web.url(path);
-    let products = [
+    [
         card(
             "A",
             &[("description", url("/d.md")), ("terms_buyer", url("/t.md"))],
@@ -72,7 +76,13 @@ fn what_is_fetched_is_shown_in_every_form_and_asked_for_again_with_its_validator
             ],
         ),
         gift_card("C"),
-    ];
+    ]
+}
+
+#[test]
+fn what_is_fetched_is_shown_in_every_form_and_kept_by_the_same_feed() {
+    let web = web();
+    let products = products(&web);
     let store = Store::of(&products);
     let key = store.key("reader", &[]);
     let server = store.serve();
@@ -94,6 +104,7 @@ fn what_is_fetched_is_shown_in_every_form_and_asked_for_again_with_its_validator
         "each address is asked once: {requests:?}"
     );
     assert!(requests.iter().all(|head| !head.contains("if-")));
+    assert!(store.ok(&["history"]).contains("the first"));
     server.wait_for_loaded(&report);
     for code in ["A", "B"] {
         let own = format!("http://{}{}", server.address, own_path("**Bold**"));
@@ -112,10 +123,16 @@ fn what_is_fetched_is_shown_in_every_form_and_asked_for_again_with_its_validator
         );
     }
     assert_eq!(server.send("GET", &own_path("Terms"), &[]).body, b"Terms");
-
-    // The same feed again keeps what came from its addresses.
     assert_eq!(store.load_products(&products)["revision"], Value::Null);
+    store.ok(&["check"]);
+}
 
+#[test]
+fn what_was_fetched_is_asked_for_again_with_its_validators() {
+    let web = web();
+    let store = Store::of(&products(&web));
+    fetch(&store, &[]);
+    web.take_requests();
     let (exit, report) = fetch(&store, &[]);
     assert_eq!((exit, counts(&report)), (0, [3, 0, 3, 0]), "{report}");
     assert_eq!(
@@ -132,8 +149,13 @@ fn what_is_fetched_is_shown_in_every_form_and_asked_for_again_with_its_validator
         "/t.md",
         &format!("if-modified-since: {MODIFIED}").to_ascii_lowercase(),
     );
+}
 
-    // One changed text is one revision with that field.
+#[test]
+fn a_text_that_changed_there_is_one_revision_with_that_field() {
+    let web = web();
+    let store = Store::of(&products(&web));
+    fetch(&store, &[]);
     web.set("/t.md", &[Page::ok("New terms")]);
     let (exit, planned) = fetch(&store, &["--dry-run"]);
     assert_eq!((exit, counts(&planned)), (0, [3, 1, 2, 0]), "{planned}");
@@ -150,12 +172,12 @@ fn what_is_fetched_is_shown_in_every_form_and_asked_for_again_with_its_validator
         let (_, report) = fetch(&store, &[]);
         assert_eq!(report["revision"]["number"], revision, "{report}");
     }
-    server.wait_for_revision(3);
+    let shown: Value = serde_json::from_str(&store.ok(&["show", "A"])).expect("JSON");
+    let content = &shown["gift_card"]["content_resources"];
     assert_eq!(
-        content(&server, &key, "A", "md")["terms_buyer_md"],
-        "New terms"
+        (&content["terms_buyer_md"], &content["description_md"]),
+        (&json!("New terms"), &json!("**Bold**"))
     );
-    store.ok(&["check"]);
 }
 
 #[test]
@@ -197,159 +219,10 @@ fn a_product_that_comes_to_name_a_known_address_gets_what_is_held_from_there() {
 }
 
 #[test]
-fn an_address_that_fails_holds_no_other_up() {
-    let page = |body: &[u8]| Page::ok(body);
-    let web = Web::of(&[
-        ("/fine", page(b"Fine")),
-        ("/moved", Page::redirect("/fine")),
-        ("/gone", Page::status("404 Not Found")),
-        (
-            "/html",
-            page(b"Log in").with("Content-Type", "text/html; charset=utf-8"),
-        ),
-        ("/page", page(b"<!DOCTYPE html><p>Log in")),
-        ("/latin", page(b"caf\xe9")),
-        ("/nul", page(b"a\0b")),
-        ("/blank", page(b" \n")),
-        ("/endless", page(&[b'x'; 1000]).endlessly()),
-        ("/cut", page(b"Half of it").cut()),
-        ("/round", Page::redirect("/round")),
-        ("/elsewhere", Page::redirect("ftp://a.example/")),
-        ("/unasked", Page::status("304 Not Modified")),
-    ]);
-    web.set("/busy", &[Page::status("503 Busy"), page(b"Busy no more")]);
-    let nobody = {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-        format!("http://{}/", listener.local_addr().expect("an address"))
-    };
-    let cases = [
-        ("/fine", None),
-        ("/moved", None),
-        ("/busy", None),
-        ("/gone", Some("status")),
-        ("/html", Some("html")),
-        ("/page", Some("html")),
-        ("/latin", Some("utf8")),
-        ("/nul", Some("nul_character")),
-        ("/blank", Some("text_blank")),
-        ("/endless", Some("text_too_long")),
-        ("/cut", Some("no_answer")),
-        ("/round", Some("no_answer")),
-        ("/elsewhere", Some("no_answer")),
-        ("/unasked", Some("status")),
-    ];
-    let mut products = vec![card("nobody", &[("description", nobody.clone())])];
-    for (path, _) in cases {
-        let code = path.trim_start_matches('/');
-        products.push(card(code, &[("description", web.url(path))]));
-    }
-    let store = Store::of(&products);
-    let (exit, report) = fetch(&store, &[]);
-    assert_eq!((exit, counts(&report)), (4, [15, 3, 0, 12]), "{report}");
-    assert_eq!(report["counts"]["changed"], 3, "{report}");
-    let failures = report["failures"].as_array().expect("failures");
-    let failure = |url: &str| failures.iter().find(|failure| failure["url"] == url);
-    for (path, rule) in cases {
-        let failure = failure(&web.url(path));
-        let found = failure.map(|failure| &failure["rule"]);
-        assert_eq!(found, rule.map(Value::from).as_ref(), "{path}: {failure:?}");
-        if let Some(failure) = failure {
-            let code = path.trim_start_matches('/');
-            assert_eq!(
-                (&failure["products"], &failure["codes"]),
-                (&json!(1), &json!([code]))
-            );
-        }
-    }
-    assert_eq!(failure(&nobody).expect("a failure")["rule"], "no_answer");
-    let shown: Value = serde_json::from_str(&store.ok(&["show", "moved"])).expect("JSON");
-    let content = &shown["gift_card"]["content_resources"];
-    assert_eq!(content["description_md"], "Fine");
-    assert_eq!(
-        content["description_markdown_url"],
-        web.url("/moved").as_str()
-    );
-    // For people: grouped by reason, with the address and who names it.
-    let output = store
-        .command(&["texts", "fetch", "--allow-private"])
-        .env("NO_PROXY", "*")
-        .output();
-    let output = output.expect("vitrine runs");
-    assert_eq!(output.status.code(), Some(4));
-    let said = text(&output.stdout);
-    let expected = format!(
-        "failed: html, 2 times\n  {}  expected Markdown; the answer is text/html, a page\n      named by html\n",
-        web.url("/html")
-    );
-    assert!(said.contains(&expected), "{said}");
-}
-
-#[test]
-fn a_server_that_never_answers_is_given_up() {
-    let web = Web::of(&[("/slow", Page::ok("").never()), ("/fine", Page::ok("Fine"))]);
-    let addresses = [
-        ("description", web.url("/slow")),
-        ("disclaimer", web.url("/fine")),
-    ];
-    let store = Store::of(&[card("A", &addresses)]);
-    let (exit, report) = fetch(&store, &["--timeout", "1"]);
-    assert_eq!((exit, counts(&report)), (4, [2, 1, 0, 1]), "{report}");
-    assert_eq!(report["failures"][0]["rule"], "timeout");
-}
-
-#[test]
-fn where_every_address_fails_nothing_changes() {
-    let web = Web::of(&[]);
-    let store = Store::of(&[card("A", &[("description", web.url("/none"))])]);
-    let (exit, report) = fetch(&store, &[]);
-    assert_eq!((exit, counts(&report)), (1, [1, 0, 0, 1]));
-    assert_eq!(
-        (&report["applied"], &report["revision"]),
-        (&json!(false), &Value::Null)
-    );
-}
-
-#[test]
 fn a_catalog_without_addresses_asks_nobody() {
     let store = Store::of(&[gift_card("A")]);
     let (exit, report) = fetch_public(&store, &[]);
     assert_eq!((exit, counts(&report)), (0, [0, 0, 0, 0]), "{report}");
-}
-
-#[test]
-fn private_addresses_are_asked_only_where_that_is_wanted() {
-    let web = Web::of(&[("/", Page::ok("Secret"))]);
-    let port = web.address.port();
-    let hosts = [
-        "127.0.0.1",
-        "localhost",
-        "[::ffff:127.0.0.1]",
-        "2130706433",
-        "0x7f.1",
-    ];
-    let products: Vec<Value> = hosts
-        .iter()
-        .enumerate()
-        .map(|(number, host)| {
-            card(
-                &format!("P{number}"),
-                &[("description", format!("http://{host}:{port}/"))],
-            )
-        })
-        .collect();
-    let store = Store::of(&products);
-    let (exit, report) = fetch_public(&store, &[]);
-    assert_eq!((exit, counts(&report)), (1, [5, 0, 0, 5]), "{report}");
-    let failures = report["failures"].as_array().expect("failures");
-    assert!(
-        failures
-            .iter()
-            .all(|failure| failure["rule"] == "address_refused"),
-        "{report}"
-    );
-    assert_eq!(web.take_requests(), [""; 0]);
-    let (_, report) = fetch(&store, &[]);
-    assert_eq!(report["addresses"]["fetched"], 5, "{report}");
 }
 
 #[test]
@@ -450,22 +323,4 @@ fn a_product_that_changed_meanwhile_keeps_what_it_has() {
         web.url("/new.md").as_str()
     );
     assert_eq!(content.get("description_md"), None);
-}
-
-#[test]
-fn a_host_is_asked_for_two_texts_at_once_and_not_for_more() {
-    let paths: Vec<String> = (0..12).map(|number| format!("/{number}.md")).collect();
-    let web = Web::of(&[]);
-    for path in &paths {
-        web.set(path, &[Page::ok(path.as_bytes()).together(2)]);
-    }
-    let products: Vec<Value> = paths
-        .iter()
-        .enumerate()
-        .map(|(number, path)| card(&format!("P{number}"), &[("description", web.url(path))]))
-        .collect();
-    let store = Store::of(&products);
-    let (exit, report) = fetch(&store, &["--concurrency", "12"]);
-    assert_eq!((exit, counts(&report)), (0, [12, 12, 0, 0]), "{report}");
-    assert_eq!(web.most_at_once(), 2);
 }

@@ -131,6 +131,43 @@ fn files_become_texts_of_live_products_and_all_else_stays() {
 }
 
 #[test]
+fn a_later_payout_type_stays_to_the_letter_around_its_texts() {
+    let mut product = without_content("LATER");
+    product["bank_transfer"] = json!({"content_resources": {"locale": "de_DE"}});
+    let record = product.to_string();
+    // As no JSON library would write it again.
+    let record = record
+        .replace(
+            "\"content_resources\"",
+            "\"minimum\":1.50,\"content_resources\"",
+        )
+        .replace("\"de_DE\"}", "\"de_DE\"},\"most\":1E3");
+    let store = Store::new();
+    assert_eq!(store.try_load(&record).0, 0);
+    let key = store.key("reader", &[]);
+    let served = || {
+        let reply = store.serve().get(&key, "/v2/product/LATER");
+        text(&reply.body)
+    };
+    let before = served();
+    assert!(
+        before.contains("\"minimum\":1.50,") && before.contains("\"most\":1E3"),
+        "{before}"
+    );
+    let directory = texts(&store, &[("LATER/disclaimer.md", b"Slow")]);
+    assert_eq!(load(&store, &directory, &[]).0, 0);
+    let without_addresses = |body: &str| -> String {
+        let parts: Vec<&str> = body.split("\"disclaimer_markdown_url\":").collect();
+        let (_, rest) = parts[1].split_once(',').expect("more fields");
+        format!("{}{rest}", parts[0])
+    };
+    let after = served();
+    assert_ne!(after, before);
+    assert_eq!(without_addresses(&after), without_addresses(&before));
+    store.ok(&["check"]);
+}
+
+#[test]
 fn a_feed_that_brings_only_addresses_keeps_the_texts_put_on_it() {
     let store = Store::of(&[card("A")]);
     let directory = texts(&store, &[("A/terms_buyer.md", b"Terms")]);

@@ -1,7 +1,6 @@
 //! `vitrine texts fetch`: brings texts that products name by outside addresses into the store.
 
 use std::io::{self, Write as _};
-use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use clap::Args;
@@ -33,8 +32,8 @@ pub(in crate::cli) struct Fetch {
     #[arg(long)]
     allow_private: bool,
     /// How many addresses are asked at once; of one host never more than 2.
-    #[arg(long, value_name = "N", default_value = "8")]
-    concurrency: NonZeroUsize,
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=64))]
+    concurrency: u8,
     /// How long one text may take, in seconds, all tries and redirects included.
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
     timeout: u64,
@@ -57,7 +56,7 @@ impl Fetch {
                 true => Reach::Anywhere,
                 false => Reach::Public,
             },
-            most_at_once: self.concurrency,
+            most_at_once: usize::from(self.concurrency),
             patience: Duration::from_secs(self.timeout),
             by: operator(),
             note: self.note.clone(),

@@ -12,7 +12,7 @@ mod markdown;
 use std::collections::HashSet;
 use std::path::Path;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use sha2::{Digest, Sha256};
 use vitrine_model::Invalid;
 use vitrine_model::code::ProductCode;
@@ -49,7 +49,7 @@ pub fn load(store: &dyn Store, directory: &Path, settings: Settings) -> anyhow::
     let mut report = Report::default();
     let texts = TextFiles::scan(directory, &mut report)?;
     let mut publication = store.publish()?;
-    let mut plan = Plan::default();
+    let mut plan = Plan::new(settings.intent.detail());
     let mut overlay = Overlay::of(&texts);
     for code in texts.codes() {
         let live = match live(&mut *publication, code)? {
@@ -136,9 +136,11 @@ impl<'t> Overlay<'t> {
         for (name, path) in self.texts.of(code) {
             let can_not = || format!("can't read {}", path.display());
             let read = files::read(path).with_context(can_not)?;
-            let markdown = read.with_context(|| {
-                format!("{} changed while it was loaded: expected", path.display())
-            })?;
+            let changed = |expected| {
+                let path = path.display();
+                anyhow!("{path} changed while it was loaded; expected {expected}")
+            };
+            let markdown = read.map_err(changed)?;
             self.digest.update(&markdown);
             let digest = apply::put_text(publication, &markdown, &mut self.kept)?;
             let text = content.texts.get_mut(name);

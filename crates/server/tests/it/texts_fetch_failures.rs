@@ -1,0 +1,178 @@
+//! Addresses that give no text, and those that aren't asked.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Page, Store, Web, text};
+use crate::texts_fetch::{card, counts, fetch, fetch_public};
+
+/// Paths, and the reason why each gives no text.
+const CASES: [(&str, Option<&str>); 14] = [
+    ("/fine", None),
+    ("/moved", None),
+    ("/busy", None),
+    ("/gone", Some("status")),
+    ("/html", Some("html")),
+    ("/page", Some("html")),
+    ("/latin", Some("utf8")),
+    ("/nul", Some("nul_character")),
+    ("/blank", Some("text_blank")),
+    ("/endless", Some("text_too_long")),
+    ("/cut", Some("no_answer")),
+    ("/round", Some("no_answer")),
+    ("/elsewhere", Some("no_answer")),
+    ("/unasked", Some("status")),
+];
+
+/// A server with good pages and bad ones.
+fn web() -> Web {
+    let page = |body: &[u8]| Page::ok(body);
+    let web = Web::of(&[
+        ("/fine", page(b"Fine")),
+        ("/moved", Page::redirect("/fine")),
+        ("/gone", Page::status("404 Not Found")),
+        (
+            "/html",
+            page(b"Log in").with("Content-Type", "text/html; charset=utf-8"),
+        ),
+        ("/page", page(b"<!DOCTYPE html><p>Log in")),
+        ("/latin", page(b"caf\xe9")),
+        ("/nul", page(b"a\0b")),
+        ("/blank", page(b" \n")),
+        ("/endless", page(&[b'x'; 1000]).endlessly()),
+        ("/cut", page(b"Half of it").cut()),
+        ("/round", Page::redirect("/round")),
+        ("/elsewhere", Page::redirect("ftp://a.example/")),
+        ("/unasked", Page::status("304 Not Modified")),
+    ]);
+    web.set("/busy", &[Page::status("503 Busy"), page(b"Busy no more")]);
+    web
+}
+
+#[test]
+fn an_address_that_fails_holds_no_other_up() {
+    let web = web();
+    let nobody = "http://127.0.0.1:1/".to_owned();
+    let mut products = vec![card("nobody", &[("description", nobody.clone())])];
+    for (path, _) in CASES {
+        let code = path.trim_start_matches('/');
+        products.push(card(code, &[("description", web.url(path))]));
+    }
+    let store = Store::of(&products);
+    let (exit, report) = fetch(&store, &[]);
+    assert_eq!((exit, counts(&report)), (4, [15, 3, 0, 12]), "{report}");
+    assert_eq!(report["counts"]["changed"], 3, "{report}");
+    let failures = report["failures"].as_array().expect("failures");
+    let failure = |url: &str| failures.iter().find(|failure| failure["url"] == url);
+    for (path, rule) in CASES {
+        let failure = failure(&web.url(path));
+        let found = failure.map(|failure| &failure["rule"]);
+        assert_eq!(found, rule.map(Value::from).as_ref(), "{path}: {failure:?}");
+        if let Some(failure) = failure {
+            let code = path.trim_start_matches('/');
+            assert_eq!(
+                (&failure["products"], &failure["codes"]),
+                (&json!(1), &json!([code]))
+            );
+        }
+    }
+    assert_eq!(failure(&nobody).expect("a failure")["rule"], "no_answer");
+    let shown: Value = serde_json::from_str(&store.ok(&["show", "moved"])).expect("JSON");
+    let content = &shown["gift_card"]["content_resources"];
+    assert_eq!(content["description_md"], "Fine");
+    assert_eq!(
+        content["description_markdown_url"],
+        web.url("/moved").as_str()
+    );
+    // For people: grouped by reason, with the address and who names it.
+    let output = store
+        .command(&["texts", "fetch", "--allow-private"])
+        .env("NO_PROXY", "*")
+        .output();
+    let output = output.expect("vitrine runs");
+    assert_eq!(output.status.code(), Some(4));
+    let said = text(&output.stdout);
+    let expected = format!(
+        "failed: html, 2 times\n  {}  expected Markdown; the answer is text/html, a page\n      named by html\n",
+        web.url("/html")
+    );
+    assert!(said.contains(&expected), "{said}");
+}
+
+#[test]
+fn a_server_that_never_answers_is_given_up() {
+    let web = Web::of(&[("/slow", Page::ok("").never()), ("/fine", Page::ok("Fine"))]);
+    let addresses = [
+        ("description", web.url("/slow")),
+        ("disclaimer", web.url("/fine")),
+    ];
+    let store = Store::of(&[card("A", &addresses)]);
+    let (exit, report) = fetch(&store, &["--timeout", "1"]);
+    assert_eq!((exit, counts(&report)), (4, [2, 1, 0, 1]), "{report}");
+    assert_eq!(report["failures"][0]["rule"], "timeout");
+}
+
+#[test]
+fn where_every_address_fails_nothing_changes() {
+    let web = Web::of(&[]);
+    let store = Store::of(&[card("A", &[("description", web.url("/none"))])]);
+    let (exit, report) = fetch(&store, &[]);
+    assert_eq!((exit, counts(&report)), (1, [1, 0, 0, 1]));
+    assert_eq!(
+        (&report["applied"], &report["revision"]),
+        (&json!(false), &Value::Null)
+    );
+}
+
+#[test]
+fn private_addresses_are_asked_only_where_that_is_wanted() {
+    let web = Web::of(&[("/", Page::ok("Secret"))]);
+    let port = web.address.port();
+    let hosts = [
+        "127.0.0.1",
+        "localhost",
+        "[::ffff:127.0.0.1]",
+        "2130706433",
+        "0x7f.1",
+    ];
+    let products: Vec<Value> = hosts
+        .iter()
+        .enumerate()
+        .map(|(number, host)| {
+            card(
+                &format!("P{number}"),
+                &[("description", format!("http://{host}:{port}/"))],
+            )
+        })
+        .collect();
+    let store = Store::of(&products);
+    let (exit, report) = fetch_public(&store, &[]);
+    assert_eq!((exit, counts(&report)), (1, [5, 0, 0, 5]), "{report}");
+    let failures = report["failures"].as_array().expect("failures");
+    assert!(
+        failures
+            .iter()
+            .all(|failure| failure["rule"] == "address_refused"),
+        "{report}"
+    );
+    assert_eq!(web.take_requests(), [""; 0]);
+    let (_, report) = fetch(&store, &[]);
+    assert_eq!(report["addresses"]["fetched"], 5, "{report}");
+}
+
+#[test]
+fn a_host_is_asked_for_two_texts_at_once_and_not_for_more() {
+    let paths: Vec<String> = (0..12).map(|number| format!("/{number}.md")).collect();
+    let web = Web::of(&[]);
+    for path in &paths {
+        web.set(path, &[Page::ok(path.as_bytes()).together(2)]);
+    }
+    let products: Vec<Value> = paths
+        .iter()
+        .enumerate()
+        .map(|(number, path)| card(&format!("P{number}"), &[("description", web.url(path))]))
+        .collect();
+    let store = Store::of(&products);
+    let (exit, report) = fetch(&store, &["--concurrency", "12"]);
+    assert_eq!((exit, counts(&report)), (0, [12, 12, 0, 0]), "{report}");
+    assert_eq!(web.most_at_once(), 2);
+}
