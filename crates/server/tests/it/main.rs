@@ -32,6 +32,7 @@ mod load_hazards;
 mod load_refusals;
 mod load_shapes;
 mod load_values;
+mod manual;
 mod openapi;
 mod parameters;
 mod products;
