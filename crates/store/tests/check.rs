@@ -5,6 +5,7 @@
     reason = "these are tests, though not every function is marked as one"
 )]
 
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 use vitrine_model::content::{PackedMarkdown, TextDigest, TextName};
 use vitrine_store::problem::Severity;
-use vitrine_store::record::{FetchedText, OwnText, RevisionNote, StoredProduct};
+use vitrine_store::record::{FetchedText, Keep, OwnText, RevisionNote, StoredProduct};
 use vitrine_store::{IfMissing, Store, StoreError, TextServed, open};
 
 const TEXTS: [&str; 3] = ["# one", "# two", "# ünf"];
@@ -258,6 +259,11 @@ fn what_nobody_names_is_a_warning() {
     let text = TextDigest::of("# one");
     kept.store.set_text_served(&text, TextServed::No).unwrap();
     assert_eq!(kept.store.check().unwrap().len(), TEXTS.len());
+    let keep = Keep::Newest(NonZeroU32::MAX);
+    let pruned = kept.store.prune(keep, Timestamp::MIN).unwrap();
+    assert_eq!((pruned.versions, pruned.texts), (0, TEXTS.len() as u64 - 1));
+    assert_eq!(kept.broken(), ["key_use_orphan"]);
+    assert!(kept.store.text(&text).unwrap().is_some());
 }
 
 #[test]

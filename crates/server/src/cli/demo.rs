@@ -22,10 +22,16 @@ const SAMPLE: &[u8] = include_bytes!("../../../../fixtures/catalog.ndjson");
 const USUAL_ADDRESS: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
 
+const EXAMPLES: &str = "\
+Examples:
+  vitrine demo
+  vitrine demo --listen 127.0.0.1:9000";
+
 /// Serve the sample catalog with a fresh key, and print what to try.
 ///
 /// Everything rests in a temporary directory and is gone when the demo ends.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Demo {
     /// The address and port to listen on; by default 127.0.0.1:8080, or a free port where that is
     /// taken.

@@ -10,8 +10,15 @@ use super::history::{moment, no_such};
 use super::{Outcome, StoreArgs};
 use crate::export;
 
+const EXAMPLES: &str = "\
+Examples:
+  vitrine export > catalog.ndjson
+  vitrine export --format csv > catalog.csv
+  vitrine export --at 12 | vitrine load --store sqlite:copy.db -";
+
 /// Print the catalog as records that load again into the same catalog.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Export {
     /// As it was in this revision.
     #[arg(long, value_name = "REVISION")]

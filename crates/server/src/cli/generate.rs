@@ -7,11 +7,16 @@ use serde_json::{Value, json};
 
 use super::Outcome;
 
+const EXAMPLES: &str = "\
+Examples:
+  vitrine generate
+  vitrine generate --products 100000 --seed 7 | vitrine load -";
+
 /// Print invented products, one a line: the same for the same seed.
 ///
 /// About 2.3 kB a product; a third of them can be redeemed in the US.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  vitrine generate --products 100000 --seed 7 | vitrine load -")]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Generate {
     /// How many.
     #[arg(long, value_name = "N", default_value_t = 1_000)]

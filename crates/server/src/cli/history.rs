@@ -16,8 +16,24 @@ use crate::export;
 use crate::load::plan::Plan;
 use crate::load::report::counts_json;
 
+const HISTORY_EXAMPLES: &str = "\
+Examples:
+  vitrine history
+  vitrine history --limit 100 --json";
+
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  vitrine show BRIARWICK-GB
+  vitrine show BRIARWICK-GB --at 12";
+
+const DIFF_EXAMPLES: &str = "\
+Examples:
+  vitrine diff 12
+  vitrine diff 11 12 --json";
+
 /// List the revisions, the newest first.
 #[derive(Debug, Args)]
+#[command(after_help = HISTORY_EXAMPLES)]
 pub(super) struct History {
     #[command(flatten)]
     output: OutputArgs,
@@ -28,6 +44,7 @@ pub(super) struct History {
 
 /// Show a product as a record that loads again, its texts included.
 #[derive(Debug, Args)]
+#[command(after_help = SHOW_EXAMPLES)]
 pub(super) struct Show {
     /// As it was in this revision.
     #[arg(long, value_name = "REVISION")]
@@ -38,6 +55,7 @@ pub(super) struct Show {
 
 /// Show what differs between two revisions, or between one and what is live.
 #[derive(Debug, Args)]
+#[command(after_help = DIFF_EXAMPLES)]
 pub(super) struct Diff {
     #[command(flatten)]
     output: OutputArgs,

@@ -3,13 +3,17 @@
 
 mod backup;
 mod check;
+mod completions;
 mod confirm;
 mod demo;
+#[cfg(test)]
+mod examples;
 mod export;
 mod generate;
 mod history;
 mod keys;
 mod load;
+mod man;
 mod mirror;
 mod openapi;
 mod progress;
@@ -28,7 +32,13 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 use vitrine_store::{IfMissing, Store, StoreError};
 
-const EXIT_CODES: &str = "\
+const EXAMPLES: &str = "\
+Examples:
+  vitrine demo
+  vitrine load products.ndjson
+  vitrine keys create --label partner
+  vitrine serve --public-url https://catalog.example
+
 Exit codes:
   0  done
   1  failed: a file, the store or the network; the message says what to do
@@ -38,7 +48,7 @@ Exit codes:
 
 /// The catalog server for payouts.
 #[derive(Debug, Parser)]
-#[command(name = "vitrine", version, after_help = EXIT_CODES, max_term_width = 100)]
+#[command(name = "vitrine", version, after_help = EXAMPLES, max_term_width = 100)]
 struct Cli {
     #[command(flatten)]
     store: StoreArgs,
@@ -67,6 +77,8 @@ enum Command {
     Restore(restore::Restore),
     Generate(generate::Generate),
     Openapi(openapi::Openapi),
+    Completions(completions::Completions),
+    Man(man::Man),
 }
 
 /// Where the catalog and its keys rest, and how long to wait for others there.
@@ -138,6 +150,8 @@ pub fn main() -> ExitCode {
         Command::Prune(prune) => prune.run(&store),
         Command::Rollback(rollback) => rollback.run(&store),
         Command::Openapi(openapi) => openapi.run(),
+        Command::Completions(completions) => completions.run(),
+        Command::Man(man) => man.run(),
         Command::Check(check) => check.run(&store),
         Command::Backup(backup) => backup.run(&store),
         Command::Restore(restore) => restore.run(&store),

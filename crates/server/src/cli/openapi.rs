@@ -5,8 +5,13 @@ use clap::Args;
 use super::{Outcome, print};
 use crate::http::openapi;
 
+const EXAMPLES: &str = "\
+Examples:
+  vitrine openapi > openapi.json";
+
 /// Print the OpenAPI document of the API, the same that the server has at /openapi.json.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Openapi {}
 
 impl Openapi {

@@ -12,8 +12,14 @@ use super::history::{no_such, revision_json};
 use super::load::operator;
 use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
 
+const EXAMPLES: &str = "\
+Examples:
+  vitrine rollback 12
+  vitrine rollback 12 --yes --note 'prices of the last load were wrong'";
+
 /// Make the catalog what it was in a revision. This is a new revision; nothing is rewritten.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Rollback {
     #[command(flatten)]
     output: OutputArgs,

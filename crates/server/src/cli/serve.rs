@@ -17,11 +17,18 @@ use crate::http::server::{Server, Timeouts};
 use crate::live::{Follower, Live};
 use crate::view::TextAddresses;
 
+const EXAMPLES: &str = "\
+Examples:
+  vitrine serve
+  vitrine serve --listen 0.0.0.0:8080 --public-url https://catalog.example
+  vitrine serve --store sqlite:/var/lib/vitrine/vitrine.db --access-log off";
+
 /// Serve the catalog over HTTP.
 ///
 /// Loads and key changes made by other processes are noticed within a second. SIGTERM or Ctrl-C ends
 /// the server when what is in flight is answered.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Serve {
     /// The address and port to listen on; port 0 takes a free one.
     #[arg(

@@ -94,6 +94,25 @@ fn kept_revisions_stay_and_pruned_ones_say_so() {
 }
 
 #[test]
+fn a_backup_brings_a_pruned_history_back() {
+    let store = revisions(3, 2);
+    let file = store.path("backup.db").display().to_string();
+    store.ok(&["backup", &file]);
+    store.ok(&["prune", "--keep", "1", "--yes"]);
+    // A backup of a pruned store is one: what was pruned stays so.
+    let pruned = store.path("pruned.db").display().to_string();
+    store.ok(&["backup", &pruned]);
+    store.ok(&["restore", "--yes", &file]);
+    let shown = json(&store, &["show", "P1", "--at", "1"]);
+    assert_eq!(shown["name"], "Revision 1");
+    assert_clean(&store);
+    store.ok(&["restore", "--yes", &pruned]);
+    let refused = store.run(&["show", "P1", "--at", "1"]);
+    assert!(text(&refused.stderr).contains("was pruned"));
+    assert_clean(&store);
+}
+
+#[test]
 fn a_prune_needs_consent_and_can_be_tried() {
     let store = revisions(3, 2);
     let tried = json(&store, &["prune", "--keep", "1", "--dry-run", "--json"]);

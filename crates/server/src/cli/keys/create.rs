@@ -12,8 +12,15 @@ use vitrine_store::{IfMissing, Store};
 use crate::cli::time::{moment, to_second};
 use crate::cli::{Outcome, OutputArgs, StoreArgs, print, print_json};
 
+const EXAMPLES: &str = "\
+Examples:
+  vitrine keys create --label partner
+  vitrine keys create --label partner --quota 600/60 --expires 90d
+  vitrine keys create --label 'partner, trying out' --test --json";
+
 /// Make a key and show it, this once.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct Create {
     #[command(flatten)]
     output: OutputArgs,

@@ -16,17 +16,41 @@ use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
 
 pub(super) use self::create::{NewKeySettings, create};
 
+const EXAMPLES: &str = "\
+Examples:
+  vitrine keys create --label partner
+  vitrine keys list
+  vitrine keys rotate partner --overlap 30d
+  vitrine keys revoke partner";
+
+const LIST_EXAMPLES: &str = "\
+Examples:
+  vitrine keys list
+  vitrine keys list --json";
+
+const ROTATE_EXAMPLES: &str = "\
+Examples:
+  vitrine keys rotate partner
+  vitrine keys rotate partner --overlap 30d";
+
+const REVOKE_EXAMPLES: &str = "\
+Examples:
+  vitrine keys revoke partner";
+
 /// Make, list, rotate and revoke API keys.
 #[derive(Debug, Subcommand)]
+#[command(after_help = EXAMPLES)]
 pub(super) enum Keys {
     /// Make a key and show it, this once.
     Create(Create),
     /// List the keys. Secrets aren't stored, so they can't be shown.
+    #[command(after_help = LIST_EXAMPLES)]
     List {
         #[command(flatten)]
         output: OutputArgs,
     },
     /// Make a successor of a key, under the same label; the old one stays good for a while.
+    #[command(after_help = ROTATE_EXAMPLES)]
     Rotate {
         #[command(flatten)]
         output: OutputArgs,
@@ -37,6 +61,7 @@ pub(super) enum Keys {
         overlap: String,
     },
     /// Revoke keys for good. Servers refuse them within a second.
+    #[command(after_help = REVOKE_EXAMPLES)]
     Revoke {
         #[command(flatten)]
         output: OutputArgs,

@@ -10,8 +10,24 @@ use vitrine_store::{IfMissing, TextServed};
 
 use super::{Outcome, StoreArgs, print};
 
+const EXAMPLES: &str = "\
+Examples:
+  vitrine texts load texts/
+  vitrine texts fetch
+  vitrine texts take-down https://catalog.example/v2/texts/e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855.md
+  vitrine texts put-back e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+const TAKE_DOWN_EXAMPLES: &str = "\
+Examples:
+  vitrine texts take-down https://catalog.example/v2/texts/e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855.md";
+
+const PUT_BACK_EXAMPLES: &str = "\
+Examples:
+  vitrine texts put-back e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
 /// Load texts, fetch them, take them down, or put them back.
 #[derive(Debug, Subcommand)]
+#[command(after_help = EXAMPLES)]
 pub(super) enum Texts {
     Load(load::Load),
     Fetch(fetch::Fetch),
@@ -19,11 +35,13 @@ pub(super) enum Texts {
     ///
     /// Its address answers 404, and the products that name it show null in its place, within a
     /// second. It stays down when it is loaded again.
+    #[command(after_help = TAKE_DOWN_EXAMPLES)]
     TakeDown {
         /// The text: its digest, or its address.
         text: String,
     },
     /// Serve a text again that was taken down.
+    #[command(after_help = PUT_BACK_EXAMPLES)]
     PutBack {
         /// The text: its digest, or its address.
         text: String,

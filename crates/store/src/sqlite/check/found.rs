@@ -49,7 +49,7 @@ pub(super) const TEXT_REFERENCE: Rule = fault("text_reference", RESTORE);
 pub(super) const TEXT_DIGEST: Rule = fault("text_digest", RESTORE);
 pub(super) const TEXT_ORPHAN: Rule = warning(
     "text_orphan",
-    "nothing needs to be done: it is never served and only takes room",
+    "nothing needs to be done: it is never served and only takes room; `vitrine prune` frees it",
 );
 pub(super) const KEY_USE_ORPHAN: Rule = warning(
     "key_use_orphan",

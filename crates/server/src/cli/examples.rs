@@ -1,0 +1,64 @@
+//! That every command's help has examples, and that they are command lines which the program takes.
+
+use clap::{Command, CommandFactory as _, Parser as _};
+
+use super::Cli;
+
+/// Where the part of a line ends that is a command of its own.
+const OPERATORS: [&str; 5] = ["|", ">", ">>", "&&", ";"];
+
+/// The command lines of our program in the examples of a help text.
+fn examples(help: &str) -> Vec<Vec<String>> {
+    let lines = help.lines().skip_while(|line| *line != "Examples:").skip(1);
+    let lines = lines.take_while(|line| !line.trim().is_empty());
+    let mut found = Vec::new();
+    for line in lines {
+        // What a shell puts in there is one word, or a part of it.
+        let line = line.replace("$(date +%F)", "2026-01-31");
+        let words = shlex::split(&line).expect("a line that a shell takes");
+        let commands = words.split(|word| OPERATORS.contains(&word.as_str()));
+        found.extend(
+            commands
+                .filter(|command| command.first().is_some_and(|word| word == "vitrine"))
+                .map(<[String]>::to_vec),
+        );
+    }
+    found
+}
+
+fn each_command(command: &mut Command, look: &mut impl FnMut(&mut Command)) {
+    look(command);
+    for subcommand in command.get_subcommands_mut() {
+        each_command(subcommand, look);
+    }
+}
+
+#[test]
+fn every_command_has_examples_that_it_takes() {
+    let mut root = Cli::command().disable_help_subcommand(true);
+    root.clone().debug_assert();
+    root.build();
+    let mut commands = 0;
+    each_command(&mut root, &mut |command| {
+        commands += 1;
+        let name = command.get_bin_name().unwrap_or_default().to_owned();
+        let help = command.render_long_help().to_string();
+        let examples = examples(&help);
+        assert!(
+            !examples.is_empty(),
+            "`{name} --help` has no examples:\n{help}"
+        );
+        for example in &examples {
+            let line = example.join(" ");
+            if let Err(error) = Cli::try_parse_from(example) {
+                panic!("`{name} --help` shows `{line}`: {error}");
+            }
+        }
+        let is_own = |example: &Vec<String>| example.join(" ").starts_with(&name);
+        assert!(
+            examples.iter().any(is_own),
+            "`{name} --help` shows other commands only"
+        );
+    });
+    assert!(commands > 20, "{commands} commands");
+}
