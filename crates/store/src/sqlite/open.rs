@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use super::{WRITER_PATIENCE, during};
+use super::{WRITER_PATIENCE, committed, during};
+use crate::fail_point::FailPoint;
 use crate::{IfMissing, StoreError};
 
 /// Marks the file as ours in its header ("Vitr").
@@ -20,7 +21,10 @@ const MIGRATIONS: [&str; 1] = [include_str!("migrations/0001.sql")];
 pub(super) fn open(path: &Path, if_missing: IfMissing) -> Result<Connection, StoreError> {
     if !path.exists() {
         match if_missing {
-            IfMissing::Create => create(path)?,
+            IfMissing::Create => {
+                create(path)?;
+                FailPoint::StoreCreated.pass()?;
+            }
             IfMissing::Refuse => {
                 return Err(StoreError::Missing {
                     path: path.to_owned(),
@@ -159,7 +163,9 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     transaction
         .pragma_update(None, "user_version", known)
         .map_err(&failed)?;
-    transaction.commit().map_err(&failed)
+    FailPoint::StoreMigrated.pass()?;
+    let point = FailPoint::StoreMigrationCommitted;
+    committed(transaction.commit(), point, "migrating the store")
 }
 
 /// [`recognise`] in a transaction: another process may be making the store at this moment, and half of

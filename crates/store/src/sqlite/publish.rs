@@ -8,7 +8,8 @@ use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::place::Country;
 use vitrine_model::revision::Revision;
 
-use super::{during, history};
+use super::{committed, during, history};
+use crate::fail_point::FailPoint;
 use crate::record::{Change, Moment, OwnText, PublishedCounts, RevisionNote, StoredProduct};
 use crate::{Publication, StoreError};
 
@@ -39,6 +40,7 @@ impl SqlitePublication {
                 |row| row.get(0),
             )
             .map_err(during(PUBLISHING))?;
+        FailPoint::PublishBegun.pass()?;
         Ok(Self {
             connection,
             number,
@@ -106,6 +108,7 @@ impl SqlitePublication {
                  values (?, ?, ?, ?)",
                 params![id, name.as_str(), digest.as_bytes(), source],
             )?;
+            FailPoint::PublishProductTextPut.pass()?;
         }
         Ok(())
     }
@@ -125,6 +128,7 @@ impl Publication for SqlitePublication {
             "insert into text (digest, markdown) values (?, ?) on conflict do nothing",
             (digest.as_bytes(), markdown.as_bytes()),
         )?;
+        FailPoint::PublishTextPut.pass()?;
         Ok(())
     }
 
@@ -154,6 +158,7 @@ impl Publication for SqlitePublication {
                     "update product_version set until_revision = ? where id = ?",
                     (self.number, id),
                 )?;
+                FailPoint::PublishProductEnded.pass()?;
                 self.counts.changed += 1;
                 Change::Changed
             }
@@ -163,6 +168,7 @@ impl Publication for SqlitePublication {
             }
         };
         self.insert(product, &digest)?;
+        FailPoint::PublishProductPut.pass()?;
         Ok(change)
     }
 
@@ -171,6 +177,7 @@ impl Publication for SqlitePublication {
             "update product_version set until_revision = ? where code = ? and until_revision is null",
             (self.number, code.as_str()),
         )?;
+        FailPoint::PublishProductRetired.pass()?;
         self.counts.retired += u64::try_from(retired).unwrap_or(u64::MAX);
         Ok(retired > 0)
     }
@@ -186,6 +193,7 @@ impl Publication for SqlitePublication {
             .query_map([self.number], |row| row.get::<_, String>(0))
             .and_then(Iterator::collect::<Result<Vec<_>, _>>)
             .map_err(during(PUBLISHING))?;
+        FailPoint::PublishOthersRetired.pass()?;
         self.counts.retired += codes.len() as u64;
         let mut codes = codes
             .iter()
@@ -244,13 +252,14 @@ impl Publication for SqlitePublication {
                 note.source_digest,
             ],
         )?;
+        FailPoint::PublishRevisionWritten.pass()?;
         self.execute(
             "update state set revision_number = ?, revision_id = ?",
             (revision.number, &revision.id),
         )?;
-        self.connection
-            .execute_batch("commit")
-            .map_err(during(PUBLISHING))?;
+        FailPoint::PublishStateWritten.pass()?;
+        let outcome = self.connection.execute_batch("commit");
+        committed(outcome, FailPoint::PublishCommitted, PUBLISHING)?;
         Ok(Some((revision, counts)))
     }
 }
