@@ -5,6 +5,7 @@
 //! - `world`: a store with a past, a server over it, and what must be true of them after a fault
 //! - `points`: death and errors at every fail point
 //! - `kills`: `kill -9` at many moments of a load
+//! - `random`: numbers for both, by a seed
 //! - `io_errors`: a disk that fails, by a library (`io_faults.c`) between the program and the system
 
 #![expect(
@@ -12,8 +13,10 @@
     reason = "a test binary exports nothing; `pub` marks what rooms offer each other"
 )]
 
-#[expect(dead_code, reason = "the other tests use all of it")]
+#[expect(dead_code, unused_imports, reason = "the other tests use all of it")]
 #[path = "../it/harness/mod.rs"]
 mod harness;
+mod kills;
 mod points;
+mod random;
 mod world;
