@@ -82,7 +82,7 @@ pub enum StoreError {
     #[error("the store is damaged: {0}")]
     Damaged(String),
     /// The file can't be opened or made.
-    #[error("can't open {}", path.display())]
+    #[error("can't open {}; nothing was changed, look after its permissions and the disk, and try again", path.display())]
     Open {
         /// The file.
         path: PathBuf,

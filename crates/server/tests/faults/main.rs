@@ -16,6 +16,7 @@
 #[expect(dead_code, unused_imports, reason = "the other tests use all of it")]
 #[path = "../it/harness/mod.rs"]
 mod harness;
+mod io_errors;
 mod kills;
 mod points;
 mod random;
