@@ -143,6 +143,7 @@ pub fn state(path: &Path) -> State {
         format!("key {}, revoked: {}", key.label, key.revoked_at.is_some())
     };
     state.extend(keys.iter().map(key));
+    state.sort();
     state
 }
 
@@ -262,9 +263,15 @@ impl Allowed {
     /// Whether the scenario was done, wholly; panics where it was done in part.
     pub fn is_new(&self, world: &World, when: &str) -> bool {
         let state = world.state();
+        let is_known = state == self.old || state == self.new;
+        let [known, found] = [&self.old, &state].map(|state| state.concat());
+        let differs = |line: &&String| !known.contains(line);
+        let more: Vec<_> = found.iter().filter(differs).collect();
         assert!(
-            state == self.old || state == self.new,
-            "{when}: neither the old state nor the new: {state:#?}"
+            is_known,
+            "{when}: neither the old state nor the new: {} instead of {} parts, of which differ {more:#?}",
+            found.len(),
+            known.len()
         );
         state == self.new
     }
