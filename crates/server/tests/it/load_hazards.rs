@@ -1,5 +1,5 @@
-//! Loads that meet trouble: another load, a kill while they read (`tests/faults` has more), a full disk. What is live afterwards is one
-//! catalog or the other, whole.
+//! Loads that meet trouble: another load, a kill while they read, a full disk. What is live afterwards is
+//! one catalog or the other, whole. More trouble is in `tests/faults`.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
