@@ -92,13 +92,46 @@ pub enum StoreError {
     #[error("the store is damaged: {0}")]
     Damaged(String),
     /// The file can't be opened or made.
-    #[error("can't open {}", path.display())]
+    #[error("can't open {}; nothing was changed, look after its permissions and the disk, and try again", path.display())]
     Open {
         /// The file.
         path: PathBuf,
         /// Why.
         #[source]
         source: std::io::Error,
+    },
+    /// A file beside the store, or a backup, can't be made or written.
+    #[error("can't {doing} {}; nothing was changed, look after the disk and try again", path.display())]
+    File {
+        /// A verb.
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The disk failed, before anything was changed.
+    #[error(
+        "the disk failed while {doing}; nothing was changed, look after the disk, then run `vitrine check` and try again"
+    )]
+    Disk {
+        /// What was being done.
+        doing: &'static str,
+        /// What the database says.
+        #[source]
+        source: rusqlite::Error,
+    },
+    /// The disk failed in the last step.
+    #[error(
+        "the disk failed at the very end of {doing}: it was changed wholly or not at all; look after the disk, run `vitrine check`, see which (`vitrine history`, `vitrine keys list`), and do it again where it wasn't"
+    )]
+    DiskAtCommit {
+        /// What was being done.
+        doing: &'static str,
+        /// What the database says.
+        #[source]
+        source: rusqlite::Error,
     },
     /// Anything else that the database says.
     #[error("the database failed while {doing}; nothing was changed")]

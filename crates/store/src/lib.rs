@@ -10,9 +10,11 @@
 //! - [`record`]: what goes in and comes out
 //! - [`problem`]: what a check finds
 //! - [`error`]: what can go wrong
+//! - [`fail_point`]: where tests let a write fail
 //! - `sqlite`: the embedded store
 
 pub mod error;
+pub mod fail_point;
 pub mod problem;
 pub mod record;
 mod sqlite;

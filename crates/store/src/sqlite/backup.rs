@@ -6,13 +6,14 @@
 
 use std::path::Path;
 
-use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 use vitrine_model::revision::Revision;
 
 use super::partial::{Partial, exists, with_ending};
 use super::publish::random_id;
-use super::{catalog, check, during, open};
+use super::{catalog, check, committed, during, open};
 use crate::StoreError;
+use crate::fail_point::FailPoint;
 use crate::problem::Severity;
 
 const BACKING_UP: &str = "backing up the store";
@@ -34,8 +35,9 @@ pub(super) fn backup(connection: &Connection, path: &Path) -> Result<Option<Revi
 fn copy(connection: &Connection, into: &Partial, doing: &'static str) -> Result<(), StoreError> {
     connection
         .execute("vacuum into ?", [into.path_text()?])
-        .map(drop)
-        .map_err(during(doing))
+        .map_err(during(doing))?;
+    FailPoint::FileCopied.pass()?;
+    Ok(())
 }
 
 fn live_revision(connection: &mut Connection) -> Result<Option<Revision>, StoreError> {
@@ -61,11 +63,14 @@ pub(super) fn restore(
     let transaction = standing
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(&failed)?;
+    FailPoint::RestoreBegun.pass()?;
     let new_id = random_id()?;
     replace(&transaction).map_err(&failed)?;
+    FailPoint::RestoreReplaced.pass()?;
     give_new_id(&transaction, &new_id).map_err(&failed)?;
+    FailPoint::RestoreIdGiven.pass()?;
     let revision = catalog::live_revision(&transaction)?;
-    transaction.commit().map_err(&failed)?;
+    committed(transaction.commit(), FailPoint::RestoreCommitted, RESTORING)?;
     Ok(revision)
 }
 
@@ -85,8 +90,10 @@ pub(crate) fn create_from(path: &Path, backup: &Path) -> Result<Option<Revision>
         .execute("update state set store_id = ?", [random_id()?])
         .map_err(&failed)?;
     give_new_id(&transaction, &random_id()?).map_err(&failed)?;
+    FailPoint::CreateIdGiven.pass()?;
     let revision = catalog::live_revision(&transaction)?;
     transaction.commit().map_err(&failed)?;
+    FailPoint::CreateCommitted.pass()?;
     drop(connection);
     copy.place()?;
     Ok(revision)
@@ -100,13 +107,11 @@ fn verified_copy(backup: &Path, path: &Path) -> Result<(Partial, Connection), St
             path: backup.to_owned(),
             reason,
         },
-        // A failing disk is no fault of the backup, and may be the store's.
-        StoreError::Database { source, .. } if !is_io_failure(&source) => {
-            StoreError::UnusableBackup {
-                path: backup.to_owned(),
-                reason: source.to_string(),
-            }
-        }
+        // `Disk` isn't among these: that is no fault of the backup, and may be the store's.
+        StoreError::Database { source, .. } => StoreError::UnusableBackup {
+            path: backup.to_owned(),
+            reason: source.to_string(),
+        },
         other => other,
     };
     let source = open::backup(backup).map_err(unusable)?;
@@ -116,7 +121,10 @@ fn verified_copy(backup: &Path, path: &Path) -> Result<(Partial, Connection), St
     let mut problems = check::check(&mut connection).map_err(unusable)?;
     problems.retain(|problem| problem.severity == Severity::Fault);
     match problems.first() {
-        None => Ok((partial, connection)),
+        None => {
+            FailPoint::RestoreCopyChecked.pass()?;
+            Ok((partial, connection))
+        }
         Some(first) => Err(StoreError::UnusableBackup {
             path: backup.to_owned(),
             reason: format!(
@@ -128,10 +136,6 @@ fn verified_copy(backup: &Path, path: &Path) -> Result<(Partial, Connection), St
             ),
         }),
     }
-}
-
-fn is_io_failure(error: &rusqlite::Error) -> bool {
-    error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure)
 }
 
 /// Puts the backup's rows in the place of all rows of all tables. What stays: which store this is; that
@@ -156,6 +160,7 @@ fn replace(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
             "delete from main.\"{table}\";
              insert into main.\"{table}\" ({columns}) select {columns} from backup.\"{table}\";"
         ))?;
+        FailPoint::RestoreTableReplaced.pass()?;
     }
     transaction.execute_batch(
         "update main.state set store_id = kept.store_id, \

@@ -7,7 +7,8 @@ use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params};
 use vitrine_model::key::{KeyKind, KeyRecord, SecretHash};
 use vitrine_model::quota::Quota;
 
-use super::{bytes_32, during, from_millis};
+use super::{bytes_32, committed, during, from_millis};
+use crate::fail_point::FailPoint;
 use crate::{KeyDecision, StoreError};
 
 const READING: &str = "reading the keys";
@@ -33,11 +34,13 @@ pub(super) fn change(
     }
     for record in &changed {
         write(&transaction, record).map_err(during(WRITING))?;
+        FailPoint::KeysWritten.pass()?;
     }
     transaction
         .execute("update state set keys_counter = keys_counter + 1", [])
         .map_err(during(WRITING))?;
-    transaction.commit().map_err(during(WRITING))
+    FailPoint::KeysCounted.pass()?;
+    committed(transaction.commit(), FailPoint::KeysCommitted, WRITING)
 }
 
 /// See [`Store::record_key_use`](crate::Store::record_key_use).
@@ -67,8 +70,9 @@ fn write_uses(connection: &mut Connection, uses: &[(String, Timestamp)]) -> Resu
                 (prefix, used_at.as_millisecond()),
             )
             .map_err(during(WRITING))?;
+        FailPoint::KeyUseWritten.pass()?;
     }
-    transaction.commit().map_err(during(WRITING))
+    committed(transaction.commit(), FailPoint::KeyUseCommitted, WRITING)
 }
 
 fn write(transaction: &Transaction<'_>, record: &KeyRecord) -> rusqlite::Result<()> {

@@ -36,6 +36,7 @@ use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::key::KeyRecord;
 use vitrine_model::revision::Revision;
 
+use crate::fail_point::FailPoint;
 use crate::problem::Problem;
 use crate::record::{
     Changes, FetchedText, ItemVisitor, Keep, Moment, ProductVisitor, Pruned, PublishedRevision,
@@ -219,10 +220,12 @@ impl Store for SqliteStore {
         if found == 0 {
             return Ok(false);
         }
+        FailPoint::TextsMarked.pass()?;
         transaction
             .execute("update state set texts_counter = texts_counter + 1", [])
             .map_err(during(doing))?;
-        transaction.commit().map_err(during(doing))?;
+        FailPoint::TextsCounted.pass()?;
+        committed(transaction.commit(), FailPoint::TextsCommitted, doing)?;
         Ok(true)
     }
 
@@ -268,8 +271,23 @@ fn during(doing: &'static str) -> impl Fn(rusqlite::Error) -> StoreError {
         },
         Some(ErrorCode::DiskFull) => StoreError::Full,
         Some(ErrorCode::DatabaseCorrupt) => StoreError::Damaged(source.to_string()),
+        Some(ErrorCode::SystemIoFailure) => StoreError::Disk { doing, source },
         _ => StoreError::Database { doing, source },
     }
+}
+
+/// What a commit came to. Where the disk failed, the last of the log may be on it all the same, and whoever
+/// opens the store after a crash would find it: nobody can say that nothing was changed.
+fn committed(
+    outcome: rusqlite::Result<()>,
+    point: FailPoint,
+    doing: &'static str,
+) -> Result<(), StoreError> {
+    let outcome = outcome.and_then(|()| Ok(point.pass()?));
+    outcome.map_err(during(doing)).map_err(|error| match error {
+        StoreError::Disk { doing, source } => StoreError::DiskAtCommit { doing, source },
+        other => other,
+    })
 }
 
 /// A moment as the store keeps it.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::during;
+use crate::fail_point::FailPoint;
 use crate::{IfMissing, StoreError};
 
 /// Marks the file as ours in its header ("Vitr").
@@ -26,7 +27,10 @@ pub(super) fn open(
 ) -> Result<Connection, StoreError> {
     if !path.exists() {
         match if_missing {
-            IfMissing::Create => create(path)?,
+            IfMissing::Create => {
+                create(path)?;
+                FailPoint::StoreCreated.pass()?;
+            }
             IfMissing::Refuse => {
                 return Err(StoreError::Missing {
                     path: path.to_owned(),
@@ -166,7 +170,11 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     transaction
         .pragma_update(None, "user_version", known)
         .map_err(&failed)?;
-    transaction.commit().map_err(&failed)
+    FailPoint::StoreMigrated.pass()?;
+    // Whether or not a failed commit is found later: what the store holds is the same.
+    transaction.commit().map_err(&failed)?;
+    FailPoint::StoreMigrationCommitted.pass()?;
+    Ok(())
 }
 
 /// [`recognise`] in a transaction: another process may be making the store at this moment, and half of

@@ -8,7 +8,8 @@ use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::place::Country;
 use vitrine_model::revision::Revision;
 
-use super::{during, fetched, history};
+use super::{committed, during, fetched, history};
+use crate::fail_point::FailPoint;
 use crate::record::{
     Change, FetchedText, Moment, OwnText, ProductVisitor, PublishedCounts, RevisionNote,
     StoredProduct,
@@ -52,6 +53,7 @@ impl SqlitePublication {
                 |row| row.get(0),
             )
             .map_err(during(PUBLISHING))?;
+        FailPoint::PublishBegun.pass()?;
         Ok(Self {
             connection,
             number,
@@ -78,9 +80,8 @@ impl SqlitePublication {
     }
 
     fn finish(&self) -> Result<(), StoreError> {
-        self.connection
-            .execute_batch("commit")
-            .map_err(during(PUBLISHING))
+        let outcome = self.connection.execute_batch("commit");
+        committed(outcome, FailPoint::PublishCommitted, PUBLISHING)
     }
 
     fn one<T>(
@@ -136,6 +137,7 @@ impl SqlitePublication {
                  values (?, ?, ?, ?)",
                 params![id, name.as_str(), digest.as_bytes(), source],
             )?;
+            FailPoint::PublishProductTextPut.pass()?;
         }
         Ok(())
     }
@@ -155,6 +157,7 @@ impl Publication for SqlitePublication {
             "insert into text (digest, markdown) values (?, ?) on conflict do nothing",
             (digest.as_bytes(), markdown.as_bytes()),
         )?;
+        FailPoint::PublishTextPut.pass()?;
         Ok(())
     }
 
@@ -187,6 +190,7 @@ impl Publication for SqlitePublication {
                     "update product_version set until_revision = ? where id = ?",
                     (self.number, id),
                 )?;
+                FailPoint::PublishProductEnded.pass()?;
                 self.counts.changed += 1;
                 Change::Changed
             }
@@ -196,6 +200,7 @@ impl Publication for SqlitePublication {
             }
         };
         self.insert(product, &digest)?;
+        FailPoint::PublishProductPut.pass()?;
         Ok(change)
     }
 
@@ -204,6 +209,7 @@ impl Publication for SqlitePublication {
             "update product_version set until_revision = ? where code = ? and until_revision is null",
             (self.number, code.as_str()),
         )?;
+        FailPoint::PublishProductRetired.pass()?;
         self.counts.retired += u64::try_from(retired).unwrap_or(u64::MAX);
         Ok(retired > 0)
     }
@@ -240,6 +246,7 @@ impl Publication for SqlitePublication {
             .query_map([self.number], |row| row.get::<_, String>(0))
             .and_then(Iterator::collect::<Result<Vec<_>, _>>)
             .map_err(during(PUBLISHING))?;
+        FailPoint::PublishOthersRetired.pass()?;
         self.counts.retired += codes.len() as u64;
         let mut codes = codes
             .iter()
@@ -302,10 +309,12 @@ impl Publication for SqlitePublication {
                 note.source_digest,
             ],
         )?;
+        FailPoint::PublishRevisionWritten.pass()?;
         self.execute(
             "update state set revision_number = ?, revision_id = ?",
             (revision.number, &revision.id),
         )?;
+        FailPoint::PublishStateWritten.pass()?;
         self.finish()?;
         Ok(Some((revision, counts)))
     }

@@ -1,0 +1,299 @@
+//! A store with a past, a server over it, and what must be true of them after a fault.
+
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use serde_json::{Value, json};
+use vitrine_store::record::{CatalogItem, Moment};
+use vitrine_store::{IfMissing, StoreError};
+
+use crate::harness::{Server, Store, gift_card, text};
+
+/// A command that writes.
+#[derive(Debug, Clone, Copy)]
+pub struct Scenario {
+    pub name: &'static str,
+    /// Which store it writes to: `vitrine.db` has a past, `other.db` isn't there.
+    pub store: &'static str,
+    /// `TEXT` stands for the digest of a live text.
+    pub arguments: &'static [&'static str],
+}
+
+const fn scenario(
+    name: &'static str,
+    store: &'static str,
+    arguments: &'static [&'static str],
+) -> Scenario {
+    Scenario {
+        name,
+        store,
+        arguments,
+    }
+}
+
+/// Every way to write.
+pub const SCENARIOS: [Scenario; 10] = [
+    scenario("load", "vitrine.db", &["load", "new.ndjson"]),
+    scenario(
+        "merge",
+        "vitrine.db",
+        &["load", "--mode=merge", "--retire=P00", "new.ndjson"],
+    ),
+    scenario("rollback", "vitrine.db", &["rollback", "1"]),
+    scenario("take-down", "vitrine.db", &["texts", "take-down", "TEXT"]),
+    scenario(
+        "create",
+        "vitrine.db",
+        &["keys", "create", "--label", "made"],
+    ),
+    scenario("revoke", "vitrine.db", &["keys", "revoke", "spare"]),
+    scenario("backup", "vitrine.db", &["backup", "copy.db"]),
+    scenario("restore", "vitrine.db", &["restore", "--yes", "backup.db"]),
+    scenario("first-load", "other.db", &["load", "new.ndjson"]),
+    scenario("first-restore", "other.db", &["restore", "backup.db"]),
+];
+
+/// A store, which each world begins with a copy of.
+struct Template {
+    store: Store,
+    reader: String,
+    /// The digest of a live text.
+    text: String,
+}
+
+/// A product with a text of its own.
+fn product(number: usize, generation: &str) -> Value {
+    let mut product = gift_card(&format!("P{number:02}"));
+    product["name"] = json!(format!("{generation} {number}"));
+    let markdown = format!("# {generation}\n\n{}", "words ".repeat(number + 1));
+    product["gift_card"]["content_resources"]["description_md"] = json!(markdown);
+    product
+}
+
+fn lines(products: impl Iterator<Item = Value>) -> String {
+    products.map(|product| format!("{product}\n")).collect()
+}
+
+fn template() -> &'static Template {
+    static TEMPLATE: OnceLock<Template> = OnceLock::new();
+    TEMPLATE.get_or_init(|| {
+        let store = Store::new();
+        let reader = store.key("reader", &[]);
+        for _ in 0..3 {
+            store.key("spare", &[]);
+        }
+        let first = store.write("first.ndjson", lines((0..6).map(|n| product(n, "first"))));
+        store.load(first);
+        store.ok(&["backup", &store.path("backup.db").display().to_string()]);
+        let old = store.write("old.ndjson", lines((0..8).map(|n| product(n, "old"))));
+        store.load(old);
+        // P00 to P02 go (or stay, in a merge), P03 stays as it is, the others change, two come.
+        let of = |n| if n == 3 { "old" } else { "new" };
+        store.write("new.ndjson", lines((3..10).map(|n| product(n, of(n)))));
+        store.write("next.ndjson", lines((2..7).map(|n| product(n * 2, "next"))));
+        let opened = vitrine_store::open(&store.url(), IfMissing::Refuse).expect("a store");
+        let code = "P04".parse().expect("a code");
+        let found = opened.product(&code, Moment::Live).expect("read");
+        let text = found.expect("it is live").own_texts[0].digest.to_string();
+        Template {
+            store,
+            reader,
+            text,
+        }
+    })
+}
+
+/// What a store holds, without what is random or a time: products, texts, keys.
+pub type State = Vec<String>;
+
+/// The state of a store; one that isn't there holds as much as an empty one.
+pub fn state(path: &Path) -> State {
+    let url = format!("sqlite:{}", path.display());
+    let store = match vitrine_store::open(&url, IfMissing::Refuse) {
+        Err(StoreError::Missing { .. }) => return Vec::new(),
+        opened => opened.unwrap_or_else(|error| panic!("{url}: {error:?}")),
+    };
+    let mut state = Vec::new();
+    let mut product = |product| {
+        state.push(format!("{product:?}"));
+        Ok(())
+    };
+    store
+        .read_products(Moment::Live, &mut product)
+        .expect("products");
+    let mut texts = |item: CatalogItem<'_>| {
+        match item {
+            CatalogItem::Product {
+                code, taken_down, ..
+            } => state.push(format!("{code}: taken down: {taken_down:?}")),
+            CatalogItem::Text {
+                digest,
+                retired_at: None,
+                ..
+            } => state.push(format!("text {digest}")),
+            CatalogItem::Text { .. } => {}
+        }
+        Ok(())
+    };
+    let never = jiff::Timestamp::MAX;
+    store.read_catalog(never, &mut texts).expect("a catalog");
+    let keys = store.keys().expect("keys");
+    let key = |key: &vitrine_model::key::KeyRecord| {
+        format!("key {}, revoked: {}", key.label, key.revoked_at.is_some())
+    };
+    state.extend(keys.iter().map(key));
+    state.sort();
+    state
+}
+
+/// A store of its own with the template's past, and a scenario for it.
+pub struct World {
+    pub store: Store,
+    pub scenario: Scenario,
+}
+
+impl World {
+    pub fn new(scenario: Scenario) -> Self {
+        let store = Store::new();
+        let template = template();
+        for name in [
+            "vitrine.db",
+            "backup.db",
+            "old.ndjson",
+            "new.ndjson",
+            "next.ndjson",
+        ] {
+            std::fs::copy(template.store.path(name), store.path(name)).expect("a copy");
+        }
+        Self { store, scenario }
+    }
+
+    /// A command on the scenario's store, in its directory.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let arguments: Vec<&str> = arguments
+            .iter()
+            .map(|argument| match *argument {
+                "TEXT" => template().text.as_str(),
+                other => other,
+            })
+            .collect();
+        let mut command = self.store.command(&arguments);
+        command.env("VITRINE_STORE", format!("sqlite:{}", self.scenario.store));
+        command.current_dir(self.store.path(""));
+        command
+    }
+
+    /// The scenario's command.
+    pub fn scenario(&self) -> Command {
+        self.command(self.scenario.arguments)
+    }
+
+    /// What the scenario can change: its store, and the backup it makes.
+    pub fn state(&self) -> [State; 2] {
+        [self.scenario.store, "copy.db"].map(|name| state(&self.store.path(name)))
+    }
+
+    /// A server over the store with a past.
+    pub fn serve(&self) -> Server {
+        self.store.serve_as("https://vitrine.test")
+    }
+
+    /// Checks the store, and the backup, by the program's own word.
+    pub fn assert_clean(&self, when: &str) {
+        for name in ["vitrine.db", "other.db", "copy.db"] {
+            if self.store.path(name).exists() {
+                let mut check = self.command(&["check", "--json"]);
+                check.env("VITRINE_STORE", format!("sqlite:{name}"));
+                let found = check.output().expect("vitrine runs");
+                let said = text(&found.stdout);
+                assert_eq!(
+                    said,
+                    "{\"clean\":true,\"problems\":[]}\n",
+                    "{when}: {name}: {}",
+                    text(&found.stderr)
+                );
+            }
+        }
+    }
+
+    /// Loads the next catalog, which must work; returns the report.
+    pub fn load_next(&self, when: &str) -> Value {
+        let next = self.command(&["load", "--json", "next.ndjson"]).output();
+        let next = next.expect("vitrine runs");
+        assert!(next.status.success(), "{when}: {}", text(&next.stderr));
+        serde_json::from_slice(&next.stdout).expect("a report")
+    }
+}
+
+/// What a server over the store with a past answers.
+pub fn answer(server: &Server) -> String {
+    let reply = server.get(&template().reader, "/v2/product?limit=500");
+    assert_eq!(reply.status, 200, "{}", text(&reply.body));
+    text(&reply.body)
+}
+
+/// The two states that a scenario may leave, and what a server may answer meanwhile.
+pub struct Allowed {
+    pub old: [State; 2],
+    pub new: [State; 2],
+    pub answers: [String; 2],
+}
+
+impl Allowed {
+    /// Runs the scenario without a fault. Returns what it left, and its words on standard error.
+    pub fn by(scenario: Scenario) -> (Self, String) {
+        let world = World::new(scenario);
+        let old = world.state();
+        let before = answer(&world.serve());
+        let mut command = world.scenario();
+        let done = command.env("VITRINE_FAIL_POINT", "trace").output();
+        let done = done.expect("vitrine runs");
+        let said = text(&done.stderr);
+        assert!(done.status.success(), "{}: {said}", scenario.name);
+        let allowed = Self {
+            old,
+            new: world.state(),
+            answers: [before, answer(&world.serve())],
+        };
+        assert!(allowed.old != allowed.new, "{} does nothing", scenario.name);
+        (allowed, said)
+    }
+
+    /// Whether the scenario was done, wholly; panics where it was done in part.
+    pub fn is_new(&self, world: &World, when: &str) -> bool {
+        let state = world.state();
+        let is_known = state == self.old || state == self.new;
+        let [known, found] = [&self.old, &state].map(|state| state.concat());
+        let differs = |line: &&String| !known.contains(line);
+        let more: Vec<_> = found.iter().filter(differs).collect();
+        assert!(
+            is_known,
+            "{when}: neither the old state nor the new: {} instead of {} parts, of which differ {more:#?}",
+            found.len(),
+            known.len()
+        );
+        state == self.new
+    }
+
+    /// Looks whether what a command says of itself is so, and helps: done where it says so, as before
+    /// where it failed, or one of the two where that can't be known. Returns whether it was done.
+    pub fn assert_honest(&self, world: &World, output: &Output, when: &str) -> bool {
+        let said = text(&output.stderr);
+        let is_new = self.is_new(world, when);
+        match output.status.code() {
+            Some(0) => assert!(is_new, "{when}: it says that it was done: {said}"),
+            Some(1) if said.contains("at the very end") => {
+                assert!(said.contains("vitrine check"), "{when}: {said}");
+            }
+            Some(1) => {
+                assert!(!is_new, "{when}: it says that it failed: {said}");
+                assert!(said.contains("nothing was changed"), "{when}: {said}");
+                assert!(said.contains("try again"), "{when}: {said}");
+            }
+            other => panic!("{when}: ended with {other:?}: {said}"),
+        }
+        assert!(!said.contains("panicked"), "{when}: {said}");
+        is_new
+    }
+}
