@@ -164,6 +164,7 @@ fn a_server_may_meet_a_failing_disk() {
         std::fs::write(&switch, "").expect("a file");
         for round in 0..20 {
             let mut load = world.command(&["load", ["old.ndjson", "new.ndjson"][round % 2]]);
+            load.arg("--allow=retire=100%");
             assert!(load.status().expect("vitrine runs").success());
             answer(&server);
             std::thread::sleep(std::time::Duration::from_millis(100));

@@ -34,13 +34,17 @@ const fn scenario(
 
 /// Every way to write.
 pub const SCENARIOS: [Scenario; 10] = [
-    scenario("load", "vitrine.db", &["load", "new.ndjson"]),
+    scenario(
+        "load",
+        "vitrine.db",
+        &["load", "--allow=retire=100%", "new.ndjson"],
+    ),
     scenario(
         "merge",
         "vitrine.db",
         &["load", "--mode=merge", "--retire=P00", "new.ndjson"],
     ),
-    scenario("rollback", "vitrine.db", &["rollback", "1"]),
+    scenario("rollback", "vitrine.db", &["rollback", "--yes", "1"]),
     scenario("take-down", "vitrine.db", &["texts", "take-down", "TEXT"]),
     scenario(
         "create",
@@ -219,7 +223,8 @@ impl World {
 
     /// Loads the next catalog, which must work; returns the report.
     pub fn load_next(&self, when: &str) -> Value {
-        let next = self.command(&["load", "--json", "next.ndjson"]).output();
+        let mut next = self.command(&["load", "--allow=retire=100%", "--json", "next.ndjson"]);
+        let next = next.output();
         let next = next.expect("vitrine runs");
         assert!(next.status.success(), "{when}: {}", text(&next.stderr));
         serde_json::from_slice(&next.stdout).expect("a report")
