@@ -10,17 +10,20 @@ const OPERATORS: [&str; 5] = ["|", ">", ">>", "&&", ";"];
 /// The command lines of our program in the examples of a help text.
 fn examples(help: &str) -> Vec<Vec<String>> {
     let lines = help.lines().skip_while(|line| *line != "Examples:").skip(1);
-    let lines = lines.take_while(|line| !line.trim().is_empty());
+    let lines: Vec<&str> = lines.take_while(|line| !line.trim().is_empty()).collect();
     let mut found = Vec::new();
-    for line in lines {
+    for line in lines.join("\n").replace("\\\n", " ").lines() {
         // What a shell puts in there is one word, or a part of it.
         let line = line.replace("$(date +%F)", "2026-01-31");
         let words = shlex::split(&line).expect("a line that a shell takes");
         let commands = words.split(|word| OPERATORS.contains(&word.as_str()));
+        // A command may begin with variables for its environment.
+        let commands = commands.map(|command| {
+            let words = command.iter().skip_while(|word| word.contains('='));
+            words.cloned().collect::<Vec<_>>()
+        });
         found.extend(
-            commands
-                .filter(|command| command.first().is_some_and(|word| word == "vitrine"))
-                .map(<[String]>::to_vec),
+            commands.filter(|command| command.first().is_some_and(|word| word == "vitrine")),
         );
     }
     found

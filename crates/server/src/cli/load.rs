@@ -22,6 +22,7 @@ Examples:
   vitrine load part-1.json part-2.csv.gz more/
   vitrine load --dry-run products.ndjson
   vitrine load --mode merge --retire OLD-GB new.json
+  vitrine load --texts texts/ products.ndjson
   vitrine load --on-error skip --report report.json products.ndjson
   vitrine load --allow retire=60% smaller.ndjson
   curl -s https://feed.example/products | vitrine load -
@@ -60,6 +61,10 @@ pub(super) struct Load {
     /// or `discounts` changed tenfold (5% each). Give it once for each.
     #[arg(long, value_name = "NAME=PERCENT%")]
     allow: Vec<Allowance>,
+    /// Load the Markdown below this directory (CODE/description.md, CODE/terms_consumer.md and so on) with
+    /// the products.
+    #[arg(long, value_name = "DIRECTORY")]
+    texts: Option<PathBuf>,
     /// Write the complete report, with every finding and every field that changes, to this file as JSON.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -143,6 +148,7 @@ impl Load {
             intent,
             on_error,
             allowances: self.allow.clone(),
+            texts: self.texts.clone(),
             report: self.report.clone(),
             note: self.note.clone(),
             ..Settings::replace(operator())

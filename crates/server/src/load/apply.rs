@@ -1,8 +1,10 @@
 //! From checked products to one revision: a transaction that holds all of them or nothing.
 
 use std::collections::HashSet;
+use std::path::Path;
 
 use jiff::Timestamp;
+use sha2::{Digest, Sha256};
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::{
     Content, ContentUpdate, LoadedText, PackedMarkdown, Text, TextDigest, TextName, Update,
@@ -17,6 +19,7 @@ use super::plan::{Detail, Plan};
 use super::progress::Progress;
 use super::reading::Records;
 use super::report::{Applied, Finding, Outcome, Place, Report, Severity};
+use super::texts::{Overlay, TextFiles};
 use crate::view;
 
 /// What a load makes of the live products that it doesn't name.
@@ -70,11 +73,18 @@ pub struct Order<'o> {
     pub detail: Detail,
     /// What the guard lets pass.
     pub allowances: &'o [Allowance],
-    /// What the history will say.
-    pub note: &'o RevisionNote,
+    /// Texts that take the place of the records', and the directory that they lie in.
+    pub texts: Option<(&'o TextFiles, &'o Path)>,
+    /// Who gives it.
+    pub by: String,
+    /// Why, in their own words.
+    pub note: Option<String>,
+    /// Of what the records came from.
+    pub source: Sha256,
 }
 
-/// Makes `records` live, in one transaction.
+/// Makes `records` live, in one transaction. Returns nothing where a fault was found on the way; it is in
+/// the report, and nothing was changed.
 ///
 /// # Errors
 ///
@@ -82,46 +92,82 @@ pub struct Order<'o> {
 pub(super) fn apply(
     store: &dyn Store,
     records: &mut Records,
-    order: &Order<'_>,
+    order: Order<'_>,
     report: &mut Report,
     progress: &dyn Progress,
-) -> anyhow::Result<Applied> {
+) -> anyhow::Result<Option<Applied>> {
     let mut publication = store.publish()?;
     let mut applying = Applying {
         publication: &mut *publication,
         plan: Plan::new(order.detail),
         tally: Tally::default(),
-        texts: HashSet::new(),
+        kept_texts: HashSet::new(),
+        texts: order
+            .texts
+            .map(|(texts, directory)| Overlay::of(texts, directory)),
+        report,
     };
-    while let Some(record) = records.next(report)? {
+    while let Some(record) = records.next(applying.report)? {
         applying.put(&record)?;
         progress.applied();
     }
-    if !report.rejected.keeps_all {
-        applying.retire(order.mode, records, report)?;
+    applying.put_texts_left(records)?;
+    if !applying.report.rejected.keeps_all {
+        applying.retire(order.mode, records)?;
     }
-    let Applying { plan, tally, .. } = applying;
+    let Applying {
+        plan, tally, texts, ..
+    } = applying;
+    if texts.as_ref().is_some_and(|texts| texts.is_refused) {
+        return Ok(None);
+    }
     let exceeded = tally.exceeded(&mut *publication, order.allowances)?;
     if order.intent == Intent::Apply && exceeded.is_empty() {
         records.finish(report)?;
     }
-    finish(publication, plan, exceeded, order.intent, order.note)
+    let mut source = order.source;
+    if let Some(texts) = texts {
+        source.update(texts.digest.finalize());
+    }
+    let note = RevisionNote {
+        by: order.by,
+        note: order.note,
+        source_digest: Some(hexadecimal(source)),
+    };
+    finish(publication, plan, exceeded, order.intent, &note).map(Some)
+}
+
+/// A digest as the history shows it.
+pub(crate) fn hexadecimal(digest: Sha256) -> String {
+    let digest = digest.finalize();
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A publish, and what it comes to so far.
-struct Applying<'p> {
-    publication: &'p mut dyn Publication,
+struct Applying<'a, 't> {
+    publication: &'a mut dyn Publication,
     plan: Plan,
     tally: Tally,
-    /// Texts that are kept already.
-    texts: HashSet<TextDigest>,
+    /// Texts of records that are kept already.
+    kept_texts: HashSet<TextDigest>,
+    texts: Option<Overlay<'t>>,
+    report: &'a mut Report,
 }
 
-impl Applying<'_> {
+impl Applying<'_, '_> {
     fn put(&mut self, record: &CheckedRecord) -> anyhow::Result<()> {
-        put_texts(self.publication, &record.content, &mut self.texts)?;
-        let live = self.publication.live(&record.product.code)?;
-        let next = next(record, live.as_ref())?;
+        put_texts(self.publication, &record.content, &mut self.kept_texts)?;
+        let code = &record.product.code;
+        let live = self.publication.live(code)?;
+        let live_content = live.as_ref().map(live_content).transpose()?;
+        let mut content = record.content.apply(&live_content.unwrap_or_default());
+        if let Some(texts) = &mut self.texts {
+            texts.put(code, self.publication, &mut content)?;
+        }
+        let next = next(&record.product, &content, live.as_ref())?;
+        if let Some(texts) = &mut self.texts {
+            texts.check_kept(&next, self.report);
+        }
         self.plan.compare(live.as_ref(), &next);
         if let Some(live) = live.filter(|live| *live != next) {
             self.tally.compare(&live, &next);
@@ -130,7 +176,20 @@ impl Applying<'_> {
         Ok(())
     }
 
-    fn retire(&mut self, mode: &Mode, kept: &Records, report: &mut Report) -> anyhow::Result<()> {
+    /// Puts the texts of products that weren't loaded. Those of which a record was rejected stay as they are.
+    fn put_texts_left(&mut self, records: &Records) -> anyhow::Result<()> {
+        let Some(texts) = &mut self.texts else {
+            return Ok(());
+        };
+        for code in texts.left() {
+            if !records.keeps(code) {
+                texts.put_on_live(code, self.publication, &mut self.plan, self.report)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn retire(&mut self, mode: &Mode, kept: &Records) -> anyhow::Result<()> {
         match mode {
             Mode::Replace => {
                 for code in kept.kept() {
@@ -146,7 +205,7 @@ impl Applying<'_> {
                     if self.publication.retire(code)? {
                         self.plan.retire(code);
                     } else {
-                        report.add(not_live(code, place));
+                        self.report.add(not_live(code, place));
                     }
                 }
             }
@@ -194,19 +253,17 @@ fn not_live(code: &ProductCode, place: &Place) -> Finding {
 }
 
 /// The next version of a product, after the live one.
-fn next(record: &CheckedRecord, live: Option<&StoredProduct>) -> anyhow::Result<StoredProduct> {
-    let CheckedRecord {
-        product,
-        content: update,
-    } = record;
-    let live_content = live.map(live_content).transpose()?;
-    let content = update.apply(&live_content.unwrap_or_default());
-    let document = view::document(product, &content)?;
+fn next(
+    product: &Product,
+    content: &Content,
+    live: Option<&StoredProduct>,
+) -> anyhow::Result<StoredProduct> {
+    let document = view::document(product, content)?;
     Ok(StoredProduct {
         code: product.code.clone(),
         // A later payout type without content resources shows no texts, so it keeps none.
         own_texts: match document.content {
-            Some(_) => own_texts(&content),
+            Some(_) => own_texts(content),
             None => Vec::new(),
         },
         document: document.json,

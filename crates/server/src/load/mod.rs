@@ -31,7 +31,6 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use sha2::{Digest, Sha256};
 use vitrine_store::Store;
-use vitrine_store::record::RevisionNote;
 
 use apply::{Intent, Mode, Order};
 use guard::Allowance;
@@ -154,6 +153,8 @@ pub struct Settings {
     pub on_error: OnError,
     /// What the guard lets pass.
     pub allowances: Vec<Allowance>,
+    /// A directory of Markdown that takes the place of the products' texts.
+    pub texts: Option<PathBuf>,
     /// Where the complete report is written.
     pub report: Option<PathBuf>,
     /// Who does it.
@@ -171,6 +172,7 @@ impl Settings {
             intent: Intent::Apply,
             on_error: OnError::Reject,
             allowances: Vec::new(),
+            texts: None,
             report: None,
             by,
             note: None,
@@ -209,10 +211,13 @@ pub fn load(
     if let Mode::Merge { retire } = &settings.mode {
         reading.check_retirements(retire);
     }
+    let texts = match &settings.texts {
+        Some(directory) => Some(reading.texts(directory, &settings.mode)?),
+        None => None,
+    };
     let (mut report, records) = reading.finish()?;
     if let Some(mut records) = records {
         progress.applying(records.count);
-        let digest = digest.finalize();
         let order = Order {
             mode: &settings.mode,
             intent: settings.intent,
@@ -221,14 +226,12 @@ pub fn load(
                 false => Detail::Counts,
             },
             allowances: &settings.allowances,
-            note: &RevisionNote {
-                by: settings.by,
-                note: settings.note,
-                source_digest: Some(digest.iter().map(|byte| format!("{byte:02x}")).collect()),
-            },
+            texts: texts.as_ref().zip(settings.texts.as_deref()),
+            by: settings.by,
+            note: settings.note,
+            source: digest,
         };
-        let applied = apply::apply(store, &mut records, &order, &mut report, progress)?;
-        report.applied = Some(applied);
+        report.applied = apply::apply(store, &mut records, order, &mut report, progress)?;
     }
     progress.finish();
     report.finish()?;

@@ -62,10 +62,14 @@ impl Plan {
     /// A plan that leaves so many products as they are.
     #[must_use]
     pub fn unchanged(products: u64) -> Self {
-        let mut plan = Self::default();
-        plan.unchanged = products;
-        plan.counts.unchanged = products;
-        plan
+        Self {
+            unchanged: products,
+            counts: PublishedCounts {
+                unchanged: products,
+                ..PublishedCounts::default()
+            },
+            ..Self::default()
+        }
     }
 
     /// Takes note of a product, as it is live and as it is to be.

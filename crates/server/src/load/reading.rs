@@ -2,18 +2,20 @@
 
 use std::collections::HashMap;
 use std::io::{self, BufReader, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use vitrine_model::Invalid;
 use vitrine_model::code::ProductCode;
 
-use super::apply::Retirement;
+use super::apply::{Mode, Retirement};
 use super::check::{self, Checked, CheckedRecord};
 use super::read::{self, Item, Record};
 use super::rejected::{RejectedFile, text_within};
 use super::report::{Finding, Place, Report, Severity, shown};
 use super::spool::{Spool, Spooled};
+use super::texts::{self, TextFiles};
 
 /// What becomes of a load with faults.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -218,6 +220,26 @@ impl Reading {
         }
     }
 
+    /// Finds the texts below a directory. Of what is wrong with them nothing is skipped: they are files of
+    /// the operator's own.
+    pub(super) fn texts(&mut self, directory: &Path, mode: &Mode) -> anyhow::Result<TextFiles> {
+        let before = self.report.fault_count();
+        let texts = TextFiles::scan(directory, &mut self.report)?;
+        let codes = texts
+            .codes()
+            .filter(|code| !self.codes.contains_key(code.as_str()));
+        // In a merge, it may be live.
+        for code in codes.filter(|_| *mode == Mode::Replace) {
+            let expected = "the code of a product that is loaded";
+            let invalid = Invalid::new("product_not_loaded", expected);
+            let product = directory.join(code.as_str());
+            self.report
+                .add(texts::finding(&product, Some(code), invalid));
+        }
+        self.skips &= self.report.fault_count() == before;
+        Ok(texts)
+    }
+
     /// Ends reading: with the records to load, or where faults stand against that, without.
     pub(super) fn finish(mut self) -> anyhow::Result<(Report, Option<Records>)> {
         let can_skip = self.skips && self.spool.records() > 0;
@@ -254,6 +276,11 @@ impl Records {
     /// The products whose live version stays.
     pub(super) fn kept(&self) -> impl Iterator<Item = &str> {
         self.kept.keys().map(String::as_str)
+    }
+
+    /// Whether the live version of a product stays.
+    pub(super) fn keeps(&self, code: &ProductCode) -> bool {
+        self.kept.contains_key(code.as_str())
     }
 
     /// The next record. One whose code stands again in a record that was rejected is rejected as well: which

@@ -10,7 +10,8 @@ use crate::harness::{Store, gift_card, skipped, text};
 #[test]
 fn who_finds_the_store_busy_is_told_who_writes() {
     let store = Store::of(&[gift_card("A")]);
-    let file = store.write("b.json", gift_card("B").to_string());
+    let lines = [gift_card("A"), gift_card("B")].map(|product| product.to_string());
+    let file = store.write("b.json", lines.join("\n"));
     let file = file.display().to_string();
     // This process is the other writer.
     let held = open(&store.url(), IfMissing::Refuse).expect("the store");

@@ -12,11 +12,12 @@ use crate::load::texts::{self, Settings};
 
 const EXAMPLES: &str = "\
 Examples:
-  texts/BREWBOX-DE/description.md
-  texts/BREWBOX-DE/terms_consumer.md
-
   vitrine texts load --dry-run texts/
-  vitrine texts load --note 'new terms' texts/";
+  vitrine texts load --note 'new terms' texts/
+
+Files:
+  texts/BREWBOX-DE/description.md
+  texts/BREWBOX-DE/terms_consumer.md";
 
 /// Put Markdown files on live products, in one transaction.
 ///

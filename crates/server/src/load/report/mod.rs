@@ -157,6 +157,12 @@ impl Report {
         }
     }
 
+    /// How many faults were found.
+    #[must_use]
+    pub fn fault_count(&self) -> u64 {
+        self.fault_count
+    }
+
     /// Whether any fault was found.
     #[must_use]
     pub fn has_faults(&self) -> bool {

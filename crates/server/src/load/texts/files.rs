@@ -85,7 +85,11 @@ impl TextFiles {
 }
 
 /// A finding about the file of a text.
-pub(super) fn finding(path: &Path, code: Option<&ProductCode>, invalid: Invalid) -> Finding {
+pub(in crate::load) fn finding(
+    path: &Path,
+    code: Option<&ProductCode>,
+    invalid: Invalid,
+) -> Finding {
     let message = format!("expected {}", invalid.expected);
     Finding {
         code: code.map(ToString::to_string),

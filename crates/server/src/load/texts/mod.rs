@@ -26,6 +26,7 @@ use super::report::Report;
 use crate::view;
 
 pub use files::TextFiles;
+pub(super) use files::finding;
 pub use markdown::markdown;
 
 /// What is to be done with a directory of texts.
@@ -50,73 +51,60 @@ pub fn load(store: &dyn Store, directory: &Path, settings: Settings) -> anyhow::
     let texts = TextFiles::scan(directory, &mut report)?;
     let mut publication = store.publish()?;
     let mut plan = Plan::new(settings.intent.detail());
-    let mut overlay = Overlay::of(&texts);
+    let mut overlay = Overlay::of(&texts, directory);
+    overlay.is_refused = report.has_faults();
     for code in texts.codes() {
-        let live = match live(&mut *publication, code)? {
-            Ok(live) => live,
-            Err(invalid) => {
-                let product = directory.join(code.as_str());
-                report.add(files::finding(&product, Some(code), invalid));
-                continue;
-            }
-        };
-        // Once nothing will be applied, all that is left to do is to find the other faults.
-        if !report.has_faults() {
-            let mut content = apply::live_content(&live)?;
-            overlay.put(code, &mut *publication, &mut content)?;
-            put_content(&mut *publication, &live, &content, &mut plan)?;
-        }
+        overlay.put_on_live(code, &mut *publication, &mut plan, &mut report)?;
     }
-    if report.has_faults() {
+    if overlay.is_refused {
         return Ok(report);
     }
     let Settings { intent, by, note } = settings;
-    let digest = overlay.digest.finalize();
     let note = RevisionNote {
         by,
         note,
-        source_digest: Some(digest.iter().map(|byte| format!("{byte:02x}")).collect()),
+        source_digest: Some(apply::hexadecimal(overlay.digest)),
     };
     let applied = apply::finish(publication, plan, Vec::new(), intent, &note)?;
     report.applied = Some(applied);
     Ok(report)
 }
 
-/// A live product that keeps texts; or the rule that this code breaks.
-fn live(
-    publication: &mut dyn Publication,
-    code: &ProductCode,
-) -> anyhow::Result<Result<StoredProduct, Invalid>> {
-    Ok(match publication.live(code)? {
-        None => Err(Invalid::new(
-            "product_not_live",
-            "the code of a live product; load the product first",
-        )),
-        Some(live) if live.content.is_none() => Err(Invalid::new(
-            "texts_not_kept",
-            "a product with content resources; this one was loaded without them, so it shows no texts",
-        )),
-        Some(live) => Ok(live),
-    })
-}
+const NOT_LIVE: Invalid = Invalid::new(
+    "product_not_live",
+    "the code of a live product; load the product first",
+);
+
+const NOT_KEPT: Invalid = Invalid::new(
+    "texts_not_kept",
+    "a product with content resources; this one was loaded without them, so it shows no texts",
+);
 
 /// Puts files in the place of texts, while products are published.
 pub struct Overlay<'t> {
     texts: &'t TextFiles,
+    directory: &'t Path,
+    /// The products whose texts were put.
+    put: HashSet<ProductCode>,
     /// The texts that the store has by now; they needn't be compressed once more.
     kept: HashSet<TextDigest>,
     /// Of all bytes that were put.
-    digest: Sha256,
+    pub(super) digest: Sha256,
+    /// Whether texts can't be put, so that nothing may be changed. The report says why.
+    pub(super) is_refused: bool,
 }
 
 impl<'t> Overlay<'t> {
-    /// Puts these texts.
+    /// Puts these texts, which lie in `directory`.
     #[must_use]
-    pub fn of(texts: &'t TextFiles) -> Self {
+    pub fn of(texts: &'t TextFiles, directory: &'t Path) -> Self {
         Self {
             texts,
+            directory,
+            put: HashSet::new(),
             kept: HashSet::new(),
             digest: Sha256::new(),
+            is_refused: false,
         }
     }
 
@@ -146,8 +134,58 @@ impl<'t> Overlay<'t> {
             let text = content.texts.get_mut(name);
             let source = text.address().cloned();
             *text = Text::Own { digest, source };
+            self.put.insert(code.clone());
         }
         Ok(())
+    }
+
+    /// The products whose texts weren't put yet.
+    #[must_use]
+    pub fn left(&self) -> Vec<&'t ProductCode> {
+        let codes = self.texts.codes();
+        codes.filter(|code| !self.put.contains(code)).collect()
+    }
+
+    /// Puts the texts of a product on it as it is live; where that can't be, says so in the report.
+    ///
+    /// # Errors
+    ///
+    /// As [`put`](Self::put).
+    pub fn put_on_live(
+        &mut self,
+        code: &ProductCode,
+        publication: &mut dyn Publication,
+        plan: &mut Plan,
+        report: &mut Report,
+    ) -> anyhow::Result<()> {
+        let live = match publication.live(code)? {
+            Some(live) if live.content.is_some() => live,
+            found => {
+                let invalid = if found.is_some() { NOT_KEPT } else { NOT_LIVE };
+                self.refuse(code, invalid, report);
+                return Ok(());
+            }
+        };
+        // Once nothing will be applied, all that is left to do is to find the other faults.
+        if self.is_refused {
+            return Ok(());
+        }
+        let mut content = apply::live_content(&live)?;
+        self.put(code, publication, &mut content)?;
+        put_content(publication, &live, &content, plan)
+    }
+
+    /// Says, where it is so, that a product that was rendered without content resources has texts here.
+    pub(super) fn check_kept(&mut self, product: &StoredProduct, report: &mut Report) {
+        if product.content.is_none() && self.put.contains(&product.code) {
+            self.refuse(&product.code, NOT_KEPT, report);
+        }
+    }
+
+    fn refuse(&mut self, code: &ProductCode, invalid: Invalid, report: &mut Report) {
+        self.is_refused = true;
+        let product = self.directory.join(code.as_str());
+        report.add(finding(&product, Some(code), invalid));
     }
 }
 
