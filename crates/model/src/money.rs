@@ -82,10 +82,12 @@ impl FromStr for Amount {
         if whole.len() > 15 || fraction.len() > 2 {
             return Err(Self::INVALID);
         }
-        let units: u64 = format!("0{whole}").parse().map_err(|_| Self::INVALID)?;
-        let rest: u64 = format!("{fraction:0<2}")
-            .parse()
-            .map_err(|_| Self::INVALID)?;
+        let number = |digits: &str| {
+            let digits = digits.bytes().map(|digit| u64::from(digit - b'0'));
+            digits.fold(0, |number, digit| number * 10 + digit)
+        };
+        let tenths_missing = if fraction.len() == 1 { 10 } else { 1 };
+        let (units, rest) = (number(whole), number(fraction) * tenths_missing);
         Ok(Self {
             hundredths: units * 100 + rest,
         })

@@ -105,15 +105,14 @@ pub(super) fn apply(
         texts: order
             .texts
             .map(|(texts, directory)| Overlay::of(texts, directory)),
-        report,
     };
-    while let Some(record) = records.next(applying.report)? {
-        applying.put(&record)?;
+    records.each(report, |record, report| {
         progress.applied();
-    }
-    applying.put_texts_left(records)?;
-    if !applying.report.rejected.keeps_all {
-        applying.retire(order.mode, records)?;
+        applying.put(record, report)
+    })?;
+    applying.put_texts_left(records, report)?;
+    if !report.rejected.keeps_all {
+        applying.retire(order.mode, records, report)?;
     }
     let Applying {
         plan, tally, texts, ..
@@ -151,11 +150,10 @@ struct Applying<'a, 't> {
     /// Texts of records that are kept already.
     kept_texts: HashSet<TextDigest>,
     texts: Option<Overlay<'t>>,
-    report: &'a mut Report,
 }
 
 impl Applying<'_, '_> {
-    fn put(&mut self, record: &CheckedRecord) -> anyhow::Result<()> {
+    fn put(&mut self, record: &CheckedRecord, report: &mut Report) -> anyhow::Result<()> {
         put_texts(self.publication, &record.content, &mut self.kept_texts)?;
         let code = &record.product.code;
         let live = self.publication.live(code)?;
@@ -166,7 +164,7 @@ impl Applying<'_, '_> {
         }
         let next = next(&record.product, &content, live.as_ref())?;
         if let Some(texts) = &mut self.texts {
-            texts.check_kept(&next, self.report);
+            texts.check_kept(&next, report);
         }
         self.plan.compare(live.as_ref(), &next);
         if let Some(live) = live.filter(|live| *live != next) {
@@ -177,19 +175,19 @@ impl Applying<'_, '_> {
     }
 
     /// Puts the texts of products that weren't loaded. Those of which a record was rejected stay as they are.
-    fn put_texts_left(&mut self, records: &Records) -> anyhow::Result<()> {
+    fn put_texts_left(&mut self, records: &Records, report: &mut Report) -> anyhow::Result<()> {
         let Some(texts) = &mut self.texts else {
             return Ok(());
         };
         for code in texts.left() {
             if !records.keeps(code) {
-                texts.put_on_live(code, self.publication, &mut self.plan, self.report)?;
+                texts.put_on_live(code, self.publication, &mut self.plan, report)?;
             }
         }
         Ok(())
     }
 
-    fn retire(&mut self, mode: &Mode, kept: &Records) -> anyhow::Result<()> {
+    fn retire(&mut self, mode: &Mode, kept: &Records, report: &mut Report) -> anyhow::Result<()> {
         match mode {
             Mode::Replace => {
                 for code in kept.kept() {
@@ -205,7 +203,7 @@ impl Applying<'_, '_> {
                     if self.publication.retire(code)? {
                         self.plan.retire(code);
                     } else {
-                        self.report.add(not_live(code, place));
+                        report.add(not_live(code, place));
                     }
                 }
             }

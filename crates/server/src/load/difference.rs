@@ -3,7 +3,8 @@
 use serde::Serialize;
 use vitrine_store::record::{OwnText, StoredProduct};
 
-use super::json::{Node, escaped};
+use super::json::Node;
+use super::pointer::escaped;
 
 /// A field that differs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

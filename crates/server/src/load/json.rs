@@ -2,11 +2,13 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::pointer::At;
 use super::report::shown;
 
 /// How deep values may nest.
@@ -51,9 +53,9 @@ impl<'a> Node<'a> {
     pub fn parse(text: &'a str) -> (Self, Vec<Problem>) {
         let mut problems = Vec::new();
         let node = match serde_json::from_str::<&RawValue>(text) {
-            Ok(raw) => parse(raw, "", 0, &mut problems),
+            Ok(raw) => parse(raw, &At::ROOT, 0, &mut problems),
             Err(error) => {
-                problems.push(not_json(&error, "", text));
+                problems.push(not_json(&error, &At::ROOT, text));
                 Self::Unreadable
             }
         };
@@ -136,7 +138,7 @@ pub fn write_text(text: &str, out: &mut String) {
     out.push_str(&serde_json::to_string(text).unwrap_or_default());
 }
 
-fn not_json(error: &serde_json::Error, pointer: &str, text: &str) -> Problem {
+fn not_json(error: &serde_json::Error, at: &At<'_>, text: &str) -> Problem {
     let message = error.to_string();
     // The line within a record is always 1 or means nothing to whoever has the file before them.
     let what = message.split(" at line ").next().unwrap_or_default();
@@ -144,18 +146,13 @@ fn not_json(error: &serde_json::Error, pointer: &str, text: &str) -> Problem {
         0 => String::new(),
         column => format!(" at column {column}"),
     };
-    problem(
-        "json",
-        pointer,
-        text,
-        &format!("expected JSON: {what}{column}"),
-    )
+    problem("json", at, text, &format!("expected JSON: {what}{column}"))
 }
 
-fn problem(rule: &'static str, pointer: &str, value: &str, message: &str) -> Problem {
+fn problem(rule: &'static str, at: &At<'_>, value: &str, message: &str) -> Problem {
     Problem {
         rule,
-        pointer: pointer.to_owned(),
+        pointer: at.to_string(),
         value: shown(value),
         message: message.to_owned(),
     }
@@ -163,14 +160,14 @@ fn problem(rule: &'static str, pointer: &str, value: &str, message: &str) -> Pro
 
 fn parse<'a>(
     raw: &'a RawValue,
-    pointer: &str,
+    at: &At<'_>,
     level: usize,
     problems: &mut Vec<Problem>,
 ) -> Node<'a> {
     let text = raw.get();
     if level > MOST_LEVELS {
         let message = "expected at most 64 levels of nesting";
-        problems.push(problem("nesting", pointer, text, message));
+        problems.push(problem("nesting", at, text, message));
         return Node::Unreadable;
     }
     let read = match text.as_bytes().first() {
@@ -180,57 +177,83 @@ fn parse<'a>(
         Some(b'"') => serde_json::from_str(text).map(|Text(value)| {
             if value.contains('\0') {
                 let message = "expected a text without the character U+0000";
-                problems.push(problem("nul_character", pointer, text, message));
+                problems.push(problem("nul_character", at, text, message));
                 return Node::Unreadable;
             }
             Node::Text(value)
         }),
         Some(b'[') => serde_json::from_str::<Vec<&RawValue>>(text).map(|items| {
-            let mut item =
-                |(index, raw)| parse(raw, &format!("{pointer}/{index}"), level + 1, problems);
+            let mut item = |(index, raw)| parse(raw, &at.index(index), level + 1, problems);
             Node::List(items.into_iter().enumerate().map(&mut item).collect())
         }),
-        Some(b'{') => serde_json::from_str(text)
-            .map(|Members(members)| object(members, pointer, level, problems)),
+        Some(b'{') => {
+            serde_json::from_str(text).map(|Members(members)| object(members, at, level, problems))
+        }
         _ => Ok(Node::Number(text)),
     };
     read.unwrap_or_else(|error| {
-        problems.push(not_json(&error, pointer, text));
+        problems.push(not_json(&error, at, text));
         Node::Unreadable
     })
 }
 
 fn object<'a>(
     members: Vec<(Text<'a>, &'a RawValue)>,
-    pointer: &str,
+    at: &At<'_>,
     level: usize,
     problems: &mut Vec<Problem>,
 ) -> Node<'a> {
-    let mut positions = HashMap::new();
+    let mut positions = Positions::of(members.len());
     let mut nodes: Vec<(Cow<'a, str>, Node<'a>)> = Vec::with_capacity(members.len());
     for (Text(key), raw) in members {
-        let pointer = format!("{pointer}/{}", escaped(&key));
-        if let Some(first) = positions.insert(key.clone(), nodes.len()) {
+        let at = at.key(&key);
+        if let Some(first) = positions.find(&key, &nodes) {
             let message = "expected each key once";
-            problems.push(problem("duplicate_key", &pointer, raw.get(), message));
+            problems.push(problem("duplicate_key", &at, raw.get(), message));
             // Which one is meant can't be known: neither is looked at further.
-            positions.insert(key, first);
             nodes[first].1 = Node::Unreadable;
             continue;
         }
         if key.contains('\0') {
             let message = "expected a key without the character U+0000";
-            problems.push(problem("nul_character", &pointer, raw.get(), message));
+            problems.push(problem("nul_character", &at, raw.get(), message));
         }
-        nodes.push((key, parse(raw, &pointer, level + 1, problems)));
+        let node = parse(raw, &at, level + 1, problems);
+        nodes.push((key, node));
     }
     Node::Object(nodes)
 }
 
-/// A key as it stands in a JSON pointer (RFC 6901).
-#[must_use]
-pub fn escaped(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
+/// Where the keys of an object stand. Few are looked through, which is fastest; many are hashed, so that an
+/// object of a million keys doesn't take a million times as long.
+enum Positions<'a> {
+    Few,
+    Many(HashMap<Cow<'a, str>, usize>),
+}
+
+impl<'a> Positions<'a> {
+    const MOST_FEW: usize = 32;
+
+    fn of(members: usize) -> Self {
+        match members <= Self::MOST_FEW {
+            true => Self::Few,
+            false => Self::Many(HashMap::with_capacity(members)),
+        }
+    }
+
+    /// Where this key stands among `nodes`; if it doesn't, it is the next.
+    fn find(&mut self, key: &Cow<'a, str>, nodes: &[(Cow<'a, str>, Node<'a>)]) -> Option<usize> {
+        match self {
+            Self::Few => nodes.iter().position(|(other, _)| other == key),
+            Self::Many(positions) => match positions.entry(key.clone()) {
+                Entry::Occupied(first) => Some(*first.get()),
+                Entry::Vacant(vacant) => {
+                    vacant.insert(nodes.len());
+                    None
+                }
+            },
+        }
+    }
 }
 
 /// A string, borrowed where it has no escapes.

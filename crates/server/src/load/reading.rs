@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 
-use anyhow::Context as _;
 use vitrine_model::Invalid;
 use vitrine_model::code::ProductCode;
 
@@ -16,6 +15,9 @@ use super::rejected::{RejectedFile, text_within};
 use super::report::{Finding, Place, Report, Severity, shown};
 use super::spool::{Spool, Spooled};
 use super::texts::{self, TextFiles};
+
+/// How many records are read back before the store has written those before them.
+const READ_AHEAD: usize = 256;
 
 /// What becomes of a load with faults.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -283,27 +285,46 @@ impl Records {
         self.kept.contains_key(code.as_str())
     }
 
-    /// The next record. One whose code stands again in a record that was rejected is rejected as well: which
-    /// of them is right can't be told.
-    pub(super) fn next(&mut self, report: &mut Report) -> anyhow::Result<Option<CheckedRecord>> {
-        for json in &mut self.spooled {
-            let json = json.context("can't read the records back")?;
-            let record = Record::new(Place::file(""), json);
-            let Some(checked) = check::check(&record, &mut Vec::new()).record else {
-                anyhow::bail!("a record changed while it waited in a temporary file");
-            };
-            let code = checked.product.code.as_str();
-            let Some([first, other]) = self.kept.get(code) else {
-                return Ok(Some(checked));
-            };
-            let finding = duplicate(first, code, other);
-            report.rejected.records += 1;
-            if let Some(file) = &mut self.rejected {
-                file.add(std::slice::from_ref(&finding), &record.json)?;
+    /// Gives each record to `put`. One whose code stands again in a record that was rejected is rejected as
+    /// well: which of them is right can't be told.
+    ///
+    /// The records are unpacked and read on a thread of their own, while the store writes.
+    pub(super) fn each(
+        &mut self,
+        report: &mut Report,
+        mut put: impl FnMut(&CheckedRecord, &mut Report) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let Self {
+            spooled,
+            kept,
+            rejected,
+            ..
+        } = self;
+        std::thread::scope(|scope| {
+            let (sender, receiver) = mpsc::sync_channel(READ_AHEAD);
+            scope.spawn(move || {
+                let records = spooled.map(|json| read_back(json?));
+                // Nobody receives any more where putting failed.
+                let _ = records
+                    .map(|record| sender.send(record))
+                    .find(Result::is_err);
+            });
+            for record in receiver {
+                let (json, record) = record?;
+                let code = record.product.code.as_str();
+                let Some([first, other]) = kept.get(code) else {
+                    put(&record, report)?;
+                    continue;
+                };
+                let finding = duplicate(first, code, other);
+                report.rejected.records += 1;
+                if let Some(file) = rejected {
+                    file.add(std::slice::from_ref(&finding), &json)?;
+                }
+                report.add(finding);
             }
-            report.add(finding);
-        }
-        Ok(None)
+            Ok(())
+        })
     }
 
     /// Puts what was rejected onto the disk; to be called before anything is committed, so that nothing
@@ -313,6 +334,15 @@ impl Records {
             report.rejected.file = file.finish()?;
         }
         Ok(())
+    }
+}
+
+/// A record that was found good before.
+fn read_back(json: String) -> anyhow::Result<(String, CheckedRecord)> {
+    let record = Record::new(Place::file(""), json);
+    match check::check(&record, &mut Vec::new()).record {
+        Some(checked) => Ok((record.json, checked)),
+        None => anyhow::bail!("a record changed while it waited in a temporary file"),
     }
 }
 

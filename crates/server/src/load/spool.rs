@@ -5,6 +5,7 @@
 
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 
+use anyhow::Context as _;
 use tempfile::SpooledTempFile;
 
 /// How much is kept in memory, compressed.
@@ -76,10 +77,10 @@ impl Spooled {
 }
 
 impl Iterator for Spooled {
-    type Item = io::Result<String>;
+    type Item = anyhow::Result<String>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.left = self.left.checked_sub(1)?;
-        Some(self.record())
+        Some(self.record().context("can't read the records back"))
     }
 }

@@ -8,8 +8,9 @@ use vitrine_model::product::{
 };
 
 use super::content;
-use super::fields::{At, Context, Faulty, Fields};
+use super::fields::{Context, Faulty, Fields};
 use crate::load::json::{Node, write_text};
+use crate::load::pointer::At;
 use crate::load::rejected::REASONS;
 
 /// The payout types of the contract, each also the name of its object.

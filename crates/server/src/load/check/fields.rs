@@ -3,14 +3,14 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::fmt;
 use std::hash::Hash;
 use std::str::FromStr;
 
 use vitrine_model::Invalid;
 use vitrine_model::money::Amount;
 
-use crate::load::json::{Node, escaped};
+use crate::load::json::Node;
+use crate::load::pointer::At;
 use crate::load::read::Record;
 use crate::load::report::{Finding, Severity, shown};
 
@@ -23,55 +23,6 @@ pub(super) struct Context<'c> {
     pub(super) findings: &'c mut Vec<Finding>,
     pub(super) record: &'c Record,
     pub(super) code: Option<String>,
-}
-
-/// Where in a record one is: the way down to a value.
-#[derive(Clone, Copy)]
-pub(super) struct At<'p> {
-    parent: Option<&'p At<'p>>,
-    step: Step<'p>,
-}
-
-#[derive(Clone, Copy)]
-enum Step<'p> {
-    Root,
-    Key(&'p str),
-    Index(usize),
-}
-
-impl<'p> At<'p> {
-    pub(super) const ROOT: Self = Self {
-        parent: None,
-        step: Step::Root,
-    };
-
-    pub(super) fn key<'q>(&'q self, key: &'q str) -> At<'q> {
-        At {
-            parent: Some(self),
-            step: Step::Key(key),
-        }
-    }
-
-    pub(super) fn index<'q>(&'q self, index: usize) -> At<'q> {
-        At {
-            parent: Some(self),
-            step: Step::Index(index),
-        }
-    }
-}
-
-impl fmt::Display for At<'_> {
-    /// The way as a JSON pointer.
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(parent) = self.parent {
-            parent.fmt(out)?;
-        }
-        match self.step {
-            Step::Root => Ok(()),
-            Step::Key(key) => write!(out, "/{}", escaped(key)),
-            Step::Index(index) => write!(out, "/{index}"),
-        }
-    }
 }
 
 /// The members of an object, and the way to it.

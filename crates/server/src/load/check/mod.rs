@@ -15,8 +15,9 @@ use vitrine_model::money::DiscountMultiplier;
 use vitrine_model::place::Country;
 use vitrine_model::product::{CustomerService, Detail, Product, State};
 
-use self::fields::{At, Context, Faulty, Fields};
+use self::fields::{Context, Faulty, Fields};
 use super::json::Node;
+use super::pointer::At;
 use super::read::Record;
 use super::report::{Finding, shown};
 

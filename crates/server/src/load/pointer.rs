@@ -1,0 +1,61 @@
+//! Where in a record one is, which becomes a JSON pointer (RFC 6901) only when somebody asks.
+
+use std::fmt;
+
+/// Where in a record one is: the way down to a value.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct At<'p> {
+    parent: Option<&'p At<'p>>,
+    step: Step<'p>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Step<'p> {
+    Root,
+    Key(&'p str),
+    Index(usize),
+}
+
+impl<'p> At<'p> {
+    /// The value itself.
+    pub(super) const ROOT: Self = Self {
+        parent: None,
+        step: Step::Root,
+    };
+
+    /// A member below it.
+    pub(super) fn key<'q>(&'q self, key: &'q str) -> At<'q> {
+        At {
+            parent: Some(self),
+            step: Step::Key(key),
+        }
+    }
+
+    /// An item below it.
+    pub(super) fn index<'q>(&'q self, index: usize) -> At<'q> {
+        At {
+            parent: Some(self),
+            step: Step::Index(index),
+        }
+    }
+}
+
+impl fmt::Display for At<'_> {
+    /// The way as a JSON pointer.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(parent) = self.parent {
+            parent.fmt(out)?;
+        }
+        match self.step {
+            Step::Root => Ok(()),
+            Step::Key(key) => write!(out, "/{}", escaped(key)),
+            Step::Index(index) => write!(out, "/{index}"),
+        }
+    }
+}
+
+/// A key as it stands in a JSON pointer (RFC 6901).
+#[must_use]
+pub(super) fn escaped(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
