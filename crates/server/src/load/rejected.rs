@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use tempfile::NamedTempFile;
 
 use super::json::{Node, write_text};
-use super::report::{Finding, directory_of};
+use super::report::{Finding, unfinished};
 
 /// The member with the reasons.
 pub(super) const REASONS: &str = "_rejected";
@@ -44,7 +44,7 @@ impl RejectedFile {
     fn write(&mut self, line: &str) -> io::Result<()> {
         let file = match self.file.take() {
             Some(file) => file,
-            None => BufWriter::new(NamedTempFile::new_in(directory_of(&self.path))?),
+            None => BufWriter::new(unfinished(&self.path)?),
         };
         writeln!(self.file.insert(file), "{line}")
     }

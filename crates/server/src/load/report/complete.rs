@@ -26,8 +26,7 @@ impl CompleteReport {
     ///
     /// Where no file can be made there.
     pub fn create(path: &Path) -> anyhow::Result<Self> {
-        let file = NamedTempFile::new_in(super::directory_of(path))
-            .with_context(|| can_not_write(path))?;
+        let file = super::unfinished(path).with_context(|| can_not_write(path))?;
         let mut report = Self {
             path: path.to_owned(),
             file: BufWriter::new(file),

@@ -10,9 +10,11 @@ mod group;
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use tempfile::NamedTempFile;
 use vitrine_model::revision::Revision;
 use vitrine_store::record::PublishedCounts;
 
@@ -32,12 +34,15 @@ const FAULT_EXAMPLES: usize = 10;
 /// How many faults the JSON lists one by one. A complete report has them all.
 const MOST_LISTED_FAULTS: usize = 10_000;
 
-/// The directory in which a file of this name lies.
-pub(super) fn directory_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(directory) if !directory.as_os_str().is_empty() => directory,
-        _ => Path::new("."),
-    }
+/// A file in the making, beside `path`, whose name it gets in the end. It is hidden: should the process be
+/// killed, no load of the directory takes what is left for an input.
+pub(super) fn unfinished(path: &Path) -> io::Result<NamedTempFile> {
+    let directory = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    let mut file = tempfile::Builder::new();
+    let file = file.prefix(".vitrine-").suffix(".partial");
+    file.tempfile_in(directory.unwrap_or(Path::new(".")))
 }
 
 /// What a publish did, for programs.
