@@ -26,6 +26,7 @@ mod load_compressed;
 mod load_csv;
 mod load_csv_detail;
 mod load_damaged;
+mod load_every_fault;
 mod load_fault_values;
 mod load_faults;
 mod load_formats;
