@@ -34,6 +34,7 @@ mod load_hazards;
 mod load_refusals;
 mod load_shapes;
 mod load_skip;
+mod load_spreadsheets;
 mod load_values;
 mod load_with_texts;
 mod manual;
