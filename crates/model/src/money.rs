@@ -67,7 +67,7 @@ impl Amount {
 
     const INVALID: Invalid = Invalid::new(
         "amount",
-        "a decimal amount with at most two significant fraction digits, without sign or exponent, below 10^15, such as `25.50`",
+        "a decimal amount with a point and at most two significant fraction digits, without comma, sign or exponent, below 10^15, such as `25.50`",
     );
 }
 
@@ -171,7 +171,7 @@ impl FromStr for DiscountMultiplier {
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let invalid = Invalid::new(
             "discount_multiplier",
-            "a decimal from 0 to 1 without sign or exponent, such as `0.05` for 5 %",
+            "a decimal from 0 to 1 with a point, without comma, sign, exponent or percent sign, such as `0.05` for 5 %",
         );
         let (whole, fraction) = split_decimal(text).ok_or(invalid)?;
         let is_zero = |digits: &str| digits.bytes().all(|byte| byte == b'0');

@@ -21,7 +21,8 @@ const TEXTS: [&str; 3] = ["# one", "# two", "# ünf"];
 
 /// A product with every kind of text that there is, in the contract's order.
 fn product(code: &str, name: &str) -> StoredProduct {
-    let document = format!(r#"{{"code":"{code}","name":"{name}","texts":{{"ü":1}}}}"#);
+    let facts = r#""is_orderable":true,"countries_redeemable_in":["DE"],"categories":["food"]"#;
+    let document = format!(r#"{{"code":"{code}",{facts},"name":"{name}","texts":{{"ü":1}}}}"#);
     let start = document.find("{\"ü").unwrap();
     StoredProduct {
         code: code.parse().unwrap(),
@@ -242,6 +243,15 @@ fn each_damage_is_told_by_its_rule_and_no_other() {
             kept.store.restore(&backup).unwrap();
             assert_eq!(kept.store.check().unwrap(), [], "{sql}");
         }
+    }
+}
+
+#[test]
+fn facts_that_the_document_does_not_state_are_told() {
+    for fact in "is_orderable=0 countries='[]' categories='[]' code='Z'".split(' ') {
+        let kept = Kept::new();
+        kept.damage(&format!("update product_version set {fact} where id = 1"));
+        assert_eq!(kept.broken(), ["product_facts"], "{fact}");
     }
 }
 

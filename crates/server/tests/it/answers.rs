@@ -14,7 +14,7 @@ pub fn of(store: &Store) -> Answers {
     all(&store.serve_as(PUBLIC_URL), &key)
 }
 
-/// All answers of a server: every page of lists, each product in all forms, each text, what filters take.
+/// All answers of a server: every page of lists, each filter's value, each product in all forms, each text.
 pub fn all(server: &Server, key: &str) -> Answers {
     let mut connection = server.keep_alive();
     let mut answers = Answers::new();
@@ -29,8 +29,20 @@ pub fn all(server: &Server, key: &str) -> Answers {
     };
     get("/v2/product".to_owned());
     get("/v2/product?is_orderable=true&limit=500".to_owned());
-    get("/v2/product/categories".to_owned());
-    get("/v2/product/countries".to_owned());
+    // Both ends of every list by one category or one country.
+    let categories = get("/v2/product/categories".to_owned()).json();
+    let countries = get("/v2/product/countries".to_owned()).json();
+    let categories = categories["categories"].as_array().expect("a list");
+    let categories = categories.iter().map(|one| ("categories", &one["code"]));
+    let countries = countries["countries"].as_array().expect("a list");
+    let countries = countries.iter().map(|one| ("countries_redeemable_in", one));
+    for (name, value) in categories.chain(countries) {
+        let bytes = value.as_str().expect("a text").bytes();
+        let value: String = bytes.map(|byte| format!("%{byte:02X}")).collect();
+        for cursor in ["", "&before=~~~~~~~~"] {
+            get(format!("/v2/product?{name}={value}&limit=5{cursor}"));
+        }
+    }
     let mut codes = Vec::new();
     for limit in [500, 17] {
         codes.clear();

@@ -199,6 +199,22 @@ fn a_text_stays_until_a_load_says_otherwise() {
 }
 
 #[test]
+fn another_source_of_the_same_text_is_a_change() {
+    let from = |source: &str| {
+        let mut product = gift_card("A");
+        let content = &mut product["gift_card"]["content_resources"];
+        content["description_md"] = json!("# The same");
+        content["description_markdown_url"] = json!(source);
+        product
+    };
+    let store = Store::of(&[from("https://a.example/old.md")]);
+    let report = store.load_products(&[from("https://a.example/new.md")]);
+    assert_eq!(counts(&report), [0, 1, 0, 0]);
+    let exported = store.ok(&["export"]);
+    assert!(exported.contains("https://a.example/new.md"), "{exported}");
+}
+
+#[test]
 fn an_absent_object_of_texts_leaves_all_of_them() {
     let store = Store::new();
     let texts = "/gift_card/content_resources";

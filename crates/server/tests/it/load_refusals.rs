@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::harness::{Store, gift_card, text};
-use crate::products::{assert_holds, later, payment, served, subscription, with, without};
+use crate::products::{assert_holds, later, with};
 
 #[test]
 fn a_record_that_cannot_be_kept_to_the_letter_is_one_fault() {
@@ -131,90 +131,6 @@ fn a_code_that_stands_in_two_files_is_a_fault_that_names_both() {
     let twice = store.run(&["load", "--json", &one, &one]);
     assert_eq!(twice.status.code(), Some(3));
     assert_holds(&store, &kept, "after duplicates");
-}
-
-/// Two dozen records, 25 faults: in every record another one, in one of them two.
-fn many_faults() -> Vec<(String, &'static str)> {
-    let card = |pointer: &str, raw: &str| with(gift_card("F"), pointer, raw);
-    let two = with(gift_card("F"), "/currency", "\"eur\"").replace("\"LIVE\"", "\"live\"");
-    vec![
-        (two, "currency"),
-        (String::new(), "state"),
-        ("{".to_owned(), "json"),
-        (without(gift_card("F"), "/name").to_string(), "required"),
-        (card("/code", "\"changes\""), "code_reserved"),
-        (card("/code", "\"A B\""), "code_pattern"),
-        (card("/is_orderable", "1"), "type"),
-        (card("/availability", "\"x\""), "availability"),
-        (card("/countries_redeemable_in/0", "\"UK\""), "country"),
-        (
-            card("/customer_service/phone_number", "\"1\""),
-            "phone_number",
-        ),
-        (card("/customer_service/website_url", "\"x\""), "url"),
-        (card("/discount_multiplier", "2"), "discount_multiplier"),
-        (card("/payout_type", "\"name\""), "payout_type"),
-        (card("/payment", "{}"), "detail_mismatch"),
-        (
-            without(gift_card("F"), "/gift_card").to_string(),
-            "detail_missing",
-        ),
-        (card("/gift_card/redeemable_at", "\"x\""), "redeemable_at"),
-        (card("/gift_card/barcode_format", "\"x\""), "barcode_format"),
-        (
-            card("/gift_card/e_code_usage_type", "\"x\""),
-            "e_code_usage_type",
-        ),
-        (card("/gift_card/expiry/type", "\"x\""), "expiry_type"),
-        (card("/gift_card/expiry/in_months", "-1"), "whole_number"),
-        (
-            card("/gift_card/denominations/type", "\"x\""),
-            "denominations_type",
-        ),
-        (
-            card("/gift_card/denominations/minimum_value", "\"x\""),
-            "amount",
-        ),
-        (
-            with(payment("F"), "/payment/denominations/minimum_value", "501"),
-            "amount_order",
-        ),
-        (
-            with(subscription("F"), "/subscription/subscription_plans", "[]"),
-            "list_empty",
-        ),
-        (
-            card("/gift_card/content_resources/refund_policy_html", "\"x\""),
-            "html_loaded",
-        ),
-    ]
-}
-
-#[test]
-fn twenty_five_faults_are_reported_in_one_run_and_nothing_changes() {
-    let store = Store::new();
-    let kept = store.write("kept.json", gift_card("KEPT").to_string());
-    store.load(&kept);
-    let before = served(&store, "/v2/product");
-    let faults = many_faults();
-    let lines: Vec<&str> = faults.iter().map(|(line, _)| line.as_str()).collect();
-    let content = format!("{}\n{}", gift_card("GOOD"), lines.join("\n"));
-    let (exit, report) = store.try_load(content);
-    assert_eq!((exit, &report["applied"]), (3, &json!(false)));
-    let found: Vec<&str> = report["faults"]
-        .as_array()
-        .expect("faults")
-        .iter()
-        .map(|fault| fault["rule"].as_str().expect("a rule"))
-        // The records share codes, and are right to be told so.
-        .filter(|rule| *rule != "code_duplicate")
-        .collect();
-    let expected: Vec<&str> = faults.iter().map(|(_, rule)| *rule).collect();
-    assert_eq!(expected.len(), 25);
-    assert_eq!(found, expected);
-    assert_eq!(report["revision"], Value::Null);
-    assert_holds(&store, &kept, "after 25 faults");
-    assert_eq!(served(&store, "/v2/product"), before);
 }
 
 #[test]

@@ -198,7 +198,7 @@ impl Context<'_> {
                 }
                 _ => Invalid::new("whole_number", "a whole number from 1 to 4294967295"),
             },
-            _ => Invalid::new("type", "a whole number"),
+            _ => Invalid::new("type", "a whole number such as `12`"),
         };
         Err(self.fault(&fields.at.key(key), Some(node), invalid))
     }

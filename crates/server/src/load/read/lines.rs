@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::values::read_stream;
 use super::{Item, MAX_RECORD_BYTES, Record, Sink, TOO_LARGE};
-use crate::load::report::{Finding, Place, shown};
+use crate::load::report::{Finding, MOST_SHOWN_CHARACTERS, Place, shown};
 
 /// Whether an input that begins like this has one record a line.
 pub(super) fn is_line_delimited(head: &[u8]) -> bool {
@@ -79,9 +79,11 @@ pub(super) fn read_lines(
             ..Place::file(file)
         };
         if taken as u64 > MAX_RECORD_BYTES {
-            let start = String::from_utf8_lossy(&line[..200]);
+            let start = String::from_utf8_lossy(&line[..4 * MOST_SHOWN_CHARACTERS]);
+            let start: String = start.chars().take(MOST_SHOWN_CHARACTERS).collect();
             sink(Item::unreadable(Finding {
-                value: Some(shown(&start)),
+                // How long it is isn't known: it wasn't read to its end.
+                value: Some(format!("{start}…")),
                 ..Finding::fault(&place, "record_too_large", TOO_LARGE)
             }));
             if line.last() != Some(&b'\n') {
@@ -101,9 +103,15 @@ pub(super) fn read_lines(
 fn read_line(place: &Place, json: &[u8], sink: Sink<'_>) -> io::Result<()> {
     let Ok(json) = std::str::from_utf8(json) else {
         let message = "expected UTF-8; convert the input first";
-        let findings = vec![Finding::fault(place, "utf8", message)];
-        let text = Some(String::from_utf8_lossy(json).into_owned());
-        sink(Item::Unreadable { findings, text });
+        let text = String::from_utf8_lossy(json).into_owned();
+        let finding = Finding {
+            value: Some(shown(&text)),
+            ..Finding::fault(place, "utf8", message)
+        };
+        sink(Item::Unreadable {
+            findings: vec![finding],
+            text: Some(text),
+        });
         return Ok(());
     };
     if json.starts_with('[') || (json.contains("\"catalog\"") && has_catalog(json.as_bytes())) {

@@ -52,7 +52,9 @@ pub(super) fn separator(head: &[u8], named: Option<u8>) -> Option<u8> {
     let may_be = |separator: &u8| named.is_none_or(|named| named == *separator);
     SEPARATORS.into_iter().filter(may_be).find(|separator| {
         // Reading from memory can't fail.
-        let row = Rows::new(head, *separator, 1, 1).next().ok().flatten();
+        let row = filled(&mut Rows::new(head, *separator, 1, 1))
+            .ok()
+            .flatten();
         let is_code = |cell: &Vec<u8>| cell.trim_ascii().eq_ignore_ascii_case(b"code");
         row.is_some_and(|row| row.cells.iter().any(is_code))
     })
@@ -75,18 +77,14 @@ pub(super) fn read(
         hidden_lines,
     } = dialect;
     let mut rows = Rows::new(input, separator, first_line, first_line - hidden_lines);
-    let Some(first) = rows.next()? else {
+    let Some(first) = filled(&mut rows)? else {
         return Ok(());
     };
     let Some(heads) = heads(&place(file, &first), &first, sink) else {
         return Ok(());
     };
     let mut is_empty = true;
-    while let Some(row) = rows.next()? {
-        let is_whole = row.badly_quoted.is_none() && !row.is_too_large;
-        if is_whole && row.cells.iter().all(|cell| is_blank(cell)) {
-            continue;
-        }
+    while let Some(row) = filled(&mut rows)? {
         is_empty = false;
         let place = place(file, &row);
         if row.is_too_large {
@@ -141,8 +139,20 @@ fn place(file: &str, row: &Row) -> Place {
     }
 }
 
+/// The next row that isn't wholly blank.
+fn filled<R: BufRead>(rows: &mut Rows<R>) -> io::Result<Option<Row>> {
+    while let Some(row) = rows.next()? {
+        let is_whole = row.badly_quoted.is_none() && !row.is_too_large;
+        if !is_whole || !row.cells.iter().all(|cell| is_blank(cell)) {
+            return Ok(Some(row));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a cell has nothing but blanks, those included that spreadsheets keep and don't show.
 fn is_blank(cell: &[u8]) -> bool {
-    cell.trim_ascii().is_empty()
+    std::str::from_utf8(cell).is_ok_and(|cell| cell.trim().is_empty())
 }
 
 /// A fault of one cell.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 /// The longest value that is shown, in characters.
-const MOST_SHOWN_CHARACTERS: usize = 120;
+pub const MOST_SHOWN_CHARACTERS: usize = 120;
 
 /// Where something was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -19,7 +19,7 @@ use vitrine_model::revision::Revision;
 use vitrine_store::record::PublishedCounts;
 
 pub use complete::CompleteReport;
-pub use finding::{Finding, Place, Severity, shown};
+pub use finding::{Finding, MOST_SHOWN_CHARACTERS, Place, Severity, shown};
 pub use group::Group;
 
 use super::guard::Exceeded;
