@@ -96,18 +96,22 @@ impl SqlitePublication {
             .map_err(during(PUBLISHING))
     }
 
-    fn insert(&self, product: &StoredProduct, digest: &[u8; 32]) -> Result<(), StoreError> {
+    fn insert(
+        &self,
+        product: &StoredProduct,
+        [countries, categories]: &[String; 2],
+        digest: &[u8; 32],
+    ) -> Result<(), StoreError> {
         let StoredProduct {
             code,
             document,
             content,
             discount_multiplier,
             is_orderable,
-            countries,
-            categories,
+            countries: _,
+            categories: _,
             own_texts,
         } = product;
-        let countries: Vec<&str> = countries.iter().map(Country::as_str).collect();
         self.execute(
             "insert into product_version (code, from_revision, digest, document, content_start, \
              content_end, discount_multiplier, is_orderable, countries, categories) \
@@ -121,8 +125,8 @@ impl SqlitePublication {
                 content.as_ref().map(|range| range.end),
                 discount_multiplier,
                 is_orderable,
-                json(&countries)?,
-                json(categories)?,
+                countries,
+                categories,
             ],
         )?;
         let id = self.connection.last_insert_rowid();
@@ -170,9 +174,17 @@ impl Publication for SqlitePublication {
     fn put(&mut self, product: &StoredProduct) -> Result<Change, StoreError> {
         self.mention(&product.code)?;
         let code = product.code.as_str();
+        let countries: Vec<&str> = product.countries.iter().map(Country::as_str).collect();
+        let lists = [json(&countries)?, json(&product.categories)?];
         let digest = digest(
-            &product.document,
-            &product.discount_multiplier,
+            [
+                code,
+                &product.document,
+                &product.discount_multiplier,
+                &lists[0],
+                &lists[1],
+            ],
+            i64::from(product.is_orderable),
             &product.own_texts,
         );
         let live: Option<(i64, Vec<u8>)> = self.one(
@@ -199,7 +211,7 @@ impl Publication for SqlitePublication {
                 Change::Created
             }
         };
-        self.insert(product, &digest)?;
+        self.insert(product, &lists, &digest)?;
         FailPoint::PublishProductPut.pass()?;
         Ok(change)
     }
@@ -320,17 +332,18 @@ impl Publication for SqlitePublication {
     }
 }
 
-/// What tells a changed product from an unchanged one: a hash of all that is stored of it.
-/// The order of its texts doesn't matter.
-pub(super) fn digest(document: &str, discount_multiplier: &str, own_texts: &[OwnText]) -> [u8; 32] {
+/// What tells a changed product from an unchanged one: a hash of all that is stored of it: code, document,
+/// discount, countries and categories as they are kept, whether it can be ordered, and its texts, whose order
+/// doesn't matter. The document states most of this, but lists are made of what is kept beside it.
+pub(super) fn digest(parts: [&str; 5], is_orderable: i64, own_texts: &[OwnText]) -> [u8; 32] {
     let mut hash = Sha256::new();
-    // The document holds every other field of the product; lengths keep neighbours apart.
+    hash.update(is_orderable.to_le_bytes());
+    // Lengths keep neighbours apart.
     let mut part = |text: &str| {
         hash.update((text.len() as u64).to_le_bytes());
         hash.update(text);
     };
-    part(document);
-    part(discount_multiplier);
+    parts.into_iter().for_each(&mut part);
     let mut own_texts: Vec<&OwnText> = own_texts.iter().collect();
     own_texts.sort_unstable_by_key(|own| own.name);
     for own in own_texts {

@@ -1,7 +1,6 @@
 //! Versions of products, their lives, and their texts.
 
 use rusqlite::{CachedStatement, Row, Transaction};
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest, TextName};
@@ -84,13 +83,6 @@ pub(super) fn versions(transaction: &Transaction<'_>, found: &mut Found) -> Resu
         if serde_json::from_str::<&RawValue>(document).is_err() {
             add(&DOCUMENT, "its document isn't JSON");
         }
-        let is_orderable = row.get_ref(10)?.as_i64().ok();
-        if !states(document, text(1)?, is_orderable, [text(7)?, text(8)?]) {
-            add(
-                &PRODUCT_FACTS,
-                "what lists choose it by isn't what its document states",
-            );
-        }
         if !range_fits(document, row.get(4)?, row.get(5)?) {
             add(
                 &CONTENT_RANGE,
@@ -99,7 +91,12 @@ pub(super) fn versions(transaction: &Transaction<'_>, found: &mut Found) -> Resu
         }
         // Without readable texts there is nothing to compare: `text_names` tells of those.
         if let Some(own_texts) = own_texts(&mut texts, row.get(0)?)? {
-            let digest = publish::digest(document, text(6)?.unwrap_or_default(), &own_texts);
+            let mut parts = [""; 5];
+            for (part, column) in parts.iter_mut().zip([1, 3, 6, 7, 8]) {
+                *part = text(column)?.unwrap_or_default();
+            }
+            let is_orderable = row.get_ref(10)?.as_i64().unwrap_or(-1);
+            let digest = publish::digest(parts, is_orderable, &own_texts);
             if row.get_ref(9)?.as_bytes().ok() != Some(&digest[..]) {
                 add(
                     &VERSION_DIGEST,
@@ -129,35 +126,6 @@ fn wrong_fact(
         return Some("its categories aren't a list");
     }
     None
-}
-
-/// Whether a document states these facts of itself, as far as it states any: lists are made of the facts,
-/// and no digest holds them.
-fn states(
-    document: &str,
-    code: Option<&str>,
-    is_orderable: Option<i64>,
-    lists: [Option<&str>; 2],
-) -> bool {
-    #[derive(Deserialize)]
-    struct Facts {
-        code: Option<String>,
-        is_orderable: Option<bool>,
-        countries_redeemable_in: Option<Vec<String>>,
-        categories: Option<Vec<String>>,
-    }
-    let Ok(facts) = serde_json::from_str::<Facts>(document) else {
-        return true;
-    };
-    let stated = [facts.countries_redeemable_in, facts.categories];
-    // A list that can't be read is told by itself.
-    let is_same = |(stated, kept): (Option<Vec<String>>, Option<&str>)| {
-        let kept = kept.and_then(|kept| serde_json::from_str::<Vec<String>>(kept).ok());
-        stated.is_none() || kept.is_none() || stated == kept
-    };
-    facts.code.is_none_or(|own| code == Some(&*own))
-        && (facts.is_orderable).is_none_or(|own| is_orderable == Some(i64::from(own)))
-        && stated.into_iter().zip(lists).all(is_same)
 }
 
 fn range_fits(document: &str, start: Option<i64>, end: Option<i64>) -> bool {
