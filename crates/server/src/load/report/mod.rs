@@ -17,7 +17,7 @@ use vitrine_model::revision::Revision;
 use vitrine_store::record::PublishedCounts;
 
 pub use complete::CompleteReport;
-pub use finding::{Finding, Place, Severity, shown};
+pub use finding::{Finding, Place, Severity, shown, shown_pointer, visible};
 pub use group::Group;
 
 use super::guard::Exceeded;
@@ -319,7 +319,8 @@ impl Rejected {
             let (records, plural) = (self.records, plural(self.records));
             write!(out, "{records} record{plural} rejected")?;
             if let Some(file) = &self.file {
-                let file = file.display();
+                let file = file.display().to_string();
+                let file = visible(&file);
                 write!(
                     out,
                     ", with the reasons in {file}: mend them and load that with --mode merge"
