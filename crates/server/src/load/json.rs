@@ -7,10 +7,13 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::report::shown;
+use super::report::{shown, shown_pointer};
 
 /// How deep values may nest.
 const MOST_LEVELS: usize = 64;
+
+/// How many problems of one record are kept: it can have millions.
+pub(super) const MOST_PROBLEMS: usize = 1_000;
 
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
@@ -155,9 +158,15 @@ fn not_json(error: &serde_json::Error, pointer: &str, text: &str) -> Problem {
 fn problem(rule: &'static str, pointer: &str, value: &str, message: &str) -> Problem {
     Problem {
         rule,
-        pointer: pointer.to_owned(),
+        pointer: shown_pointer(pointer),
         value: shown(value),
         message: message.to_owned(),
+    }
+}
+
+fn note(problems: &mut Vec<Problem>, problem: Problem) {
+    if problems.len() < MOST_PROBLEMS {
+        problems.push(problem);
     }
 }
 
@@ -170,7 +179,7 @@ fn parse<'a>(
     let text = raw.get();
     if level > MOST_LEVELS {
         let message = "expected at most 64 levels of nesting";
-        problems.push(problem("nesting", pointer, text, message));
+        note(problems, problem("nesting", pointer, text, message));
         return Node::Unreadable;
     }
     let read = match text.as_bytes().first() {
@@ -180,7 +189,7 @@ fn parse<'a>(
         Some(b'"') => serde_json::from_str(text).map(|Text(value)| {
             if value.contains('\0') {
                 let message = "expected a text without the character U+0000";
-                problems.push(problem("nul_character", pointer, text, message));
+                note(problems, problem("nul_character", pointer, text, message));
                 return Node::Unreadable;
             }
             Node::Text(value)
@@ -195,7 +204,7 @@ fn parse<'a>(
         _ => Ok(Node::Number(text)),
     };
     read.unwrap_or_else(|error| {
-        problems.push(not_json(&error, pointer, text));
+        note(problems, not_json(&error, pointer, text));
         Node::Unreadable
     })
 }
@@ -212,7 +221,10 @@ fn object<'a>(
         let pointer = format!("{pointer}/{}", escaped(&key));
         if let Some(first) = positions.insert(key.clone(), nodes.len()) {
             let message = "expected each key once";
-            problems.push(problem("duplicate_key", &pointer, raw.get(), message));
+            note(
+                problems,
+                problem("duplicate_key", &pointer, raw.get(), message),
+            );
             // Which one is meant can't be known: neither is looked at further.
             positions.insert(key, first);
             nodes[first].1 = Node::Unreadable;
@@ -220,7 +232,10 @@ fn object<'a>(
         }
         if key.contains('\0') {
             let message = "expected a key without the character U+0000";
-            problems.push(problem("nul_character", &pointer, raw.get(), message));
+            note(
+                problems,
+                problem("nul_character", &pointer, raw.get(), message),
+            );
         }
         nodes.push((key, parse(raw, &pointer, level + 1, problems)));
     }
