@@ -180,6 +180,27 @@ impl Report {
         }
     }
 
+    /// What became of the catalog, for whoever learns that something failed afterwards.
+    #[must_use]
+    pub fn what_was_done(&self) -> String {
+        match self.applied.as_ref().map(|applied| &applied.outcome) {
+            Some(Outcome::Published(revision)) => {
+                format!("the load is done, revision {}", revision.number)
+            }
+            _ => "nothing was changed".to_owned(),
+        }
+    }
+
+    /// Writes what is found so far to the complete report, if there is one: a disk that is full already is to be
+    /// known before anything is changed.
+    ///
+    /// # Errors
+    ///
+    /// Where its file can't be written.
+    pub fn flush(&mut self) -> anyhow::Result<()> {
+        self.complete.as_mut().map_or(Ok(()), CompleteReport::flush)
+    }
+
     /// Ends the complete report, if there is one.
     ///
     /// # Errors
@@ -302,6 +323,7 @@ impl Applied {
                 out,
                 "refused by the guard, nothing was changed; this would be: {counts}"
             ),
+            Outcome::Unchanged if counts.unchanged == 0 => writeln!(out, "nothing to do"),
             Outcome::Unchanged => {
                 let unchanged = counts.unchanged;
                 writeln!(
