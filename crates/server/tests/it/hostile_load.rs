@@ -200,3 +200,14 @@ fn options_that_do_not_go_together_are_a_wrong_command_line() {
         assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
     }
 }
+
+#[test]
+fn an_export_that_cannot_be_written_says_so() {
+    let store = Store::sample();
+    let full = std::fs::File::create("/dev/full").expect("a device that is full");
+    let export = store.command(&["export"]).stdout(full).output();
+    let output = export.expect("an export");
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("can't write to standard output"), "{told}");
+}
