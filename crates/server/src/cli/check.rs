@@ -7,6 +7,7 @@ use vitrine_store::IfMissing;
 use vitrine_store::problem::{Problem, Severity};
 
 use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
+use crate::load::report::visible;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -68,7 +69,9 @@ fn to_text(problems: &[Problem], faults: usize) -> String {
             ..
         } = problem;
         text.push_str(&format!(
-            "{severity} {rule}: {place}: {what}\n    → {advice}\n"
+            "{severity} {rule}: {}: {}\n    → {advice}\n",
+            visible(place),
+            visible(what)
         ));
     }
     let warnings = problems.len() - faults;

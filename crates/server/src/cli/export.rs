@@ -35,6 +35,8 @@ enum FormatArg {
     Csv,
 }
 
+const CAN_NOT_WRITE: &str = "can't write to standard output";
+
 impl Export {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         let store = store.open(IfMissing::Refuse)?;
@@ -65,7 +67,7 @@ impl Export {
                 FormatArg::Ndjson | FormatArg::Json => record.to_json(),
                 FormatArg::Csv => export::csv::row(record)?,
             };
-            write!(out, "{separator}{record}")?;
+            write!(out, "{separator}{record}").context(CAN_NOT_WRITE)?;
             separator = between;
             is_empty = false;
             Ok(())
@@ -79,7 +81,7 @@ impl Export {
             FormatArg::Ndjson | FormatArg::Csv if is_empty => b"",
             FormatArg::Ndjson | FormatArg::Csv => b"\n",
         })?;
-        out.flush()?;
+        out.flush().context(CAN_NOT_WRITE)?;
         Ok(())
     }
 }

@@ -14,7 +14,7 @@ use super::time::to_second;
 use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
 use crate::export;
 use crate::load::plan::Plan;
-use crate::load::report::counts_json;
+use crate::load::report::{counts_json, shown, visible};
 
 const HISTORY_EXAMPLES: &str = "\
 Examples:
@@ -113,12 +113,12 @@ impl History {
                 published.revision.number.to_string(),
                 state.to_owned(),
                 to_second(published.revision.created_at).to_string(),
-                note.by.clone(),
+                visible(&note.by).into_owned(),
                 counts.created.to_string(),
                 counts.changed.to_string(),
                 counts.retired.to_string(),
                 counts.unchanged.to_string(),
-                note.note.clone().unwrap_or_default(),
+                visible(&shown(note.note.as_deref().unwrap_or_default())).into_owned(),
             ]);
         }
         print(&format!("{}\n", table.trim_fmt()))?;

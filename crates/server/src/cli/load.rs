@@ -4,12 +4,12 @@ use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{Context as _, anyhow};
 use clap::{Args, ValueEnum};
 use vitrine_store::IfMissing;
 
 use super::progress::Bars;
-use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
+use super::{Outcome, OutputArgs, StoreArgs, print, print_json, wrong_command_line};
 use crate::load::apply::{Intent, Mode, Retirement};
 use crate::load::guard::Allowance;
 use crate::load::read::CSV_TEMPLATE;
@@ -128,8 +128,8 @@ impl Load {
         let mode = match self.mode {
             ModeArg::Merge => Mode::Merge { retire },
             ModeArg::Replace if retire.is_empty() => Mode::Replace,
-            ModeArg::Replace => bail!(
-                "--retire goes with `--mode merge`: with `--mode replace` whatever the files don't name is retired"
+            ModeArg::Replace => wrong_command_line(
+                "--retire goes with `--mode merge`: with `--mode replace` whatever the files don't name is retired",
             ),
         };
         let intent = match self.dry_run {
@@ -141,8 +141,11 @@ impl Load {
                 rejected: (intent == Intent::Apply).then(|| self.rejected_file()),
             },
             OnErrorArg::Reject if self.rejected.is_none() => OnError::Reject,
-            OnErrorArg::Reject => bail!("--rejected goes with `--on-error skip`"),
+            OnErrorArg::Reject => wrong_command_line("--rejected goes with `--on-error skip`"),
         };
+        if self.report.is_some() && self.report == self.rejected {
+            wrong_command_line("--report and --rejected name one file; give each its own");
+        }
         Ok(Settings {
             mode,
             intent,

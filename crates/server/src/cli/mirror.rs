@@ -16,7 +16,7 @@ use super::serve::start_logging;
 use super::{Outcome, OutputArgs, StoreArgs, print, print_json, time};
 use crate::load::Settings;
 use crate::load::guard::Allowance;
-use crate::load::report::Report;
+use crate::load::report::{Report, visible};
 use crate::mirror::metrics::{Metrics, RoundOutcome};
 use crate::mirror::source::{Insecure, KEY_VARIABLE, Source};
 use crate::mirror::{Mirror, TextForm, outcome};
@@ -197,7 +197,10 @@ impl Rounds<'_> {
         let now = time::to_second(Timestamp::now());
         let report = match ended {
             Ok(report) => report,
-            Err(error) => return writeln!(io::stderr(), "vitrine: {now} failed: {error:#}"),
+            Err(error) => {
+                let error = format!("{error:#}");
+                return writeln!(io::stderr(), "vitrine: {now} failed: {}", visible(&error));
+            }
         };
         let (word, text) = (outcome(&report), report.to_text());
         if word == RoundOutcome::Refused {

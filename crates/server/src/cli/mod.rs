@@ -29,8 +29,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 use vitrine_store::{IfMissing, Store, StoreError};
+
+use crate::load::report::visible;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -163,10 +166,16 @@ pub fn main() -> ExitCode {
         Ok(Outcome::Faulty) => ExitCode::FAILURE,
         Err(error) => {
             // The chain of causes on one line; nothing in it holds a key.
-            let _ = writeln!(io::stderr(), "vitrine: {error:#}");
+            let error = format!("{error:#}");
+            let _ = writeln!(io::stderr(), "vitrine: {}", visible(&error));
             ExitCode::FAILURE
         }
     }
+}
+
+/// Ends the program as the parser of the command line does: the arguments don't go together.
+fn wrong_command_line(message: &str) -> ! {
+    clap::Error::raw(ErrorKind::ArgumentConflict, format!("{message}\n")).exit()
 }
 
 /// Prints to standard output; a reader that has gone away (`| head`) is no failure.

@@ -27,14 +27,15 @@ impl Bars {
     }
 
     fn begin(&self, total: Option<u64>, template: &str) {
-        self.0.reset();
+        // The style first: everything else draws at once.
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            self.0.set_style(style);
+        }
         match total {
             Some(total) => self.0.set_length(total),
             None => self.0.unset_length(),
         }
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            self.0.set_style(style);
-        }
+        self.0.reset();
         self.0.enable_steady_tick(STEADY);
     }
 }

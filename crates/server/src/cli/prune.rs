@@ -45,9 +45,12 @@ pub(super) struct Prune {
 fn keep(text: &str) -> Result<Keep, String> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
         let count = text.parse::<NonZeroU32>();
-        return count
-            .map(Keep::Newest)
-            .map_err(|_| "expected 1 at least: the live revision is always kept".to_owned());
+        return count.map(Keep::Newest).map_err(|_| {
+            format!(
+                "expected a number from 1 (the live revision is always kept) to {}",
+                u32::MAX
+            )
+        });
     }
     before(text, Timestamp::now()).map(Keep::LiveSince)
 }

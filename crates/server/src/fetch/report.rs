@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::answer::Failed;
 use super::wanted::{Address, Fetched, Wanted};
-use crate::load::report::{Applied, Report};
+use crate::load::report::{Applied, Report, visible};
 
 /// How many addresses of each reason are named in text. JSON has them all.
 const SHOWN_ADDRESSES: usize = 20;
@@ -121,7 +121,8 @@ impl FetchReport {
         for (rule, failures) in reasons {
             writeln!(out, "failed: {rule}, {} times", failures.len())?;
             for failure in failures.iter().take(SHOWN_ADDRESSES) {
-                writeln!(out, "  {}  {}", failure.url, failure.message)?;
+                let (url, message) = (visible(&failure.url), visible(&failure.message));
+                writeln!(out, "  {url}  {message}")?;
                 writeln!(out, "      named by {}", named(failure))?;
             }
             if let Some(rest @ 1..) = failures.len().checked_sub(SHOWN_ADDRESSES) {

@@ -9,10 +9,13 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::pointer::At;
-use super::report::shown;
+use super::report::{shown, shown_pointer};
 
 /// How deep values may nest.
 const MOST_LEVELS: usize = 64;
+
+/// How many problems of one record are kept: it can have millions.
+pub(super) const MOST_PROBLEMS: usize = 1_000;
 
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
@@ -152,9 +155,15 @@ fn not_json(error: &serde_json::Error, at: &At<'_>, text: &str) -> Problem {
 fn problem(rule: &'static str, at: &At<'_>, value: &str, message: &str) -> Problem {
     Problem {
         rule,
-        pointer: at.to_string(),
+        pointer: shown_pointer(&at.to_string()),
         value: shown(value),
         message: message.to_owned(),
+    }
+}
+
+fn note(problems: &mut Vec<Problem>, problem: impl FnOnce() -> Problem) {
+    if problems.len() < MOST_PROBLEMS {
+        problems.push(problem());
     }
 }
 
@@ -167,7 +176,7 @@ fn parse<'a>(
     let text = raw.get();
     if level > MOST_LEVELS {
         let message = "expected at most 64 levels of nesting";
-        problems.push(problem("nesting", at, text, message));
+        note(problems, || problem("nesting", at, text, message));
         return Node::Unreadable;
     }
     let read = match text.as_bytes().first() {
@@ -177,7 +186,7 @@ fn parse<'a>(
         Some(b'"') => serde_json::from_str(text).map(|Text(value)| {
             if value.contains('\0') {
                 let message = "expected a text without the character U+0000";
-                problems.push(problem("nul_character", at, text, message));
+                note(problems, || problem("nul_character", at, text, message));
                 return Node::Unreadable;
             }
             Node::Text(value)
@@ -192,7 +201,7 @@ fn parse<'a>(
         _ => Ok(Node::Number(text)),
     };
     read.unwrap_or_else(|error| {
-        problems.push(not_json(&error, at, text));
+        note(problems, || not_json(&error, at, text));
         Node::Unreadable
     })
 }
@@ -209,14 +218,18 @@ fn object<'a>(
         let at = at.key(&key);
         if let Some(first) = positions.find(&key, &nodes) {
             let message = "expected each key once";
-            problems.push(problem("duplicate_key", &at, raw.get(), message));
+            note(problems, || {
+                problem("duplicate_key", &at, raw.get(), message)
+            });
             // Which one is meant can't be known: neither is looked at further.
             nodes[first].1 = Node::Unreadable;
             continue;
         }
         if key.contains('\0') {
             let message = "expected a key without the character U+0000";
-            problems.push(problem("nul_character", &at, raw.get(), message));
+            note(problems, || {
+                problem("nul_character", &at, raw.get(), message)
+            });
         }
         let node = parse(raw, &at, level + 1, problems);
         nodes.push((key, node));

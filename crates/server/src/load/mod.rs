@@ -2,7 +2,7 @@
 //!
 //! - [`read`]: bytes → records, told apart by content
 //! - [`check`]: a record → a product that can't be wrong, or findings; `reading` does both for all inputs,
-//!   and keeps what is good in a `spool` and what is `rejected` in a file
+//!   and keeps what is good in a `spool` and what is `rejected` in a `whole_file`
 //! - [`apply`]: products → one revision, or nothing; [`plan`] and [`difference`] say what changes, and
 //!   [`guard`] what mustn't
 //!
@@ -24,6 +24,7 @@ mod rejected;
 pub mod report;
 mod spool;
 pub mod texts;
+mod whole_file;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -205,9 +206,7 @@ pub fn load(
             digest: &mut digest,
             progress,
         };
-        reading
-            .read(&name, bytes)
-            .with_context(|| format!("can't read {name}"))?;
+        reading.read(&name, bytes)?;
     }
     if let Mode::Merge { retire } = &settings.mode {
         reading.check_retirements(retire);
@@ -217,6 +216,7 @@ pub fn load(
         None => None,
     };
     let (mut report, records) = reading.finish()?;
+    report.flush()?;
     if let Some(mut records) = records {
         progress.applying(records.count);
         let order = Order {
@@ -235,7 +235,7 @@ pub fn load(
         report.applied = apply::apply(store, &mut records, order, &mut report, progress)?;
     }
     progress.finish();
-    report.finish()?;
+    report.finish().with_context(|| report.what_was_done())?;
     Ok(report)
 }
 

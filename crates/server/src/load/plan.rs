@@ -8,7 +8,7 @@ use vitrine_model::code::ProductCode;
 use vitrine_store::record::{PublishedCounts, StoredProduct};
 
 use super::difference::{FieldChange, difference};
-use super::report::shown;
+use super::report::{shown, visible};
 
 /// How many products of each kind a plan names in text. JSON has them all.
 const SHOWN_PRODUCTS: usize = 20;
@@ -131,7 +131,8 @@ impl Plan {
                     value.as_deref().map_or_else(|| "nothing".to_owned(), shown)
                 };
                 let (old, new) = (value(&field.old), value(&field.new));
-                writeln!(out, "    {}: {old} → {new}", field.pointer)?;
+                let pointer = visible(&field.pointer);
+                writeln!(out, "    {pointer}: {} → {}", visible(&old), visible(&new))?;
             }
         }
         write_rest(out, '~', self.changed.len())?;

@@ -5,6 +5,7 @@ use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 
+use anyhow::Context as _;
 use vitrine_model::Invalid;
 use vitrine_model::code::ProductCode;
 
@@ -71,7 +72,8 @@ impl Reading {
         read::read(name, reader, &mut |item| {
             is_empty = false;
             self.take(&file, item);
-        })?;
+        })
+        .with_context(|| format!("can't read {name}"))?;
         if let Some(failure) = self.failure.take() {
             return Err(failure);
         }
@@ -105,32 +107,34 @@ impl Reading {
 
     /// What stands in the text of a record that was rejected before.
     fn take_text(&mut self, place: &Place, text: &str) {
-        let mut items = Vec::new();
-        let read = read::read_plain(&place.file, text.as_bytes(), &mut |item| items.push(item));
+        let mut is_empty = true;
+        let read = read::read_plain(&place.file, text.as_bytes(), &mut |item| {
+            is_empty = false;
+            self.take_within(place, item);
+        });
         if let Err(error) = read {
             self.fail(error.into());
         }
-        if items.is_empty() {
+        if is_empty {
             let message = "expected a product in `_text`, or one in the place of the whole record";
-            let findings = vec![Finding::fault(place, "empty", message)];
-            items.push(Item::Unreadable {
-                findings,
-                text: None,
-            });
+            self.take_unreadable(vec![Finding::fault(place, "empty", message)], None);
         }
-        for mut item in items {
-            match &mut item {
-                Item::Record(record) => record.place = place.clone(),
-                Item::Warning(finding) => finding.place = place.clone(),
-                Item::Unreadable { findings, .. } => {
-                    let places = findings.iter_mut().map(|finding| &mut finding.place);
-                    places.for_each(|inner| *inner = place.clone());
-                }
+    }
+
+    /// What stands in a text has the text's place.
+    fn take_within(&mut self, place: &Place, mut item: Item) {
+        match &mut item {
+            Item::Record(record) => record.place = place.clone(),
+            Item::Warning(finding) => finding.place = place.clone(),
+            Item::Unreadable { findings, .. } => {
+                let places = findings.iter_mut().map(|finding| &mut finding.place);
+                places.for_each(|inner| *inner = place.clone());
             }
-            match item {
-                Item::Record(record) => self.check(&record),
-                other => self.take(&place.file, other),
-            }
+        }
+        match item {
+            // A text within the text isn't read.
+            Item::Record(record) => self.check(&record),
+            other => self.take(&place.file, other),
         }
     }
 
@@ -151,7 +155,10 @@ impl Reading {
             code,
             record: checked,
         } = check::check(record, &mut findings);
-        if let Some(code) = &code {
+        // Of a code that no product can have, the fault is said already, and it can be long.
+        if let Some(code) = &code
+            && code.parse::<ProductCode>().is_ok()
+        {
             self.check_unique(code, record, &mut findings);
         }
         let is_faulty = findings

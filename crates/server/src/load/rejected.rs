@@ -4,14 +4,14 @@
 //! object that could be written back to the letter stands in the member `_text`, which is read as an input
 //! of its own. No payout type can be named like these (specification 2.2), so nothing else means them.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use tempfile::NamedTempFile;
 
 use super::json::{Node, write_text};
-use super::report::{Finding, unfinished};
+use super::report::Finding;
+use super::whole_file::WholeFile;
 
 /// The member with the reasons.
 pub(super) const REASONS: &str = "_rejected";
@@ -26,7 +26,7 @@ const MOST_NAMES: u32 = 10_000;
 pub(super) struct RejectedFile {
     /// The name; another number is put into it where something stands there.
     path: PathBuf,
-    file: Option<BufWriter<NamedTempFile>>,
+    file: Option<WholeFile>,
 }
 
 impl RejectedFile {
@@ -44,7 +44,7 @@ impl RejectedFile {
     fn write(&mut self, line: &str) -> io::Result<()> {
         let file = match self.file.take() {
             Some(file) => file,
-            None => BufWriter::new(unfinished(&self.path)?),
+            None => WholeFile::create(&self.path)?,
         };
         writeln!(self.file.insert(file), "{line}")
     }
@@ -65,9 +65,8 @@ fn can_not_write(path: &Path) -> String {
 }
 
 /// Never over a file that is there: someone may be mending it.
-fn persist(file: BufWriter<NamedTempFile>, path: &Path) -> io::Result<PathBuf> {
-    let mut file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
-    file.as_file().sync_all()?;
+fn persist(file: WholeFile, path: &Path) -> io::Result<PathBuf> {
+    let mut file = file.finish()?;
     let stem = path.with_extension("");
     for number in 1..MOST_NAMES {
         let path = match number {

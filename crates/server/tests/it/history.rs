@@ -86,7 +86,7 @@ fn a_merge_changes_what_it_names_and_retires_what_it_is_told_to() {
     let key = store.key("reader", &[]);
     assert_eq!(store.serve().get(&key, "/v2/product").codes(), ["A", "B"]);
     let refused = store.run(&["load", "--retire", "A", &file]);
-    assert_eq!(refused.status.code(), Some(1));
+    assert_eq!(refused.status.code(), Some(2));
     assert!(text(&refused.stderr).contains("--mode merge"));
 }
 

@@ -18,6 +18,7 @@ mod golden;
 mod guard;
 mod harness;
 mod history;
+mod hostile_load;
 mod html;
 mod keys;
 mod links;

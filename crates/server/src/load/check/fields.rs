@@ -9,10 +9,10 @@ use std::str::FromStr;
 use vitrine_model::Invalid;
 use vitrine_model::money::Amount;
 
-use crate::load::json::Node;
+use crate::load::json::{MOST_PROBLEMS, Node};
 use crate::load::pointer::At;
 use crate::load::read::Record;
-use crate::load::report::{Finding, Severity, shown};
+use crate::load::report::{Finding, Severity, shown, shown_pointer};
 
 /// A fault was found, and is in the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub(super) struct Context<'c> {
     pub(super) findings: &'c mut Vec<Finding>,
     pub(super) record: &'c Record,
     pub(super) code: Option<String>,
+    /// How many warnings and faults there are, those that aren't kept among them.
+    pub(super) counts: [usize; 2],
 }
 
 /// The members of an object, and the way to it.
@@ -92,12 +94,17 @@ impl Context<'_> {
         rule: &'static str,
         message: String,
     ) {
+        // A record full of faults would else take a hundred times its size.
+        self.counts[severity as usize] += 1;
+        if self.counts[severity as usize] > MOST_PROBLEMS {
+            return;
+        }
         let pointer = at.to_string();
         self.findings.push(Finding {
             severity,
             place: self.record.place_of(&pointer),
             code: self.code.clone(),
-            pointer,
+            pointer: shown_pointer(&pointer),
             value: value.map(|node| shown(&node.to_json())),
             rule,
             message,

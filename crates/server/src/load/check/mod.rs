@@ -16,10 +16,10 @@ use vitrine_model::place::Country;
 use vitrine_model::product::{CustomerService, Detail, Product, State};
 
 use self::fields::{Context, Faulty, Fields};
-use super::json::Node;
+use super::json::{MOST_PROBLEMS, Node};
 use super::pointer::At;
 use super::read::Record;
-use super::report::{Finding, shown};
+use super::report::{Finding, Severity, shown};
 
 /// A record without faults.
 #[derive(Debug)]
@@ -50,6 +50,7 @@ pub fn check(record: &Record, findings: &mut Vec<Finding>) -> Checked {
         _ => None,
     };
     let is_readable = problems.is_empty();
+    let mut is_cut = problems.len() >= MOST_PROBLEMS;
     for problem in problems {
         let place = record.place_of(&problem.pointer);
         findings.push(Finding {
@@ -64,6 +65,7 @@ pub fn check(record: &Record, findings: &mut Vec<Finding>) -> Checked {
         findings,
         record,
         code: code.as_deref().map(shown),
+        counts: [0; 2],
     };
     let checked = match &node {
         Node::Object(members) => product(&mut context, &Fields::new(members, At::ROOT)),
@@ -73,6 +75,15 @@ pub fn check(record: &Record, findings: &mut Vec<Finding>) -> Checked {
         }
     };
     let checked = checked.ok().filter(|_| is_readable);
+    is_cut |= context.counts.iter().any(|count| *count > MOST_PROBLEMS);
+    if is_cut {
+        findings.push(Finding {
+            severity: Severity::Warning,
+            code: code.as_deref().map(shown),
+            message: format!("only the first {MOST_PROBLEMS} of this record are reported"),
+            ..Finding::fault(&record.place, "findings_cut", "")
+        });
+    }
     Checked {
         code,
         record: checked.map(|(product, content)| CheckedRecord { product, content }),

@@ -1,19 +1,23 @@
 //! The complete report in a file: every finding as it comes, so that none has to be kept in memory.
 
-use std::io::{self, BufWriter, Write};
+use std::fs::File;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use serde::Serialize;
-use tempfile::NamedTempFile;
 
 use super::finding::{Finding, Severity};
+use crate::load::whole_file::WholeFile;
+
+/// How every report begins.
+const BEGINNING: &str = "{\"findings\":[";
 
 /// A report that is being written. It has its name once it is whole.
 #[derive(Debug)]
 pub struct CompleteReport {
     path: PathBuf,
-    file: BufWriter<NamedTempFile>,
+    file: WholeFile,
     is_empty: bool,
     /// The first failure; said at the end, since findings can't stop for it.
     failure: Option<io::Error>,
@@ -24,16 +28,17 @@ impl CompleteReport {
     ///
     /// # Errors
     ///
-    /// Where no file can be made there.
+    /// Where no file can be made there, or where something stands that is no report.
     pub fn create(path: &Path) -> anyhow::Result<Self> {
-        let file = super::unfinished(path).with_context(|| can_not_write(path))?;
+        check_place(path)?;
+        let file = WholeFile::create(path).with_context(|| can_not_write(path))?;
         let mut report = Self {
             path: path.to_owned(),
-            file: BufWriter::new(file),
+            file,
             is_empty: true,
             failure: None,
         };
-        report.attempt(|file| file.write_all(b"{\"findings\":["));
+        report.attempt(|file| file.write_all(BEGINNING.as_bytes()));
         Ok(report)
     }
 
@@ -54,10 +59,21 @@ impl CompleteReport {
         });
     }
 
-    fn attempt(&mut self, write: impl FnOnce(&mut BufWriter<NamedTempFile>) -> io::Result<()>) {
+    fn attempt(&mut self, write: impl FnOnce(&mut WholeFile) -> io::Result<()>) {
         if self.failure.is_none() {
             self.failure = write(&mut self.file).err();
         }
+    }
+
+    /// Writes what was added so far.
+    ///
+    /// # Errors
+    ///
+    /// Where the file can't be written.
+    pub fn flush(&mut self) -> anyhow::Result<()> {
+        self.attempt(Write::flush);
+        let failure = self.failure.take().map_or(Ok(()), Err);
+        failure.with_context(|| can_not_write(&self.path))
     }
 
     /// Ends the report with the members of `summary`, an object, and gives the file its name.
@@ -72,17 +88,42 @@ impl CompleteReport {
         let path = self.path;
         let written = match self.failure {
             Some(failure) => Err(failure),
-            None => self
-                .file
-                .into_inner()
-                .map_err(io::IntoInnerError::into_error),
+            None => self.file.finish(),
         };
         let file = written.with_context(|| can_not_write(&path))?;
+        // The rejected records may have come there meanwhile.
+        check_place(&path)?;
         file.persist(&path)
             .map_err(|failed| failed.error)
             .with_context(|| can_not_write(&path))?;
         Ok(())
     }
+}
+
+/// Only a report is replaced: an input, a store or a device that `path` names is not.
+fn check_place(path: &Path) -> anyhow::Result<()> {
+    let is_free = match path.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+        Err(error) => return Err(error).with_context(|| can_not_write(path)),
+        Ok(metadata) => {
+            metadata.is_file() && is_report(path).with_context(|| can_not_write(path))?
+        }
+    };
+    if !is_free {
+        bail!(
+            "{}: what stands there is no report, and only a report is replaced; give another name",
+            can_not_write(path)
+        );
+    }
+    Ok(())
+}
+
+/// Whether a file is a report, or empty.
+fn is_report(path: &Path) -> io::Result<bool> {
+    let mut start = Vec::new();
+    let file = File::open(path)?;
+    file.take(BEGINNING.len() as u64).read_to_end(&mut start)?;
+    Ok(start.is_empty() || start == BEGINNING.as_bytes())
 }
 
 fn can_not_write(path: &Path) -> String {

@@ -1,12 +1,16 @@
 //! Something found in a record, and where.
 
-use std::fmt;
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
 use serde::Serialize;
 
 /// The longest value that is shown, in characters.
 pub const MOST_SHOWN_CHARACTERS: usize = 120;
+
+/// The longest pointer that is shown, in characters: keys can be as long as records.
+const MOST_POINTER_CHARACTERS: usize = 1_000;
 
 /// Where something was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -43,7 +47,7 @@ impl Place {
 
 impl fmt::Display for Place {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.file)?;
+        out.write_str(&visible(&self.file))?;
         if let Some(line) = self.line {
             write!(out, ":{line}")?;
         }
@@ -54,7 +58,7 @@ impl fmt::Display for Place {
             write!(out, " (row {row})")?;
         }
         if let Some(column) = &self.column {
-            write!(out, ", column {column}")?;
+            write!(out, ", column {}", visible(column))?;
         }
         Ok(())
     }
@@ -111,13 +115,13 @@ impl fmt::Display for Finding {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}", self.place)?;
         if let Some(code) = &self.code {
-            write!(out, "  {code}")?;
+            write!(out, "  {}", visible(code))?;
         }
         if !self.pointer.is_empty() {
-            write!(out, "  {}", self.pointer)?;
+            write!(out, "  {}", visible(&self.pointer))?;
         }
         if let Some(value) = &self.value {
-            write!(out, "  {value}")?;
+            write!(out, "  {}", visible(value))?;
         }
         Ok(())
     }
@@ -126,8 +130,45 @@ impl fmt::Display for Finding {
 /// A value as a report shows it.
 #[must_use]
 pub fn shown(value: &str) -> String {
-    match value.char_indices().nth(MOST_SHOWN_CHARACTERS) {
-        Some((end, _)) => format!("{}… ({} bytes)", &value[..end], value.len()),
-        None => value.to_owned(),
+    cut(value, MOST_SHOWN_CHARACTERS)
+}
+
+/// A pointer as a report shows it.
+#[must_use]
+pub fn shown_pointer(pointer: &str) -> String {
+    cut(pointer, MOST_POINTER_CHARACTERS)
+}
+
+fn cut(text: &str, most_characters: usize) -> String {
+    match text.char_indices().nth(most_characters) {
+        Some((end, _)) => format!("{}… ({} bytes)", &text[..end], text.len()),
+        None => text.to_owned(),
     }
+}
+
+/// A text from outside as a line of it may be printed: what would steer a terminal, begin another line or
+/// turn the order of what is read stands there as JSON would escape it.
+#[must_use]
+pub fn visible(text: &str) -> Cow<'_, str> {
+    let is_hidden = |character: char| {
+        character.is_control()
+            || matches!(character, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if !text.contains(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            _ if is_hidden(character) => {
+                // Writing to a string can't fail.
+                let _ = write!(out, "\\u{:04x}", u32::from(character));
+            }
+            _ => out.push(character),
+        }
+    }
+    Cow::Owned(out)
 }

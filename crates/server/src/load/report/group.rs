@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::finding::{Finding, Place};
+use super::finding::{Finding, Place, visible};
 
 /// How many ranges of lines are kept of each rule.
 const MOST_RANGES: usize = 1_000;
@@ -94,7 +94,7 @@ impl Group {
         self.write_ranges(out)?;
         out.push('\n');
         for example in &self.examples {
-            writeln!(out, "  {example}\n      {}", example.message)?;
+            writeln!(out, "  {example}\n      {}", visible(&example.message))?;
         }
         match self.count - self.examples.len() as u64 {
             0 => Ok(()),
@@ -119,7 +119,7 @@ impl Group {
                     Unit::Line => "line",
                     Unit::Item => "item",
                 };
-                write!(out, "{separator}{file} {unit} ")?;
+                write!(out, "{separator}{} {unit} ", visible(file))?;
             }
             of = Some((file, *unit));
             match first == last {

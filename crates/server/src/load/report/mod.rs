@@ -10,16 +10,14 @@ mod group;
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use tempfile::NamedTempFile;
 use vitrine_model::revision::Revision;
 use vitrine_store::record::PublishedCounts;
 
 pub use complete::CompleteReport;
-pub use finding::{Finding, MOST_SHOWN_CHARACTERS, Place, Severity, shown};
+pub use finding::{Finding, MOST_SHOWN_CHARACTERS, Place, Severity, shown, shown_pointer, visible};
 pub use group::Group;
 
 use super::guard::Exceeded;
@@ -33,17 +31,6 @@ const FAULT_EXAMPLES: usize = 10;
 
 /// How many faults the JSON lists one by one. A complete report has them all.
 const MOST_LISTED_FAULTS: usize = 10_000;
-
-/// A file in the making, beside `path`, whose name it gets in the end. It is hidden: should the process be
-/// killed, no load of the directory takes what is left for an input.
-pub(super) fn unfinished(path: &Path) -> io::Result<NamedTempFile> {
-    let directory = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty());
-    let mut file = tempfile::Builder::new();
-    let file = file.prefix(".vitrine-").suffix(".partial");
-    file.tempfile_in(directory.unwrap_or(Path::new(".")))
-}
 
 /// What a publish did, for programs.
 #[must_use]
@@ -185,6 +172,27 @@ impl Report {
         }
     }
 
+    /// What became of the catalog, for whoever learns that something failed afterwards.
+    #[must_use]
+    pub fn what_was_done(&self) -> String {
+        match self.applied.as_ref().map(|applied| &applied.outcome) {
+            Some(Outcome::Published(revision)) => {
+                format!("the load is done, revision {}", revision.number)
+            }
+            _ => "nothing was changed".to_owned(),
+        }
+    }
+
+    /// Writes what is found so far to the complete report, if there is one: a disk that is full already is to be
+    /// known before anything is changed.
+    ///
+    /// # Errors
+    ///
+    /// Where its file can't be written.
+    pub fn flush(&mut self) -> anyhow::Result<()> {
+        self.complete.as_mut().map_or(Ok(()), CompleteReport::flush)
+    }
+
     /// Ends the complete report, if there is one.
     ///
     /// # Errors
@@ -307,6 +315,7 @@ impl Applied {
                 out,
                 "refused by the guard, nothing was changed; this would be: {counts}"
             ),
+            Outcome::Unchanged if counts.unchanged == 0 => writeln!(out, "nothing to do"),
             Outcome::Unchanged => {
                 let unchanged = counts.unchanged;
                 writeln!(
@@ -324,7 +333,8 @@ impl Rejected {
             let (records, plural) = (self.records, plural(self.records));
             write!(out, "{records} record{plural} rejected")?;
             if let Some(file) = &self.file {
-                let file = file.display();
+                let file = file.display().to_string();
+                let file = visible(&file);
                 write!(
                     out,
                     ", with the reasons in {file}: mend them and load that with --mode merge"
