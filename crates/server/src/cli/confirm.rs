@@ -9,7 +9,7 @@ use clap::error::ErrorKind;
 /// Consent to what can't be undone.
 #[derive(Debug, Clone, Copy, Args)]
 pub(super) struct ConfirmArgs {
-    /// Don't ask. Needed where there is no terminal to ask on.
+    /// Don't ask. Needed where there is no terminal to ask on, unless the command names what it ends.
     #[arg(long)]
     yes: bool,
 }
@@ -18,12 +18,18 @@ impl ConfirmArgs {
     /// Returns where `--yes` was given, or whoever sits at the terminal types `yes` after `warning`.
     /// Where nobody can be asked, ends the program as a wrong command line does.
     pub(super) fn confirm(self, warning: &str) -> anyhow::Result<()> {
-        if self.yes {
-            return Ok(());
-        }
-        if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        if !self.yes && !is_at_terminal() {
             let message = format!("{warning}; there is no terminal to ask on, so give --yes\n");
             clap::Error::raw(ErrorKind::MissingRequiredArgument, message).exit();
+        }
+        self.confirm_at_terminal(warning)
+    }
+
+    /// As [`confirm`](Self::confirm); but where nobody can be asked, returns. For what names just what it
+    /// destroys, and must be done at once in an emergency.
+    pub(super) fn confirm_at_terminal(self, warning: &str) -> anyhow::Result<()> {
+        if self.yes || !is_at_terminal() {
+            return Ok(());
         }
         write!(io::stderr(), "{warning}. Type `yes` to go on: ")?;
         let mut answer = String::new();
@@ -34,4 +40,8 @@ impl ConfirmArgs {
         }
         Ok(())
     }
+}
+
+fn is_at_terminal() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
 }

@@ -52,6 +52,7 @@ mod requests;
 mod round_trip;
 mod smoke;
 mod store_safety;
+mod terminal;
 mod texts;
 mod texts_fetch;
 mod texts_fetch_failures;

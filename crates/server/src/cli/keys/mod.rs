@@ -11,6 +11,7 @@ use vitrine_model::key::{KeyKind, KeyRecord, NewKey};
 use vitrine_store::{IfMissing, Store};
 
 use self::create::{Create, new_key, show};
+use super::confirm::ConfirmArgs;
 use super::time::{after, to_second};
 use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
 
@@ -65,6 +66,8 @@ pub(super) enum Keys {
     Revoke {
         #[command(flatten)]
         output: OutputArgs,
+        #[command(flatten)]
+        confirm: ConfirmArgs,
         /// Prefixes or labels; a label means all its keys.
         #[arg(required = true, value_name = "KEY")]
         names: Vec<String>,
@@ -81,7 +84,15 @@ impl Keys {
                 label,
                 overlap,
             } => rotate(&*store.open(IfMissing::Refuse)?, *output, label, overlap),
-            Self::Revoke { output, names } => {
+            Self::Revoke {
+                output,
+                confirm,
+                names,
+            } => {
+                let names_listed = names.join(", ");
+                confirm.confirm_at_terminal(&format!(
+                    "this revokes for good all keys called {names_listed}"
+                ))?;
                 revoke(&*store.open(IfMissing::Refuse)?, *output, names)
             }
         }

@@ -1,0 +1,76 @@
+//! What a person at a terminal is asked and shown, and a program isn't.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::harness::{SAMPLE, Store, skipped, text};
+
+/// Runs a command on a terminal on which somebody types `answer`; returns the exit code and what is seen.
+/// `None` where there is no program that makes terminals.
+fn at_terminal(store: &Store, arguments: &str, answer: &str) -> Option<(i32, String)> {
+    let program = env!("CARGO_BIN_EXE_vitrine");
+    let mut script = Command::new("script");
+    script
+        .args(["-qec", &format!("{program} {arguments}"), "/dev/null"])
+        .env("VITRINE_STORE", store.url())
+        .env("TERM", "xterm")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let Ok(mut child) = script.spawn() else {
+        skipped("what is seen on a terminal: there is no `script`");
+        return None;
+    };
+    let mut stdin = child.stdin.take().expect("piped");
+    stdin.write_all(answer.as_bytes()).expect("typed");
+    // The end of what is typed only comes with the end of the program.
+    let output = child.wait_with_output().expect("an end");
+    drop(stdin);
+    Some((output.status.code().expect("a code"), text(&output.stdout)))
+}
+
+fn active(store: &Store) -> usize {
+    let keys: Value = serde_json::from_str(&store.ok(&["keys", "list", "--json"])).expect("JSON");
+    let keys = keys.as_array().expect("a list").iter();
+    keys.filter(|key| key["state"] == "active").count()
+}
+
+#[test]
+fn a_person_is_asked_before_keys_are_revoked_and_a_program_is_not() {
+    let store = Store::new();
+    for label in ["partner", "partner", "other", "third"] {
+        store.key(label, &[]);
+    }
+    let Some((code, seen)) = at_terminal(&store, "keys revoke partner", "no\n") else {
+        return;
+    };
+    assert_eq!((code, active(&store)), (1, 4), "{seen}");
+    assert!(
+        seen.contains("partner") && seen.contains("nothing was changed"),
+        "{seen}"
+    );
+    let (code, seen) = at_terminal(&store, "keys revoke partner", "yes\n").expect("as before");
+    assert_eq!((code, active(&store)), (0, 2), "{seen}");
+    let (code, seen) = at_terminal(&store, "keys revoke --yes other", "").expect("as before");
+    assert_eq!((code, active(&store)), (0, 1), "{seen}");
+    store.ok(&["keys", "revoke", "third"]);
+    assert_eq!(active(&store), 0);
+}
+
+#[test]
+fn a_bar_is_drawn_on_a_terminal_and_nowhere_else() {
+    let store = Store::new();
+    let Some((code, seen)) = at_terminal(&store, &format!("load {SAMPLE}"), "") else {
+        return;
+    };
+    assert_eq!(code, 0, "{seen}");
+    assert!(
+        seen.contains("reading") || seen.contains("applying"),
+        "{seen}"
+    );
+    let output = Store::new().run(&["load", SAMPLE]);
+    assert_eq!(text(&output.stderr), "");
+    assert!(!text(&output.stdout).contains('\u{1b}'));
+}
