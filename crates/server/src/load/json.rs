@@ -239,12 +239,12 @@ fn object<'a>(
 
 /// Where the keys of an object stand. Few are looked through, which is fastest; many are hashed, so that an
 /// object of a million keys doesn't take a million times as long.
-enum Positions<'a> {
+enum Positions {
     Few,
-    Many(HashMap<Cow<'a, str>, usize>),
+    Many(HashMap<String, usize>),
 }
 
-impl<'a> Positions<'a> {
+impl Positions {
     const MOST_FEW: usize = 32;
 
     fn of(members: usize) -> Self {
@@ -255,10 +255,10 @@ impl<'a> Positions<'a> {
     }
 
     /// Where this key stands among `nodes`; if it doesn't, it is the next.
-    fn find(&mut self, key: &Cow<'a, str>, nodes: &[(Cow<'a, str>, Node<'a>)]) -> Option<usize> {
+    fn find(&mut self, key: &str, nodes: &[(Cow<'_, str>, Node<'_>)]) -> Option<usize> {
         match self {
             Self::Few => nodes.iter().position(|(other, _)| other == key),
-            Self::Many(positions) => match positions.entry(key.clone()) {
+            Self::Many(positions) => match positions.entry(key.to_owned()) {
                 Entry::Occupied(first) => Some(*first.get()),
                 Entry::Vacant(vacant) => {
                     vacant.insert(nodes.len());

@@ -310,11 +310,12 @@ impl Records {
         std::thread::scope(|scope| {
             let (sender, receiver) = mpsc::sync_channel(READ_AHEAD);
             scope.spawn(move || {
-                let records = spooled.map(|json| read_back(json?));
-                // Nobody receives any more where putting failed.
-                let _ = records
-                    .map(|record| sender.send(record))
-                    .find(Result::is_err);
+                for json in spooled {
+                    // Nobody receives any more where putting failed.
+                    if sender.send(json.and_then(read_back)).is_err() {
+                        break;
+                    }
+                }
             });
             for record in receiver {
                 let (json, record) = record?;
