@@ -222,9 +222,9 @@ pub fn load(
         let order = Order {
             mode: &settings.mode,
             intent: settings.intent,
-            detail: match settings.intent == Intent::DryRun || settings.report.is_some() {
-                true => Detail::Fields,
-                false => Detail::Counts,
+            detail: match settings.report {
+                Some(_) => Detail::Fields,
+                None => settings.intent.detail(),
             },
             allowances: &settings.allowances,
             texts: texts.as_ref().zip(settings.texts.as_deref()),

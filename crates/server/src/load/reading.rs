@@ -79,15 +79,12 @@ impl Reading {
         }
         if is_empty {
             let message = "expected at least one product; an empty input never empties the catalog";
-            self.fault_of_input(Finding::fault(&Place::file(name), "empty", message));
+            self.take_unreadable(
+                vec![Finding::fault(&Place::file(name), "empty", message)],
+                None,
+            );
         }
         Ok(())
-    }
-
-    /// A fault of an input, or a part of it, of which no code can be read.
-    fn fault_of_input(&mut self, finding: Finding) {
-        self.report.rejected.keeps_all = true;
-        self.report.add(finding);
     }
 
     fn take(&mut self, file: &Arc<str>, item: Item) {
@@ -138,6 +135,7 @@ impl Reading {
         }
     }
 
+    /// Takes note of an input, or a part of it, of which no code can be read.
     fn take_unreadable(&mut self, findings: Vec<Finding>, text: Option<String>) {
         self.report.rejected.keeps_all = true;
         if let Some(text) = text {
@@ -155,10 +153,10 @@ impl Reading {
             code,
             record: checked,
         } = check::check(record, &mut findings);
-        // Of a code that no product can have, the fault is said already, and it can be long.
-        if let Some(code) = &code
-            && code.parse::<ProductCode>().is_ok()
-        {
+        // Of a code that no product can have, the fault is said already, and it can be long. Which product is
+        // meant can't be told.
+        let code = code.filter(|code| code.parse::<ProductCode>().is_ok());
+        if let Some(code) = &code {
             self.check_unique(code, record, &mut findings);
         }
         let is_faulty = findings
@@ -166,11 +164,12 @@ impl Reading {
             .any(|found| found.severity == Severity::Fault);
         if is_faulty {
             match code {
-                // Of a code that no product can have, it can't be told which one is meant.
-                Some(code) if code.parse::<ProductCode>().is_ok() => {
+                // Where nothing is skipped, nothing will be asked of them.
+                Some(code) if self.skips => {
                     self.rejected_codes.insert(code, record.place.clone());
                 }
-                _ => self.report.rejected.keeps_all = true,
+                Some(_) => {}
+                None => self.report.rejected.keeps_all = true,
             }
             self.reject(&findings, &record.json);
         } else if checked.is_some()
@@ -199,13 +198,14 @@ impl Reading {
     /// Takes note of what can't be loaded.
     fn reject(&mut self, findings: &[Finding], text: &str) {
         self.report.rejected.records += 1;
+        let Some(file) = &mut self.rejected else {
+            return;
+        };
         let faults = findings
             .iter()
             .filter(|found| found.severity == Severity::Fault);
         let faults: Vec<Finding> = faults.cloned().collect();
-        if let Some(file) = &mut self.rejected
-            && let Err(error) = file.add(&faults, text)
-        {
+        if let Err(error) = file.add(&faults, text) {
             self.fail(error);
         }
     }
