@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use serde_json::Value;
 use vitrine_store::{IfMissing, open};
 
 use crate::harness::{Store, gift_card, skipped, text};
@@ -47,7 +46,7 @@ fn who_finds_the_store_busy_is_told_who_writes() {
         assert_eq!(output.status.code(), Some(2), "{wrong}");
     }
     // Readers don't wait, and a writer that is patient gets its turn.
-    let listed: Value = serde_json::from_str(&store.ok(&["history", "--json"])).expect("JSON");
+    let listed = store.json(&["history", "--json"]);
     assert_eq!(listed.as_array().map(Vec::len), Some(1));
     drop(publication);
     store.ok(&["load", "--wait", "0", &file]);

@@ -35,11 +35,6 @@ fn load(store: &Store, products: &[Value], options: &[&str]) -> (i32, Value, Str
     (output.status.code().expect("an end"), report, said)
 }
 
-fn revisions(store: &Store) -> usize {
-    let history: Value = serde_json::from_str(&store.ok(&["history", "--json"])).expect("JSON");
-    history.as_array().expect("a list").len()
-}
-
 /// Twenty of a hundred pass, one more doesn't, and does where that is allowed.
 fn assert_guards(name: &str, most: usize, next: impl Fn(usize) -> Vec<Value>) {
     let store = Store::of(&products(all));
@@ -56,7 +51,7 @@ fn assert_guards(name: &str, most: usize, next: impl Fn(usize) -> Vec<Value>) {
     let named = format!("--allow {name}={share}");
     assert!(said.contains(&named), "{named} in {said}");
     assert!(said.contains("nothing was changed"), "{said}");
-    assert_eq!(revisions(&store), 1, "{name}");
+    assert_eq!(store.revisions(), 1, "{name}");
 
     let less = format!("{name}={most}%");
     assert_eq!(
@@ -214,7 +209,7 @@ fn a_mirror_is_guarded_too_and_its_metrics_say_so() {
     let refused = mirror(&[]);
     assert_eq!(refused.status.code(), Some(3));
     assert!(text(&refused.stderr).contains("--allow retire=50%"));
-    assert_eq!(revisions(&copy), 1);
+    assert_eq!(copy.revisions(), 1);
     let told = std::fs::read_to_string(&metrics).expect("metrics");
     let refusals = "vitrine_mirror_rounds_total{outcome=\"refused\"} 1\n";
     assert!(told.contains(refusals), "{told}");

@@ -5,10 +5,6 @@ use serde_json::{Value, json};
 use crate::answers;
 use crate::harness::{ALLOW_ALL, Store, gift_card, text};
 
-fn json(store: &Store, arguments: &[&str]) -> Value {
-    serde_json::from_str(&store.ok(arguments)).expect("JSON")
-}
-
 fn named(code: &str, name: &str) -> Value {
     let mut product = gift_card(code);
     product["name"] = name.into();
@@ -52,7 +48,8 @@ fn a_dry_run_says_what_would_change_and_changes_nothing() {
         assert!(said.contains(part), "{part} in {said}");
     }
     assert_eq!(
-        json(&store, &["history", "--json"])
+        store
+            .json(&["history", "--json"])
             .as_array()
             .expect("a list")
             .len(),
@@ -64,7 +61,7 @@ fn a_dry_run_says_what_would_change_and_changes_nothing() {
         (&done["applied"], &done["counts"]),
         (&json!(true), &report["counts"])
     );
-    let difference = json(&store, &["diff", "1", "2", "--json"]);
+    let difference = store.json(&["diff", "1", "2", "--json"]);
     assert_eq!(&difference, plan);
 }
 
@@ -76,7 +73,7 @@ fn a_merge_changes_what_it_names_and_retires_what_it_is_told_to() {
     let merge = [
         "load", "--json", "--mode", "merge", "--retire", "C", "--retire", "NONE", &file,
     ];
-    let report = json(&store, &[&merge, &ALLOW_ALL[..]].concat());
+    let report = store.json(&[&merge, &ALLOW_ALL[..]].concat());
     assert_eq!(
         report["warnings"]["retired_already"]["examples"][0]["code"],
         "NONE"
@@ -99,7 +96,7 @@ fn history_tells_who_did_what_and_why() {
     command.env("SUDO_USER", "").env("USER", "olga");
     assert!(command.status().expect("vitrine runs").success());
     store.load_products(&[gift_card("A"), gift_card("B")]);
-    let history = json(&store, &["history", "--json"]);
+    let history = store.json(&["history", "--json"]);
     assert_eq!(
         (&history[0]["number"], &history[1]["number"]),
         (&json!(2), &json!(1))
@@ -115,11 +112,11 @@ fn history_tells_who_did_what_and_why() {
         "{table}"
     );
     assert_eq!(
-        json(&store, &["diff", "1", "--json"])["created"],
+        store.json(&["diff", "1", "--json"])["created"],
         json!(["B"])
     );
     assert_eq!(
-        json(&store, &["diff", "2", "1", "--json"])["retired"],
+        store.json(&["diff", "2", "1", "--json"])["retired"],
         json!(["B"])
     );
     let missing = store.run(&["diff", "9"]);
@@ -131,8 +128,8 @@ fn history_tells_who_did_what_and_why() {
 fn a_product_can_be_shown_as_it_is_and_as_it_was() {
     let store = Store::of(&[named("A", "one")]);
     store.load_products(&[named("A", "two")]);
-    assert_eq!(json(&store, &["show", "A"])["name"], "two");
-    assert_eq!(json(&store, &["show", "A", "--at", "1"])["name"], "one");
+    assert_eq!(store.json(&["show", "A"])["name"], "two");
+    assert_eq!(store.json(&["show", "A", "--at", "1"])["name"], "one");
     let missing = store.run(&["show", "B"]);
     assert_eq!(missing.status.code(), Some(1));
     assert!(text(&missing.stderr).contains("no product of the code `B` is live"));
@@ -153,7 +150,7 @@ fn an_empty_catalog_is_exported_as_an_empty_array() {
         &codes,
     ];
     store.ok(&[&merge, &ALLOW_ALL[..]].concat());
-    assert_eq!(json(&store, &["export", "--format", "json"]), json!([]));
+    assert_eq!(store.json(&["export", "--format", "json"]), json!([]));
 }
 
 #[test]
@@ -181,7 +178,7 @@ fn a_rollback_gives_the_answers_of_that_revision_byte_for_byte() {
         let found = answers::of(&store);
         answers::assert_same(&found, &then[number - 1], &format!("revision {number}"));
     }
-    let history = json(&store, &["history", "--json"]);
+    let history = store.json(&["history", "--json"]);
     assert_eq!(history[0]["note"], "rollback to revision 1");
     let again = store.ok(&["rollback", "--yes", "1"]);
     assert!(again.contains("nothing to do"), "{again}");

@@ -96,7 +96,7 @@ fn a_report_replaces_nothing_but_a_report() {
     }
     assert_eq!(std::fs::read_to_string(&file).expect("the input"), feed);
     assert!(Path::new(&device).is_symlink());
-    let history: Value = serde_json::from_str(&store.ok(&["history", "--json"])).expect("JSON");
+    let history = store.json(&["history", "--json"]);
     assert_eq!(history.as_array().map(Vec::len), Some(1), "{history}");
     // An earlier report and an empty file are replaced.
     let report = shown(&store.write("report.json", ""));
@@ -186,8 +186,7 @@ fn a_record_with_a_million_faults_is_told_in_a_thousand() {
     }
     let file = shown(&store.write("warned.ndjson", warned.to_string()));
     let load = ["load", "--json", "--mode", "merge", &file];
-    let report: Value =
-        serde_json::from_str(&store.ok(&[&load, &ALLOW_ALL[..]].concat())).expect("JSON");
+    let report = store.json(&[&load, &ALLOW_ALL[..]].concat());
     assert_eq!(report["counts"]["created"], 1);
     assert_eq!(report["warnings"]["unknown_field"]["count"], 1_000);
 }

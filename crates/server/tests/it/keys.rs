@@ -11,7 +11,7 @@ fn catalog() -> Store {
 }
 
 fn listed(store: &Store) -> Vec<Value> {
-    let keys: Value = serde_json::from_str(&store.ok(&["keys", "list", "--json"])).expect("JSON");
+    let keys = store.json(&["keys", "list", "--json"]);
     keys.as_array().expect("a list").clone()
 }
 

@@ -49,7 +49,7 @@ fn the_good_are_loaded_and_the_bad_wait_to_be_mended() {
     assert_eq!(report["counts"], counts);
     // B keeps its live version, D never was there.
     assert_eq!(codes(&store), ["A", "B", "C"]);
-    let shown: Value = serde_json::from_str(&store.ok(&["show", "B"])).expect("JSON");
+    let shown = store.json(&["show", "B"]);
     assert!(shown.to_string().contains("as it was"), "{shown}");
     let rejected = store.path("feed.rejected.ndjson");
     assert_eq!(report["rejected"]["records"], 2);
@@ -75,7 +75,7 @@ fn the_good_are_loaded_and_the_bad_wait_to_be_mended() {
     );
     let mended = mended.display().to_string();
     let merge = ["load", "--json", "--mode", "merge", &mended];
-    let report: Value = serde_json::from_str(&store.ok(&merge)).expect("JSON");
+    let report = store.json(&merge);
     assert_eq!(
         (&report["counts"]["created"], &report["counts"]["changed"]),
         (&json!(1), &json!(1))

@@ -40,11 +40,6 @@ fn shown(store: &Store, code: &str, key: &str) -> Value {
     reply.json()["gift_card"]["content_resources"][key].clone()
 }
 
-fn revisions(store: &Store) -> usize {
-    let history: Value = serde_json::from_str(&store.ok(&["history", "--json"])).expect("JSON");
-    history.as_array().expect("a list").len()
-}
-
 #[test]
 fn products_and_their_texts_are_one_revision() {
     let store = Store::new();
@@ -59,7 +54,7 @@ fn products_and_their_texts_are_one_revision() {
         (0, &json!(2)),
         "{report}"
     );
-    assert_eq!(revisions(&store), 1);
+    assert_eq!(store.revisions(), 1);
     assert_eq!(shown(&store, "A", "description_md"), "# of A");
     assert_eq!(shown(&store, "B", "terms_consumer_md"), "# of B");
     // Again, it changes nothing; another text is a change of its product.
@@ -71,7 +66,7 @@ fn products_and_their_texts_are_one_revision() {
     let (_, report) = load(&store, &products, &files, &[]);
     assert_eq!(report["counts"]["changed"], 1);
     let digest = |at: usize| {
-        let history: Value = serde_json::from_str(&store.ok(&["history", "--json"])).expect("JSON");
+        let history = store.json(&["history", "--json"]);
         history[at]["source_digest"].clone()
     };
     assert_ne!(digest(0), digest(1), "texts are a part of what was loaded");

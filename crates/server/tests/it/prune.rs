@@ -7,10 +7,6 @@ use serde_json::{Value, json};
 
 use crate::harness::{Store, gift_card, text, wait_for};
 
-fn json(store: &Store, arguments: &[&str]) -> Value {
-    serde_json::from_str(&store.ok(arguments)).expect("JSON")
-}
-
 fn named(code: &str, name: &str) -> Value {
     let mut product = gift_card(code);
     product["name"] = name.into();
@@ -28,7 +24,7 @@ fn revisions(revisions: usize, count: usize) -> Store {
 }
 
 fn assert_clean(store: &Store) {
-    let report = json(store, &["check", "--json"]);
+    let report = store.json(&["check", "--json"]);
     assert_eq!(report, json!({"clean": true, "problems": []}));
 }
 
@@ -39,7 +35,7 @@ fn kept_revisions_stay_and_pruned_ones_say_so() {
     let server = store.serve();
     let before = server.get(&key, "/v2/product").body;
     let kept = store.ok(&["export", "--at", "4"]);
-    let report = json(&store, &["prune", "--keep", "2", "--yes", "--json"]);
+    let report = store.json(&["prune", "--keep", "2", "--yes", "--json"]);
     let counts = [
         "applied",
         "oldest_readable",
@@ -51,7 +47,7 @@ fn kept_revisions_stay_and_pruned_ones_say_so() {
     assert_eq!(found, [json!(true), json!(4), json!(3), json!(9), json!(0)]);
     assert_eq!(store.ok(&["export", "--at", "4"]), kept);
     assert_eq!(
-        json(&store, &["show", "P1", "--at", "4"])["name"],
+        store.json(&["show", "P1", "--at", "4"])["name"],
         "Revision 4"
     );
     for refused in [
@@ -71,7 +67,7 @@ fn kept_revisions_stay_and_pruned_ones_say_so() {
         );
         assert_eq!(text(&output.stdout), "", "{refused:?}");
     }
-    let history = json(&store, &["history", "--json"]);
+    let history = store.json(&["history", "--json"]);
     let told = history.as_array().expect("a list").iter();
     let told: Vec<_> = told.map(|one| (&one["number"], &one["pruned"])).collect();
     let expected = [(5, false), (4, false), (3, true), (2, true), (1, true)];
@@ -103,7 +99,7 @@ fn a_backup_brings_a_pruned_history_back() {
     let pruned = store.path("pruned.db").display().to_string();
     store.ok(&["backup", &pruned]);
     store.ok(&["restore", "--yes", &file]);
-    let shown = json(&store, &["show", "P1", "--at", "1"]);
+    let shown = store.json(&["show", "P1", "--at", "1"]);
     assert_eq!(shown["name"], "Revision 1");
     assert_clean(&store);
     store.ok(&["restore", "--yes", &pruned]);
@@ -115,7 +111,7 @@ fn a_backup_brings_a_pruned_history_back() {
 #[test]
 fn a_prune_needs_consent_and_can_be_tried() {
     let store = revisions(3, 2);
-    let tried = json(&store, &["prune", "--keep", "1", "--dry-run", "--json"]);
+    let tried = store.json(&["prune", "--keep", "1", "--dry-run", "--json"]);
     assert_eq!(
         [&tried["applied"], &tried["versions"]],
         [&json!(false), &json!(4)]
@@ -136,7 +132,7 @@ fn a_prune_needs_consent_and_can_be_tried() {
         assert_eq!(output.status.code(), Some(2), "{wrong}");
     }
     assert_eq!(
-        json(&store, &["show", "P1", "--at", "1"])["name"],
+        store.json(&["show", "P1", "--at", "1"])["name"],
         "Revision 1"
     );
     let said = store.ok(&["prune", "--keep", "0s", "--yes"]);
@@ -158,7 +154,7 @@ fn start_prune(store: &Store) -> Child {
 /// Waits until the first revision can't be read any more: rows are going.
 fn wait_for_the_first_row(store: &Store) {
     wait_for("the history to be pruned", || {
-        let history = json(store, &["history", "--json", "--limit", "99"]);
+        let history = store.json(&["history", "--json", "--limit", "99"]);
         let first = history.as_array().expect("a list").last().cloned();
         (first.expect("a revision")["pruned"] == true).then_some(())
     });
@@ -178,7 +174,7 @@ fn a_prune_that_is_killed_leaves_a_whole_store_and_the_next_one_ends_it() {
         prune.wait().expect("an end");
         assert_clean(&store);
         assert_eq!(store.ok(&["export"]), live);
-        let rest = json(&store, &["prune", "--keep", "1", "--dry-run", "--json"]);
+        let rest = store.json(&["prune", "--keep", "1", "--dry-run", "--json"]);
         let rest = rest["versions"].as_u64().expect("a number");
         if (1..6_000).contains(&rest) {
             break;
@@ -186,9 +182,9 @@ fn a_prune_that_is_killed_leaves_a_whole_store_and_the_next_one_ends_it() {
         assert!(attempt < 20, "never killed in the middle");
         store.ok(&["restore", "--yes", &file]);
     }
-    let rest = json(&store, &["prune", "--keep", "1", "--yes", "--json"]);
+    let rest = store.json(&["prune", "--keep", "1", "--yes", "--json"]);
     assert!(rest["free_bytes"].as_u64() > Some(0), "{rest}");
-    let none = json(&store, &["prune", "--keep", "1", "--json"]);
+    let none = store.json(&["prune", "--keep", "1", "--json"]);
     assert_eq!(
         [&none["applied"], &none["versions"]],
         [&json!(false), &json!(0)]
@@ -210,6 +206,6 @@ fn loads_and_backups_go_on_while_the_history_is_pruned() {
     assert_eq!(report["revision"]["number"], 4);
     assert_clean(&store);
     let url = format!("sqlite:{file}");
-    let checked = json(&store, &["check", "--json", "--store", &url]);
+    let checked = store.json(&["check", "--json", "--store", &url]);
     assert_eq!(checked["clean"], true, "{checked}");
 }

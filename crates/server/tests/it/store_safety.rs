@@ -13,7 +13,7 @@ use crate::answers;
 use crate::harness::{SAMPLE, Server, Store, gift_card, text, wait_for};
 
 fn check(store: &Store) -> Value {
-    serde_json::from_str(&store.ok(&["check", "--json"])).expect("JSON")
+    store.json(&["check", "--json"])
 }
 
 fn clean() -> Value {

@@ -3,8 +3,6 @@
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use serde_json::Value;
-
 use crate::harness::{SAMPLE, Store, skipped, text};
 
 /// Runs a command on a terminal on which somebody types `answer`; returns the exit code and what is seen.
@@ -32,7 +30,7 @@ fn at_terminal(store: &Store, arguments: &str, answer: &str) -> Option<(i32, Str
 }
 
 fn active(store: &Store) -> usize {
-    let keys: Value = serde_json::from_str(&store.ok(&["keys", "list", "--json"])).expect("JSON");
+    let keys = store.json(&["keys", "list", "--json"]);
     let keys = keys.as_array().expect("a list").iter();
     keys.filter(|key| key["state"] == "active").count()
 }

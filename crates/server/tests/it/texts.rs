@@ -5,7 +5,8 @@ use sha2::{Digest, Sha256};
 
 use crate::harness::{Headers, Reply, Server, Store, gift_card, wait_for};
 
-const NAMES: [&str; 7] = [
+/// What the contract calls the texts of a product.
+pub const NAMES: [&str; 7] = [
     "description",
     "disclaimer",
     "refund_policy",

@@ -172,7 +172,7 @@ fn a_text_that_changed_there_is_one_revision_with_that_field() {
         let (_, report) = fetch(&store, &[]);
         assert_eq!(report["revision"]["number"], revision, "{report}");
     }
-    let shown: Value = serde_json::from_str(&store.ok(&["show", "A"])).expect("JSON");
+    let shown = store.json(&["show", "A"]);
     let content = &shown["gift_card"]["content_resources"];
     assert_eq!(
         (&content["terms_buyer_md"], &content["description_md"]),
@@ -211,7 +211,7 @@ fn a_product_that_comes_to_name_a_known_address_gets_what_is_held_from_there() {
     let (exit, report) = fetch(&store, &[]);
     assert_eq!((exit, counts(&report)), (0, [1, 0, 1, 0]), "{report}");
     assert_eq!(report["counts"]["changed"], 1, "{report}");
-    let shown: Value = serde_json::from_str(&store.ok(&["show", "B"])).expect("JSON");
+    let shown = store.json(&["show", "B"]);
     assert_eq!(
         shown["gift_card"]["content_resources"]["description_md"],
         "D"
@@ -238,7 +238,7 @@ fn a_text_that_was_loaded_is_left_alone() {
         "{report}"
     );
     let description = |code: &str| {
-        let shown: Value = serde_json::from_str(&store.ok(&["show", code])).expect("JSON");
+        let shown = store.json(&["show", code]);
         shown["gift_card"]["content_resources"]["description_md"].clone()
     };
     assert_eq!(
@@ -316,7 +316,7 @@ fn a_product_that_changed_meanwhile_keeps_what_it_has() {
         (counts(&report), &report["counts"]["changed"]),
         ([2, 2, 0, 0], &json!(1))
     );
-    let shown: Value = serde_json::from_str(&store.ok(&["show", "A"])).expect("JSON");
+    let shown = store.json(&["show", "A"]);
     let content = &shown["gift_card"]["content_resources"];
     assert_eq!(
         content["description_markdown_url"],

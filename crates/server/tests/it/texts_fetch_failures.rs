@@ -76,7 +76,7 @@ fn an_address_that_fails_holds_no_other_up() {
         }
     }
     assert_eq!(failure(&nobody).expect("a failure")["rule"], "no_answer");
-    let shown: Value = serde_json::from_str(&store.ok(&["show", "moved"])).expect("JSON");
+    let shown = store.json(&["show", "moved"]);
     let content = &shown["gift_card"]["content_resources"];
     assert_eq!(content["description_md"], "Fine");
     assert_eq!(

@@ -104,11 +104,22 @@ impl Store {
         text(&output.stdout)
     }
 
+    /// Runs a command that must succeed and prints JSON; returns that.
+    pub fn json(&self, arguments: &[&str]) -> Value {
+        serde_json::from_str(&self.ok(arguments)).expect("JSON")
+    }
+
+    /// How many revisions there are.
+    pub fn revisions(&self) -> usize {
+        let history = self.json(&["history", "--json"]);
+        history.as_array().expect("a list").len()
+    }
+
     /// Loads a file that must be taken; returns the report.
     pub fn load(&self, file: impl AsRef<Path>) -> Value {
         let file = file.as_ref().display().to_string();
         let arguments = [&["load", "--json", &file], &ALLOW_ALL[..]].concat();
-        serde_json::from_str(&self.ok(&arguments)).expect("a report")
+        self.json(&arguments)
     }
 
     /// Loads products that must be taken.
@@ -132,7 +143,7 @@ impl Store {
     /// Makes a key; returns it. `options` are those of `keys create`.
     pub fn key(&self, label: &str, options: &[&str]) -> String {
         let arguments = [&["keys", "create", "--json", "--label", label], options].concat();
-        let made: Value = serde_json::from_str(&self.ok(&arguments)).expect("JSON");
+        let made = self.json(&arguments);
         made["key"].as_str().expect("a key").to_owned()
     }
 
