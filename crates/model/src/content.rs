@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
 use crate::Invalid;
@@ -270,7 +271,14 @@ fn came_from(text: &Text, url: &WebUrl) -> bool {
 
 /// A text's Markdown, compressed: how it rests in the store and in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PackedMarkdown(Box<[u8]>);
+pub struct PackedMarkdown(Bytes);
+
+impl From<Bytes> for PackedMarkdown {
+    /// What a store kept, in memory that may be shared.
+    fn from(bytes: Bytes) -> Self {
+        Self(bytes)
+    }
+}
 
 impl PackedMarkdown {
     /// The longest Markdown of one text, in bytes.
@@ -301,7 +309,7 @@ impl PackedMarkdown {
     /// What a store kept.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Self {
-        Self(bytes.into())
+        Self(Bytes::copy_from_slice(bytes))
     }
 
     /// The Markdown.

@@ -49,6 +49,21 @@ impl Country {
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
 
+    /// How many codes two capitals can write.
+    pub(crate) const NUMBERS: u32 = 26 * 26;
+
+    /// Where the code stands among all that two capitals can write.
+    pub(crate) fn number(self) -> u32 {
+        u32::from(self.0[0] - b'A') * 26 + u32::from(self.0[1] - b'A')
+    }
+
+    /// The country of a [`number`](Self::number).
+    pub(crate) fn from_number(number: u32) -> Option<Self> {
+        let capital = |place: u32| u8::try_from(place).ok().map(|place| b'A' + place);
+        let is_one = number < Self::NUMBERS;
+        is_one.then(|| Some(Self([capital(number / 26)?, capital(number % 26)?])))?
+    }
+
     /// Whether ISO 3166-1 (or CLDR, for `XK`) knows the country.
     #[must_use]
     pub fn is_assigned(self) -> bool {

@@ -2,13 +2,16 @@
 //! filtering and cutting a sorted list gives.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use vitrine_model::code::ProductCode;
 use vitrine_model::place::Country;
 use vitrine_model::query::{Cursor, Filter, Limit, ListQuery, Orderable};
 use vitrine_model::revision::Revision;
-use vitrine_model::snapshot::{Entry, Snapshot, SnapshotBuilder};
+use vitrine_model::snapshot::{
+    Block, BlockBuilder, Categories, Entry, NewProduct, Snapshot, TextTable,
+};
 
 #[derive(Debug, Clone)]
 struct Made {
@@ -72,22 +75,47 @@ fn query() -> impl Strategy<Value = ListQuery> {
         })
 }
 
-fn snapshot(catalog: &BTreeMap<ProductCode, Made>) -> Snapshot {
-    let mut builder = SnapshotBuilder::new();
+/// How many products the blocks of a snapshot have: real ones are far larger than these catalogs.
+fn block_sizes() -> impl Strategy<Value = Vec<usize>> {
+    prop::collection::vec(1..6_usize, 1..5)
+}
+
+fn rendered(code: &ProductCode, made: &Made) -> String {
+    format!("<{code} {}>", made.is_orderable)
+}
+
+fn snapshot(catalog: &BTreeMap<ProductCode, Made>, block_sizes: &[usize]) -> Snapshot {
+    let mut categories = Categories::default();
+    let mut sizes = block_sizes.iter().copied().cycle();
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut builder = BlockBuilder::default();
+    let mut size = sizes.next();
     for (code, made) in catalog {
-        let bytes = format!("<{code}>");
+        let bytes = rendered(code, made);
+        let facets = categories.facets_of(made.is_orderable, &made.countries, &made.categories);
         let entry = Entry {
-            code: code.clone(),
+            code,
             bytes: bytes.as_bytes(),
-            content: None,
-            own_texts: Vec::new(),
-            is_orderable: made.is_orderable,
-            countries: &made.countries,
-            categories: &made.categories,
+            content: Some((1, bytes.len())),
+            facets: &facets,
         };
-        builder.product(entry).expect("in order");
+        builder.push(&entry).expect("in order");
+        if Some(builder.len()) >= size {
+            blocks.push(builder.finish().expect("a block"));
+            size = sizes.next();
+        }
     }
-    builder.finish(Revision::default())
+    if !builder.is_empty() {
+        blocks.push(builder.finish().expect("a block"));
+    }
+    let categories = Arc::new(categories);
+    Snapshot::new(
+        Revision::default(),
+        categories,
+        blocks,
+        TextTable::default(),
+    )
+    .expect("in order")
 }
 
 /// All matching codes in order, as anybody would find them.
@@ -113,8 +141,10 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_page_is_what_a_naive_filter_gives(catalog in catalog(), query in query()) {
-        let snapshot = snapshot(&catalog);
+    fn a_page_is_what_a_naive_filter_gives(
+        catalog in catalog(), query in query(), sizes in block_sizes(),
+    ) {
+        let snapshot = snapshot(&catalog, &sizes);
         let page = snapshot.page(&query);
         let all = naive(&catalog, &query.filter);
         let limit = query.limit.get();
@@ -126,21 +156,26 @@ proptest! {
                 ahead[ahead.len().saturating_sub(limit)..].to_vec()
             }
         };
-        let found: Vec<&ProductCode> = page.products().map(|product| product.code()).collect();
-        prop_assert_eq!(&found, &expected);
-        prop_assert_eq!(page.first(), expected.first().copied());
-        prop_assert_eq!(page.last(), expected.last().copied());
+        let codes: Vec<&str> = expected.iter().map(|code| code.as_str()).collect();
+        let found: Vec<&str> = page.products().map(|product| product.code()).collect();
+        prop_assert_eq!(&found, &codes);
+        prop_assert_eq!(page.first(), codes.first().copied());
+        prop_assert_eq!(page.last(), codes.last().copied());
         let edge = expected.first().zip(expected.last());
         prop_assert_eq!(page.has_previous(), edge.is_some_and(|(first, _)| all.iter().any(|c| c < first)));
         prop_assert_eq!(page.has_next(), edge.is_some_and(|(_, last)| all.iter().any(|c| c > last)));
-        let body = page.slices().join(&b","[..]);
-        let rendered: Vec<String> = expected.iter().map(|code| format!("<{code}>")).collect();
+        let body = page.slices().collect::<Vec<_>>().join(&b","[..]);
+        let shared = page.shared_slices().collect::<Vec<_>>().join(&b","[..]);
+        let rendered: Vec<String> = expected.iter().map(|code| rendered(code, &catalog[code])).collect();
         prop_assert_eq!(String::from_utf8(body).unwrap(), rendered.join(","));
+        prop_assert_eq!(String::from_utf8(shared).unwrap(), rendered.join(","));
     }
 
     #[test]
-    fn a_walk_gives_every_match_once_in_both_directions(catalog in catalog(), query in query()) {
-        let snapshot = snapshot(&catalog);
+    fn a_walk_gives_every_match_once_in_both_directions(
+        catalog in catalog(), query in query(), sizes in block_sizes(),
+    ) {
+        let snapshot = snapshot(&catalog, &sizes);
         let all = naive(&catalog, &query.filter);
         let mut forwards = Vec::new();
         let mut cursor = Cursor::Start;
@@ -148,8 +183,9 @@ proptest! {
             let page = snapshot.page(&ListQuery { cursor: cursor.clone(), ..query.clone() });
             let Some(last) = page.last() else { break };
             forwards.extend(page.products().map(|product| product.code()));
-            cursor = Cursor::After(last.clone());
+            cursor = Cursor::After(last.parse().unwrap());
         }
+        let all: Vec<&str> = all.iter().map(|code| code.as_str()).collect();
         prop_assert_eq!(&forwards, &all);
         let mut backwards = Vec::new();
         let mut cursor = Cursor::Before("~~~~".parse().unwrap());
@@ -158,7 +194,7 @@ proptest! {
             let Some(first) = page.first() else { break };
             let codes: Vec<_> = page.products().map(|product| product.code()).collect();
             backwards.splice(0..0, codes);
-            cursor = Cursor::Before(first.clone());
+            cursor = Cursor::Before(first.parse().unwrap());
         }
         prop_assert_eq!(&backwards, &all);
     }
@@ -180,16 +216,86 @@ proptest! {
         let mut cursor = if forwards { Cursor::Start } else { Cursor::Before(highest) };
         for step in 0.. {
             // Every page is answered by another revision of the catalog.
-            let snapshot = snapshot(&catalog_at(step));
+            let snapshot = snapshot(&catalog_at(step), &[3, 1, 4]);
             let limit = Limit::new(limit).unwrap();
             let page = snapshot.page(&ListQuery { filter: Filter::default(), cursor, limit });
             let edge = if forwards { page.last() } else { page.first() };
             let Some(edge) = edge else { break };
-            cursor = if forwards { Cursor::After(edge.clone()) } else { Cursor::Before(edge.clone()) };
-            let codes = page.products().map(|product| product.code().clone());
+            let edge = edge.parse().unwrap();
+            cursor = if forwards { Cursor::After(edge) } else { Cursor::Before(edge) };
+            let codes = page.products().map(|product| product.code().parse().unwrap());
             if forwards { seen.extend(codes) } else { seen.splice(0..0, codes.collect::<Vec<_>>()); }
         }
         prop_assert!(seen.is_sorted_by(|a, b| a < b), "nothing twice, all in order");
         prop_assert!(residents.iter().all(|code| seen.contains(code)));
+    }
+    #[test]
+    fn a_changed_snapshot_is_what_one_made_anew_would_be(
+        before in catalog(),
+        after in catalog(),
+        sizes in block_sizes(),
+        queries in prop::collection::vec(query(), 1..8),
+    ) {
+        let old = snapshot(&before, &sizes);
+        let mut categories = Arc::clone(old.category_numbers());
+        let numbers = Arc::make_mut(&mut categories);
+        // Everything that differs, and something that doesn't.
+        let codes = before.keys().chain(after.keys());
+        let changes: BTreeMap<ProductCode, Option<NewProduct>> = codes
+            .map(|code| (code.clone(), after.get(code).map(|made| {
+                let bytes = rendered(code, made).into_bytes();
+                NewProduct {
+                    content: Some((1, bytes.len())),
+                    facets: numbers.facets_of(made.is_orderable, &made.countries, &made.categories),
+                    bytes,
+                }
+            })))
+            .filter(|(code, _)| !matches!((before.get(code), after.get(code)),
+                (Some(old), Some(new)) if format!("{old:?}") == format!("{new:?}")))
+            .collect();
+        let texts = TextTable::default();
+        let changed = old.with_changes(Revision::default(), categories, &changes, texts).unwrap();
+        let anew = snapshot(&after, &[256]);
+        prop_assert_eq!(changed.len(), anew.len());
+        prop_assert_eq!(changed.countries().collect::<Vec<_>>(), anew.countries().collect::<Vec<_>>());
+        prop_assert_eq!(changed.categories().collect::<Vec<_>>(), anew.categories().collect::<Vec<_>>());
+        for code in before.keys().chain(after.keys()) {
+            let seen = |snapshot: &Snapshot| snapshot.product(code).map(|product| {
+                (product.code().to_owned(), product.bytes().to_owned(), product.hash(), product.content())
+            });
+            prop_assert_eq!(seen(&changed), seen(&anew));
+        }
+        for query in &queries {
+            let (left, right) = (changed.page(query), anew.page(query));
+            prop_assert_eq!(left.hash(), right.hash());
+            prop_assert_eq!((left.first(), left.last()), (right.first(), right.last()));
+            prop_assert_eq!(left.has_previous(), right.has_previous());
+            prop_assert_eq!(left.has_next(), right.has_next());
+        }
+        for block in changed.blocks() {
+            let (directory, arena) = (block.directory().clone(), block.arena().clone());
+            prop_assert!(Block::from_bytes(directory, arena).is_ok());
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_block_are_refused_or_harmless(
+        catalog in catalog(),
+        at in any::<prop::sample::Index>(),
+        bit in 0..8_u8,
+    ) {
+        let sound = snapshot(&catalog, &[256]);
+        let Some(block) = sound.blocks().first() else { return Ok(()) };
+        let mut directory = block.directory().to_vec();
+        let at = at.index(directory.len());
+        directory[at] ^= 1 << bit;
+        if let Ok(block) = Block::from_bytes(directory.into(), block.arena().clone()) {
+            let categories = Arc::clone(sound.category_numbers());
+            let texts = TextTable::default();
+            if let Ok(snapshot) = Snapshot::new(Revision::default(), categories, vec![block], texts) {
+                let page = snapshot.page(&ListQuery::default());
+                let _ = (page.slices().count(), page.hash(), page.products().count());
+            }
+        }
     }
 }

@@ -47,8 +47,8 @@ pub trait Store: Send + Sync {
     /// Where the store can't be read.
     fn changes(&self) -> Result<Changes, StoreError>;
 
-    /// Reads the live catalog as of one moment: first its products in ascending order of codes, then
-    /// the texts that they name or named until less than `texts_kept_since` ago.
+    /// Reads the live catalog as of one moment: first its products in ascending order of codes, then,
+    /// in ascending order of digests, the texts that they name or named until less than `texts_kept_since` ago.
     ///
     /// Returns the live revision, or `None` where nothing was published yet.
     ///
@@ -57,6 +57,25 @@ pub trait Store: Send + Sync {
     /// Where the store can't be read, or `visit` fails.
     fn read_catalog(
         &self,
+        texts_kept_since: Timestamp,
+        visit: ItemVisitor<'_>,
+    ) -> Result<Option<Revision>, StoreError>;
+
+    /// Reads what differs between the revision `since` and the live one, as of one moment: first the products
+    /// that are others now or were retired, in ascending order of codes, then the texts that products of
+    /// either name, as [`read_catalog`](Self::read_catalog) would. It may give more, never less.
+    ///
+    /// Returns the live revision; or `None`, having visited nothing, where it isn't known what changed or
+    /// that is more than `most_products`. Texts taken down and put back aren't told: see
+    /// [`Changes::texts`].
+    ///
+    /// # Errors
+    ///
+    /// Where the store can't be read, or `visit` fails.
+    fn read_changes(
+        &self,
+        since: &Revision,
+        most_products: u32,
         texts_kept_since: Timestamp,
         visit: ItemVisitor<'_>,
     ) -> Result<Option<Revision>, StoreError>;

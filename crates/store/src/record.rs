@@ -201,12 +201,15 @@ pub enum CatalogItem<'a> {
         countries: &'a [Country],
         /// Its categories.
         categories: &'a [Box<str>],
-        /// Its texts whose Markdown is held and served.
-        own_texts: &'a [(TextName, TextDigest)],
         /// Its texts that were taken down.
         taken_down: &'a [TextDigest],
     },
-    /// A text.
+    /// A product that isn't live any more; only where changes are read.
+    Retired {
+        /// Its code.
+        code: &'a str,
+    },
+    /// A text, in ascending order of digests.
     Text {
         /// Its name.
         digest: TextDigest,

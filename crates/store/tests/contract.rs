@@ -2,7 +2,7 @@
 //! that opens a fresh one to [`suite`].
 //!
 //! - `contract/products.rs`: what is put in, and how what comes out is collected
-//! - `contract/publishes.rs`: revisions; `contract/history.rs`: those of the past; `contract/prune.rs`: which of them go; `contract/texts.rs`: texts; `contract/fetched.rs`: where they came from; `contract/keys.rs`: API keys
+//! - `contract/publishes.rs`: revisions; `contract/changes.rs`: what differs between two; `contract/history.rs`: those of the past; `contract/prune.rs`: which of them go; `contract/texts.rs`: texts; `contract/fetched.rs`: where they came from; `contract/keys.rs`: API keys
 //! - `contract/sqlite_file.rs`: what is true of the embedded store's file only
 
 #![expect(
@@ -14,6 +14,8 @@
     reason = "these are tests, though not every function is marked as one"
 )]
 
+#[path = "contract/changes.rs"]
+mod changes;
 #[path = "contract/fetched.rs"]
 mod fetched;
 #[path = "contract/history.rs"]
@@ -41,6 +43,7 @@ fn suite(fresh: impl Fn() -> Arc<dyn Store>) {
     let fresh: &dyn Fn() -> Arc<dyn Store> = &fresh;
     for (name, part) in [
         &publishes::ALL[..],
+        &changes::ALL,
         &history::ALL,
         &prune::ALL,
         &texts::ALL,

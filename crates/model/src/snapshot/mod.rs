@@ -1,71 +1,112 @@
-//! The catalog in memory: one immutable value, built once per revision and shared by all requests.
+//! The catalog in memory: one immutable value per revision, shared by all requests.
 //!
-//! Products lie rendered, in code order, in one arena with their separators in place, so a stretch
-//! of neighbours is one slice. Bitmaps say which positions a filter value has; `scan` intersects
-//! them and cuts the page. Nothing here knows what the rendered bytes mean.
+//! Products lie rendered, in code order, in blocks of up to 256. A block never changes: a revision that
+//! changes a few products gives a snapshot that shares all other blocks with the one before. Each block
+//! knows which of its products have a facet (a country, a category, being orderable), and the snapshot
+//! knows in which blocks a facet occurs at all; a scan goes through both. Nothing here knows what the
+//! rendered bytes mean.
 //!
-//! - `build`: how a snapshot comes about
-//! - `scan`: how a page is found
+//! - `block`: up to 256 products; `members`: a set of places in one
+//! - `facet`: what filters can ask of a product
+//! - `build`: how blocks come about; `change`: how they change
+//! - `scan`: how a page is found; `page`: what it is
+//! - `texts`: the Markdown that is served
 
+mod block;
 mod build;
+mod change;
+mod facet;
+mod members;
+mod page;
 mod scan;
+mod texts;
 
-use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
+use std::sync::Arc;
 
 use jiff::Timestamp;
-use roaring::RoaringBitmap;
 
-pub use build::{Entry, SnapshotBuilder};
-pub use scan::Page;
+pub use block::{Block, Malformed};
+pub use build::{BlockBuilder, Entry, Refused};
+pub use change::NewProduct;
+pub use facet::{Categories, Facet};
+pub use page::Page;
+pub use texts::{ServedText, TextTable, TextTableBuilder};
 
 use crate::code::ProductCode;
-use crate::content::{PackedMarkdown, TextDigest, TextName};
+use crate::content::{PackedMarkdown, TextDigest};
 use crate::place::Country;
 use crate::revision::Revision;
 
 /// The first half of the SHA-256 of some rendered bytes.
 pub type ContentHash = [u8; 16];
 
-/// One revision of the catalog, ready to be served.
-#[derive(Debug, Default)]
+/// One revision of the catalog, ready to be served. A clone shares the products and texts.
+#[derive(Debug, Clone, Default)]
 pub struct Snapshot {
     revision: Revision,
-    codes: Vec<ProductCode>,
-    arena: Vec<u8>,
-    products: Vec<Rendered>,
-    own_texts: HashMap<u32, Vec<(TextName, TextDigest)>>,
-    texts: HashMap<TextDigest, ServedText>,
-    orderable: RoaringBitmap,
-    countries: BTreeMap<Country, RoaringBitmap>,
-    categories: BTreeMap<Box<str>, RoaringBitmap>,
-}
-
-/// Where one product lies in the arena.
-#[derive(Debug)]
-struct Rendered {
-    bytes: Range<usize>,
-    content: Option<Range<usize>>,
-    hash: ContentHash,
-}
-
-/// A text that the service holds, and until when it is served.
-#[derive(Debug)]
-pub struct ServedText {
-    /// The Markdown.
-    pub markdown: PackedMarkdown,
-    /// When serving ends; for a text that the live revision names, never.
-    pub served_until: Option<Timestamp>,
+    len: usize,
+    blocks: Vec<Block>,
+    /// Per facet, in which blocks some product has it: a bit each. Empty where none has.
+    presence: Vec<Box<[u64]>>,
+    categories: Arc<Categories>,
+    /// The categories that some product names, ascending by name.
+    live_categories: Vec<Facet>,
+    texts: TextTable,
 }
 
 /// A product in the snapshot.
 #[derive(Debug, Clone, Copy)]
 pub struct ProductView<'s> {
-    snapshot: &'s Snapshot,
-    position: u32,
+    block: &'s Block,
+    place: usize,
 }
 
 impl Snapshot {
+    /// The snapshot of `revision`, made of blocks whose facets are numbered by `categories`.
+    ///
+    /// # Errors
+    ///
+    /// Where a code isn't above all before it, or a block speaks of a category that isn't there.
+    pub fn new(
+        revision: Revision,
+        categories: Arc<Categories>,
+        blocks: Vec<Block>,
+        texts: TextTable,
+    ) -> Result<Self, Malformed> {
+        let follows =
+            |left: &Block, right: &Block| left.code_bytes(left.count() - 1) < right.code_bytes(0);
+        if !blocks.is_sorted_by(follows) {
+            return Err(Malformed);
+        }
+        let mut presence = vec![Box::<[u64]>::default(); categories.facet_count()];
+        for (index, block) in blocks.iter().enumerate() {
+            for (facet, _) in block.facets() {
+                let blocks_with = presence.get_mut(facet.number() as usize).ok_or(Malformed)?;
+                if blocks_with.is_empty() {
+                    *blocks_with = vec![0; blocks.len().div_ceil(64)].into();
+                }
+                blocks_with[index / 64] |= 1 << (index % 64);
+            }
+        }
+        let mut live_categories: Vec<Facet> = (0..)
+            .zip(&presence)
+            .filter(|(_, blocks_with)| !blocks_with.is_empty())
+            .map(|(number, _)| Facet::from_number(number))
+            .filter(|facet| categories.name(*facet).is_some())
+            .collect();
+        live_categories.sort_unstable_by_key(|facet| categories.name(*facet));
+        Ok(Self {
+            revision,
+            len: blocks.iter().map(Block::count).sum(),
+            blocks,
+            presence,
+            categories,
+            live_categories,
+            texts,
+        })
+    }
+
     /// Which revision this is.
     #[must_use]
     pub fn revision(&self) -> &Revision {
@@ -75,82 +116,105 @@ impl Snapshot {
     /// How many products there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.codes.len()
+        self.len
     }
 
     /// Whether there is no product.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.codes.is_empty()
+        self.len == 0
+    }
+
+    /// The blocks, in code order.
+    #[must_use]
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// The numbering of categories that the blocks speak of.
+    #[must_use]
+    pub fn category_numbers(&self) -> &Arc<Categories> {
+        &self.categories
+    }
+
+    /// The texts.
+    #[must_use]
+    pub fn texts(&self) -> &TextTable {
+        &self.texts
+    }
+
+    /// The bytes that products, texts and what is known of them take.
+    #[must_use]
+    pub fn size_bytes(&self) -> usize {
+        let block_bytes = |block: &Block| block.directory().len() + block.arena().len();
+        self.blocks.iter().map(block_bytes).sum::<usize>() + self.texts.size_bytes()
     }
 
     /// The product of this code.
     #[must_use]
     pub fn product(&self, code: &ProductCode) -> Option<ProductView<'_>> {
-        let position = self.codes.binary_search(code).ok()?;
-        Some(self.view(u32::try_from(position).ok()?))
+        let (block, place) = self.first_not_below(code);
+        let block = self.blocks.get(block)?;
+        let is_it = place < block.count() && block.code(place) == code.as_str();
+        is_it.then_some(ProductView { block, place })
     }
 
     /// The countries that some product names, ascending.
     pub fn countries(&self) -> impl Iterator<Item = Country> {
-        self.countries.keys().copied()
+        (0..)
+            .zip(&self.presence)
+            .filter(|(_, blocks_with)| !blocks_with.is_empty())
+            .filter_map(|(number, _)| Facet::from_number(number).as_country())
     }
 
     /// The categories that some product names, ascending byte-wise.
     pub fn categories(&self) -> impl Iterator<Item = &str> {
-        self.categories.keys().map(AsRef::as_ref)
+        let name = |facet: &Facet| self.categories.name(*facet);
+        self.live_categories.iter().filter_map(name)
     }
 
     /// The text of this digest, if it is served at `now`.
     #[must_use]
-    pub fn text(&self, digest: &TextDigest, now: Timestamp) -> Option<&PackedMarkdown> {
-        let text = self.texts.get(digest)?;
-        let is_served = text.served_until.is_none_or(|until| now < until);
-        is_served.then_some(&text.markdown)
+    pub fn text(&self, digest: &TextDigest, now: Timestamp) -> Option<PackedMarkdown> {
+        self.texts.get(digest, now)
     }
 
-    fn view(&self, position: u32) -> ProductView<'_> {
-        ProductView {
-            snapshot: self,
-            position,
-        }
-    }
-
-    fn rendered(&self, position: u32) -> &Rendered {
-        &self.products[position as usize]
+    /// The block and the place in it of the first product whose code isn't below `code`; the place may
+    /// be the block's end.
+    fn first_not_below(&self, code: &ProductCode) -> (usize, usize) {
+        let code = code.as_str().as_bytes();
+        let after = self
+            .blocks
+            .partition_point(|block| block.code_bytes(0) <= code);
+        let block = after.saturating_sub(1);
+        let place = self.blocks.get(block);
+        (block, place.map_or(0, |block| block.first_not_below(code)))
     }
 }
 
 impl<'s> ProductView<'s> {
     /// Its code.
     #[must_use]
-    pub fn code(&self) -> &'s ProductCode {
-        &self.snapshot.codes[self.position as usize]
+    pub fn code(&self) -> &'s str {
+        self.block.code(self.place)
     }
 
     /// Its bytes as they were rendered.
     #[must_use]
     pub fn bytes(&self) -> &'s [u8] {
-        &self.snapshot.arena[self.snapshot.rendered(self.position).bytes.clone()]
+        self.block.bytes(self.place..self.place + 1)
     }
 
     /// The hash of its bytes.
     #[must_use]
-    pub fn hash(&self) -> &'s ContentHash {
-        &self.snapshot.rendered(self.position).hash
+    pub fn hash(&self) -> ContentHash {
+        let hashes = self.block.hashes(self.place..self.place + 1);
+        hashes.first().copied().unwrap_or_default()
     }
 
     /// Where its content resources lie within [`bytes`](Self::bytes), if it has any.
     #[must_use]
     pub fn content(&self) -> Option<Range<usize>> {
-        self.snapshot.rendered(self.position).content.clone()
-    }
-
-    /// The digest of the Markdown held for one of its texts.
-    #[must_use]
-    pub fn own_text(&self, name: TextName) -> Option<TextDigest> {
-        let texts = self.snapshot.own_texts.get(&self.position)?;
-        let (_, digest) = texts.iter().find(|(own, _)| *own == name)?;
-        Some(*digest)
+        self.block.content(self.place)
     }
 }

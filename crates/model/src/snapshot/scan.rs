@@ -1,182 +1,223 @@
-//! How a page is found: the filters' bitmaps are intersected, the cursor is a position among the
-//! codes, and the page is the stretch of matches on one side of it.
+//! How a page is found: from the cursor's place, block by block in its direction, those blocks that can
+//! have matches, until the page is full and it is known whether more follows.
 
-use std::ops::Range;
-
-use roaring::RoaringBitmap;
-
-use super::{ContentHash, ProductView, Snapshot};
+use super::Snapshot;
+use super::block::Block;
+use super::facet::Facet;
+use super::members::Members;
+use super::page::Page;
 use crate::code::ProductCode;
 use crate::query::{Cursor, Filter, ListQuery, Orderable};
 
-/// One page of a list: which products, and whether more lie on either side.
-#[derive(Debug)]
-pub struct Page<'s> {
-    snapshot: &'s Snapshot,
-    positions: Vec<u32>,
-    has_previous: bool,
-    has_next: bool,
-}
-
-/// Which positions match a filter.
-enum Matches {
-    All,
-    Some(RoaringBitmap),
-}
+/// From how many alternatives on a block's facets are gone through, instead of looked up one by one.
+const MANY_ALTERNATIVES: usize = 8;
 
 impl Snapshot {
     /// The page that `query` asks for.
     #[must_use]
     pub fn page(&self, query: &ListQuery) -> Page<'_> {
-        let matches = self.matches(&query.filter);
-        let end = self.position_count();
-        // Matches in `low..high` lie on the cursor's side; the page is cut from one end of them.
-        let (low, high) = match &query.cursor {
-            Cursor::Start => (0, end),
-            Cursor::After(code) => (self.first_after(code), end),
-            Cursor::Before(code) => (0, self.first_not_below(code)),
+        let scan = Scan {
+            snapshot: self,
+            groups: self.groups(&query.filter),
         };
         let limit = query.limit.get();
-        let positions = match &query.cursor {
-            Cursor::Before(_) => matches.last_in(low..high, limit),
-            Cursor::Start | Cursor::After(_) => matches.first_in(low..high, limit),
+        // Matches ahead of `cut` lie on one side of the cursor, those from there on on the other.
+        let (found, cut) = match &query.cursor {
+            Cursor::Start => (scan.forwards((0, 0), limit), (0, 0)),
+            Cursor::After(code) => {
+                let cut = self.first_after(code);
+                (scan.forwards(cut, limit), cut)
+            }
+            Cursor::Before(code) => {
+                let cut = self.first_not_below(code);
+                (scan.backwards(cut, limit), cut)
+            }
         };
-        let first = positions.first().copied();
-        let last = positions.last().copied();
-        Page {
-            has_previous: first.is_some_and(|first| matches.any_in(0..first)),
-            has_next: last.is_some_and(|last| matches.any_in(last + 1..end)),
-            snapshot: self,
-            positions,
-        }
+        let has_more_behind = !found.parts.is_empty()
+            && match &query.cursor {
+                Cursor::Start => false,
+                Cursor::After(_) => !scan.backwards(cut, 1).parts.is_empty(),
+                Cursor::Before(_) => !scan.forwards(cut, 1).parts.is_empty(),
+            };
+        let (has_previous, has_next) = match &query.cursor {
+            Cursor::Start | Cursor::After(_) => (has_more_behind, found.has_more),
+            Cursor::Before(_) => (found.has_more, has_more_behind),
+        };
+        Page::new(self, found.parts, has_previous, has_next)
     }
 
-    fn position_count(&self) -> u32 {
-        // The builder counts positions in u32, so this can't cut anything off.
-        u32::try_from(self.codes.len()).unwrap_or(u32::MAX)
+    fn first_after(&self, code: &ProductCode) -> (usize, usize) {
+        let (block, place) = self.first_not_below(code);
+        let is_there = self
+            .blocks
+            .get(block)
+            .is_some_and(|block| place < block.count() && block.code(place) == code.as_str());
+        (block, place + usize::from(is_there))
     }
 
-    fn first_after(&self, code: &ProductCode) -> u32 {
-        u32::try_from(self.codes.partition_point(|other| other <= code)).unwrap_or(u32::MAX)
-    }
-
-    fn first_not_below(&self, code: &ProductCode) -> u32 {
-        u32::try_from(self.codes.partition_point(|other| other < code)).unwrap_or(u32::MAX)
-    }
-
-    fn matches(&self, filter: &Filter) -> Matches {
+    /// The facets of which a product must have one, for each parameter that narrows.
+    fn groups(&self, filter: &Filter) -> Vec<Vec<Facet>> {
         let by_country = (!filter.countries.is_empty()).then(|| {
-            union(
-                filter
-                    .countries
-                    .iter()
-                    .filter_map(|country| self.countries.get(country)),
-            )
+            filter
+                .countries
+                .iter()
+                .copied()
+                .map(Facet::country)
+                .collect()
         });
         let by_category = (!filter.categories.is_empty()).then(|| {
-            union(
-                filter
-                    .categories
-                    .iter()
-                    .filter_map(|category| self.categories.get(category.as_str())),
-            )
+            let facet = |name: &String| self.categories.get(name);
+            filter.categories.iter().filter_map(facet).collect()
         });
         let by_orderable = match filter.orderable {
-            Orderable::Only => Some(self.orderable.clone()),
+            Orderable::Only => Some(vec![Facet::ORDERABLE]),
             Orderable::Any => None,
         };
-        [by_country, by_category, by_orderable]
+        let mut groups: Vec<Vec<Facet>> = [by_country, by_category, by_orderable]
             .into_iter()
             .flatten()
-            .reduce(|left, right| left & right)
-            .map_or(Matches::All, Matches::Some)
-    }
-}
-
-fn union<'b>(bitmaps: impl Iterator<Item = &'b RoaringBitmap>) -> RoaringBitmap {
-    bitmaps.fold(RoaringBitmap::new(), |all, bitmap| all | bitmap)
-}
-
-impl Matches {
-    fn first_in(&self, range: Range<u32>, limit: usize) -> Vec<u32> {
-        match self {
-            Self::All => range.take(limit).collect(),
-            Self::Some(bitmap) => bitmap.range(range).take(limit).collect(),
+            .collect();
+        for group in &mut groups {
+            group.retain(|facet| !self.blocks_with(*facet).is_empty());
+            group.sort_unstable();
+            group.dedup();
         }
+        groups
     }
 
-    fn last_in(&self, range: Range<u32>, limit: usize) -> Vec<u32> {
-        let mut positions: Vec<u32> = match self {
-            Self::All => range.rev().take(limit).collect(),
-            Self::Some(bitmap) => bitmap.range(range).rev().take(limit).collect(),
-        };
-        positions.reverse();
-        positions
-    }
-
-    fn any_in(&self, range: Range<u32>) -> bool {
-        match self {
-            Self::All => !range.is_empty(),
-            Self::Some(bitmap) => bitmap.range(range).next().is_some(),
-        }
+    fn blocks_with(&self, facet: Facet) -> &[u64] {
+        let blocks_with = self.presence.get(facet.number() as usize);
+        blocks_with.map_or(&[], AsRef::as_ref)
     }
 }
 
-impl<'s> Page<'s> {
-    /// Its products in ascending order of codes.
-    pub fn products(&self) -> impl Iterator<Item = ProductView<'s>> {
-        self.positions
-            .iter()
-            .map(|position| self.snapshot.view(*position))
-    }
+/// What a scan found: blocks, ascending, each with the matches in it; and whether more lies beyond.
+#[derive(Default)]
+struct Found {
+    parts: Vec<(usize, Members)>,
+    has_more: bool,
+}
 
-    /// The first code on the page.
-    #[must_use]
-    pub fn first(&self) -> Option<&'s ProductCode> {
-        let first = *self.positions.first()?;
-        Some(self.snapshot.view(first).code())
-    }
+struct Scan<'s> {
+    snapshot: &'s Snapshot,
+    groups: Vec<Vec<Facet>>,
+}
 
-    /// The last code on the page.
-    #[must_use]
-    pub fn last(&self) -> Option<&'s ProductCode> {
-        let last = *self.positions.last()?;
-        Some(self.snapshot.view(last).code())
-    }
-
-    /// Whether matches precede the page.
-    #[must_use]
-    pub fn has_previous(&self) -> bool {
-        self.has_previous
-    }
-
-    /// Whether matches follow the page.
-    #[must_use]
-    pub fn has_next(&self) -> bool {
-        self.has_next
-    }
-
-    /// The hashes of its products, in order.
-    pub fn hashes(&self) -> impl Iterator<Item = &'s ContentHash> {
-        self.products().map(|product| product.hash())
-    }
-
-    /// The page's products as slices of the arena, separated by commas within, in as few slices as
-    /// neighbours allow. Between two slices a comma is still to be put.
-    #[must_use]
-    pub fn slices(&self) -> Vec<&'s [u8]> {
-        let mut runs: Vec<Range<u32>> = Vec::new();
-        for position in &self.positions {
-            match runs.last_mut() {
-                Some(run) if run.end == *position => run.end += 1,
-                _ => runs.push(*position..position + 1),
+impl Scan<'_> {
+    /// The first `limit` matches from `cut` on.
+    fn forwards(&self, cut: (usize, usize), limit: usize) -> Found {
+        let mut found = Found::default();
+        let mut left = limit;
+        let mut candidate = self.next_block(cut.0);
+        while let Some((index, block)) = candidate {
+            let mut matches = self.matches(block);
+            if index == cut.0 {
+                matches = matches.without(Members::below(cut.1));
             }
+            let taken = matches.first_members(left);
+            if taken != matches {
+                found.has_more = true;
+            }
+            if !taken.is_empty() {
+                left -= taken.len();
+                found.parts.push((index, taken));
+            }
+            if found.has_more {
+                break;
+            }
+            candidate = self.next_block(index + 1);
         }
-        let slice = |run: Range<u32>| {
-            let start = self.snapshot.rendered(run.start).bytes.start;
-            let end = self.snapshot.rendered(run.end - 1).bytes.end;
-            &self.snapshot.arena[start..end]
-        };
-        runs.into_iter().map(slice).collect()
+        found
     }
+
+    /// The last `limit` matches ahead of `cut`.
+    fn backwards(&self, cut: (usize, usize), limit: usize) -> Found {
+        let mut found = Found::default();
+        let mut left = limit;
+        let mut candidate = self.previous_block(cut.0 + 1);
+        while let Some((index, block)) = candidate {
+            let mut matches = self.matches(block);
+            if index == cut.0 {
+                matches = matches.and(Members::below(cut.1));
+            }
+            let taken = matches.last_members(left);
+            if taken != matches {
+                found.has_more = true;
+            }
+            if !taken.is_empty() {
+                left -= taken.len();
+                found.parts.push((index, taken));
+            }
+            if found.has_more {
+                break;
+            }
+            candidate = self.previous_block(index);
+        }
+        found.parts.reverse();
+        found
+    }
+
+    /// The first block from `start` on that can have matches.
+    fn next_block(&self, start: usize) -> Option<(usize, &Block)> {
+        let count = self.snapshot.blocks.len();
+        let mut word = start / 64;
+        let mut candidates = self.candidates(word) & (u64::MAX << (start % 64));
+        while candidates == 0 {
+            word += 1;
+            if word * 64 >= count {
+                return None;
+            }
+            candidates = self.candidates(word);
+        }
+        let index = word * 64 + candidates.trailing_zeros() as usize;
+        Some((index, self.snapshot.blocks.get(index)?))
+    }
+
+    /// The last block ahead of `end` that can have matches.
+    fn previous_block(&self, end: usize) -> Option<(usize, &Block)> {
+        let last = end.min(self.snapshot.blocks.len()).checked_sub(1)?;
+        let mut word = last / 64;
+        let mut candidates = self.candidates(word) & (u64::MAX >> (63 - last % 64));
+        while candidates == 0 {
+            word = word.checked_sub(1)?;
+            candidates = self.candidates(word);
+        }
+        let index = word * 64 + 63 - candidates.leading_zeros() as usize;
+        Some((index, self.snapshot.blocks.get(index)?))
+    }
+
+    /// Which blocks can have matches, of the 64 of this word: those that have a facet of every group.
+    fn candidates(&self, word: usize) -> u64 {
+        let blocks_with = |facet: &Facet| {
+            let words = self.snapshot.blocks_with(*facet);
+            words.get(word).copied().unwrap_or_default()
+        };
+        self.groups.iter().fold(u64::MAX, |all, group| {
+            all & group
+                .iter()
+                .map(blocks_with)
+                .fold(0, |any, some| any | some)
+        })
+    }
+
+    fn matches(&self, block: &Block) -> Members {
+        let all = Members::below(block.count());
+        self.groups
+            .iter()
+            .fold(all, |all, group| all.and(any_of(block, group)))
+    }
+}
+
+/// The products that have one of these facets, which are sorted.
+fn any_of(block: &Block, facets: &[Facet]) -> Members {
+    let union = |any: Members, some: Members| any.or(some);
+    if facets.len() < MANY_ALTERNATIVES {
+        let members = facets.iter().map(|facet| block.members(*facet));
+        return members.fold(Members::default(), union);
+    }
+    block
+        .facets()
+        .filter(|(facet, _)| facets.binary_search(facet).is_ok())
+        .map(|(_, members)| members)
+        .fold(Members::default(), union)
 }

@@ -161,7 +161,12 @@ pub(super) fn serve(
     runtime.block_on(async {
         listener.set_nonblocking(true)?;
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        let server = Server::new(listener, App::new(live), access_log, Timeouts::default())?;
+        let server = Server::new(
+            listener,
+            App::new(live, addresses),
+            access_log,
+            Timeouts::default(),
+        )?;
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         ready()?;

@@ -12,10 +12,10 @@ use vitrine_wire::answer::{
 };
 use vitrine_wire::error::ErrorType;
 
+use super::App;
 use super::answer::Resource;
 use super::conditional::EntityTag;
 use super::error::ApiError;
-use super::html::HtmlRenderer;
 use super::parameters;
 use super::routes::{Captured, KeyedOperation};
 use crate::view::{ContentForm, content_json};
@@ -34,13 +34,13 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
 pub(super) fn read<'s>(
     operation: KeyedOperation,
     snapshot: &'s Snapshot,
-    html: &'s HtmlRenderer,
+    app: &'s App,
     captured: &Captured,
     query: Option<&str>,
 ) -> Result<Resource<'s>, ApiError> {
     match operation {
         KeyedOperation::ListProducts => list_products(snapshot, query),
-        KeyedOperation::GetProduct => get_product(snapshot, html, captured, query),
+        KeyedOperation::GetProduct => get_product(snapshot, app, captured, query),
         KeyedOperation::ListCategories => {
             parameters::none(query)?;
             let category = |code: &'s str| Category { code: code.into() };
@@ -84,10 +84,9 @@ fn list_products<'s>(
     let list = parameters::list(query)?;
     let page = snapshot.page(&list);
     // The products and the limit determine every byte of the page.
-    let limit = list.limit.get().to_le_bytes();
-    let parts = std::iter::once(&limit[..]).chain(page.hashes().map(|hash| &hash[..]));
+    let parts = [&page.hash()[..], &list.limit.get().to_le_bytes()];
     Ok(Resource {
-        tag: EntityTag::of_parts(parts),
+        tag: EntityTag::of_parts(parts.into_iter()),
         link: link(&page, query.unwrap_or_default()),
         body: Box::new(move || page_body(&page, &list)),
     })
@@ -97,8 +96,8 @@ fn list_products<'s>(
 fn page_body(page: &Page<'_>, list: &ListQuery) -> Vec<u8> {
     let pagination = Pagination {
         cursors: Cursors {
-            before: page.first().map(|code| code.as_str().into()),
-            after: page.last().map(|code| code.as_str().into()),
+            before: page.first().map(Into::into),
+            after: page.last().map(Into::into),
         },
         page: PageSize {
             limit: u16::try_from(list.limit.get()).unwrap_or(u16::MAX),
@@ -106,7 +105,7 @@ fn page_body(page: &Page<'_>, list: &ListQuery) -> Vec<u8> {
     };
     let (head, middle, end) = (&b"{\"catalog\":["[..], &b"],\"pagination\":"[..], &b"}"[..]);
     let pagination = serde_json::to_vec(&pagination).unwrap_or_default();
-    let slices = page.slices();
+    let slices: Vec<&[u8]> = page.slices().collect();
     let products: usize = slices.iter().map(|slice| slice.len() + 1).sum();
     let mut body =
         Vec::with_capacity(head.len() + products + middle.len() + pagination.len() + end.len());
@@ -149,7 +148,7 @@ fn link(page: &Page<'_>, query: &str) -> Option<String> {
 
 fn get_product<'s>(
     snapshot: &'s Snapshot,
-    html: &'s HtmlRenderer,
+    app: &'s App,
     captured: &Captured,
     query: Option<&str>,
 ) -> Result<Resource<'s>, ApiError> {
@@ -162,12 +161,12 @@ fn get_product<'s>(
         .ok_or_else(|| ApiError::no_such_product(code.as_str()))?;
     match form {
         ContentForm::Url => Ok(Resource {
-            tag: EntityTag::from_hash(*product.hash()),
+            tag: EntityTag::from_hash(product.hash()),
             link: None,
             body: Box::new(move || product.bytes().to_vec()),
         }),
         ContentForm::Md | ContentForm::Html => {
-            with_texts(snapshot, html, product, form).map(Resource::whole)
+            with_texts(snapshot, app, product, form).map(Resource::whole)
         }
     }
 }
@@ -175,7 +174,7 @@ fn get_product<'s>(
 /// A product with its texts in another form than the one that it was rendered with.
 fn with_texts(
     snapshot: &Snapshot,
-    html: &HtmlRenderer,
+    app: &App,
     product: ProductView<'_>,
     form: ContentForm,
 ) -> Result<Vec<u8>, ApiError> {
@@ -189,19 +188,19 @@ fn with_texts(
         let unpacked = snapshot.text(&digest, now)?.unpack();
         unpacked.map_err(|_| failure = Some(damaged(&digest))).ok()
     };
-    let rendered = content_json(&bytes[content.clone()], form, |name| {
-        let digest = product.own_text(name)?;
+    let rendered = content_json(&bytes[content.clone()], form, |url| {
+        let digest = app.addresses.digest(url)?;
         if form == ContentForm::Md {
             return markdown(digest);
         }
-        let html = html.render(digest, || markdown(digest))?;
+        let html = app.html.render(digest, || markdown(digest))?;
         Some(html.to_string())
     });
     if let Some(error) = failure {
         return Err(error);
     }
     let rendered = rendered.map_err(|error| {
-        let (code, error): (_, &dyn std::error::Error) = (product.code().as_str(), &error);
+        let (code, error): (_, &dyn std::error::Error) = (product.code(), &error);
         tracing::error!(code, error, "the content resources can't be read back");
         ApiError::plain(ErrorType::InternalServerError)
     })?;

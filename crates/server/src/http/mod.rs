@@ -33,12 +33,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::live::Live;
+use crate::view::TextAddresses;
 
 /// What answers are made of: shared by all connections.
 #[derive(Debug)]
 pub struct App {
     /// The snapshot and the keys.
     pub live: Arc<Live>,
+    /// Where clients find texts.
+    addresses: TextAddresses,
     /// Renders Markdown.
     html: html::HtmlRenderer,
     /// The zero of the clock that quotas are kept by.
@@ -46,11 +49,12 @@ pub struct App {
 }
 
 impl App {
-    /// An application over what is live.
+    /// An application over what is live, whose texts clients find at `addresses`.
     #[must_use]
-    pub fn new(live: Arc<Live>) -> Self {
+    pub fn new(live: Arc<Live>, addresses: TextAddresses) -> Self {
         Self {
             live,
+            addresses,
             html: html::HtmlRenderer::new(),
             started: Instant::now(),
         }

@@ -120,7 +120,7 @@ fn keyed(
         trail.version = Some(version.as_str());
         let found = simulate(&request.headers, key).and_then(|()| {
             let query = request.uri.query();
-            handlers::read(operation, &snapshot, &app.html, captured, query)
+            handlers::read(operation, &snapshot, app, captured, query)
         });
         let mut answer = settle(found, &request.headers, key, now);
         let version = HeaderValue::from_static(version.as_str());

@@ -1,15 +1,23 @@
-//! Makes a snapshot out of a store: products are copied, not parsed.
+//! Makes a snapshot out of a store, or out of the one before and what changed since. Products are copied,
+//! not parsed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use vitrine_model::code::ProductCode;
-use vitrine_model::snapshot::{Entry, ServedText, Snapshot, SnapshotBuilder};
+use vitrine_model::snapshot::{Categories, NewProduct, ServedText, Snapshot, TextTableBuilder};
 use vitrine_store::record::CatalogItem;
 use vitrine_store::{Store, StoreError};
 
+use super::blocks::{Batch, BlockMakers, BuildError};
 use crate::view::TextAddresses;
 
 /// How long a text is served after the last revision that named it (decisions, "Texts").
 const TEXT_GRACE: SignedDuration = SignedDuration::from_hours(24);
+
+/// Where fewer products than this stay as they are for each that changed, all is read anew.
+const PRODUCTS_PER_CHANGE: usize = 4;
 
 /// Texts that were retired after this moment are still served at `now`.
 #[must_use]
@@ -27,8 +35,10 @@ pub fn build(
     addresses: &TextAddresses,
     now: Timestamp,
 ) -> Result<Option<Snapshot>, StoreError> {
-    let mut builder = SnapshotBuilder::new();
-    let mut rendered = Vec::new();
+    let mut makers = BlockMakers::start(addresses)?;
+    let mut categories = Categories::default();
+    let mut texts = TextTableBuilder::default();
+    let mut batch = Batch::default();
     let revision = store.read_catalog(texts_kept_since(now), &mut |item| {
         match item {
             CatalogItem::Product {
@@ -37,37 +47,112 @@ pub fn build(
                 content,
                 is_orderable,
                 countries,
-                categories,
-                own_texts,
+                categories: names,
                 taken_down,
             } => {
-                rendered.clear();
-                let content = addresses.publish(document, content, taken_down, &mut rendered);
-                builder.product(Entry {
-                    code: code.parse::<ProductCode>()?,
-                    bytes: &rendered,
-                    content,
-                    own_texts: own_texts.to_vec(),
-                    is_orderable,
-                    countries,
-                    categories,
-                })?;
+                let facets = categories.facets_of(is_orderable, countries, names);
+                batch.push(code, document, content, &facets, taken_down);
+                if batch.is_full() {
+                    makers.make_block(std::mem::take(&mut batch));
+                }
+            }
+            CatalogItem::Retired { .. } => {}
+            CatalogItem::Text {
+                digest,
+                markdown,
+                retired_at,
+            } => {
+                let served_until = retired_at.map(grace_end);
+                let text = ServedText {
+                    markdown,
+                    served_until,
+                };
+                texts.push(&digest, &text)?;
+            }
+        }
+        Ok(())
+    })?;
+    let Some(revision) = revision else {
+        return Ok(None);
+    };
+    let finish = move || -> Result<Snapshot, BuildError> {
+        if !batch.is_empty() {
+            makers.make_block(batch);
+        }
+        let (categories, blocks) = (Arc::new(categories), makers.finish()?);
+        Ok(Snapshot::new(revision, categories, blocks, texts.finish())?)
+    };
+    finish().map(Some).map_err(StoreError::Visitor)
+}
+
+/// Applies what changed in `store` to a snapshot of it; `None` where that isn't known, or so much that
+/// building anew is better.
+///
+/// # Errors
+///
+/// Where the store can't be read or holds what it shouldn't.
+pub fn apply_changes(
+    store: &dyn Store,
+    snapshot: &Snapshot,
+    addresses: &TextAddresses,
+    now: Timestamp,
+) -> Result<Option<Snapshot>, StoreError> {
+    let mut categories = Arc::clone(snapshot.category_numbers());
+    let mut products: BTreeMap<ProductCode, Option<NewProduct>> = BTreeMap::new();
+    let mut texts = Vec::new();
+    let most = u32::try_from(snapshot.len() / PRODUCTS_PER_CHANGE).unwrap_or(u32::MAX);
+    let kept_since = texts_kept_since(now);
+    let revision = store.read_changes(snapshot.revision(), most, kept_since, &mut |item| {
+        match item {
+            CatalogItem::Product {
+                code,
+                document,
+                content,
+                is_orderable,
+                countries,
+                categories: names,
+                taken_down,
+            } => {
+                let mut bytes = Vec::new();
+                let content = addresses.publish(document, content, taken_down, &mut bytes);
+                let facets =
+                    Arc::make_mut(&mut categories).facets_of(is_orderable, countries, names);
+                let product = NewProduct {
+                    bytes,
+                    content: content.map(|content| (content.start, content.end)),
+                    facets,
+                };
+                products.insert(code.parse()?, Some(product));
+            }
+            CatalogItem::Retired { code } => {
+                products.insert(code.parse()?, None);
             }
             CatalogItem::Text {
                 digest,
                 markdown,
                 retired_at,
             } => {
-                let served_until = retired_at
-                    .map(|retired| retired.saturating_add(TEXT_GRACE).unwrap_or(Timestamp::MAX));
+                let served_until = retired_at.map(grace_end);
                 let text = ServedText {
                     markdown,
                     served_until,
                 };
-                builder.text(digest, text);
+                texts.push((digest, text));
             }
         }
         Ok(())
     })?;
-    Ok(revision.map(|revision| builder.finish(revision)))
+    let Some(revision) = revision else {
+        return Ok(None);
+    };
+    let texts = snapshot.texts().with(texts, now);
+    snapshot
+        .with_changes(revision, categories, &products, texts)
+        .map(Some)
+        .map_err(|error| StoreError::Visitor(error.into()))
+}
+
+/// When a text is no longer served that was retired then.
+fn grace_end(retired: Timestamp) -> Timestamp {
+    retired.saturating_add(TEXT_GRACE).unwrap_or(Timestamp::MAX)
 }

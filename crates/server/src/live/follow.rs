@@ -15,17 +15,17 @@ use vitrine_model::snapshot::Snapshot;
 use vitrine_store::record::Changes;
 use vitrine_store::{Store, StoreError};
 
-use super::{Live, build};
+use super::{Live, apply_changes, build};
 use crate::view::TextAddresses;
 
-/// How often the store is asked; the contract promises a second.
-const POLL_EVERY: Duration = Duration::from_millis(200);
+/// How often the store is asked, which costs it some microseconds; the contract promises a second.
+const POLL_EVERY: Duration = Duration::from_millis(50);
 
 /// How often the last use of keys is written down.
 const RECORD_USE_EVERY: Duration = Duration::from_secs(60);
 
-/// How often a snapshot is made anew though nothing changed: texts whose time has passed go.
-const REBUILD_EVERY: Duration = Duration::from_secs(3600);
+/// How often texts whose time has passed are let go.
+const TIDY_EVERY: Duration = Duration::from_secs(3600);
 
 /// The two threads; they end when this is dropped.
 #[derive(Debug)]
@@ -184,9 +184,9 @@ struct CatalogRounds {
     store: Arc<dyn Store>,
     live: Arc<Live>,
     addresses: TextAddresses,
-    /// The ids of the store and the revision, and the counter of texts.
-    seen: Option<(String, Option<String>, u64)>,
-    built: Instant,
+    /// What was there when the live snapshot was made.
+    seen: Option<Changes>,
+    tidied: Instant,
     /// Replaced snapshots that a request may still hold: they are freed here, not on its thread.
     replaced: Vec<Arc<Snapshot>>,
 }
@@ -198,7 +198,7 @@ impl CatalogRounds {
             live,
             addresses,
             seen: None,
-            built: Instant::now(),
+            tidied: Instant::now(),
             replaced: Vec::new(),
         }
     }
@@ -210,19 +210,18 @@ impl CatalogRounds {
     fn round(&mut self) -> Result<(), StoreError> {
         self.replaced
             .retain(|snapshot| Arc::strong_count(snapshot) > 1);
-        let Changes {
-            store_id,
-            revision_id,
-            texts,
-            keys: _,
-        } = self.store.changes()?;
-        let found = Some((store_id, revision_id, texts));
-        if self.seen == found && self.built.elapsed() < REBUILD_EVERY {
+        let found = Changes {
+            // Keys are followed by the other thread.
+            keys: 0,
+            ..self.store.changes()?
+        };
+        if self.seen.as_ref() == Some(&found) {
+            self.tidy();
             return Ok(());
         }
         let started = Instant::now();
         // Should more be published meanwhile, the next round sees another id than `found`.
-        let snapshot = build(&*self.store, &self.addresses, Timestamp::now())?;
+        let snapshot = self.next_snapshot(&found)?;
         let facts = snapshot
             .as_ref()
             .map(|snapshot| (snapshot.revision().number, snapshot.len()));
@@ -233,8 +232,41 @@ impl CatalogRounds {
             let took_milliseconds = u64::try_from(started.elapsed().as_millis()).unwrap_or(0);
             tracing::info!(revision, products, took_milliseconds, "catalog is live");
         }
-        self.seen = found;
-        self.built = Instant::now();
+        self.seen = Some(found);
         Ok(())
+    }
+
+    /// The snapshot of what is live now: out of the one before where that can be, else anew.
+    fn next_snapshot(&self, found: &Changes) -> Result<Option<Snapshot>, StoreError> {
+        let now = Timestamp::now();
+        let (store, addresses) = (&*self.store, &self.addresses);
+        // A text that was taken down may be named by any product.
+        let is_same_but_for_revision = self
+            .seen
+            .as_ref()
+            .is_some_and(|seen| seen.store_id == found.store_id && seen.texts == found.texts);
+        if is_same_but_for_revision
+            && let Some(live) = self.live.snapshot()
+            && let Some(changed) = apply_changes(store, &live, addresses, now)?
+        {
+            return Ok(Some(changed));
+        }
+        build(store, addresses, now)
+    }
+
+    /// Lets texts go that are no longer served.
+    fn tidy(&mut self) {
+        if self.tidied.elapsed() < TIDY_EVERY {
+            return;
+        }
+        self.tidied = Instant::now();
+        let tidied = self
+            .live
+            .snapshot()
+            .and_then(|live| live.without_ended_texts(Timestamp::now()));
+        if let Some(tidied) = tidied {
+            self.replaced
+                .extend(self.live.set_snapshot(Some(Arc::new(tidied))));
+        }
     }
 }

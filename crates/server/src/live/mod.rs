@@ -1,10 +1,11 @@
 //! What is live: the snapshot and the keys that requests read, and who swaps them.
 //!
-//! - `build`: makes a snapshot out of a store
+//! - `build`: makes a snapshot out of a store; `blocks`: the threads that help
 //! - `follow`: watches a store and swaps
 //!
 //! A request takes the snapshot and the keys once, and never waits for either.
 
+mod blocks;
 mod build;
 mod follow;
 
@@ -14,7 +15,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use vitrine_model::key::KeyTable;
 use vitrine_model::snapshot::Snapshot;
 
-pub use build::{build, texts_kept_since};
+pub use build::{apply_changes, build, texts_kept_since};
 pub use follow::Follower;
 
 /// What is live at this moment.

@@ -24,6 +24,13 @@ impl TextAddresses {
         }
     }
 
+    /// The digest of the text that an address names, if it is one of these.
+    #[must_use]
+    pub fn digest(&self, url: &str) -> Option<TextDigest> {
+        let name = url.strip_prefix(&self.prefix)?;
+        name.strip_suffix(".md")?.parse().ok()
+    }
+
     /// Puts the public addresses into a canonical text. A text that was taken down becomes null.
     ///
     /// Copies; parses nothing. Returns where the content resources lie afterwards.

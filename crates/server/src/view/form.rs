@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use vitrine_model::content::TextName;
 use vitrine_wire::content::{ContentHtml, ContentMarkdown, ContentResources, ContentUrls};
 
 /// The form of a product's texts that the `content` parameter asks for.
@@ -32,7 +31,7 @@ impl ContentForm {
     }
 }
 
-/// Renders content resources as Markdown or HTML; `text` gives the text of a name in that form.
+/// Renders content resources as Markdown or HTML; `text` gives the text of an address in that form.
 ///
 /// # Errors
 ///
@@ -40,32 +39,31 @@ impl ContentForm {
 pub fn content_json(
     urls_json: &[u8],
     form: ContentForm,
-    mut text: impl FnMut(TextName) -> Option<String>,
+    mut text: impl FnMut(&str) -> Option<String>,
 ) -> serde_json::Result<Vec<u8>> {
     let urls: ContentUrls<'_> = serde_json::from_slice(urls_json)?;
-    let locale = urls.locale.clone();
-    let mut text = |name| text(name).map(Cow::Owned);
+    let mut text = |url: &Option<Cow<'_, str>>| text(url.as_deref()?).map(Cow::Owned);
     let content = match form {
         ContentForm::Url => ContentResources::Url(urls),
         ContentForm::Md => ContentResources::Md(ContentMarkdown {
-            description_md: text(TextName::Description),
-            disclaimer_md: text(TextName::Disclaimer),
-            refund_policy_md: text(TextName::RefundPolicy),
-            reissuance_policy_md: text(TextName::ReissuancePolicy),
-            terms_buyer_md: text(TextName::TermsBuyer),
-            terms_consumer_md: text(TextName::TermsConsumer),
-            redemption_instructions_md: text(TextName::RedemptionInstructions),
-            locale,
+            description_md: text(&urls.description_markdown_url),
+            disclaimer_md: text(&urls.disclaimer_markdown_url),
+            refund_policy_md: text(&urls.refund_policy_markdown_url),
+            reissuance_policy_md: text(&urls.reissuance_policy_markdown_url),
+            terms_buyer_md: text(&urls.terms_buyer_markdown_url),
+            terms_consumer_md: text(&urls.terms_consumer_markdown_url),
+            redemption_instructions_md: text(&urls.redemption_instructions_markdown_url),
+            locale: urls.locale,
         }),
         ContentForm::Html => ContentResources::Html(ContentHtml {
-            description_html: text(TextName::Description),
-            disclaimer_html: text(TextName::Disclaimer),
-            refund_policy_html: text(TextName::RefundPolicy),
-            reissuance_policy_html: text(TextName::ReissuancePolicy),
-            terms_buyer_html: text(TextName::TermsBuyer),
-            terms_consumer_html: text(TextName::TermsConsumer),
-            redemption_instructions_html: text(TextName::RedemptionInstructions),
-            locale,
+            description_html: text(&urls.description_markdown_url),
+            disclaimer_html: text(&urls.disclaimer_markdown_url),
+            refund_policy_html: text(&urls.refund_policy_markdown_url),
+            reissuance_policy_html: text(&urls.reissuance_policy_markdown_url),
+            terms_buyer_html: text(&urls.terms_buyer_markdown_url),
+            terms_consumer_html: text(&urls.terms_consumer_markdown_url),
+            redemption_instructions_html: text(&urls.redemption_instructions_markdown_url),
+            locale: urls.locale,
         }),
     };
     serde_json::to_vec(&content)

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use jiff::Timestamp;
-use rusqlite::{Connection, OptionalExtension, Row, Transaction};
-use vitrine_model::content::{PackedMarkdown, TextDigest, TextName};
+use rusqlite::{Connection, OptionalExtension, Row, Rows, Transaction};
+use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::place::Country;
 use vitrine_model::revision::Revision;
 
@@ -26,11 +26,64 @@ pub(super) fn read(
     let Some(revision) = live_revision(&transaction)? else {
         return Ok(None);
     };
-    let texts = OwnTexts::read(&transaction)?;
-    products(&transaction, &texts, visit)?;
-    served_texts(&transaction, texts_kept_since, visit)?;
+    let taken_down = TakenDown::read(&transaction)?;
+    products(&transaction, &taken_down, visit)?;
+    served_texts(&transaction, texts_kept_since, ALL_TEXTS, &[], visit)?;
     Ok(Some(revision))
 }
+
+/// See [`Store::read_changes`](crate::Store::read_changes).
+pub(super) fn read_changes(
+    connection: &mut Connection,
+    since: &Revision,
+    most_products: u32,
+    texts_kept_since: Timestamp,
+    visit: ItemVisitor<'_>,
+) -> Result<Option<Revision>, StoreError> {
+    let transaction = connection.transaction().map_err(during(READING))?;
+    let Some(revision) = live_revision(&transaction)? else {
+        return Ok(None);
+    };
+    // Of what was pruned nobody knows any more whether it was live.
+    let sql = "select count(*) from revision join state on only_row = 1 \
+               where number = ?1 and id = ?2 and number >= coalesce(oldest_readable, 0)";
+    let is_known: bool = transaction
+        .query_row(sql, (since.number, &since.id), |row| row.get(0))
+        .map_err(during(READING))?;
+    let sql = format!("select count(*) from (select * from ({TOUCHED}) limit ?2)");
+    let touched: u32 = transaction
+        .query_row(&sql, (since.number, u64::from(most_products) + 1), |row| {
+            row.get(0)
+        })
+        .map_err(during(READING))?;
+    if !is_known || touched > most_products {
+        return Ok(None);
+    }
+    let taken_down = TakenDown::read(&transaction)?;
+    let sql = format!(
+        "select {PRODUCT_COLUMNS}, t.code from ({TOUCHED}) t \
+         left join product_version v on v.code = t.code and v.until_revision is null \
+         order by t.code"
+    );
+    let mut statement = transaction.prepare(&sql).map_err(during(READING))?;
+    let rows = statement.query([since.number]).map_err(during(READING))?;
+    visit_products(rows, &taken_down, visit)?;
+    let since = [i64::try_from(since.number).unwrap_or(i64::MAX)];
+    served_texts(&transaction, texts_kept_since, TOUCHED_TEXTS, &since, visit)?;
+    Ok(Some(revision))
+}
+
+/// The codes of products that had another version in a later revision than ?1, or none.
+const TOUCHED: &str = "select code from product_version where from_revision > ?1 \
+                       union select code from product_version where until_revision > ?1";
+
+/// Of which texts [`served_texts`] tells: of all.
+const ALL_TEXTS: &str = "true";
+
+/// Of those that some version names which came or went after ?2.
+const TOUCHED_TEXTS: &str = "x.digest in (select digest from product_text where product_version_id in \
+        (select id from product_version where from_revision > ?2 \
+         union select id from product_version where until_revision > ?2))";
 
 pub(super) fn live_revision(transaction: &Transaction<'_>) -> Result<Option<Revision>, StoreError> {
     let sql = "select number, id, created_at from revision \
@@ -51,62 +104,65 @@ pub(super) fn live_revision(transaction: &Transaction<'_>) -> Result<Option<Revi
         .transpose()
 }
 
-/// The texts held for live products, by the id of the product's version.
+/// The texts of live products that were taken down, by the id of the product's version.
 #[derive(Default)]
-struct OwnTexts {
-    served: HashMap<i64, Vec<(TextName, TextDigest)>>,
-    taken_down: HashMap<i64, Vec<TextDigest>>,
-}
+struct TakenDown(HashMap<i64, Vec<TextDigest>>);
 
-impl OwnTexts {
+impl TakenDown {
     fn read(transaction: &Transaction<'_>) -> Result<Self, StoreError> {
-        let sql = "select v.id, t.name, t.digest, x.taken_down_at is not null \
-                   from product_text t \
+        let sql = "select v.id, t.digest \
+                   from text x \
+                   join product_text t on t.digest = x.digest \
                    join product_version v on v.id = t.product_version_id \
-                   join text x on x.digest = t.digest \
-                   where v.until_revision is null order by v.id";
+                   where x.taken_down_at is not null and v.until_revision is null";
         let mut statement = transaction.prepare(sql).map_err(during(READING))?;
         let mut rows = statement.query([]).map_err(during(READING))?;
         let mut texts = Self::default();
         while let Some(row) = rows.next().map_err(during(READING))? {
-            let (id, name, digest, taken_down) = text_row(row)?;
-            if taken_down {
-                texts.taken_down.entry(id).or_default().push(digest);
-            } else {
-                texts.served.entry(id).or_default().push((name, digest));
-            }
+            let id = row.get(0).map_err(during(READING))?;
+            let digest: Vec<u8> = row.get(1).map_err(during(READING))?;
+            let digest = TextDigest::from_bytes(bytes_32(&digest)?);
+            texts.0.entry(id).or_default().push(digest);
         }
         Ok(texts)
     }
+
+    fn of(&self, version_id: i64) -> &[TextDigest] {
+        self.0.get(&version_id).map_or(&[], Vec::as_slice)
+    }
 }
 
-fn text_row(row: &Row<'_>) -> Result<(i64, TextName, TextDigest, bool), StoreError> {
-    let name: String = row.get(1).map_err(during(READING))?;
-    let name = name
-        .parse()
-        .map_err(|_| StoreError::Damaged(format!("a text named `{name}`")))?;
-    let digest: Vec<u8> = row.get(2).map_err(during(READING))?;
-    Ok((
-        row.get(0).map_err(during(READING))?,
-        name,
-        TextDigest::from_bytes(bytes_32(&digest)?),
-        row.get(3).map_err(during(READING))?,
-    ))
-}
+/// The columns of a product, in the order in which [`visit_products`] reads them.
+const PRODUCT_COLUMNS: &str = "v.id, v.code, v.document, v.content_start, v.content_end, v.is_orderable, v.countries, v.categories";
 
 fn products(
     transaction: &Transaction<'_>,
-    texts: &OwnTexts,
+    taken_down: &TakenDown,
     visit: ItemVisitor<'_>,
 ) -> Result<(), StoreError> {
-    let sql = "select id, code, document, content_start, content_end, is_orderable, countries, \
-               categories from product_version where until_revision is null order by code";
-    let mut statement = transaction.prepare(sql).map_err(during(READING))?;
-    let mut rows = statement.query([]).map_err(during(READING))?;
+    let sql = format!(
+        "select {PRODUCT_COLUMNS} from product_version v where until_revision is null order by code"
+    );
+    let mut statement = transaction.prepare(&sql).map_err(during(READING))?;
+    let rows = statement.query([]).map_err(during(READING))?;
+    visit_products(rows, taken_down, visit)
+}
+
+/// Hands products on; a row without an id, but a ninth column, is a product that was retired.
+fn visit_products(
+    mut rows: Rows<'_>,
+    taken_down: &TakenDown,
+    visit: ItemVisitor<'_>,
+) -> Result<(), StoreError> {
     let mut countries = Lists::<Country>::new(|text| text.parse().ok());
     let mut categories = Lists::<Box<str>>::new(|text| Some(text.into()));
     while let Some(row) = rows.next().map_err(during(READING))? {
-        let id: i64 = row.get(0).map_err(during(READING))?;
+        let id: Option<i64> = row.get(0).map_err(during(READING))?;
+        let Some(id) = id else {
+            let code = text(row, 8)?;
+            visit(CatalogItem::Retired { code }).map_err(StoreError::Visitor)?;
+            continue;
+        };
         let item = CatalogItem::Product {
             code: text(row, 1)?,
             document: text(row, 2)?,
@@ -114,8 +170,7 @@ fn products(
             is_orderable: row.get(5).map_err(during(READING))?,
             countries: countries.get(text(row, 6)?)?,
             categories: categories.get(text(row, 7)?)?,
-            own_texts: texts.served.get(&id).map_or(&[], Vec::as_slice),
-            taken_down: texts.taken_down.get(&id).map_or(&[], Vec::as_slice),
+            taken_down: taken_down.of(id),
         };
         visit(item).map_err(StoreError::Visitor)?;
     }
@@ -165,11 +220,14 @@ impl<T> Lists<T> {
 fn served_texts(
     transaction: &Transaction<'_>,
     texts_kept_since: Timestamp,
+    which: &str,
+    further_parameters: &[i64],
     visit: ItemVisitor<'_>,
 ) -> Result<(), StoreError> {
     // A text is retired when the last version that names it was; a live one makes it live. Versions
     // retired before then aren't looked at, however long the history is.
-    let sql = "select x.digest, x.markdown, \
+    let sql = format!(
+        "select x.digest, x.markdown, \
                       max(v.until_revision is null), max(r.created_at) \
                from product_version v \
                join product_text t on t.product_version_id = v.id \
@@ -177,10 +235,13 @@ fn served_texts(
                left join revision r on r.number = v.until_revision \
                where x.taken_down_at is null and (v.until_revision is null \
                   or v.until_revision >= (select min(number) from revision where created_at > ?1)) \
-               group by x.digest";
-    let mut statement = transaction.prepare(sql).map_err(during(READING))?;
+                  and {which} \
+               group by x.digest order by x.digest"
+    );
+    let parameters = [&[texts_kept_since.as_millisecond()], further_parameters].concat();
+    let mut statement = transaction.prepare(&sql).map_err(during(READING))?;
     let mut rows = statement
-        .query([texts_kept_since.as_millisecond()])
+        .query(rusqlite::params_from_iter(parameters))
         .map_err(during(READING))?;
     while let Some(row) = rows.next().map_err(during(READING))? {
         let digest: Vec<u8> = row.get(0).map_err(during(READING))?;

@@ -158,6 +158,17 @@ impl Store for SqliteStore {
         catalog::read(&mut self.connect()?, texts_kept_since, visit)
     }
 
+    fn read_changes(
+        &self,
+        since: &Revision,
+        most_products: u32,
+        texts_kept_since: Timestamp,
+        visit: ItemVisitor<'_>,
+    ) -> Result<Option<Revision>, StoreError> {
+        let connection = &mut self.connect()?;
+        catalog::read_changes(connection, since, most_products, texts_kept_since, visit)
+    }
+
     fn revisions(&self, most: u32) -> Result<Vec<PublishedRevision>, StoreError> {
         history::revisions(&self.quick()?.connection, most)
     }

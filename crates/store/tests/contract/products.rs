@@ -87,8 +87,8 @@ impl Seen {
     }
 }
 
-/// Reads all of the live catalog, with texts retired after `kept_since`. The exact discount and the
-/// sources of texts aren't part of it, so they are left out.
+/// Reads all of the live catalog, with texts retired after `kept_since`. The exact discount and which
+/// texts a product has aren't part of it, so they are left out.
 pub fn read(store: &dyn Store, kept_since: Timestamp) -> Seen {
     let mut seen = Seen::default();
     let revision = store.read_catalog(kept_since, &mut |item| {
@@ -100,15 +100,9 @@ pub fn read(store: &dyn Store, kept_since: Timestamp) -> Seen {
                 is_orderable,
                 countries,
                 categories,
-                own_texts,
                 taken_down,
             } => {
                 assert!(seen.texts.is_empty(), "products come first");
-                let own = |(name, digest): &(TextName, TextDigest)| OwnText {
-                    name: *name,
-                    digest: *digest,
-                    source: None,
-                };
                 seen.products.push(StoredProduct {
                     code: code.parse()?,
                     document: document.to_owned(),
@@ -117,11 +111,12 @@ pub fn read(store: &dyn Store, kept_since: Timestamp) -> Seen {
                     is_orderable,
                     countries: countries.to_vec(),
                     categories: categories.iter().map(ToString::to_string).collect(),
-                    own_texts: own_texts.iter().map(own).collect(),
+                    own_texts: Vec::new(),
                 });
                 let named = taken_down.iter().map(|digest| (code.to_owned(), *digest));
                 seen.taken_down.extend(named);
             }
+            CatalogItem::Retired { code } => panic!("{code} isn't part of the live catalog"),
             CatalogItem::Text {
                 digest,
                 markdown,
@@ -143,8 +138,6 @@ pub fn read(store: &dyn Store, kept_since: Timestamp) -> Seen {
 pub fn as_read(product: &StoredProduct) -> StoredProduct {
     let mut product = product.clone();
     product.discount_multiplier.clear();
-    for own in &mut product.own_texts {
-        own.source = None;
-    }
+    product.own_texts.clear();
     product
 }

@@ -45,6 +45,7 @@ create table product_version (
 ) strict;
 create unique index live_product on product_version (code) where until_revision is null;
 create index product_history on product_version (code, from_revision);
+create index product_appeared on product_version (from_revision);
 create index product_retired on product_version (until_revision) where until_revision is not null;
 
 -- Markdown, compressed with zstd, once per digest.
@@ -53,6 +54,8 @@ create table text (
     markdown       blob not null,
     taken_down_at  integer
 ) strict, without rowid;
+
+create index text_taken_down on text (taken_down_at) where taken_down_at is not null;
 
 create table product_text (
     product_version_id  integer not null references product_version (id),

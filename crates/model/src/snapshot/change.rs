@@ -1,0 +1,178 @@
+//! How a snapshot comes from the one before: the blocks in which something changed are made anew, all
+//! others are shared.
+
+use std::collections::BTreeMap;
+use std::ops::{Bound, Range};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::block::Block;
+use super::build::{BlockBuilder, Entry};
+use super::facet::{Categories, Facet};
+use super::{Malformed, Snapshot, TextTable};
+use crate::code::ProductCode;
+use crate::revision::Revision;
+
+/// Fewer products than this don't stay a block of their own, where another follows.
+const FEW: usize = Block::CAPACITY / 4;
+
+/// A product as it is from now on.
+#[derive(Debug, Clone)]
+pub struct NewProduct {
+    /// Its bytes, rendered.
+    pub bytes: Vec<u8>,
+    /// Where its content resources begin and end within `bytes`, if it has any.
+    pub content: Option<(usize, usize)>,
+    /// What filters can ask of it.
+    pub facets: Vec<Facet>,
+}
+
+/// Some products that lie next to each other in the block to be.
+enum Piece<'c> {
+    Kept(&'c Block, Range<usize>),
+    New(&'c ProductCode, &'c NewProduct),
+}
+
+impl Snapshot {
+    /// The snapshot in which these products are as given, and those without one are gone.
+    ///
+    /// `categories` must have come from this snapshot's, with whatever is new.
+    ///
+    /// # Errors
+    ///
+    /// Where a product can't be part of a block.
+    pub fn with_changes(
+        &self,
+        revision: Revision,
+        categories: Arc<Categories>,
+        changes: &BTreeMap<ProductCode, Option<NewProduct>>,
+        texts: TextTable,
+    ) -> Result<Self, Malformed> {
+        let mut blocks = Vec::with_capacity(self.blocks.len() + 1);
+        let mut pieces = Vec::new();
+        let mut changes_left = changes;
+        let none = BTreeMap::new();
+        if self.blocks.is_empty() {
+            add_changed(changes.iter(), &mut pieces);
+            build(&mut pieces, &mut blocks)?;
+            changes_left = &none;
+        }
+        let mut start: Bound<ProductCode> = Bound::Unbounded;
+        for (index, block) in self.blocks.iter().enumerate() {
+            let end = match self.blocks.get(index + 1).map(|next| next.code(0).parse()) {
+                Some(Ok(first_of_next)) => Bound::Excluded(first_of_next),
+                Some(Err(_)) => return Err(Malformed),
+                None => Bound::Unbounded,
+            };
+            let mut changed = changes_left.range((start, end.clone())).peekable();
+            start = match end {
+                Bound::Excluded(code) => Bound::Included(code),
+                other => other,
+            };
+            if changed.peek().is_none() && pieces.is_empty() {
+                blocks.push(block.clone());
+                continue;
+            }
+            merge(block, changed, &mut pieces);
+            if count(&pieces) >= FEW {
+                build(&mut pieces, &mut blocks)?;
+            }
+        }
+        build(&mut pieces, &mut blocks)?;
+        Self::new(revision, categories, blocks, texts)
+    }
+
+    /// The same without texts that aren't served any more at `now`; `None` where all of them are.
+    #[must_use]
+    pub fn without_ended_texts(&self, now: Timestamp) -> Option<Self> {
+        Some(Self {
+            texts: self.texts.without_ended(now)?,
+            ..self.clone()
+        })
+    }
+}
+
+/// Puts a block's products and the changed ones among them into one sequence.
+fn merge<'c>(
+    block: &'c Block,
+    changed: impl Iterator<Item = (&'c ProductCode, &'c Option<NewProduct>)>,
+    pieces: &mut Vec<Piece<'c>>,
+) {
+    let mut kept_from = 0;
+    for (code, product) in changed {
+        let place = block.first_not_below(code.as_str().as_bytes());
+        if kept_from < place {
+            pieces.push(Piece::Kept(block, kept_from..place));
+        }
+        let is_there = place < block.count() && block.code(place) == code.as_str();
+        kept_from = place + usize::from(is_there);
+        add_changed(std::iter::once((code, product)), pieces);
+    }
+    if kept_from < block.count() {
+        pieces.push(Piece::Kept(block, kept_from..block.count()));
+    }
+}
+
+fn add_changed<'c>(
+    changed: impl Iterator<Item = (&'c ProductCode, &'c Option<NewProduct>)>,
+    pieces: &mut Vec<Piece<'c>>,
+) {
+    pieces.extend(changed.filter_map(|(code, product)| Some(Piece::New(code, product.as_ref()?))));
+}
+
+fn count(pieces: &[Piece<'_>]) -> usize {
+    let count = |piece: &Piece<'_>| match piece {
+        Piece::Kept(_, places) => places.len(),
+        Piece::New(..) => 1,
+    };
+    pieces.iter().map(count).sum()
+}
+
+/// Makes blocks of about the same size out of all pieces.
+fn build(pieces: &mut Vec<Piece<'_>>, blocks: &mut Vec<Block>) -> Result<(), Malformed> {
+    let count = count(pieces);
+    let most = count.div_ceil(count.div_ceil(Block::CAPACITY).max(1));
+    let mut builder = BlockBuilder::default();
+    for piece in pieces.drain(..) {
+        match piece {
+            Piece::Kept(block, mut places) => {
+                while !places.is_empty() {
+                    let end = places.end.min(places.start + most - builder.len());
+                    builder
+                        .push_from(block, places.start..end)
+                        .map_err(|_| Malformed)?;
+                    places.start = end;
+                    finish_full(&mut builder, most, blocks)?;
+                }
+            }
+            Piece::New(code, product) => {
+                let NewProduct {
+                    bytes,
+                    content,
+                    facets,
+                } = product;
+                let entry = Entry {
+                    code,
+                    bytes,
+                    content: *content,
+                    facets,
+                };
+                builder.push(&entry).map_err(|_| Malformed)?;
+                finish_full(&mut builder, most, blocks)?;
+            }
+        }
+    }
+    finish_full(&mut builder, 1, blocks)
+}
+
+fn finish_full(
+    builder: &mut BlockBuilder,
+    most: usize,
+    blocks: &mut Vec<Block>,
+) -> Result<(), Malformed> {
+    if builder.len() >= most || builder.is_full() {
+        blocks.push(builder.finish()?);
+    }
+    Ok(())
+}

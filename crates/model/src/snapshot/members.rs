@@ -1,0 +1,146 @@
+//! A set of places within a block: 256 bits, in four words.
+
+/// Which of a block's products are meant, by their offsets in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Members([u64; 4]);
+
+impl Members {
+    /// The offsets that a set can hold: 0 to 255.
+    pub(super) const CAPACITY: usize = 256;
+
+    /// How many bytes a set takes in a block's directory.
+    pub(super) const ENCODED_BYTES: usize = 32;
+
+    /// The offsets below `end`.
+    pub(super) fn below(end: usize) -> Self {
+        let word = |index: usize| match end.saturating_sub(index * 64) {
+            0 => 0,
+            bits if bits < 64 => (1 << bits) - 1,
+            _ => u64::MAX,
+        };
+        Self(std::array::from_fn(word))
+    }
+
+    pub(super) fn insert(&mut self, offset: usize) {
+        self.0[offset / 64] |= 1 << (offset % 64);
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        self.0 == [0; 4]
+    }
+
+    pub(super) fn len(self) -> usize {
+        self.0.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    pub(super) fn and(self, other: Self) -> Self {
+        Self(std::array::from_fn(|word| self.0[word] & other.0[word]))
+    }
+
+    pub(super) fn or(self, other: Self) -> Self {
+        Self(std::array::from_fn(|word| self.0[word] | other.0[word]))
+    }
+
+    pub(super) fn without(self, other: Self) -> Self {
+        Self(std::array::from_fn(|word| self.0[word] & !other.0[word]))
+    }
+
+    /// The first member at or after `offset`.
+    pub(super) fn next_member(self, offset: usize) -> Option<usize> {
+        let rest = self.without(Self::below(offset));
+        let word = rest.0.iter().position(|word| *word != 0)?;
+        Some(word * 64 + rest.0[word].trailing_zeros() as usize)
+    }
+
+    /// The last member.
+    pub(super) fn last(self) -> Option<usize> {
+        let word = self.0.iter().rposition(|word| *word != 0)?;
+        Some(word * 64 + 63 - self.0[word].leading_zeros() as usize)
+    }
+
+    /// The members, ascending.
+    pub(super) fn iter(self) -> impl Iterator<Item = usize> {
+        (0..4).flat_map(move |word| {
+            let mut rest = self.0[word];
+            std::iter::from_fn(move || {
+                let bit = (rest != 0).then(|| rest.trailing_zeros() as usize)?;
+                rest &= rest - 1;
+                Some(word * 64 + bit)
+            })
+        })
+    }
+
+    /// The stretches of neighbours, ascending and half-open.
+    pub(super) fn runs(self) -> impl Iterator<Item = std::ops::Range<usize>> {
+        let gaps = Self::below(Self::CAPACITY).without(self);
+        let mut from = 0;
+        std::iter::from_fn(move || {
+            let start = (from < Self::CAPACITY).then(|| self.next_member(from))??;
+            from = gaps.next_member(start).unwrap_or(Self::CAPACITY);
+            Some(start..from)
+        })
+    }
+
+    /// The first `most` members.
+    pub(super) fn first_members(self, most: usize) -> Self {
+        self.iter()
+            .nth(most)
+            .map_or(self, |end| self.and(Self::below(end)))
+    }
+
+    /// The last `most` members.
+    pub(super) fn last_members(self, most: usize) -> Self {
+        let left_out = self.len().saturating_sub(most);
+        self.without(self.first_members(left_out))
+    }
+
+    pub(super) fn encode(self, out: &mut Vec<u8>) {
+        for word in self.0 {
+            out.extend_from_slice(&word.to_le_bytes());
+        }
+    }
+
+    /// Reads what [`encode`](Self::encode) wrote; what is missing counts as absent.
+    pub(super) fn decode(bytes: &[u8]) -> Self {
+        let (words, _) = bytes.as_chunks::<8>();
+        Self(std::array::from_fn(|word| {
+            words
+                .get(word)
+                .map_or(0, |bytes| u64::from_le_bytes(*bytes))
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_set_does_what_a_set_does(
+            some in prop::collection::btree_set(0..256_usize, 0..256),
+            from in 0..=256_usize,
+            most in 0..300_usize,
+        ) {
+            let mut members = Members::default();
+            some.iter().for_each(|offset| members.insert(*offset));
+            prop_assert_eq!(members.len(), some.len());
+            prop_assert_eq!(members.iter().collect::<BTreeSet<_>>(), some.clone());
+            prop_assert_eq!(members.next_member(from), some.range(from..).next().copied());
+            prop_assert_eq!(members.last(), some.last().copied());
+            let first: Vec<_> = some.iter().copied().take(most).collect();
+            prop_assert_eq!(members.first_members(most).iter().collect::<Vec<_>>(), first);
+            let last: Vec<_> = some.iter().copied().skip(some.len().saturating_sub(most)).collect();
+            prop_assert_eq!(members.last_members(most).iter().collect::<Vec<_>>(), last);
+            prop_assert_eq!(members.runs().flatten().collect::<BTreeSet<_>>(), some);
+            prop_assert!(members.runs().is_sorted_by(|left, right| left.end < right.start));
+            let mut encoded = Vec::new();
+            members.encode(&mut encoded);
+            prop_assert_eq!(Members::decode(&encoded), members);
+        }
+    }
+}

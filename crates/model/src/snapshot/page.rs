@@ -1,0 +1,107 @@
+//! A page of a list: which products, and whether more lie on either side.
+
+use bytes::Bytes;
+
+use super::members::Members;
+use super::{Block, ContentHash, ProductView, Snapshot};
+
+/// One page of a list.
+#[derive(Debug)]
+pub struct Page<'s> {
+    snapshot: &'s Snapshot,
+    /// Blocks, ascending, each with its products on the page: at least one.
+    parts: Vec<(usize, Members)>,
+    has_previous: bool,
+    has_next: bool,
+}
+
+impl<'s> Page<'s> {
+    pub(super) fn new(
+        snapshot: &'s Snapshot,
+        parts: Vec<(usize, Members)>,
+        has_previous: bool,
+        has_next: bool,
+    ) -> Self {
+        Self {
+            snapshot,
+            parts,
+            has_previous,
+            has_next,
+        }
+    }
+
+    /// Its products in ascending order of codes.
+    pub fn products(&self) -> impl Iterator<Item = ProductView<'s>> {
+        self.parts().flat_map(|(block, members)| {
+            members
+                .iter()
+                .map(move |place| ProductView { block, place })
+        })
+    }
+
+    /// The first code on the page.
+    #[must_use]
+    pub fn first(&self) -> Option<&'s str> {
+        let (block, members) = self.parts().next()?;
+        Some(block.code(members.next_member(0)?))
+    }
+
+    /// The last code on the page.
+    #[must_use]
+    pub fn last(&self) -> Option<&'s str> {
+        let (block, members) = self.parts().next_back()?;
+        Some(block.code(members.last()?))
+    }
+
+    /// Whether matches precede the page.
+    #[must_use]
+    pub fn has_previous(&self) -> bool {
+        self.has_previous
+    }
+
+    /// Whether matches follow the page.
+    #[must_use]
+    pub fn has_next(&self) -> bool {
+        self.has_next
+    }
+
+    /// What all its products' hashes come to: pages of the same products, and only they, have the same.
+    ///
+    /// It is their sum. That forgets their order; but a code is part of a product's bytes, and its place
+    /// follows from the code.
+    #[must_use]
+    pub fn hash(&self) -> ContentHash {
+        let mut sum: u128 = 0;
+        for (block, members) in self.parts() {
+            for run in members.runs() {
+                for hash in block.hashes(run) {
+                    sum = sum.wrapping_add(u128::from_le_bytes(*hash));
+                }
+            }
+        }
+        sum.to_le_bytes()
+    }
+
+    /// The page's products, in as few slices as neighbours allow; within one, commas are in place,
+    /// between two of them one is still to be put.
+    pub fn slices(&self) -> impl Iterator<Item = &'s [u8]> {
+        self.parts()
+            .flat_map(|(block, members)| members.runs().map(|run| block.bytes(run)))
+    }
+
+    /// The same, sharing the snapshot's memory beyond its life.
+    pub fn shared_slices(&self) -> impl Iterator<Item = Bytes> {
+        self.parts().flat_map(|(block, members)| {
+            members
+                .runs()
+                .map(|run| block.arena().slice(block.stretch(run)))
+        })
+    }
+
+    fn parts(&self) -> impl DoubleEndedIterator<Item = (&'s Block, Members)> {
+        self.parts.iter().map(|(index, members)| {
+            // The index came from these blocks.
+            (&self.snapshot.blocks[*index], *members)
+        })
+    }
+}

@@ -1,0 +1,233 @@
+//! The Markdown that is served, by its digest: one sorted table for nearly all of it, and a small one
+//! above it for what changed since that was made.
+//!
+//! The table is two stretches of bytes, which are the same in memory and in a snapshot file: the
+//! compressed texts one after another, and for each its digest (32 bytes), the millisecond until which
+//! it is served (8; the greatest number for always) and where it ends (8), little-endian, ascending by
+//! digest.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+
+use super::Malformed;
+use crate::content::{PackedMarkdown, TextDigest};
+
+const ENTRY_BYTES: usize = 32 + 8 + 8;
+
+/// Stands for no end.
+const ALWAYS: i64 = i64::MAX;
+
+/// A text that the service holds, and until when it is served.
+#[derive(Debug, Clone)]
+pub struct ServedText {
+    /// The Markdown.
+    pub markdown: PackedMarkdown,
+    /// When serving ends; for a text that the live revision names, never.
+    pub served_until: Option<Timestamp>,
+}
+
+/// The texts of a snapshot. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct TextTable {
+    directory: Bytes,
+    markdown: Bytes,
+    changed: Arc<HashMap<TextDigest, ServedText>>,
+}
+
+/// Takes texts in ascending order of their digests and makes a [`TextTable`] of them.
+#[derive(Debug, Default)]
+pub struct TextTableBuilder {
+    directory: Vec<u8>,
+    markdown: Vec<u8>,
+}
+
+impl TextTableBuilder {
+    /// Appends a text.
+    ///
+    /// # Errors
+    ///
+    /// Where its digest isn't above the one before.
+    pub fn push(&mut self, digest: &TextDigest, text: &ServedText) -> Result<(), Malformed> {
+        let last = self.directory.last_chunk::<ENTRY_BYTES>();
+        if last.is_some_and(|last| last[..32] >= digest.as_bytes()[..]) {
+            return Err(Malformed);
+        }
+        let ServedText {
+            markdown,
+            served_until,
+        } = text;
+        self.markdown.extend_from_slice(markdown.as_bytes());
+        let until = served_until.map_or(ALWAYS, Timestamp::as_millisecond);
+        let end = u64::try_from(self.markdown.len()).unwrap_or(u64::MAX);
+        self.directory.extend_from_slice(digest.as_bytes());
+        self.directory.extend_from_slice(&until.to_le_bytes());
+        self.directory.extend_from_slice(&end.to_le_bytes());
+        Ok(())
+    }
+
+    /// The finished table.
+    #[must_use]
+    pub fn finish(mut self) -> TextTable {
+        self.directory.shrink_to_fit();
+        self.markdown.shrink_to_fit();
+        TextTable {
+            directory: self.directory.into(),
+            markdown: self.markdown.into(),
+            changed: Arc::default(),
+        }
+    }
+}
+
+impl TextTable {
+    /// Takes bytes for a table, after a look at all that its directory says.
+    ///
+    /// # Errors
+    ///
+    /// Where the directory isn't one, or speaks of other texts.
+    pub fn from_bytes(directory: Bytes, markdown: Bytes) -> Result<Self, Malformed> {
+        let table = Self {
+            directory,
+            markdown,
+            changed: Arc::default(),
+        };
+        let (entries, rest) = table.directory.as_chunks::<ENTRY_BYTES>();
+        let ends = entries.last().map_or(0, end_of);
+        let is_sound = rest.is_empty()
+            && entries.is_sorted_by(|left, right| left[..32] < right[..32])
+            && entries.is_sorted_by_key(end_of)
+            && ends == table.markdown.len();
+        is_sound.then_some(table).ok_or(Malformed)
+    }
+
+    /// The bytes that [`from_bytes`](Self::from_bytes) takes back, of all texts that are served at `now`.
+    #[must_use]
+    pub fn to_bytes(&self, now: Timestamp) -> (Bytes, Bytes) {
+        let whole = self.whole(now);
+        (whole.directory, whole.markdown)
+    }
+
+    /// The bytes that the texts and what is known of them take.
+    #[must_use]
+    pub fn size_bytes(&self) -> usize {
+        let changed = self.changed.values();
+        self.directory.len()
+            + self.markdown.len()
+            + changed
+                .map(|text| text.markdown.as_bytes().len() + ENTRY_BYTES)
+                .sum::<usize>()
+    }
+
+    /// The text of this digest, if it is served at `now`.
+    #[must_use]
+    pub fn get(&self, digest: &TextDigest, now: Timestamp) -> Option<PackedMarkdown> {
+        let text = match self.changed.get(digest) {
+            Some(text) => text.clone(),
+            None => self.find(digest)?,
+        };
+        is_served(text.served_until, now).then_some(text.markdown)
+    }
+
+    fn find(&self, digest: &TextDigest) -> Option<ServedText> {
+        let entries = self.entries();
+        let at = entries
+            .binary_search_by(|entry| entry[..32].cmp(&digest.as_bytes()[..]))
+            .ok()?;
+        Some(self.text(at))
+    }
+
+    /// These texts put in, or in the place of what was known of them.
+    #[must_use]
+    pub fn with(&self, texts: Vec<(TextDigest, ServedText)>, now: Timestamp) -> Self {
+        if texts.is_empty() {
+            return self.clone();
+        }
+        let mut changed = (*self.changed).clone();
+        changed.extend(texts);
+        let table = Self {
+            changed: Arc::new(changed),
+            ..self.clone()
+        };
+        // The small table is copied at each change, the large one when the small one isn't any more.
+        if table.changed.len() > 1_024 + self.entries().len() / 8 {
+            table.whole(now)
+        } else {
+            table
+        }
+    }
+
+    /// The table without what isn't served any more at `now`; `None` where all of it is.
+    #[must_use]
+    pub fn without_ended(&self, now: Timestamp) -> Option<Self> {
+        let ended = |until: Option<Timestamp>| !is_served(until, now);
+        let has_ended = self.entries().iter().any(|entry| ended(until(entry)))
+            || self.changed.values().any(|text| ended(text.served_until));
+        has_ended.then(|| self.whole(now))
+    }
+
+    /// Everything that is served at `now`, in one table.
+    fn whole(&self, now: Timestamp) -> Self {
+        let has_ended = |entry| !is_served(until(entry), now);
+        if self.changed.is_empty() && !self.entries().iter().any(has_ended) {
+            return self.clone();
+        }
+        let entries = self.entries();
+        let base = (0..entries.len()).map(|at| {
+            let digest = entries[at].first_chunk().copied().unwrap_or_default();
+            (TextDigest::from_bytes(digest), self.text(at))
+        });
+        let mut texts: Vec<(TextDigest, ServedText)> = base
+            .filter(|(digest, _)| !self.changed.contains_key(digest))
+            .collect();
+        texts.extend(
+            self.changed
+                .iter()
+                .map(|(digest, text)| (*digest, text.clone())),
+        );
+        texts.retain(|(_, text)| is_served(text.served_until, now));
+        texts.sort_unstable_by(|left, right| left.0.as_bytes().cmp(right.0.as_bytes()));
+        let mut builder = TextTableBuilder::default();
+        for (digest, text) in &texts {
+            // Sorted, and each is there once.
+            let _ = builder.push(digest, text);
+        }
+        builder.finish()
+    }
+
+    fn entries(&self) -> &[[u8; ENTRY_BYTES]] {
+        self.directory.as_chunks().0
+    }
+
+    fn text(&self, at: usize) -> ServedText {
+        let entries = self.entries();
+        let start = at
+            .checked_sub(1)
+            .map_or(0, |before| end_of(&entries[before]));
+        let bytes = self.markdown.slice(start..end_of(&entries[at]));
+        ServedText {
+            markdown: PackedMarkdown::from(bytes),
+            served_until: until(&entries[at]),
+        }
+    }
+}
+
+fn is_served(until: Option<Timestamp>, now: Timestamp) -> bool {
+    until.is_none_or(|until| now < until)
+}
+
+fn until(entry: &[u8; ENTRY_BYTES]) -> Option<Timestamp> {
+    let millisecond = entry[32..]
+        .first_chunk()
+        .map(|bytes| i64::from_le_bytes(*bytes));
+    let millisecond = millisecond.filter(|millisecond| *millisecond != ALWAYS)?;
+    Some(Timestamp::from_millisecond(millisecond).unwrap_or(Timestamp::MAX))
+}
+
+fn end_of(entry: &[u8; ENTRY_BYTES]) -> usize {
+    let end = entry
+        .last_chunk()
+        .map_or(0, |bytes| u64::from_le_bytes(*bytes));
+    usize::try_from(end).unwrap_or(usize::MAX)
+}

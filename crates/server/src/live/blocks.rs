@@ -1,0 +1,176 @@
+//! Makes blocks: one thread reads products and fills batches, others put the public addresses into a
+//! batch's products, hash them and make a block of them.
+
+use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{JoinHandle, available_parallelism};
+
+use vitrine_model::content::TextDigest;
+use vitrine_model::snapshot::{Block, BlockBuilder, Entry, Facet};
+use vitrine_store::StoreError;
+
+use crate::view::TextAddresses;
+
+/// What can go wrong when a snapshot is made: told to the store, whose visitor it is.
+pub(super) type BuildError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The most threads that make blocks.
+const MOST_THREADS: usize = 4;
+
+/// How many batches may wait for each thread.
+const WAITING_BATCHES: usize = 4;
+
+/// A batch of so many bytes is one, however few its products are.
+const BATCH_BYTES: usize = 4 << 20;
+
+/// Products that become one block.
+#[derive(Default)]
+pub(super) struct Batch {
+    /// Codes and documents, one after another.
+    text: String,
+    facets: Vec<Facet>,
+    products: Vec<BatchProduct>,
+}
+
+struct BatchProduct {
+    code: Range<usize>,
+    document: Range<usize>,
+    content: Option<Range<usize>>,
+    facets: Range<usize>,
+    taken_down: Vec<TextDigest>,
+}
+
+impl Batch {
+    /// Appends a product: see [`CatalogItem::Product`](vitrine_store::record::CatalogItem::Product).
+    pub(super) fn push(
+        &mut self,
+        code: &str,
+        document: &str,
+        content: Option<Range<usize>>,
+        facets: &[Facet],
+        taken_down: &[TextDigest],
+    ) {
+        let code_start = self.text.len();
+        self.text.push_str(code);
+        let document_start = self.text.len();
+        self.text.push_str(document);
+        let facets_start = self.facets.len();
+        self.facets.extend_from_slice(facets);
+        self.products.push(BatchProduct {
+            code: code_start..document_start,
+            document: document_start..self.text.len(),
+            content,
+            facets: facets_start..self.facets.len(),
+            taken_down: taken_down.to_vec(),
+        });
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.products.is_empty()
+    }
+
+    /// Whether it is to become a block before another product is appended.
+    pub(super) fn is_full(&self) -> bool {
+        self.products.len() == Block::CAPACITY || self.text.len() >= BATCH_BYTES
+    }
+
+    fn block(self, addresses: &TextAddresses) -> Result<Block, BuildError> {
+        let mut builder = BlockBuilder::default();
+        let mut rendered = Vec::new();
+        for product in self.products {
+            rendered.clear();
+            let document = &self.text[product.document];
+            let content = addresses.publish(
+                document,
+                product.content,
+                &product.taken_down,
+                &mut rendered,
+            );
+            builder.push(&Entry {
+                code: &self.text[product.code].parse()?,
+                bytes: &rendered,
+                content: content.map(|content| (content.start, content.end)),
+                facets: &self.facets[product.facets],
+            })?;
+        }
+        Ok(builder.finish()?)
+    }
+}
+
+/// Threads that make blocks of batches.
+pub(super) struct BlockMakers {
+    batches: SyncSender<(usize, Batch)>,
+    sent: usize,
+    threads: Vec<JoinHandle<Result<NumberedBlocks, BuildError>>>,
+}
+
+/// Blocks, each with its place among all.
+type NumberedBlocks = Vec<(usize, Block)>;
+
+impl BlockMakers {
+    /// Starts the threads: one for each core, within reason.
+    ///
+    /// # Errors
+    ///
+    /// Where the system gives no thread.
+    pub(super) fn start(addresses: &TextAddresses) -> Result<Self, StoreError> {
+        let count = available_parallelism()
+            .map_or(1, NonZeroUsize::get)
+            .min(MOST_THREADS);
+        let (batches, queue) = sync_channel(count * WAITING_BATCHES);
+        let queue = Arc::new(Mutex::new(queue));
+        let thread = |_| {
+            let (queue, addresses) = (Arc::clone(&queue), addresses.clone());
+            std::thread::Builder::new()
+                .name("make-blocks".to_owned())
+                .spawn(move || make_blocks(&queue, &addresses))
+                .map_err(|error| StoreError::Visitor(error.into()))
+        };
+        Ok(Self {
+            batches,
+            sent: 0,
+            threads: (0..count).map(thread).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Has a block made of the batch, which holds at least one product and those that follow the batch before.
+    pub(super) fn make_block(&mut self, batch: Batch) {
+        // Where no thread takes it, all have failed: `finish` says why.
+        let _ = self.batches.send((self.sent, batch));
+        self.sent += 1;
+    }
+
+    /// The blocks, in order.
+    ///
+    /// # Errors
+    ///
+    /// Where a product can't be part of a block.
+    pub(super) fn finish(self) -> Result<Vec<Block>, BuildError> {
+        drop(self.batches);
+        let mut blocks = NumberedBlocks::with_capacity(self.sent);
+        for thread in self.threads {
+            let made = thread
+                .join()
+                .map_err(|_| "a thread that makes blocks panicked")?;
+            blocks.extend(made?);
+        }
+        blocks.sort_unstable_by_key(|(number, _)| *number);
+        Ok(blocks.into_iter().map(|(_, block)| block).collect())
+    }
+}
+
+fn make_blocks(
+    queue: &Mutex<Receiver<(usize, Batch)>>,
+    addresses: &TextAddresses,
+) -> Result<NumberedBlocks, BuildError> {
+    let mut blocks = NumberedBlocks::new();
+    loop {
+        let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok((number, batch)) = next else {
+            return Ok(blocks);
+        };
+        blocks.push((number, batch.block(addresses)?));
+    }
+}
