@@ -76,9 +76,23 @@ impl Batch {
         self.products.len() == Block::CAPACITY || self.text.len() >= BATCH_BYTES
     }
 
-    fn block(self, addresses: &TextAddresses) -> Result<Block, BuildError> {
-        let mut builder = BlockBuilder::default();
-        let mut rendered = Vec::new();
+    /// The next batch, with as much room as this one needed.
+    pub(super) fn take(&mut self) -> Self {
+        let next = Self {
+            text: String::with_capacity(self.text.len() + self.text.len() / 8),
+            facets: Vec::with_capacity(self.facets.len()),
+            products: Vec::with_capacity(self.products.len()),
+        };
+        std::mem::replace(self, next)
+    }
+
+    /// Makes a block of it, with a builder and a buffer that are empty before and after.
+    fn block(
+        self,
+        addresses: &TextAddresses,
+        builder: &mut BlockBuilder,
+        rendered: &mut Vec<u8>,
+    ) -> Result<Block, BuildError> {
         for product in self.products {
             rendered.clear();
             let document = &self.text[product.document];
@@ -86,11 +100,11 @@ impl Batch {
                 document,
                 product.content,
                 &product.taken_down,
-                &mut rendered,
+                rendered,
             );
             builder.push(&Entry {
                 code: &self.text[product.code].parse()?,
-                bytes: &rendered,
+                bytes: rendered,
                 content: content.map(|content| (content.start, content.end)),
                 facets: &self.facets[product.facets],
             })?;
@@ -166,11 +180,13 @@ fn make_blocks(
     addresses: &TextAddresses,
 ) -> Result<NumberedBlocks, BuildError> {
     let mut blocks = NumberedBlocks::new();
+    let (mut builder, mut rendered) = (BlockBuilder::default(), Vec::new());
     loop {
         let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok((number, batch)) = next else {
             return Ok(blocks);
         };
-        blocks.push((number, batch.block(addresses)?));
+        let block = batch.block(addresses, &mut builder, &mut rendered)?;
+        blocks.push((number, block));
     }
 }

@@ -53,7 +53,7 @@ pub fn build(
                 let facets = categories.facets_of(is_orderable, countries, names);
                 batch.push(code, document, content, &facets, taken_down);
                 if batch.is_full() {
-                    makers.make_block(std::mem::take(&mut batch));
+                    makers.make_block(batch.take());
                 }
             }
             CatalogItem::Retired { .. } => {}
