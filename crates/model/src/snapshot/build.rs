@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use bytes::Bytes;
-use sha2::{Digest, Sha256};
 
-use super::ContentHash;
 use super::block::{Block, Malformed};
 use super::facet::Facet;
 use super::members::Members;
+use super::{ContentHash, content_hash};
 use crate::code::ProductCode;
 
 /// An arena of so many bytes gets no further product: places in it are told in 32 bits, and what changes
@@ -195,10 +194,4 @@ impl BlockBuilder {
         facets.clear();
         block
     }
-}
-
-fn content_hash(bytes: &[u8]) -> ContentHash {
-    let mut hash = ContentHash::default();
-    hash.copy_from_slice(&Sha256::digest(bytes)[..16]);
-    hash
 }

@@ -25,6 +25,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use sha2::{Digest, Sha256};
 
 pub use block::{Block, Malformed};
 pub use build::{BlockBuilder, Entry, Refused};
@@ -40,6 +41,12 @@ use crate::revision::Revision;
 
 /// The first half of the SHA-256 of some rendered bytes.
 pub type ContentHash = [u8; 16];
+
+fn content_hash(bytes: &[u8]) -> ContentHash {
+    let mut hash = ContentHash::default();
+    hash.copy_from_slice(&Sha256::digest(bytes)[..16]);
+    hash
+}
 
 /// One revision of the catalog, ready to be served. A clone shares the products and texts.
 #[derive(Debug, Clone, Default)]
@@ -148,6 +155,12 @@ impl Snapshot {
     pub fn size_bytes(&self) -> usize {
         let block_bytes = |block: &Block| block.directory().len() + block.arena().len();
         self.blocks.iter().map(block_bytes).sum::<usize>() + self.texts.size_bytes()
+    }
+
+    /// Whether all products and texts are those whose hashes are known: what was read back may be damaged.
+    #[must_use]
+    pub fn is_undamaged(&self) -> bool {
+        self.blocks.iter().all(Block::is_undamaged) && self.texts.is_undamaged()
     }
 
     /// The product of this code.

@@ -120,6 +120,15 @@ impl TextTable {
                 .sum::<usize>()
     }
 
+    /// Whether every text in the large table is the one of its digest.
+    pub(super) fn is_undamaged(&self) -> bool {
+        let entries = self.entries();
+        (0..entries.len()).all(|at| {
+            let unpacked = self.text(at).markdown.unpack();
+            unpacked.is_ok_and(|text| TextDigest::of(&text).as_bytes()[..] == entries[at][..32])
+        })
+    }
+
     /// The text of this digest, if it is served at `now`.
     #[must_use]
     pub fn get(&self, digest: &TextDigest, now: Timestamp) -> Option<PackedMarkdown> {

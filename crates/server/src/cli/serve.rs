@@ -2,6 +2,8 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
@@ -14,14 +16,14 @@ use super::{Outcome, StoreArgs};
 use crate::http::App;
 use crate::http::access_log::{AccessLog, Destination};
 use crate::http::server::{Server, Timeouts};
-use crate::live::{Follower, Live};
+use crate::live::{Follower, Live, StateDirectory};
 use crate::view::TextAddresses;
 
 const EXAMPLES: &str = "\
 Examples:
   vitrine serve
   vitrine serve --listen 0.0.0.0:8080 --public-url https://catalog.example
-  vitrine serve --store sqlite:/var/lib/vitrine/vitrine.db --access-log off";
+  vitrine serve --store sqlite:/var/lib/vitrine/vitrine.db --state-dir /var/lib/vitrine/state";
 
 /// Serve the catalog over HTTP.
 ///
@@ -42,6 +44,10 @@ pub(super) struct Serve {
     /// By default the address listened on.
     #[arg(long, env = "VITRINE_PUBLIC_URL", value_name = "URL")]
     public_url: Option<String>,
+    /// A directory where the server keeps a copy of the live catalog, so that its next start needn't read
+    /// the store. It must be this server's alone, and is made where it is missing.
+    #[arg(long, env = "VITRINE_STATE_DIR", value_name = "DIR")]
+    state_dir: Option<PathBuf>,
     /// Where the access log goes, one JSON object a line.
     #[arg(
         long,
@@ -68,7 +74,8 @@ impl Serve {
             AccessLogArg::Off => Destination::Off,
         };
         let (address, public_url) = (listening.address, listening.public_url.clone());
-        serve(listening, &store, destination, || {
+        let state = self.state_dir.as_deref().map(state_directory).transpose()?;
+        serve(listening, &store, state.as_ref(), destination, || {
             writeln!(
                 io::stderr(),
                 "vitrine: listening on {address}, serving {public_url}/v2"
@@ -136,10 +143,21 @@ fn reachable(bound: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, bound.port())
 }
 
+/// The directory for what the server keeps, made for its owner only where it is missing.
+fn state_directory(path: &Path) -> anyhow::Result<StateDirectory> {
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .with_context(|| format!("--state-dir is `{}`, which can't be made", path.display()))?;
+    Ok(StateDirectory::new(path.to_owned()))
+}
+
 /// Serves `store` until a signal ends it; `ready` is called once answers are given.
 pub(super) fn serve(
     listening: Listening,
     store: &Arc<dyn Store>,
+    state: Option<&StateDirectory>,
     access_log: Destination,
     ready: impl FnOnce() -> io::Result<()>,
 ) -> anyhow::Result<()> {
@@ -150,7 +168,7 @@ pub(super) fn serve(
     } = listening;
     let live = Arc::new(Live::default());
     let addresses = TextAddresses::new(&public_url);
-    let follower = Follower::start(store, &live, &addresses)?;
+    let follower = Follower::start(store, &live, &addresses, state)?;
     if live.snapshot().is_none() {
         tracing::warn!("the store is empty: reads are answered with 503 until `vitrine load`");
     }

@@ -96,12 +96,8 @@ impl Batch {
         for product in self.products {
             rendered.clear();
             let document = &self.text[product.document];
-            let content = addresses.publish(
-                document,
-                product.content,
-                &product.taken_down,
-                rendered,
-            );
+            let content =
+                addresses.publish(document, product.content, &product.taken_down, rendered);
             builder.push(&Entry {
                 code: &self.text[product.code].parse()?,
                 bytes: rendered,

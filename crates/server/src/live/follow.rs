@@ -1,7 +1,7 @@
 //! Watches a store and swaps what is live.
 //!
 //! Two threads, so that a revocation never waits for a catalog: one looks after the keys, one after
-//! the snapshot. Each asks the store for its counters a few times a second, one indexed row, and
+//! the snapshot, at the lowest priority. Each asks the store for its counters a few times a second, one indexed row, and
 //! reads more only where they differ. When the store can't be read, what is live stays live.
 
 use std::sync::Arc;
@@ -11,11 +11,12 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use vitrine_model::key::KeyTable;
-use vitrine_model::snapshot::Snapshot;
 use vitrine_store::record::Changes;
 use vitrine_store::{Store, StoreError};
 
-use super::{Live, apply_changes, build};
+use super::background::lower_priority;
+use super::follow_catalog::CatalogRounds;
+use super::{Live, StateDirectory};
 use crate::view::TextAddresses;
 
 /// How often the store is asked, which costs it some microseconds; the contract promises a second.
@@ -23,9 +24,6 @@ const POLL_EVERY: Duration = Duration::from_millis(50);
 
 /// How often the last use of keys is written down.
 const RECORD_USE_EVERY: Duration = Duration::from_secs(60);
-
-/// How often texts whose time has passed are let go.
-const TIDY_EVERY: Duration = Duration::from_secs(3600);
 
 /// The two threads; they end when this is dropped.
 #[derive(Debug)]
@@ -35,10 +33,11 @@ pub struct Follower {
 }
 
 /// Does one round of looking and, where needed, swapping.
-type Round = Box<dyn FnMut() -> Result<(), StoreError> + Send>;
+pub(super) type Round = Box<dyn FnMut() -> Result<(), StoreError> + Send>;
 
 impl Follower {
-    /// Reads what there is, so that what is live is right when this returns, then keeps following.
+    /// Reads what there is, so that what is live is right when this returns, then keeps following. In `state`
+    /// a copy of what is live is kept for the next start.
     ///
     /// # Errors
     ///
@@ -47,22 +46,27 @@ impl Follower {
         store: &Arc<dyn Store>,
         live: &Arc<Live>,
         addresses: &TextAddresses,
+        state: Option<&StateDirectory>,
     ) -> Result<Self, StoreError> {
         let mut follower = Self {
             stops: Vec::new(),
             threads: Vec::new(),
         };
         let keys = KeyRounds::new(Arc::clone(store), Arc::clone(live));
-        follower.follow("follow-keys", keys.into_round())?;
-        let catalog = CatalogRounds::new(Arc::clone(store), Arc::clone(live), addresses.clone());
-        follower.follow("follow-catalog", catalog.into_round())?;
+        follower.follow("follow-keys", || {}, keys.into_round())?;
+        let catalog = CatalogRounds::new(store, live, addresses, state)?;
+        follower.follow("follow-catalog", lower_priority, catalog.into_round())?;
         Ok(follower)
     }
 
-    fn follow(&mut self, name: &str, mut round: Round) -> Result<(), StoreError> {
+    /// Does a first round here, the others on a thread that is set up by `prepare`.
+    fn follow(&mut self, name: &str, prepare: fn(), mut round: Round) -> Result<(), StoreError> {
         round()?;
         let (stop, stopped) = channel();
-        let run = move || run(&stopped, &mut round);
+        let run = move || {
+            prepare();
+            run(&stopped, &mut round);
+        };
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(run);
         self.threads
             .push(thread.map_err(|error| StoreError::Visitor(Box::new(error)))?);
@@ -176,97 +180,6 @@ impl Drop for KeyRounds {
         if let Err(error) = self.record_use() {
             let error: &dyn std::error::Error = &error;
             tracing::warn!(error, "the last use of keys wasn't written down");
-        }
-    }
-}
-
-struct CatalogRounds {
-    store: Arc<dyn Store>,
-    live: Arc<Live>,
-    addresses: TextAddresses,
-    /// What was there when the live snapshot was made.
-    seen: Option<Changes>,
-    tidied: Instant,
-    /// Replaced snapshots that a request may still hold: they are freed here, not on its thread.
-    replaced: Vec<Arc<Snapshot>>,
-}
-
-impl CatalogRounds {
-    fn new(store: Arc<dyn Store>, live: Arc<Live>, addresses: TextAddresses) -> Self {
-        Self {
-            store,
-            live,
-            addresses,
-            seen: None,
-            tidied: Instant::now(),
-            replaced: Vec::new(),
-        }
-    }
-
-    fn into_round(mut self) -> Round {
-        Box::new(move || self.round())
-    }
-
-    fn round(&mut self) -> Result<(), StoreError> {
-        self.replaced
-            .retain(|snapshot| Arc::strong_count(snapshot) > 1);
-        let found = Changes {
-            // Keys are followed by the other thread.
-            keys: 0,
-            ..self.store.changes()?
-        };
-        if self.seen.as_ref() == Some(&found) {
-            self.tidy();
-            return Ok(());
-        }
-        let started = Instant::now();
-        // Should more be published meanwhile, the next round sees another id than `found`.
-        let snapshot = self.next_snapshot(&found)?;
-        let facts = snapshot
-            .as_ref()
-            .map(|snapshot| (snapshot.revision().number, snapshot.len()));
-        self.replaced
-            .extend(self.live.set_snapshot(snapshot.map(Arc::new)));
-        // Said only now that it is so: whoever waits for the message may ask at once.
-        if let Some((revision, products)) = facts {
-            let took_milliseconds = u64::try_from(started.elapsed().as_millis()).unwrap_or(0);
-            tracing::info!(revision, products, took_milliseconds, "catalog is live");
-        }
-        self.seen = Some(found);
-        Ok(())
-    }
-
-    /// The snapshot of what is live now: out of the one before where that can be, else anew.
-    fn next_snapshot(&self, found: &Changes) -> Result<Option<Snapshot>, StoreError> {
-        let now = Timestamp::now();
-        let (store, addresses) = (&*self.store, &self.addresses);
-        // A text that was taken down may be named by any product.
-        let is_same_but_for_revision = self
-            .seen
-            .as_ref()
-            .is_some_and(|seen| seen.store_id == found.store_id && seen.texts == found.texts);
-        if is_same_but_for_revision
-            && let Some(live) = self.live.snapshot()
-            && let Some(changed) = apply_changes(store, &live, addresses, now)?
-        {
-            return Ok(Some(changed));
-        }
-        build(store, addresses, now)
-    }
-
-    /// Lets texts go that are no longer served.
-    fn tidy(&mut self) {
-        if self.tidied.elapsed() < TIDY_EVERY {
-            return;
-        }
-        self.tidied = Instant::now();
-        let tidied = self
-            .live
-            .snapshot()
-            .and_then(|live| live.without_ended_texts(Timestamp::now()));
-        if let Some(tidied) = tidied {
-            self.replaced
-                .extend(self.live.set_snapshot(Some(Arc::new(tidied))));
         }
     }
 }

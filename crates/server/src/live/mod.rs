@@ -1,13 +1,17 @@
 //! What is live: the snapshot and the keys that requests read, and who swaps them.
 //!
 //! - `build`: makes a snapshot out of a store; `blocks`: the threads that help
-//! - `follow`: watches a store and swaps
+//! - `follow`: watches a store and swaps; `follow_catalog`: what it does for the catalog; `background`: what mustn't slow requests down
+//! - `snapshot_file`: what is live, kept for the next start
 //!
 //! A request takes the snapshot and the keys once, and never waits for either.
 
+mod background;
 mod blocks;
 mod build;
 mod follow;
+mod follow_catalog;
+mod snapshot_file;
 
 use std::sync::Arc;
 
@@ -17,6 +21,7 @@ use vitrine_model::snapshot::Snapshot;
 
 pub use build::{apply_changes, build, texts_kept_since};
 pub use follow::Follower;
+pub use snapshot_file::StateDirectory;
 
 /// What is live at this moment.
 #[derive(Debug, Default)]

@@ -24,6 +24,12 @@ impl TextAddresses {
         }
     }
 
+    /// What they begin with.
+    #[must_use]
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
     /// The digest of the text that an address names, if it is one of these.
     #[must_use]
     pub fn digest(&self, url: &str) -> Option<TextDigest> {

@@ -1,0 +1,173 @@
+//! The rounds in which a server follows the catalog: what is live comes from the store, from the snapshot
+//! before and what changed since, or at a start from the snapshot file.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use vitrine_model::snapshot::Snapshot;
+use vitrine_store::record::Changes;
+use vitrine_store::{Store, StoreError};
+
+use super::follow::Round;
+use super::snapshot_file::{self, Identity, Keeper};
+use super::{Live, StateDirectory, apply_changes, build};
+use crate::view::TextAddresses;
+
+/// How often texts whose time has passed are let go.
+const TIDY_EVERY: Duration = Duration::from_secs(3600);
+
+/// The rounds of the thread that follows the catalog.
+pub(super) struct CatalogRounds {
+    store: Arc<dyn Store>,
+    live: Arc<Live>,
+    addresses: TextAddresses,
+    /// What was there when the live snapshot was made.
+    seen: Option<Changes>,
+    tidied: Instant,
+    file: Option<(StateDirectory, Keeper)>,
+    /// Replaced snapshots that a request may still hold: they are freed here, not on its thread.
+    replaced: Vec<Arc<Snapshot>>,
+}
+
+impl CatalogRounds {
+    /// # Errors
+    ///
+    /// Where the system gives no thread.
+    pub(super) fn new(
+        store: &Arc<dyn Store>,
+        live: &Arc<Live>,
+        addresses: &TextAddresses,
+        state: Option<&StateDirectory>,
+    ) -> Result<Self, StoreError> {
+        let keeper = |directory: &StateDirectory| {
+            let keeper = Keeper::start(directory.clone());
+            keeper.map(|keeper| (directory.clone(), keeper))
+        };
+        let file = state.map(keeper).transpose();
+        Ok(Self {
+            store: Arc::clone(store),
+            live: Arc::clone(live),
+            addresses: addresses.clone(),
+            seen: None,
+            tidied: Instant::now(),
+            file: file.map_err(|error| StoreError::Visitor(error.into()))?,
+            replaced: Vec::new(),
+        })
+    }
+
+    pub(super) fn into_round(mut self) -> Round {
+        Box::new(move || self.round())
+    }
+
+    fn round(&mut self) -> Result<(), StoreError> {
+        self.replaced
+            .retain(|snapshot| Arc::strong_count(snapshot) > 1);
+        let found = Changes {
+            // Keys are followed by the other thread.
+            keys: 0,
+            ..self.store.changes()?
+        };
+        let started = Instant::now();
+        if self.has_damage() {
+            self.seen = None;
+        } else if self.live.snapshot().is_none() {
+            self.start_from_file(&found);
+        }
+        if self.seen.as_ref() == Some(&found) {
+            self.tidy();
+            return Ok(());
+        }
+        // Should more be published meanwhile, the next round sees another id than `found`.
+        let snapshot = self.next_snapshot(&found)?;
+        self.swap(snapshot, started);
+        if let (Some((_, keeper)), Some(live)) = (&self.file, self.live.snapshot()) {
+            keeper.write(self.identity(&found), live);
+        }
+        self.seen = Some(found);
+        Ok(())
+    }
+
+    fn swap(&mut self, snapshot: Option<Snapshot>, started: Instant) {
+        let facts = snapshot
+            .as_ref()
+            .map(|snapshot| (snapshot.revision().number, snapshot.len()));
+        self.replaced
+            .extend(self.live.set_snapshot(snapshot.map(Arc::new)));
+        // Said only now that it is so: whoever waits for the message may ask at once.
+        if let Some((revision, products)) = facts {
+            let took_milliseconds = u64::try_from(started.elapsed().as_millis()).unwrap_or(0);
+            tracing::info!(revision, products, took_milliseconds, "catalog is live");
+        }
+    }
+
+    /// Takes the snapshot out of the file, if there is one and it fits what `found` says of the store. What
+    /// changed since it was written is still to be applied.
+    fn start_from_file(&mut self, found: &Changes) {
+        let Some((directory, keeper)) = &self.file else {
+            return;
+        };
+        match snapshot_file::read(directory, &self.identity(found)) {
+            Ok(snapshot) => {
+                self.seen = Some(Changes {
+                    revision_id: Some(snapshot.revision().id.clone()),
+                    ..found.clone()
+                });
+                let snapshot = Arc::new(snapshot);
+                keeper.check(Arc::clone(&snapshot));
+                self.live.set_snapshot(Some(snapshot));
+                tracing::info!("the catalog comes from the snapshot file");
+            }
+            Err(error) if error.is_missing() => {}
+            Err(error) => {
+                let error: &dyn std::error::Error = &error;
+                tracing::info!(error, "the snapshot file isn't used");
+            }
+        }
+    }
+
+    /// Whether what came from the file turned out not to be what was written.
+    fn has_damage(&self) -> bool {
+        let file = self.file.as_ref();
+        file.is_some_and(|(_, keeper)| keeper.take_damage())
+    }
+
+    fn identity(&self, found: &Changes) -> Identity {
+        let addresses = self.addresses.prefix().to_owned();
+        Identity::new(found.store_id.clone(), found.texts, addresses)
+    }
+
+    /// The snapshot of what is live now: out of the one before where that can be, else anew.
+    fn next_snapshot(&self, found: &Changes) -> Result<Option<Snapshot>, StoreError> {
+        let now = Timestamp::now();
+        let (store, addresses) = (&*self.store, &self.addresses);
+        // A text that was taken down may be named by any product.
+        let is_same_but_for_revision = self
+            .seen
+            .as_ref()
+            .is_some_and(|seen| seen.store_id == found.store_id && seen.texts == found.texts);
+        if is_same_but_for_revision
+            && let Some(live) = self.live.snapshot()
+            && let Some(changed) = apply_changes(store, &live, addresses, now)?
+        {
+            return Ok(Some(changed));
+        }
+        build(store, addresses, now)
+    }
+
+    /// Lets texts go that are no longer served.
+    fn tidy(&mut self) {
+        if self.tidied.elapsed() < TIDY_EVERY {
+            return;
+        }
+        self.tidied = Instant::now();
+        let tidied = self
+            .live
+            .snapshot()
+            .and_then(|live| live.without_ended_texts(Timestamp::now()));
+        if let Some(tidied) = tidied {
+            self.replaced
+                .extend(self.live.set_snapshot(Some(Arc::new(tidied))));
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The snapshot file: what is live, as bytes in a directory of the server's own, so that the next start
+//! needn't read the store.
+//!
+//! It is written under another name, synced and renamed, and never edited. It is used only by the same
+//! build with the same settings over the same store; in any doubt everything is read from the store.
+//!
+//! | Part | What |
+//! | --- | --- |
+//! | mark | 16 bytes: what this is, and the version of its format |
+//! | lengths | 3 × 8 bytes: of the header, the index, the data |
+//! | checksum | 32 bytes: SHA-256 of header and index |
+//! | header | JSON: what must match, the revision, the categories' numbers |
+//! | index | for each block, the lengths of its directory and arena, 8 bytes each; then the directories, the texts' directory |
+//! | data | the arenas, then the texts |
+//!
+//! Numbers are little-endian. Header and index are checked before the file is used. The data is checked
+//! afterwards, against the hashes in the index, while it is served already.
+//!
+//! - `read`: the file becomes a snapshot; `map`: large files aren't read, but mapped
+//! - `write`: a snapshot becomes the file
+//! - `keeper`: the thread that writes and checks it
+
+mod keeper;
+mod map;
+mod read;
+mod write;
+
+use std::path::PathBuf;
+use std::time::UNIX_EPOCH;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+pub(in crate::live) use keeper::Keeper;
+pub(super) use read::read;
+
+/// What a snapshot file begins with. The last byte counts changes of the format.
+const MARK: [u8; 16] = *b"Vitrine-snapshot";
+/// Follows the mark's sixteen letters: the version of the format.
+const FORMAT: u64 = 1;
+
+/// Mark, format, lengths and checksum.
+const PREAMBLE_BYTES: usize = 16 + 8 + 3 * 8 + 32;
+
+/// A file of so many bytes is mapped instead of read.
+const MAPPED_FROM_BYTES: u64 = 256 << 20;
+
+/// Where the snapshot file lies.
+#[derive(Debug, Clone)]
+pub struct StateDirectory(PathBuf);
+
+impl StateDirectory {
+    /// A directory that is there and belongs to this server alone.
+    #[must_use]
+    pub fn new(path: PathBuf) -> Self {
+        Self(path)
+    }
+
+    fn snapshot_file(&self) -> PathBuf {
+        self.0.join("catalog.snapshot")
+    }
+}
+
+/// What must be the same for a file to be used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::live) struct Identity {
+    /// The store that the snapshot was made of.
+    store_id: String,
+    /// Its counter of texts taken down.
+    texts: u64,
+    /// What clients' addresses of texts begin with.
+    text_addresses: String,
+    build: Build,
+}
+
+/// Which program wrote it: another may render products otherwise.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Build {
+    version: String,
+    executable_bytes: u64,
+    executable_modified_nanoseconds: u128,
+}
+
+impl Identity {
+    /// The identity of a snapshot that this program makes.
+    #[must_use]
+    pub(in crate::live) fn new(store_id: String, texts: u64, text_addresses: String) -> Self {
+        let executable = std::env::current_exe().and_then(std::fs::metadata);
+        let modified = executable
+            .as_ref()
+            .ok()
+            .and_then(|file| file.modified().ok());
+        let modified = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        Self {
+            store_id,
+            texts,
+            text_addresses,
+            build: Build {
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                executable_bytes: executable.map_or(0, |file| file.len()),
+                executable_modified_nanoseconds: modified.map_or(0, |time| time.as_nanos()),
+            },
+        }
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Header {
+    identity: Identity,
+    revision_number: u64,
+    revision_id: String,
+    revision_created_at: Timestamp,
+    categories: Vec<Box<str>>,
+    blocks: usize,
+    texts_directory_bytes: usize,
+    texts_bytes: usize,
+}

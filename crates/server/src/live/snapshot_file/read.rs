@@ -1,0 +1,154 @@
+//! A file becomes a snapshot.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use sha2::{Digest, Sha256};
+use vitrine_model::revision::Revision;
+use vitrine_model::snapshot::{Block, Snapshot, TextTable};
+
+use super::map::map;
+use super::{FORMAT, Header, Identity, MAPPED_FROM_BYTES, MARK, PREAMBLE_BYTES, StateDirectory};
+
+/// Why a file isn't used.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::live) enum ReadError {
+    /// It can't be read, or there is none.
+    #[error("it can't be read")]
+    Io(#[from] io::Error),
+    /// It isn't what was written, or not by this format.
+    #[error("it is damaged, or of another format")]
+    Damaged,
+    /// It is of another build, other settings or another store.
+    #[error("it is of another build, other settings or another store")]
+    Other,
+}
+
+impl ReadError {
+    /// Whether there is no such file.
+    pub(in crate::live) fn is_missing(&self) -> bool {
+        matches!(self, Self::Io(error) if error.kind() == io::ErrorKind::NotFound)
+    }
+}
+
+/// Reads the file, if its identity is `identity`. The data isn't checked yet: see
+/// [`Snapshot::is_undamaged`].
+///
+/// # Errors
+///
+/// Where there is no such file, or it isn't to be used.
+pub(in crate::live) fn read(
+    directory: &StateDirectory,
+    identity: &Identity,
+) -> Result<Snapshot, ReadError> {
+    let file = File::open(directory.snapshot_file())?;
+    let file_bytes = file.metadata()?.len();
+    let mut source = if file_bytes >= MAPPED_FROM_BYTES {
+        Source::Mapped(map(&file)?)
+    } else {
+        Source::File(file)
+    };
+    let preamble = source.take(PREAMBLE_BYTES, file_bytes)?;
+    let (mark, rest) = preamble.split_at(MARK.len());
+    let (numbers, checksum) = rest.split_at(4 * 8);
+    let number = |index: usize| {
+        let bytes = numbers.as_chunks::<8>().0.get(index);
+        bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+    };
+    let expected = [number(1), number(2), number(3)]
+        .iter()
+        .try_fold(PREAMBLE_BYTES as u64, |sum, part| sum.checked_add(*part));
+    if mark != MARK || number(0) != FORMAT || expected != Some(file_bytes) {
+        return Err(ReadError::Damaged);
+    }
+    let header = source.take(length(number(1))?, file_bytes)?;
+    let index = source.take(length(number(2))?, file_bytes)?;
+    let sum = Sha256::new().chain_update(&header).chain_update(&index);
+    if sum.finalize()[..] != checksum[..] {
+        return Err(ReadError::Damaged);
+    }
+    let header: Header = serde_json::from_slice(&header).map_err(|_| ReadError::Damaged)?;
+    if header.identity != *identity {
+        return Err(ReadError::Other);
+    }
+    snapshot(header, index, &mut source, file_bytes)
+}
+
+fn snapshot(
+    header: Header,
+    mut index: Bytes,
+    source: &mut Source,
+    file_bytes: u64,
+) -> Result<Snapshot, ReadError> {
+    let Header {
+        identity: _,
+        revision_number,
+        revision_id,
+        revision_created_at,
+        categories,
+        blocks,
+        texts_directory_bytes,
+        texts_bytes,
+    } = header;
+    let lengths = split(
+        &mut index,
+        blocks.checked_mul(16).ok_or(ReadError::Damaged)?,
+    )?;
+    let (lengths, _) = lengths.as_chunks::<8>();
+    let (lengths, _) = lengths.as_chunks::<2>();
+    let mut made = Vec::with_capacity(blocks);
+    for [directory, arena] in lengths {
+        let directory = split(&mut index, length(u64::from_le_bytes(*directory))?)?;
+        let arena = source.take(length(u64::from_le_bytes(*arena))?, file_bytes)?;
+        made.push(Block::from_bytes(directory, arena).map_err(|_| ReadError::Damaged)?);
+    }
+    let texts_directory = split(&mut index, texts_directory_bytes)?;
+    let texts = source.take(texts_bytes, file_bytes)?;
+    let texts = TextTable::from_bytes(texts_directory, texts).map_err(|_| ReadError::Damaged)?;
+    let revision = Revision {
+        number: revision_number,
+        id: revision_id,
+        created_at: revision_created_at,
+    };
+    let categories = Arc::new(categories.into_iter().collect());
+    Snapshot::new(revision, categories, made, texts).map_err(|_| ReadError::Damaged)
+}
+
+fn length(number: u64) -> Result<usize, ReadError> {
+    usize::try_from(number).map_err(|_| ReadError::Damaged)
+}
+
+fn split(bytes: &mut Bytes, length: usize) -> Result<Bytes, ReadError> {
+    let is_there = length <= bytes.len();
+    is_there
+        .then(|| bytes.split_to(length))
+        .ok_or(ReadError::Damaged)
+}
+
+/// Where the bytes come from, one part after another.
+enum Source {
+    Mapped(Bytes),
+    File(File),
+}
+
+impl Source {
+    /// The next `length` bytes of a file that is `file_bytes` long.
+    fn take(&mut self, length: usize, file_bytes: u64) -> Result<Bytes, ReadError> {
+        // Said by a damaged file, a length could be anything.
+        if length as u64 > file_bytes {
+            return Err(ReadError::Damaged);
+        }
+        match self {
+            Self::Mapped(bytes) => split(bytes, length),
+            Self::File(file) => {
+                // A part of its own memory: it goes when its block does.
+                let mut bytes = Vec::with_capacity(length);
+                file.take(length as u64).read_to_end(&mut bytes)?;
+                let is_whole = bytes.len() == length;
+                is_whole.then(|| bytes.into()).ok_or(ReadError::Damaged)
+            }
+        }
+    }
+}
