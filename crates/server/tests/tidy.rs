@@ -97,12 +97,13 @@ fn layers_know_only_what_lies_below() {
         }
     }
     for (name, text) in files("crates/server/src", "rs") {
-        if text.contains("StatusCode") && !name.contains("src/http/") {
+        let speaks_http = name.contains("src/http/") || name.contains("src/admin/");
+        if text.contains("StatusCode") && !speaks_http {
             broken.push(format!("{name} names StatusCode"));
         }
     }
     none(
-        "only the store knows SQL, only http knows statuses, the model is pure",
+        "only the store knows SQL, only http and admin know statuses, the model is pure",
         &broken,
     );
 }

@@ -84,6 +84,12 @@ impl Snapshot {
         self.codes.is_empty()
     }
 
+    /// How many bytes all rendered products take.
+    #[must_use]
+    pub fn rendered_bytes(&self) -> usize {
+        self.arena.len()
+    }
+
     /// The product of this code.
     #[must_use]
     pub fn product(&self, code: &ProductCode) -> Option<ProductView<'_>> {

@@ -58,7 +58,7 @@ impl Demo {
         }
         let key = create(&*store, NewKeySettings::plain("demo", KeyKind::Live))?;
         let text = to_try(&listening.public_url, &key.reveal());
-        serve::serve(listening, &store, Destination::Off, || print(&text))?;
+        serve::serve(listening, None, &store, Destination::Off, || print(&text))?;
         Ok(Outcome::Done)
     }
 }

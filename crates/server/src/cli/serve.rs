@@ -10,18 +10,23 @@ use tokio::signal::unix::{SignalKind, signal};
 use vitrine_model::web::WebUrl;
 use vitrine_store::{IfMissing, Store};
 
+use super::admin_port::AdminArgs;
 use super::{Outcome, StoreArgs};
+use crate::admin::Admin;
 use crate::http::App;
 use crate::http::access_log::{AccessLog, Destination};
+use crate::http::routes::ROUTES;
 use crate::http::server::{Server, Timeouts};
 use crate::live::{Follower, Live};
+use crate::metrics::Metrics;
 use crate::view::TextAddresses;
 
 const EXAMPLES: &str = "\
 Examples:
   vitrine serve
   vitrine serve --listen 0.0.0.0:8080 --public-url https://catalog.example
-  vitrine serve --store sqlite:/var/lib/vitrine/vitrine.db --access-log off";
+  vitrine serve --store sqlite:/var/lib/vitrine/vitrine.db --access-log off
+  vitrine serve --admin-listen 127.0.0.1:9090";
 
 /// Serve the catalog over HTTP.
 ///
@@ -50,6 +55,8 @@ pub(super) struct Serve {
         default_value = "stdout"
     )]
     access_log: AccessLogArg,
+    #[command(flatten)]
+    admin: AdminArgs,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -62,13 +69,21 @@ impl Serve {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         start_logging();
         let listening = listen(self.listen, self.public_url.as_deref())?;
+        let admin = self.admin.listen()?;
         let store = store.open(IfMissing::Create)?;
         let destination = match self.access_log {
             AccessLogArg::Stdout => Destination::Stdout,
             AccessLogArg::Off => Destination::Off,
         };
         let (address, public_url) = (listening.address, listening.public_url.clone());
-        serve(listening, &store, destination, || {
+        let admin = match admin {
+            Some((listener, address)) => {
+                writeln!(io::stderr(), "vitrine: admin port on {address}")?;
+                Some(listener)
+            }
+            None => None,
+        };
+        serve(listening, admin, &store, destination, || {
             writeln!(
                 io::stderr(),
                 "vitrine: listening on {address}, serving {public_url}/v2"
@@ -136,9 +151,11 @@ fn reachable(bound: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, bound.port())
 }
 
-/// Serves `store` until a signal ends it; `ready` is called once answers are given.
+/// Serves `store` until a signal ends it, with an admin port where there is a socket for one; `ready` is called
+/// once answers are given.
 pub(super) fn serve(
     listening: Listening,
+    admin: Option<TcpListener>,
     store: &Arc<dyn Store>,
     access_log: Destination,
     ready: impl FnOnce() -> io::Result<()>,
@@ -149,19 +166,24 @@ pub(super) fn serve(
         public_url,
     } = listening;
     let live = Arc::new(Live::default());
+    let metrics = Arc::new(Metrics::new(&ROUTES.each_ref().map(|route| route.template)));
+    let app = Arc::new(App::new(Arc::clone(&live), Arc::clone(&metrics)));
+    // First, and ending last: it answers while a large catalog is read, and while the server drains.
+    let start_admin = |listener| Admin::start(listener, Arc::clone(&app));
+    let _admin = admin.map(start_admin).transpose()?;
     let addresses = TextAddresses::new(&public_url);
-    let follower = Follower::start(store, &live, &addresses)?;
+    let follower = Follower::start(store, &live, &addresses, &metrics)?;
     if live.snapshot().is_none() {
         tracing::warn!("the store is empty: reads are answered with 503 until `vitrine load`");
     }
-    let access_log = AccessLog::start(access_log)?;
+    let access_log = AccessLog::start(access_log, metrics)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
     runtime.block_on(async {
         listener.set_nonblocking(true)?;
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        let server = Server::new(listener, App::new(live), access_log, Timeouts::default())?;
+        let server = Server::new(listener, app, access_log, Timeouts::default())?;
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         ready()?;

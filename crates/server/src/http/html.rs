@@ -16,6 +16,8 @@ use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use vitrine_model::content::TextDigest;
 
+use crate::metrics::CacheState;
+
 /// The most that rendered HTML may take in memory, in bytes.
 const CACHE_BYTES: u64 = 32 << 20;
 
@@ -64,6 +66,16 @@ impl HtmlRenderer {
                 .ok_or(())
         };
         self.cache.get_or_insert_with(&digest, render).ok()
+    }
+
+    /// How the cache does.
+    #[must_use]
+    pub fn cache_state(&self) -> CacheState {
+        CacheState {
+            hits: self.cache.hits(),
+            misses: self.cache.misses(),
+            bytes: self.cache.weight(),
+        }
     }
 
     /// The HTML of some Markdown. Where that would nest or grow beyond all reason, the Markdown itself,

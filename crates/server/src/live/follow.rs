@@ -16,6 +16,7 @@ use vitrine_store::record::Changes;
 use vitrine_store::{Store, StoreError};
 
 use super::{Live, build};
+use crate::metrics::{Following, Metrics, Rebuild};
 use crate::view::TextAddresses;
 
 /// How often the store is asked; the contract promises a second.
@@ -47,19 +48,41 @@ impl Follower {
         store: &Arc<dyn Store>,
         live: &Arc<Live>,
         addresses: &TextAddresses,
+        metrics: &Arc<Metrics>,
     ) -> Result<Self, StoreError> {
         let mut follower = Self {
             stops: Vec::new(),
             threads: Vec::new(),
         };
         let keys = KeyRounds::new(Arc::clone(store), Arc::clone(live));
-        follower.follow("follow-keys", keys.into_round())?;
-        let catalog = CatalogRounds::new(Arc::clone(store), Arc::clone(live), addresses.clone());
-        follower.follow("follow-catalog", catalog.into_round())?;
+        follower.follow("follow-keys", keys.into_round(), metrics, |all| {
+            &all.follow_keys
+        })?;
+        let catalog = CatalogRounds::new(
+            Arc::clone(store),
+            Arc::clone(live),
+            addresses.clone(),
+            Arc::clone(metrics),
+        );
+        follower.follow("follow-catalog", catalog.into_round(), metrics, |all| {
+            &all.follow_catalog
+        })?;
         Ok(follower)
     }
 
-    fn follow(&mut self, name: &str, mut round: Round) -> Result<(), StoreError> {
+    fn follow(
+        &mut self,
+        name: &str,
+        mut round: Round,
+        metrics: &Arc<Metrics>,
+        own: fn(&Metrics) -> &Following,
+    ) -> Result<(), StoreError> {
+        let metrics = Arc::clone(metrics);
+        let mut round = move || {
+            let outcome = round();
+            own(&metrics).record(&outcome);
+            outcome
+        };
         round()?;
         let (stop, stopped) = channel();
         let run = move || run(&stopped, &mut round);
@@ -83,7 +106,7 @@ impl Drop for Follower {
 }
 
 /// Does rounds until told to stop. A failure is logged when it begins and when it ends.
-fn run(stopped: &Receiver<()>, round: &mut Round) {
+fn run(stopped: &Receiver<()>, round: &mut impl FnMut() -> Result<(), StoreError>) {
     let mut failing = false;
     loop {
         match stopped.recv_timeout(POLL_EVERY) {
@@ -184,6 +207,7 @@ struct CatalogRounds {
     store: Arc<dyn Store>,
     live: Arc<Live>,
     addresses: TextAddresses,
+    metrics: Arc<Metrics>,
     /// The ids of the store and the revision, and the counter of texts.
     seen: Option<(String, Option<String>, u64)>,
     built: Instant,
@@ -192,11 +216,17 @@ struct CatalogRounds {
 }
 
 impl CatalogRounds {
-    fn new(store: Arc<dyn Store>, live: Arc<Live>, addresses: TextAddresses) -> Self {
+    fn new(
+        store: Arc<dyn Store>,
+        live: Arc<Live>,
+        addresses: TextAddresses,
+        metrics: Arc<Metrics>,
+    ) -> Self {
         Self {
             store,
             live,
             addresses,
+            metrics,
             seen: None,
             built: Instant::now(),
             replaced: Vec::new(),
@@ -230,6 +260,7 @@ impl CatalogRounds {
             .extend(self.live.set_snapshot(snapshot.map(Arc::new)));
         // Said only now that it is so: whoever waits for the message may ask at once.
         if let Some((revision, products)) = facts {
+            self.metrics.swaps.record(Rebuild::Full, started.elapsed());
             let took_milliseconds = u64::try_from(started.elapsed().as_millis()).unwrap_or(0);
             tracing::info!(revision, products, took_milliseconds, "catalog is live");
         }
