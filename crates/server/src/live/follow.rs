@@ -256,11 +256,13 @@ impl CatalogRounds {
         let facts = snapshot
             .as_ref()
             .map(|snapshot| (snapshot.revision().number, snapshot.len()));
+        if snapshot.is_some() {
+            self.metrics.swaps.record(Rebuild::Full, started.elapsed());
+        }
         self.replaced
             .extend(self.live.set_snapshot(snapshot.map(Arc::new)));
         // Said only now that it is so: whoever waits for the message may ask at once.
         if let Some((revision, products)) = facts {
-            self.metrics.swaps.record(Rebuild::Full, started.elapsed());
             let took_milliseconds = u64::try_from(started.elapsed().as_millis()).unwrap_or(0);
             tracing::info!(revision, products, took_milliseconds, "catalog is live");
         }
