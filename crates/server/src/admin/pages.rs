@@ -96,7 +96,7 @@ fn ready(app: &App) -> Page {
             number: revision.number,
             id: revision.id.clone(),
             age_seconds: now.duration_since(revision.created_at).as_secs(),
-            live_seconds: now.as_second() - app.metrics.swaps.live_since.get() as i64,
+            live_seconds: now.as_second() - app.live.metrics.swaps.live_since.get() as i64,
         }
     });
     let readiness = Readiness {

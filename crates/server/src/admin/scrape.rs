@@ -6,7 +6,7 @@ use super::pages::not_ready;
 use crate::http::App;
 use crate::metrics::requests::RouteCounts;
 use crate::metrics::text::{Exposition, Kind};
-use crate::metrics::{Cause, Metrics, Rebuild, process};
+use crate::metrics::{Cause, LiveMetrics, Metrics, Rebuild, process};
 
 /// All metrics at this moment.
 pub(super) fn text(app: &App) -> String {
@@ -16,7 +16,7 @@ pub(super) fn text(app: &App) -> String {
     errors(metrics, &mut into);
     connections(metrics, &mut into);
     catalog(app, &mut into);
-    following(metrics, &mut into);
+    following(&app.live.metrics, &mut into);
     caches(app, &mut into);
     into.metric("vitrine_build_info", Kind::Gauge, "The program, always 1.")
         .sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
@@ -108,7 +108,7 @@ fn catalog(app: &App, into: &mut Exposition) {
         "Whether /readyz says so: 1 or 0.",
         u8::from(not_ready(app).is_none()),
     );
-    let swaps = &app.metrics.swaps;
+    let swaps = &app.live.metrics.swaps;
     if let Some(snapshot) = app.live.snapshot() {
         let revision = snapshot.revision();
         into.gauge(
@@ -157,7 +157,7 @@ fn catalog(app: &App, into: &mut Exposition) {
     );
 }
 
-fn following(metrics: &Metrics, into: &mut Exposition) {
+fn following(metrics: &LiveMetrics, into: &mut Exposition) {
     let followed = [
         ("catalog", &metrics.follow_catalog),
         ("keys", &metrics.follow_keys),

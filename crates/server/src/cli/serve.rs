@@ -172,7 +172,7 @@ pub(super) fn serve(
     let start_admin = |listener| Admin::start(listener, Arc::clone(&app));
     let _admin = admin.map(start_admin).transpose()?;
     let addresses = TextAddresses::new(&public_url);
-    let follower = Follower::start(store, &live, &addresses, &metrics)?;
+    let follower = Follower::start(store, &live, &addresses)?;
     if live.snapshot().is_none() {
         tracing::warn!("the store is empty: reads are answered with 503 until `vitrine load`");
     }

@@ -16,7 +16,7 @@ use vitrine_store::record::Changes;
 use vitrine_store::{Store, StoreError};
 
 use super::{Live, build};
-use crate::metrics::{Following, Metrics, Rebuild};
+use crate::metrics::Rebuild;
 use crate::view::TextAddresses;
 
 /// How often the store is asked; the contract promises a second.
@@ -48,41 +48,19 @@ impl Follower {
         store: &Arc<dyn Store>,
         live: &Arc<Live>,
         addresses: &TextAddresses,
-        metrics: &Arc<Metrics>,
     ) -> Result<Self, StoreError> {
         let mut follower = Self {
             stops: Vec::new(),
             threads: Vec::new(),
         };
         let keys = KeyRounds::new(Arc::clone(store), Arc::clone(live));
-        follower.follow("follow-keys", keys.into_round(), metrics, |all| {
-            &all.follow_keys
-        })?;
-        let catalog = CatalogRounds::new(
-            Arc::clone(store),
-            Arc::clone(live),
-            addresses.clone(),
-            Arc::clone(metrics),
-        );
-        follower.follow("follow-catalog", catalog.into_round(), metrics, |all| {
-            &all.follow_catalog
-        })?;
+        follower.follow("follow-keys", keys.into_round())?;
+        let catalog = CatalogRounds::new(Arc::clone(store), Arc::clone(live), addresses.clone());
+        follower.follow("follow-catalog", catalog.into_round())?;
         Ok(follower)
     }
 
-    fn follow(
-        &mut self,
-        name: &str,
-        mut round: Round,
-        metrics: &Arc<Metrics>,
-        own: fn(&Metrics) -> &Following,
-    ) -> Result<(), StoreError> {
-        let metrics = Arc::clone(metrics);
-        let mut round = move || {
-            let outcome = round();
-            own(&metrics).record(&outcome);
-            outcome
-        };
+    fn follow(&mut self, name: &str, mut round: Round) -> Result<(), StoreError> {
         round()?;
         let (stop, stopped) = channel();
         let run = move || run(&stopped, &mut round);
@@ -106,7 +84,7 @@ impl Drop for Follower {
 }
 
 /// Does rounds until told to stop. A failure is logged when it begins and when it ends.
-fn run(stopped: &Receiver<()>, round: &mut impl FnMut() -> Result<(), StoreError>) {
+fn run(stopped: &Receiver<()>, round: &mut Round) {
     let mut failing = false;
     loop {
         match stopped.recv_timeout(POLL_EVERY) {
@@ -148,7 +126,11 @@ impl KeyRounds {
     }
 
     fn into_round(mut self) -> Round {
-        Box::new(move || self.round())
+        Box::new(move || {
+            let outcome = self.round();
+            self.live.metrics.follow_keys.record(&outcome);
+            outcome
+        })
     }
 
     fn round(&mut self) -> Result<(), StoreError> {
@@ -207,7 +189,6 @@ struct CatalogRounds {
     store: Arc<dyn Store>,
     live: Arc<Live>,
     addresses: TextAddresses,
-    metrics: Arc<Metrics>,
     /// The ids of the store and the revision, and the counter of texts.
     seen: Option<(String, Option<String>, u64)>,
     built: Instant,
@@ -216,17 +197,11 @@ struct CatalogRounds {
 }
 
 impl CatalogRounds {
-    fn new(
-        store: Arc<dyn Store>,
-        live: Arc<Live>,
-        addresses: TextAddresses,
-        metrics: Arc<Metrics>,
-    ) -> Self {
+    fn new(store: Arc<dyn Store>, live: Arc<Live>, addresses: TextAddresses) -> Self {
         Self {
             store,
             live,
             addresses,
-            metrics,
             seen: None,
             built: Instant::now(),
             replaced: Vec::new(),
@@ -234,7 +209,11 @@ impl CatalogRounds {
     }
 
     fn into_round(mut self) -> Round {
-        Box::new(move || self.round())
+        Box::new(move || {
+            let outcome = self.round();
+            self.live.metrics.follow_catalog.record(&outcome);
+            outcome
+        })
     }
 
     fn round(&mut self) -> Result<(), StoreError> {
@@ -257,7 +236,8 @@ impl CatalogRounds {
             .as_ref()
             .map(|snapshot| (snapshot.revision().number, snapshot.len()));
         if snapshot.is_some() {
-            self.metrics.swaps.record(Rebuild::Full, started.elapsed());
+            let took = started.elapsed();
+            self.live.metrics.swaps.record(Rebuild::Full, took);
         }
         self.replaced
             .extend(self.live.set_snapshot(snapshot.map(Arc::new)));

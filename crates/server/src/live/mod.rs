@@ -14,6 +14,8 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use vitrine_model::key::KeyTable;
 use vitrine_model::snapshot::Snapshot;
 
+use crate::metrics::LiveMetrics;
+
 pub use build::{build, texts_kept_since};
 pub use follow::Follower;
 
@@ -22,6 +24,8 @@ pub use follow::Follower;
 pub struct Live {
     snapshot: ArcSwapOption<Snapshot>,
     keys: ArcSwap<KeyTable>,
+    /// How following goes.
+    pub metrics: LiveMetrics,
 }
 
 impl Live {

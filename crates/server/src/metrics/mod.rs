@@ -65,7 +65,7 @@ impl Gauge {
     }
 }
 
-/// All that one server counts.
+/// What one server counts of its requests.
 #[derive(Debug)]
 pub struct Metrics {
     /// Requests, answered.
@@ -76,12 +76,6 @@ pub struct Metrics {
     pub connections: Arc<Connections>,
     /// Lines of the access log that nobody read in time.
     pub access_log_dropped: Counter,
-    /// Swaps of the catalog.
-    pub swaps: Swaps,
-    /// Rounds of following the store's catalog.
-    pub follow_catalog: Following,
-    /// Rounds of following the store's keys.
-    pub follow_keys: Following,
     /// When the process started, as nearly as it knows.
     pub started: Timestamp,
 }
@@ -95,9 +89,6 @@ impl Metrics {
             errors: Errors::default(),
             connections: Arc::default(),
             access_log_dropped: Counter::default(),
-            swaps: Swaps::default(),
-            follow_catalog: Following::default(),
-            follow_keys: Following::default(),
             started: Timestamp::now(),
         }
     }
@@ -166,6 +157,17 @@ impl Drop for OpenConnection {
     fn drop(&mut self) {
         self.0.closed.increment();
     }
+}
+
+/// How following the store goes.
+#[derive(Debug, Default)]
+pub struct LiveMetrics {
+    /// Swaps of the catalog.
+    pub swaps: Swaps,
+    /// Rounds of following the catalog.
+    pub follow_catalog: Following,
+    /// Rounds of following the keys.
+    pub follow_keys: Following,
 }
 
 /// How a snapshot came about.
