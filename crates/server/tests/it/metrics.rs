@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::ScopedJoinHandle;
 
 use crate::harness::{SAMPLE, Scrape, Server, Store, gift_card, skipped, text, wait_for};
 
@@ -298,7 +299,8 @@ fn scrapes_under_load_agree_and_lose_nothing() {
                 })
             })
             .collect();
-        let ended: Vec<_> = clients.into_iter().map(|client| client.join()).collect();
+        let ended = clients.into_iter().map(ScopedJoinHandle::join);
+        let ended: Vec<_> = ended.collect();
         done.store(true, Ordering::Relaxed);
         assert!(ended.iter().all(Result::is_ok));
     });
