@@ -199,6 +199,12 @@ impl KeyTable {
         }
     }
 
+    /// How many keys there are, those that open nothing any more included.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.by_prefix.len()
+    }
+
     /// The key that `presented` is, if it opens the door at `now`.
     ///
     /// An unknown, a wrong, a revoked and an expired key are refused alike and cost the same: one

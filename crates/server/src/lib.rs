@@ -2,6 +2,7 @@
 //!
 //! # Layout
 //!
+//! - [`admin`]: the port for those who watch a server
 //! - [`cli`]: the commands, one file each
 //! - [`load`]: from files to a revision: read, check, apply
 //! - [`fetch`]: texts that are known by outside addresses, brought into the store
@@ -11,13 +12,16 @@
 //! - [`view`]: where the model and the wire meet
 //! - [`live`]: the snapshot and the keys that requests read
 //! - [`http`]: requests and answers
+//! - [`metrics`]: what a running server counts
 
+pub mod admin;
 pub mod cli;
 pub mod export;
 pub mod fetch;
 pub mod http;
 pub mod live;
 pub mod load;
+pub mod metrics;
 pub mod mirror;
 pub mod outside;
 pub mod view;

@@ -10,7 +10,6 @@ use vitrine_store::IfMissing;
 use super::keys::{NewKeySettings, create};
 use super::load::operator;
 use super::{Outcome, print, serve};
-use crate::http::access_log::Destination;
 use crate::load::progress::Silent;
 use crate::load::report::Verdict;
 use crate::load::{self, Input, Settings};
@@ -58,7 +57,8 @@ impl Demo {
         }
         let key = create(&*store, NewKeySettings::plain("demo", KeyKind::Live))?;
         let text = to_try(&listening.public_url, &key.reveal());
-        serve::serve(listening, &store, None, Destination::Off, || print(&text))?;
+        let settings = serve::Settings::default();
+        serve::serve(listening, settings, &store, || print(&text))?;
         Ok(Outcome::Done)
     }
 }

@@ -1,6 +1,7 @@
 //! The commands of the program, one file each, behind one interface: `--store` for all, `--json`
 //! wherever programs read along, and exit codes that mean something.
 
+mod admin_port;
 mod backup;
 mod check;
 mod completions;

@@ -12,18 +12,23 @@ use tokio::signal::unix::{SignalKind, signal};
 use vitrine_model::web::WebUrl;
 use vitrine_store::{IfMissing, Store};
 
+use super::admin_port::AdminArgs;
 use super::{Outcome, StoreArgs};
+use crate::admin::Admin;
 use crate::http::App;
 use crate::http::access_log::{AccessLog, Destination};
+use crate::http::routes::ROUTES;
 use crate::http::server::{Server, Timeouts};
 use crate::live::{Follower, Live, StateDirectory};
+use crate::metrics::Metrics;
 use crate::view::TextAddresses;
 
 const EXAMPLES: &str = "\
 Examples:
   vitrine serve
   vitrine serve --listen 0.0.0.0:8080 --public-url https://catalog.example
-  vitrine serve --store sqlite:/var/lib/vitrine/vitrine.db --state-dir /var/lib/vitrine/state";
+  vitrine serve --store sqlite:/var/lib/vitrine/vitrine.db --state-dir /var/lib/vitrine/state
+  vitrine serve --admin-listen 127.0.0.1:9090";
 
 /// Serve the catalog over HTTP.
 ///
@@ -56,6 +61,8 @@ pub(super) struct Serve {
         default_value = "stdout"
     )]
     access_log: AccessLogArg,
+    #[command(flatten)]
+    admin: AdminArgs,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -68,14 +75,26 @@ impl Serve {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         start_logging();
         let listening = listen(self.listen, self.public_url.as_deref())?;
+        let admin = self.admin.listen()?;
         let store = store.open(IfMissing::Create)?;
-        let destination = match self.access_log {
+        let access_log = match self.access_log {
             AccessLogArg::Stdout => Destination::Stdout,
             AccessLogArg::Off => Destination::Off,
         };
         let (address, public_url) = (listening.address, listening.public_url.clone());
-        let state = self.state_dir.as_deref().map(state_directory).transpose()?;
-        serve(listening, &store, state.as_ref(), destination, || {
+        let admin = match admin {
+            Some((listener, address)) => {
+                writeln!(io::stderr(), "vitrine: admin port on {address}")?;
+                Some(listener)
+            }
+            None => None,
+        };
+        let settings = Settings {
+            admin,
+            state: self.state_dir.as_deref().map(state_directory).transpose()?,
+            access_log,
+        };
+        serve(listening, settings, &store, || {
             writeln!(
                 io::stderr(),
                 "vitrine: listening on {address}, serving {public_url}/v2"
@@ -153,12 +172,21 @@ fn state_directory(path: &Path) -> anyhow::Result<StateDirectory> {
     Ok(StateDirectory::new(path.to_owned()))
 }
 
+/// What a server does beside answering.
+#[derive(Debug, Default)]
+pub(super) struct Settings {
+    /// Where it shows its state to operators.
+    pub(super) admin: Option<TcpListener>,
+    /// Where it keeps what is live for its next start.
+    pub(super) state: Option<StateDirectory>,
+    pub(super) access_log: Destination,
+}
+
 /// Serves `store` until a signal ends it; `ready` is called once answers are given.
 pub(super) fn serve(
     listening: Listening,
+    settings: Settings,
     store: &Arc<dyn Store>,
-    state: Option<&StateDirectory>,
-    access_log: Destination,
     ready: impl FnOnce() -> io::Result<()>,
 ) -> anyhow::Result<()> {
     let Listening {
@@ -166,25 +194,31 @@ pub(super) fn serve(
         address: _,
         public_url,
     } = listening;
+    let Settings {
+        admin,
+        state,
+        access_log,
+    } = settings;
     let live = Arc::new(Live::default());
+    let metrics = Arc::new(Metrics::new(&ROUTES.each_ref().map(|route| route.template)));
     let addresses = TextAddresses::new(&public_url);
-    let follower = Follower::start(store, &live, &addresses, state)?;
+    let app = App::new(Arc::clone(&live), Arc::clone(&metrics), addresses.clone());
+    let app = Arc::new(app);
+    // First, and ending last: it answers while a large catalog is read, and while the server drains.
+    let start_admin = |listener| Admin::start(listener, Arc::clone(&app));
+    let _admin = admin.map(start_admin).transpose()?;
+    let follower = Follower::start(store, &live, &addresses, state.as_ref())?;
     if live.snapshot().is_none() {
         tracing::warn!("the store is empty: reads are answered with 503 until `vitrine load`");
     }
-    let access_log = AccessLog::start(access_log)?;
+    let access_log = AccessLog::start(access_log, metrics)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
     runtime.block_on(async {
         listener.set_nonblocking(true)?;
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        let server = Server::new(
-            listener,
-            App::new(live, addresses),
-            access_log,
-            Timeouts::default(),
-        )?;
+        let server = Server::new(listener, app, access_log, Timeouts::default())?;
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         ready()?;

@@ -5,13 +5,14 @@
 //! by mistake, a key for one, stays out.
 
 use std::io::{self, BufWriter, Write};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::Serialize;
+
+use crate::metrics::Metrics;
 
 /// How many lines may wait.
 const QUEUE_LINES: usize = 65_536;
@@ -49,9 +50,10 @@ pub struct Line<'a> {
 }
 
 /// Where the access log goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Destination {
     /// Nowhere.
+    #[default]
     Off,
     /// Standard output.
     Stdout,
@@ -62,7 +64,7 @@ pub enum Destination {
 pub struct AccessLog {
     lines: Option<SyncSender<String>>,
     written: Option<Mutex<Receiver<()>>>,
-    dropped: Arc<AtomicU64>,
+    metrics: Arc<Metrics>,
 }
 
 impl AccessLog {
@@ -71,23 +73,22 @@ impl AccessLog {
     /// # Errors
     ///
     /// Where the thread can't be started.
-    pub fn start(destination: Destination) -> io::Result<Self> {
-        let dropped = Arc::new(AtomicU64::new(0));
+    pub fn start(destination: Destination, metrics: Arc<Metrics>) -> io::Result<Self> {
         if destination == Destination::Off {
             return Ok(Self {
                 lines: None,
                 written: None,
-                dropped,
+                metrics,
             });
         }
         let (lines, queue) = sync_channel(QUEUE_LINES);
-        let counter = Arc::clone(&dropped);
+        let counted = Arc::clone(&metrics);
         let (done, written) = sync_channel(0);
         std::thread::Builder::new()
             .name("access-log".to_owned())
             .spawn(move || {
                 let _until_done = done;
-                if let Err(error) = write_lines(&queue, &counter, io::stdout()) {
+                if let Err(error) = write_lines(&queue, &counted, io::stdout()) {
                     let error: &dyn std::error::Error = &error;
                     tracing::error!(error, "the access log can't be written any more");
                 }
@@ -95,7 +96,7 @@ impl AccessLog {
         Ok(Self {
             lines: Some(lines),
             written: Some(Mutex::new(written)),
-            dropped,
+            metrics,
         })
     }
 
@@ -104,7 +105,7 @@ impl AccessLog {
         let Some(lines) = &self.lines else { return };
         let text = serde_json::to_string(line).unwrap_or_default();
         if lines.try_send(text).is_err() {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
+            self.metrics.access_log_dropped.increment();
         }
     }
 }
@@ -120,15 +121,17 @@ impl Drop for AccessLog {
     }
 }
 
-fn write_lines(queue: &Receiver<String>, dropped: &AtomicU64, out: impl Write) -> io::Result<()> {
+fn write_lines(queue: &Receiver<String>, metrics: &Metrics, out: impl Write) -> io::Result<()> {
     let mut out = BufWriter::new(out);
+    let mut told = 0;
     while let Ok(line) = queue.recv() {
         writeln!(out, "{line}")?;
         while let Ok(line) = queue.try_recv() {
             writeln!(out, "{line}")?;
         }
         out.flush()?;
-        let dropped = dropped.swap(0, Ordering::Relaxed);
+        let all = metrics.access_log_dropped.get();
+        let dropped = all - std::mem::replace(&mut told, all);
         if dropped > 0 {
             tracing::warn!(
                 dropped,

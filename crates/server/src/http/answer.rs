@@ -134,6 +134,8 @@ impl From<ApiError> for Answer {
         let body = serde_json::to_vec(&body).unwrap_or_default();
         let mut answer = Response::new(Full::from(body));
         *answer.status_mut() = ApiError::status(kind);
+        // For whoever counts errors by type.
+        answer.extensions_mut().insert(kind);
         let headers = answer.headers_mut();
         headers.insert(CONTENT_TYPE, JSON);
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));

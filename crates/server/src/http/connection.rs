@@ -40,7 +40,7 @@ impl Default for Timeouts {
 
 /// What the service tells the socket; shared by the two.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Progress(Arc<ProgressState>);
+pub(crate) struct Progress(Arc<ProgressState>);
 
 #[derive(Debug, Default)]
 struct ProgressState {
@@ -51,18 +51,18 @@ struct ProgressState {
 
 impl Progress {
     /// A head has arrived. Until it is answered, the socket doesn't watch the clock for reading.
-    pub(super) fn begin(&self) {
+    pub(crate) fn begin(&self) {
         self.0.answering.store(true, Ordering::Relaxed);
         self.0.reading_head.store(false, Ordering::Relaxed);
     }
 
     /// Whether a part of a head has arrived and the rest hasn't.
-    pub(super) fn is_reading_head(&self) -> bool {
+    pub(crate) fn is_reading_head(&self) -> bool {
         self.0.reading_head.load(Ordering::Relaxed)
     }
 
     /// The answer is ready.
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         self.0.answered.fetch_add(1, Ordering::Relaxed);
         self.0.answering.store(false, Ordering::Relaxed);
     }
@@ -78,7 +78,7 @@ enum Waiting {
 }
 
 /// A socket that gives up on a client that takes too long.
-pub(super) struct TimedSocket<S> {
+pub(crate) struct TimedSocket<S> {
     socket: S,
     timeouts: Timeouts,
     progress: Progress,
@@ -91,7 +91,7 @@ pub(super) struct TimedSocket<S> {
 }
 
 impl<S> TimedSocket<S> {
-    pub(super) fn new(socket: S, timeouts: Timeouts, progress: Progress) -> Self {
+    pub(crate) fn new(socket: S, timeouts: Timeouts, progress: Progress) -> Self {
         let read_by = Instant::now() + timeouts.head;
         Self {
             socket,

@@ -16,6 +16,8 @@ use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use vitrine_model::content::TextDigest;
 
+use crate::metrics::{CacheState, Counter};
+
 /// The most that rendered HTML may take in memory, in bytes.
 const CACHE_BYTES: u64 = 32 << 20;
 
@@ -29,6 +31,8 @@ const MAX_HTML_BYTES: usize = 4 << 20;
 pub struct HtmlRenderer {
     cleaner: Builder<'static>,
     cache: Cache<TextDigest, Arc<str>, ByLength>,
+    asked: Counter,
+    missed: Counter,
 }
 
 #[derive(Clone)]
@@ -48,6 +52,8 @@ impl HtmlRenderer {
         Self {
             cleaner: cleaner(),
             cache: Cache::with_weighter(4_096, CACHE_BYTES, ByLength),
+            asked: Counter::default(),
+            missed: Counter::default(),
         }
     }
 
@@ -57,13 +63,27 @@ impl HtmlRenderer {
         digest: TextDigest,
         unpack: impl FnOnce() -> Option<String>,
     ) -> Option<Arc<str>> {
+        self.asked.increment();
         // Whoever asks for the same text meanwhile waits for this rendering.
         let render = || {
+            self.missed.increment();
             unpack()
                 .map(|markdown| self.sanitised(&markdown).into())
                 .ok_or(())
         };
         self.cache.get_or_insert_with(&digest, render).ok()
+    }
+
+    /// How the cache does.
+    #[must_use]
+    pub fn cache_state(&self) -> CacheState {
+        // In this order: a request in between must not make hits negative.
+        let misses = self.missed.get();
+        CacheState {
+            hits: self.asked.get().saturating_sub(misses),
+            misses,
+            bytes: self.cache.weight(),
+        }
     }
 
     /// The HTML of some Markdown. Where that would nest or grow beyond all reason, the Markdown itself,

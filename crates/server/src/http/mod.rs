@@ -17,10 +17,11 @@
 pub mod access_log;
 pub mod answer;
 pub mod conditional;
-mod connection;
+pub(crate) mod connection;
 pub mod error;
 mod handlers;
 pub mod html;
+mod observe;
 pub mod openapi;
 pub mod parameters;
 mod pipeline;
@@ -30,9 +31,11 @@ pub mod server;
 mod service;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use crate::live::Live;
+use crate::metrics::{CacheState, Metrics};
 use crate::view::TextAddresses;
 
 /// What answers are made of: shared by all connections.
@@ -42,6 +45,10 @@ pub struct App {
     pub live: Arc<Live>,
     /// Where clients find texts.
     addresses: TextAddresses,
+    /// What is counted.
+    pub metrics: Arc<Metrics>,
+    /// Whether the server is ending: it takes no new connections, and says goodbye on open ones.
+    pub draining: Arc<AtomicBool>,
     /// Renders Markdown.
     html: html::HtmlRenderer,
     /// The zero of the clock that quotas are kept by.
@@ -51,12 +58,20 @@ pub struct App {
 impl App {
     /// An application over what is live, whose texts clients find at `addresses`.
     #[must_use]
-    pub fn new(live: Arc<Live>, addresses: TextAddresses) -> Self {
+    pub fn new(live: Arc<Live>, metrics: Arc<Metrics>, addresses: TextAddresses) -> Self {
         Self {
             live,
             addresses,
+            metrics,
+            draining: Arc::default(),
             html: html::HtmlRenderer::new(),
             started: Instant::now(),
         }
+    }
+
+    /// The caches by name.
+    #[must_use]
+    pub fn caches(&self) -> [(&'static str, CacheState); 1] {
+        [("html", self.html.cache_state())]
     }
 }

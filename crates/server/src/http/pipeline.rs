@@ -13,7 +13,7 @@ use vitrine_wire::error::ErrorType;
 
 use super::answer::{Answer, Resource, X_API_VERSION, public};
 use super::error::ApiError;
-use super::routes::{Captured, KeyedOperation, Operation, Target, find};
+use super::routes::{Captured, KeyedOperation, Operation, Route, Target, find};
 use super::{App, handlers, openapi, parameters, quota};
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
@@ -29,14 +29,16 @@ const MAX_HEADER_BYTES: usize = 32 * 1024;
 /// What the access log says of a request beside what it can see itself.
 #[derive(Debug, Default)]
 pub(super) struct Trail {
-    /// The route's template.
-    pub(super) route: Option<&'static str>,
+    /// The route.
+    pub(super) route: Option<&'static Route>,
     /// The prefix of the key.
     pub(super) key: Option<String>,
     /// The version that answered.
     pub(super) version: Option<&'static str>,
     /// The revision that answered.
     pub(super) revision: Option<u64>,
+    /// Whether the error was asked for with `X-Simulate`.
+    pub(super) simulated: bool,
 }
 
 /// The steps that need only the head's first line and its size: limits, route, method.
@@ -57,7 +59,7 @@ pub(super) fn admit(request: &Parts, trail: &mut Trail) -> Result<Target, ApiErr
         return Err(ApiError::plain(ErrorType::HeadersTooLarge));
     }
     let target = find(request.uri.path()).ok_or_else(|| ApiError::plain(ErrorType::NotFound))?;
-    trail.route = Some(target.route.template);
+    trail.route = Some(target.route);
     match request.method {
         Method::GET | Method::HEAD => Ok(target),
         _ => Err(ApiError::plain(ErrorType::MethodNotAllowed)),
@@ -118,7 +120,9 @@ fn keyed(
     let now = app.started.elapsed();
     let outcome = negotiate_version(&request.headers, key).map(|version| {
         trail.version = Some(version.as_str());
-        let found = simulate(&request.headers, key).and_then(|()| {
+        let simulated = simulate(&request.headers, key);
+        trail.simulated = simulated.is_err();
+        let found = simulated.and_then(|()| {
             let query = request.uri.query();
             handlers::read(operation, &snapshot, app, captured, query)
         });

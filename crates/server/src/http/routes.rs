@@ -72,6 +72,15 @@ pub const ROUTES: [Route; 7] = [
     },
 ];
 
+impl Route {
+    /// Its place in [`ROUTES`].
+    #[must_use]
+    pub fn place(&self) -> usize {
+        let is_self = |route: &Route| route.operation == self.operation;
+        ROUTES.iter().position(is_self).unwrap_or(ROUTES.len())
+    }
+}
+
 /// A route with what its path named.
 #[derive(Debug)]
 pub struct Target {

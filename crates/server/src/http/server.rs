@@ -54,10 +54,11 @@ impl Server {
     /// Where the system has no random numbers.
     pub fn new(
         listener: TcpListener,
-        app: App,
+        app: Arc<App>,
         access_log: AccessLog,
         timeouts: Timeouts,
     ) -> io::Result<Self> {
+        let draining = Arc::clone(&app.draining);
         let service = Service {
             app,
             access_log,
@@ -68,7 +69,7 @@ impl Server {
             listener,
             service: Arc::new(service),
             timeouts,
-            draining: Arc::default(),
+            draining,
         })
     }
 
@@ -87,6 +88,7 @@ impl Server {
                         connections.spawn(self.connection(socket, remote, closed.clone()));
                     }
                     Err(error) => {
+                        self.service.app.metrics.connections.not_accepted.increment();
                         if std::mem::replace(&mut accepting, false) {
                             let error: &dyn std::error::Error = &error;
                             tracing::warn!(error, "connections can't be accepted");
@@ -129,6 +131,7 @@ impl Server {
         if let Err(error) = socket.set_nodelay(true) {
             tracing::debug!(%error, "a connection ended before it began");
         }
+        let open = self.service.app.metrics.connections.open();
         let progress = Progress::default();
         let head = progress.clone();
         let socket = TimedSocket::new(socket, self.timeouts, progress.clone());
@@ -151,6 +154,7 @@ impl Server {
             }
         });
         async move {
+            let _open = open;
             let connection = http1::Builder::new()
                 .header_read_timeout(None)
                 .half_close(true)

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -27,7 +28,7 @@ const MAX_BODY_BYTES: usize = 8 * 1024;
 /// What all connections of a server share.
 #[derive(Debug)]
 pub(super) struct Service {
-    pub(super) app: App,
+    pub(super) app: Arc<App>,
     pub(super) access_log: AccessLog,
     pub(super) ids: RequestIds,
     pub(super) body_timeout: Duration,
@@ -63,6 +64,13 @@ impl Service {
         if request.method == Method::HEAD {
             strip_body(&mut answer, bytes);
         }
+        let sent = if request.method == Method::HEAD {
+            0
+        } else {
+            bytes
+        };
+        let took = started.elapsed();
+        self.app.observe(&trail, &answer, sent, took);
         let path = request.uri.path();
         let end = path
             .char_indices()
@@ -74,14 +82,10 @@ impl Service {
             remote,
             method: request.method.as_str(),
             path: &path[..end],
-            route: trail.route,
+            route: trail.route.map(|route| route.template),
             status: answer.status().as_u16(),
-            bytes: if request.method == Method::HEAD {
-                0
-            } else {
-                bytes
-            },
-            duration_microseconds: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
+            bytes: sent,
+            duration_microseconds: u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
             key: trail.key.as_deref(),
             version: trail.version,
             revision: trail.revision,

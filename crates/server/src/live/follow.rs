@@ -129,7 +129,11 @@ impl KeyRounds {
     }
 
     fn into_round(mut self) -> Round {
-        Box::new(move || self.round())
+        Box::new(move || {
+            let outcome = self.round();
+            self.live.metrics.follow_keys.record(&outcome);
+            outcome
+        })
     }
 
     fn round(&mut self) -> Result<(), StoreError> {

@@ -12,6 +12,7 @@ use vitrine_store::{Store, StoreError};
 use super::follow::Round;
 use super::snapshot_file::{self, Identity, Keeper};
 use super::{Live, StateDirectory, apply_changes, build};
+use crate::metrics::Rebuild;
 use crate::view::TextAddresses;
 
 /// How often texts whose time has passed are let go.
@@ -57,7 +58,11 @@ impl CatalogRounds {
     }
 
     pub(super) fn into_round(mut self) -> Round {
-        Box::new(move || self.round())
+        Box::new(move || {
+            let outcome = self.round();
+            self.live.metrics.follow_catalog.record(&outcome);
+            outcome
+        })
     }
 
     fn round(&mut self) -> Result<(), StoreError> {
@@ -72,15 +77,23 @@ impl CatalogRounds {
         if self.has_damage() {
             self.seen = None;
         } else if self.live.snapshot().is_none() {
-            self.start_from_file(&found);
+            self.start_from_file(&found, started);
         }
         if self.seen.as_ref() == Some(&found) {
             self.tidy();
             return Ok(());
         }
         // Should more be published meanwhile, the next round sees another id than `found`.
-        let snapshot = self.next_snapshot(&found)?;
-        self.swap(snapshot, started);
+        let (rebuild, snapshot) = self.next_snapshot(&found)?;
+        if snapshot.is_some() {
+            let took = started.elapsed();
+            self.live.metrics.swaps.record(rebuild, took);
+        }
+        let made_from = match rebuild {
+            Rebuild::Full => "store",
+            Rebuild::Changes => "changes",
+        };
+        self.swap(snapshot.map(Arc::new), started, made_from);
         if let (Some((_, keeper)), Some(live)) = (&self.file, self.live.snapshot()) {
             keeper.write(self.identity(&found), live);
         }
@@ -88,22 +101,27 @@ impl CatalogRounds {
         Ok(())
     }
 
-    fn swap(&mut self, snapshot: Option<Snapshot>, started: Instant) {
+    fn swap(&mut self, snapshot: Option<Arc<Snapshot>>, started: Instant, made_from: &str) {
         let facts = snapshot
             .as_ref()
             .map(|snapshot| (snapshot.revision().number, snapshot.len()));
-        self.replaced
-            .extend(self.live.set_snapshot(snapshot.map(Arc::new)));
+        self.replaced.extend(self.live.set_snapshot(snapshot));
         // Said only now that it is so: whoever waits for the message may ask at once.
         if let Some((revision, products)) = facts {
             let took_milliseconds = u64::try_from(started.elapsed().as_millis()).unwrap_or(0);
-            tracing::info!(revision, products, took_milliseconds, "catalog is live");
+            tracing::info!(
+                revision,
+                products,
+                took_milliseconds,
+                made_from,
+                "catalog is live"
+            );
         }
     }
 
     /// Takes the snapshot out of the file, if there is one and it fits what `found` says of the store. What
     /// changed since it was written is still to be applied.
-    fn start_from_file(&mut self, found: &Changes) {
+    fn start_from_file(&mut self, found: &Changes, started: Instant) {
         let Some((directory, keeper)) = &self.file else {
             return;
         };
@@ -115,8 +133,7 @@ impl CatalogRounds {
                 });
                 let snapshot = Arc::new(snapshot);
                 keeper.check(Arc::clone(&snapshot));
-                self.live.set_snapshot(Some(snapshot));
-                tracing::info!("the catalog comes from the snapshot file");
+                self.swap(Some(snapshot), started, "snapshot file");
             }
             Err(error) if error.is_missing() => {}
             Err(error) => {
@@ -138,7 +155,7 @@ impl CatalogRounds {
     }
 
     /// The snapshot of what is live now: out of the one before where that can be, else anew.
-    fn next_snapshot(&self, found: &Changes) -> Result<Option<Snapshot>, StoreError> {
+    fn next_snapshot(&self, found: &Changes) -> Result<(Rebuild, Option<Snapshot>), StoreError> {
         let now = Timestamp::now();
         let (store, addresses) = (&*self.store, &self.addresses);
         // A text that was taken down may be named by any product.
@@ -150,9 +167,9 @@ impl CatalogRounds {
             && let Some(live) = self.live.snapshot()
             && let Some(changed) = apply_changes(store, &live, addresses, now)?
         {
-            return Ok(Some(changed));
+            return Ok((Rebuild::Changes, Some(changed)));
         }
-        build(store, addresses, now)
+        Ok((Rebuild::Full, build(store, addresses, now)?))
     }
 
     /// Lets texts go that are no longer served.

@@ -19,6 +19,8 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use vitrine_model::key::KeyTable;
 use vitrine_model::snapshot::Snapshot;
 
+use crate::metrics::LiveMetrics;
+
 pub use build::{apply_changes, build, texts_kept_since};
 pub use follow::Follower;
 pub use snapshot_file::StateDirectory;
@@ -28,6 +30,8 @@ pub use snapshot_file::StateDirectory;
 pub struct Live {
     snapshot: ArcSwapOption<Snapshot>,
     keys: ArcSwap<KeyTable>,
+    /// How following goes.
+    pub metrics: LiveMetrics,
 }
 
 impl Live {

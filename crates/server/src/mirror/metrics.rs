@@ -1,7 +1,6 @@
 //! What a mirror tells of itself: a file in Prometheus's text format, for node_exporter's textfile collector.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs::Permissions;
 use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,6 +9,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use jiff::Timestamp;
+
+use crate::metrics::text::{Exposition, Kind};
 
 /// What a round came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,24 +58,24 @@ const PRODUCTS: &str = "vitrine_mirror_products";
 const DURATION: &str = "vitrine_mirror_duration_seconds";
 
 /// Each metric with its type and its meaning, in the file's order.
-const METRICS: [(&str, &str, &str); 5] = [
+const METRICS: [(&str, Kind, &str); 5] = [
     (
         LAST_SUCCESS,
-        "gauge",
+        Kind::Gauge,
         "When the store last was known to have the source's catalog.",
     ),
     (
         LAST_ATTEMPT,
-        "gauge",
+        Kind::Gauge,
         "When the last round ended, whatever it came to.",
     ),
-    (ROUNDS, "counter", "Rounds by what they came to."),
+    (ROUNDS, Kind::Counter, "Rounds by what they came to."),
     (
         PRODUCTS,
-        "gauge",
+        Kind::Gauge,
         "Products of the source's catalog, when it last was mirrored.",
     ),
-    (DURATION, "gauge", "How long the last round took."),
+    (DURATION, Kind::Gauge, "How long the last round took."),
 ];
 
 /// The metrics of all rounds that wrote to one file: they go on where an earlier run ended.
@@ -167,16 +168,15 @@ impl Metrics {
     }
 
     fn text(&self) -> String {
-        let mut text = String::new();
+        let mut text = Exposition::default();
         for (metric, kind, help) in METRICS {
-            // Writing to a string can't fail.
-            let _ = write!(text, "# HELP {metric} {help}\n# TYPE {metric} {kind}\n");
+            text.metric(metric, kind, help);
             let of_metric = |name: &&String| name.split('{').next() == Some(metric);
             for name in self.values.keys().filter(of_metric) {
-                let _ = writeln!(text, "{name} {}", self.values[name]);
+                text.line(format_args!("{name} {}", self.values[name]));
             }
         }
-        text
+        text.into_text()
     }
 }
 

@@ -8,6 +8,7 @@
     reason = "a test binary exports nothing; `pub` marks what rooms offer each other"
 )]
 
+mod admin;
 mod answers;
 mod busy;
 mod caching;
@@ -39,6 +40,7 @@ mod load_spreadsheets;
 mod load_values;
 mod load_with_texts;
 mod manual;
+mod metrics;
 mod mirror;
 mod mirror_failures;
 mod mirror_source;
@@ -51,6 +53,7 @@ mod request_limits;
 mod requests;
 mod round_trip;
 mod smoke;
+mod snapshot_file;
 mod store_safety;
 mod terminal;
 mod texts;

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
+use bytes::Bytes;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
@@ -48,7 +49,7 @@ pub(super) fn write(
     index().for_each(|part| sum.update(part));
     let index_bytes: usize = index().map(<[u8]>::len).sum();
     let arenas = || snapshot.blocks().iter().map(Block::arena);
-    let data_bytes = arenas().map(|arena| arena.len()).sum::<usize>() + texts.len();
+    let data_bytes = arenas().map(Bytes::len).sum::<usize>() + texts.len();
 
     // A temporary file is for its owner only, and goes where this fails.
     let file = NamedTempFile::with_prefix_in(".catalog.snapshot.", &directory.0)?;

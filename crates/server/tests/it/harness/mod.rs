@@ -2,9 +2,11 @@
 //!
 //! - `server`: a running server, and the client that speaks to it
 //! - `reply`: an answer
+//! - `scrape`: what `/metrics` says
 //! - `web`: another server, which ours asks
 
 mod reply;
+mod scrape;
 mod server;
 mod web;
 
@@ -17,6 +19,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 pub use reply::Reply;
+pub use scrape::Scrape;
 pub use server::{Headers, Server};
 pub use web::{Page, Web};
 

@@ -17,6 +17,8 @@ pub type Headers<'h> = &'h [(&'h str, &'h str)];
 pub struct Server {
     child: Child,
     pub address: SocketAddr,
+    /// Its admin port, if it has one.
+    admin: Option<SocketAddr>,
     stdout: Arc<Mutex<String>>,
     stderr: Arc<Mutex<String>>,
 }
@@ -36,6 +38,7 @@ impl Server {
         let mut server = Self {
             child,
             address: SocketAddr::from(([127, 0, 0, 1], 0)),
+            admin: None,
             stdout,
             stderr,
         };
@@ -44,6 +47,11 @@ impl Server {
             let rest = seen.split_once("vitrine: listening on ")?.1;
             rest.split_once(", serving ")?.0.parse().ok()
         });
+        // It says so before that.
+        server.admin = server
+            .stderr()
+            .lines()
+            .find_map(|line| line.strip_prefix("vitrine: admin port on ")?.parse().ok());
         server
     }
 
@@ -87,21 +95,27 @@ impl Server {
         Reply::parse(&self.raw(head.as_bytes()), method)
     }
 
+    /// Its admin port.
+    pub fn admin(&self) -> SocketAddr {
+        self.admin.expect("an admin port")
+    }
+
+    /// A request to its admin port.
+    pub fn ask_admin(&self, method: &str, target: &str) -> Reply {
+        let head = format!(
+            "{method} {target} HTTP/1.1\r\nHost: vitrine.test\r\nConnection: close\r\n\r\n"
+        );
+        Reply::parse(&exchange(connect(self.admin()), head.as_bytes()), method)
+    }
+
     /// Sends bytes and reads until the server closes.
     pub fn raw(&self, bytes: &[u8]) -> Vec<u8> {
-        let mut socket = self.connect();
-        // The server may answer and close before it has read all of it.
-        let _ = socket.write_all(bytes);
-        let mut answer = Vec::new();
-        let _ = socket.read_to_end(&mut answer);
-        answer
+        exchange(self.connect(), bytes)
     }
 
     /// A connection.
     pub fn connect(&self) -> TcpStream {
-        let socket = TcpStream::connect(self.address).expect("a connection");
-        socket.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-        socket
+        connect(self.address)
     }
 
     /// A connection that stays open.
@@ -133,6 +147,21 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+fn connect(address: SocketAddr) -> TcpStream {
+    let socket = TcpStream::connect(address).expect("a connection");
+    socket.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    socket
+}
+
+/// Sends bytes and reads until the server closes.
+fn exchange(mut socket: TcpStream, bytes: &[u8]) -> Vec<u8> {
+    // The server may answer and close before it has read all of it.
+    let _ = socket.write_all(bytes);
+    let mut answer = Vec::new();
+    let _ = socket.read_to_end(&mut answer);
+    answer
 }
 
 fn collect(from: impl Read + Send + 'static) -> Arc<Mutex<String>> {

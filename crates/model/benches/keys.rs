@@ -1,0 +1,55 @@
+//! What it costs to tell whether a key opens the door.
+
+use divan::{Bencher, black_box};
+use jiff::Timestamp;
+use vitrine_model::key::{KeyKind, KeyRecord, KeyTable, NewKey};
+
+fn main() {
+    divan::main();
+}
+
+/// A table of so many keys, and one of them.
+fn table(keys: usize) -> (KeyTable, String) {
+    let key = |number: usize| {
+        let mut random = [0; 40];
+        for (place, byte) in random.iter_mut().enumerate() {
+            *byte = (number.wrapping_mul(31).wrapping_add(place) >> (place % 8)) as u8;
+        }
+        random[..8].copy_from_slice(&number.to_be_bytes());
+        NewKey::from_random(KeyKind::Live, &random)
+    };
+    let record = |key: &NewKey| KeyRecord {
+        prefix: key.prefix().to_owned(),
+        label: "bench".to_owned(),
+        secret_hash: key.secret_hash(),
+        kind: KeyKind::Live,
+        api_version: None,
+        quota: None,
+        created_at: Timestamp::UNIX_EPOCH,
+        expires_at: None,
+        revoked_at: None,
+        rotated_at: None,
+        last_used_at: None,
+    };
+    let keys: Vec<NewKey> = (0..keys).map(key).collect();
+    let known = keys[keys.len() / 2].reveal();
+    let records = keys.iter().map(record).collect();
+    (KeyTable::new(records, &KeyTable::default()), known)
+}
+
+#[divan::bench(args = [10, 10_000])]
+fn known(bencher: Bencher<'_, '_>, keys: usize) {
+    let (table, key) = table(keys);
+    let now = Timestamp::from_second(1_000_000).expect("a moment");
+    assert!(table.authenticate(&key, now).is_some());
+    bencher.bench_local(|| table.authenticate(black_box(&key), now).is_some());
+}
+
+#[divan::bench]
+fn unknown(bencher: Bencher<'_, '_>) {
+    let (table, key) = table(10);
+    let wrong = format!("x{key}");
+    let now = Timestamp::from_second(1_000_000).expect("a moment");
+    assert!(table.authenticate(&wrong, now).is_none());
+    bencher.bench_local(|| table.authenticate(black_box(&wrong), now).is_some());
+}

@@ -1,0 +1,50 @@
+//! What single steps of a request cost, and a scrape.
+
+use std::time::Duration;
+
+use divan::counter::BytesCount;
+use divan::{Bencher, black_box};
+use vitrine::http::html::HtmlRenderer;
+use vitrine::http::routes::{ROUTES, find};
+use vitrine::metrics::requests::Requests;
+
+fn main() {
+    divan::main();
+}
+
+fn requests() -> Requests {
+    Requests::new(&ROUTES.each_ref().map(|route| route.template))
+}
+
+/// Counting a request, from one thread and from several at once.
+#[divan::bench(threads = [1, 2])]
+fn observe(bencher: Bencher<'_, '_>) {
+    let requests = requests();
+    let took = Duration::from_nanos(9_000);
+    bencher.bench(|| requests.observe(black_box(Some(3)), black_box(200), 2_300, black_box(took)));
+}
+
+/// Adding up what was counted.
+#[divan::bench]
+fn counts(bencher: Bencher<'_, '_>) {
+    let requests = requests();
+    bencher.bench_local(|| requests.counts());
+}
+
+/// Finding the route of a path, and its place in the table.
+#[divan::bench(args = ["/v2/product", "/v2/product/BRIARWICK-GB", "/v2/none"])]
+fn route(path: &str) -> Option<usize> {
+    Some(find(black_box(path))?.route.place())
+}
+
+/// Rendering a text of Markdown, which the cache saves most requests.
+#[divan::bench(args = [1, 20])]
+fn html(bencher: Bencher<'_, '_>, paragraphs: usize) {
+    let paragraph = "## Terms\n\nUse it *within* a year, **once**, [here](https://example.com).\n\n\
+                     - one\n- two\n\n| a | b |\n| - | - |\n| 1 | 2 |\n\n";
+    let markdown = paragraph.repeat(paragraphs);
+    let renderer = HtmlRenderer::new();
+    bencher
+        .counter(BytesCount::of_str(&markdown))
+        .bench_local(|| renderer.sanitised(black_box(&markdown)));
+}

@@ -1,0 +1,118 @@
+//! The admin port: whether the server lives, whether it is ready, what it counts. For the people who run it and
+//! the programs that watch it; opened only where an address for it is named.
+//!
+//! It has a thread of its own: it answers while a large catalog is read at the start, while the main port drains,
+//! and while all other threads are busy; and a scrape takes nothing from them but processor time.
+//!
+//! - `pages`: the answers
+//! - `scrape`: what `/metrics` says
+
+mod pages;
+mod scrape;
+
+use std::convert::Infallible;
+use std::io;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+
+use crate::http::App;
+use crate::http::connection::{Progress, TimedSocket, Timeouts};
+
+/// How many connections are open at most; more wait in the system's queue.
+const MOST_CONNECTIONS: usize = 64;
+/// How long to wait before accepting again where that failed.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// An admin port that answers until this is dropped.
+#[derive(Debug)]
+pub struct Admin {
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Admin {
+    /// Starts answering.
+    ///
+    /// # Errors
+    ///
+    /// Where the system gives no thread or can't wait on the socket.
+    pub fn start(listener: TcpListener, app: Arc<App>) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let listener = {
+            let _inside = runtime.enter();
+            tokio::net::TcpListener::from_std(listener)?
+        };
+        let (stop, stopped) = oneshot::channel();
+        let run = move || {
+            runtime.block_on(async {
+                tokio::select! {
+                    never = accept(listener, app) => match never {},
+                    _ = stopped => {}
+                }
+            });
+        };
+        let thread = std::thread::Builder::new()
+            .name("admin".to_owned())
+            .spawn(run)?;
+        Ok(Self {
+            stop: Some(stop),
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for Admin {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(Err(_)) = self.thread.take().map(JoinHandle::join) {
+            tracing::error!("the thread of the admin port had panicked");
+        }
+    }
+}
+
+async fn accept(listener: tokio::net::TcpListener, app: Arc<App>) -> Infallible {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept(), if connections.len() < MOST_CONNECTIONS => match accepted {
+                Ok((socket, _)) => {
+                    connections.spawn(connection(socket, Arc::clone(&app)));
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "the admin port can't accept a connection");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            },
+            Some(_) = connections.join_next(), if !connections.is_empty() => {}
+        }
+    }
+}
+
+/// Serves one connection until it ends.
+async fn connection(socket: tokio::net::TcpStream, app: Arc<App>) {
+    let progress = Progress::default();
+    let socket = TimedSocket::new(socket, Timeouts::default(), progress.clone());
+    let answer = service_fn(move |request: http::Request<hyper::body::Incoming>| {
+        progress.begin();
+        let answer = pages::answer(&app, request.method(), request.uri().path());
+        progress.end();
+        std::future::ready(Ok::<_, Infallible>(answer))
+    });
+    let served = http1::Builder::new()
+        .header_read_timeout(None)
+        .serve_connection(TokioIo::new(socket), answer);
+    if let Err(error) = served.await {
+        tracing::debug!(%error, "a connection to the admin port ended early");
+    }
+}

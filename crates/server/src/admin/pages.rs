@@ -1,0 +1,114 @@
+//! What the admin port answers.
+
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use http::{HeaderValue, Method, Response, StatusCode};
+use http_body_util::Full;
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::scrape;
+use crate::http::App;
+use crate::metrics::text;
+
+type Page = Response<Full<Bytes>>;
+
+const PLAIN: &str = "text/plain; charset=utf-8";
+
+/// Answers one request.
+pub(super) fn answer(app: &App, method: &Method, path: &str) -> Page {
+    let page: fn(&App) -> Page = match path {
+        "/livez" => |_| page(StatusCode::OK, PLAIN, "alive\n"),
+        "/readyz" => ready,
+        "/metrics" => |app| page(StatusCode::OK, text::CONTENT_TYPE, scrape::text(app)),
+        _ => |_| {
+            let there_are = "no such page: there are /livez, /readyz and /metrics\n";
+            page(StatusCode::NOT_FOUND, PLAIN, there_are)
+        },
+    };
+    match *method {
+        Method::GET | Method::HEAD => page(app),
+        _ => not_allowed(),
+    }
+}
+
+fn not_allowed() -> Page {
+    let only = "this port takes GET and HEAD only\n";
+    let mut page = page(StatusCode::METHOD_NOT_ALLOWED, PLAIN, only);
+    let allowed = HeaderValue::from_static("GET, HEAD");
+    page.headers_mut().insert(ALLOW, allowed);
+    page
+}
+
+fn page(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Page {
+    let mut page = Response::new(Full::new(body.into()));
+    *page.status_mut() = status;
+    let headers = page.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    page
+}
+
+/// Why the server shouldn't be sent requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum NotReady {
+    /// It is ending.
+    Draining,
+    /// Nothing was published yet, or it is still being read.
+    NoCatalog,
+}
+
+/// Why the server shouldn't be sent requests, if it shouldn't.
+pub(super) fn not_ready(app: &App) -> Option<NotReady> {
+    if app.draining.load(Ordering::Relaxed) {
+        return Some(NotReady::Draining);
+    }
+    app.live.snapshot().is_none().then_some(NotReady::NoCatalog)
+}
+
+#[derive(Debug, Serialize)]
+struct Readiness {
+    ready: bool,
+    reason: Option<NotReady>,
+    revision: Option<LiveRevision>,
+}
+
+#[derive(Debug, Serialize)]
+struct LiveRevision {
+    number: u64,
+    id: String,
+    /// Since it was published.
+    age_seconds: i64,
+    /// Since this server has been serving it.
+    live_seconds: i64,
+}
+
+fn ready(app: &App) -> Page {
+    let reason = not_ready(app);
+    let now = Timestamp::now();
+    let revision = app.live.snapshot().map(|snapshot| {
+        let revision = snapshot.revision();
+        LiveRevision {
+            number: revision.number,
+            id: revision.id.clone(),
+            age_seconds: now.duration_since(revision.created_at).as_secs(),
+            live_seconds: now.as_second() - app.live.metrics.swaps.live_since.get() as i64,
+        }
+    });
+    let readiness = Readiness {
+        ready: reason.is_none(),
+        reason,
+        revision,
+    };
+    let status = match reason {
+        None => StatusCode::OK,
+        Some(_) => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    // Plain texts and numbers can't fail to become JSON.
+    let body = serde_json::to_vec(&readiness).unwrap_or_default();
+    page(status, "application/json", body)
+}

@@ -1,0 +1,202 @@
+//! What `/metrics` says: all that is counted, in one text. `docs/operations.md` explains each metric.
+
+use vitrine_wire::error::ErrorType;
+
+use super::pages::not_ready;
+use crate::http::App;
+use crate::metrics::requests::RouteCounts;
+use crate::metrics::text::{Exposition, Kind};
+use crate::metrics::{Cause, LiveMetrics, Metrics, Rebuild, process};
+
+/// All metrics at this moment.
+pub(super) fn text(app: &App) -> String {
+    let mut into = Exposition::default();
+    let metrics = &*app.metrics;
+    requests(&metrics.requests.counts(), &mut into);
+    errors(metrics, &mut into);
+    connections(metrics, &mut into);
+    catalog(app, &mut into);
+    following(&app.live.metrics, &mut into);
+    caches(app, &mut into);
+    into.metric("vitrine_build_info", Kind::Gauge, "The program, always 1.")
+        .sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
+    into.gauge(
+        "process_start_time_seconds",
+        "When the process started, in seconds since 1970.",
+        metrics.started.as_duration().as_secs_f64(),
+    );
+    process::describe(&mut into);
+    into.into_text()
+}
+
+fn requests(counts: &[RouteCounts], into: &mut Exposition) {
+    let mut metric = into.metric(
+        "vitrine_http_requests_total",
+        Kind::Counter,
+        "Requests answered.",
+    );
+    for counts in counts {
+        for (status, count) in &counts.by_status {
+            metric.sample(&[("route", counts.route), ("status", status)], count);
+        }
+    }
+    let mut metric = into.metric(
+        "vitrine_http_request_duration_seconds",
+        Kind::Histogram,
+        "From a request's head being read to its answer being ready to be written.",
+    );
+    for counts in counts {
+        let route = ("route", counts.route);
+        for (end, count) in &counts.at_most {
+            metric.sample_of("_bucket", &[route, ("le", end)], count);
+        }
+        let all = counts.at_most.last().map_or(0, |(_, count)| *count);
+        metric.sample_of("_sum", &[route], counts.seconds);
+        metric.sample_of("_count", &[route], all);
+    }
+    let mut metric = into.metric(
+        "vitrine_http_response_body_bytes_total",
+        Kind::Counter,
+        "Bodies of answers, in bytes as sent.",
+    );
+    for counts in counts {
+        metric.sample(&[("route", counts.route)], counts.bytes);
+    }
+}
+
+fn errors(metrics: &Metrics, into: &mut Exposition) {
+    let mut metric = into.metric(
+        "vitrine_http_errors_total",
+        Kind::Counter,
+        "Errors answered, by type; simulated ones are those that test keys asked for.",
+    );
+    for kind in ErrorType::ALL {
+        for (cause, simulated) in [(Cause::Real, "false"), (Cause::Simulated, "true")] {
+            let labels = [("type", kind.as_str()), ("simulated", simulated)];
+            metric.sample(&labels, metrics.errors.of(*kind, cause).get());
+        }
+    }
+}
+
+fn connections(metrics: &Metrics, into: &mut Exposition) {
+    let connections = &metrics.connections;
+    into.gauge(
+        "vitrine_http_connections_open",
+        "Open connections.",
+        connections.open_now(),
+    );
+    into.counter(
+        "vitrine_http_connections_accepted_total",
+        "Connections accepted.",
+        connections.accepted.get(),
+    );
+    into.counter(
+        "vitrine_http_accept_failures_total",
+        "How often a connection couldn't be accepted.",
+        connections.not_accepted.get(),
+    );
+    into.counter(
+        "vitrine_access_log_dropped_lines_total",
+        "Lines of the access log dropped because its reader was slow.",
+        metrics.access_log_dropped.get(),
+    );
+}
+
+fn catalog(app: &App, into: &mut Exposition) {
+    into.gauge(
+        "vitrine_ready",
+        "Whether /readyz says so: 1 or 0.",
+        u8::from(not_ready(app).is_none()),
+    );
+    let swaps = &app.live.metrics.swaps;
+    if let Some(snapshot) = app.live.snapshot() {
+        let revision = snapshot.revision();
+        into.gauge(
+            "vitrine_catalog_revision",
+            "Number of the live revision.",
+            revision.number,
+        );
+        into.gauge(
+            "vitrine_catalog_revision_timestamp_seconds",
+            "When the live revision was published, in seconds since 1970.",
+            revision.created_at.as_duration().as_secs_f64(),
+        );
+        into.gauge(
+            "vitrine_catalog_live_timestamp_seconds",
+            "When the live snapshot became so, in seconds since 1970.",
+            swaps.live_since.get(),
+        );
+        into.gauge(
+            "vitrine_catalog_products",
+            "Products of the live revision.",
+            snapshot.len(),
+        );
+        into.gauge(
+            "vitrine_catalog_bytes",
+            "Products, texts and what is known of them, in memory, in bytes.",
+            snapshot.size_bytes(),
+        );
+    }
+    let mut metric = into.metric(
+        "vitrine_catalog_swaps_total",
+        Kind::Counter,
+        "Snapshots made live: from the whole store, or from what changed.",
+    );
+    for (rebuild, name) in [(Rebuild::Full, "full"), (Rebuild::Changes, "changes")] {
+        metric.sample(&[("rebuild", name)], swaps.of(rebuild).get());
+    }
+    into.gauge(
+        "vitrine_catalog_last_swap_duration_seconds",
+        "From the last change being noticed to its being live.",
+        swaps.last_seconds.get(),
+    );
+    into.gauge(
+        "vitrine_keys",
+        "API keys known, expired and revoked ones included.",
+        app.live.keys().count(),
+    );
+}
+
+fn following(metrics: &LiveMetrics, into: &mut Exposition) {
+    let followed = [
+        ("catalog", &metrics.follow_catalog),
+        ("keys", &metrics.follow_keys),
+    ];
+    let mut metric = into.metric(
+        "vitrine_follow_failures_total",
+        Kind::Counter,
+        "Rounds of following in which the store couldn't be read.",
+    );
+    for (of, following) in followed {
+        metric.sample(&[("of", of)], following.failures.get());
+    }
+    let mut metric = into.metric(
+        "vitrine_follow_last_success_timestamp_seconds",
+        Kind::Gauge,
+        "When the store was last read, in seconds since 1970.",
+    );
+    for (of, following) in followed {
+        metric.sample(&[("of", of)], following.last_success.get());
+    }
+}
+
+fn caches(app: &App, into: &mut Exposition) {
+    let caches = app.caches();
+    let mut metric = into.metric(
+        "vitrine_cache_requests_total",
+        Kind::Counter,
+        "What caches were asked for, by whether they had it.",
+    );
+    for (cache, state) in &caches {
+        metric.sample(&[("cache", cache), ("found", "true")], state.hits);
+        metric.sample(&[("cache", cache), ("found", "false")], state.misses);
+    }
+    let mut metric = into.metric(
+        "vitrine_cache_bytes",
+        Kind::Gauge,
+        "What caches hold, in bytes.",
+    );
+    for (cache, state) in &caches {
+        metric.sample(&[("cache", cache)], state.bytes);
+    }
+}

@@ -1,0 +1,27 @@
+//! Counts an answered request.
+
+use std::time::Duration;
+
+use vitrine_wire::error::ErrorType;
+
+use super::App;
+use super::answer::Answer;
+use super::pipeline::Trail;
+use super::routes::Route;
+use crate::metrics::Cause;
+
+impl App {
+    /// Counts a request with its answer, of which `bytes` of body are sent.
+    pub(super) fn observe(&self, trail: &Trail, answer: &Answer, bytes: u64, took: Duration) {
+        let route = trail.route.map(Route::place);
+        let status = answer.status().as_u16();
+        self.metrics.requests.observe(route, status, bytes, took);
+        if let Some(kind) = answer.extensions().get::<ErrorType>() {
+            let cause = match trail.simulated {
+                true => Cause::Simulated,
+                false => Cause::Real,
+            };
+            self.metrics.errors.of(*kind, cause).increment();
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! What a running server counts, for whoever watches it.
+//!
+//! Rooms count here what they do; only the admin port reads it. Nothing here knows HTTP, a catalog or a
+//! store. Names and labels come from tables of the program, never from a request: no path, code or key.
+//!
+//! - [`requests`]: what every request pays for
+//! - [`text`]: Prometheus's text format
+//! - [`process`]: what the system knows of the process
+//!
+//! # Why no library
+//!
+//! A request may cost a few atomic additions: no lock, no allocation, no hashing of labels. Libraries find
+//! a counter by hashing its labels under a lock, or keep a summary of their own. What is left for them, the
+//! text, is a hundred lines here, which `vitrine mirror` uses as well.
+
+pub mod process;
+pub mod requests;
+pub mod text;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use vitrine_wire::error::ErrorType;
+
+use requests::Requests;
+
+/// Counts up, from the start of the process on.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// One more.
+    pub fn increment(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many there were.
+    #[must_use]
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A number that goes up and down.
+#[derive(Debug, Default)]
+pub struct Gauge(AtomicU64);
+
+impl Gauge {
+    /// Sets it.
+    pub fn set(&self, value: f64) {
+        self.0.store(value.to_bits(), Ordering::Relaxed);
+    }
+
+    /// Sets it to a moment, in seconds since 1970.
+    pub fn set_moment(&self, moment: Timestamp) {
+        self.set(moment.as_duration().as_secs_f64());
+    }
+
+    /// What it was set to last.
+    #[must_use]
+    pub fn get(&self) -> f64 {
+        f64::from_bits(self.0.load(Ordering::Relaxed))
+    }
+}
+
+/// What one server counts of its requests.
+#[derive(Debug)]
+pub struct Metrics {
+    /// Requests, answered.
+    pub requests: Requests,
+    /// Errors, answered.
+    pub errors: Errors,
+    /// Connections of clients.
+    pub connections: Arc<Connections>,
+    /// Lines of the access log that nobody read in time.
+    pub access_log_dropped: Counter,
+    /// When the process started, as nearly as it knows.
+    pub started: Timestamp,
+}
+
+impl Metrics {
+    /// Nothing counted yet, of a server with these routes.
+    #[must_use]
+    pub fn new(routes: &[&'static str]) -> Self {
+        Self {
+            requests: Requests::new(routes),
+            errors: Errors::default(),
+            connections: Arc::default(),
+            access_log_dropped: Counter::default(),
+            started: Timestamp::now(),
+        }
+    }
+}
+
+/// Where an error came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// It happened.
+    Real,
+    /// A test key asked for it with `X-Simulate`: nothing to wake anybody for.
+    Simulated,
+}
+
+/// Errors by their type.
+#[derive(Debug, Default)]
+pub struct Errors {
+    real: [Counter; ErrorType::ALL.len()],
+    simulated: [Counter; ErrorType::ALL.len()],
+}
+
+impl Errors {
+    /// How many errors of this type were answered.
+    #[must_use]
+    pub fn of(&self, kind: ErrorType, cause: Cause) -> &Counter {
+        let counters = match cause {
+            Cause::Real => &self.real,
+            Cause::Simulated => &self.simulated,
+        };
+        &counters[kind as usize]
+    }
+}
+
+/// Connections of clients.
+#[derive(Debug, Default)]
+pub struct Connections {
+    /// How many were accepted.
+    pub accepted: Counter,
+    /// How often one couldn't be accepted, for want of descriptors for one.
+    pub not_accepted: Counter,
+    closed: Counter,
+}
+
+/// A connection, counted as open until this is dropped.
+#[derive(Debug)]
+pub struct OpenConnection(Arc<Connections>);
+
+impl Connections {
+    /// One more.
+    #[must_use]
+    pub fn open(self: &Arc<Self>) -> OpenConnection {
+        self.accepted.increment();
+        OpenConnection(Arc::clone(self))
+    }
+
+    /// How many are open now.
+    #[must_use]
+    pub fn open_now(&self) -> u64 {
+        // In this order: one that closes in between must not make it negative.
+        let closed = self.closed.get();
+        self.accepted.get().saturating_sub(closed)
+    }
+}
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.0.closed.increment();
+    }
+}
+
+/// How following the store goes.
+#[derive(Debug, Default)]
+pub struct LiveMetrics {
+    /// Swaps of the catalog.
+    pub swaps: Swaps,
+    /// Rounds of following the catalog.
+    pub follow_catalog: Following,
+    /// Rounds of following the keys.
+    pub follow_keys: Following,
+}
+
+/// How a snapshot came about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rebuild {
+    /// From all that the store holds.
+    Full,
+    /// From the one before and what changed since.
+    Changes,
+}
+
+/// Swaps of the catalog.
+#[derive(Debug, Default)]
+pub struct Swaps {
+    full: Counter,
+    changes: Counter,
+    /// How long the last one took, from the change being noticed to its being live, in seconds.
+    pub last_seconds: Gauge,
+    /// When the live snapshot became so.
+    pub live_since: Gauge,
+}
+
+impl Swaps {
+    /// A snapshot has become live.
+    pub fn record(&self, rebuild: Rebuild, took: Duration) {
+        self.of(rebuild).increment();
+        self.last_seconds.set(took.as_secs_f64());
+        self.live_since.set_moment(Timestamp::now());
+    }
+
+    /// How many there were of a kind.
+    #[must_use]
+    pub fn of(&self, rebuild: Rebuild) -> &Counter {
+        match rebuild {
+            Rebuild::Full => &self.full,
+            Rebuild::Changes => &self.changes,
+        }
+    }
+}
+
+/// Rounds of following the store.
+#[derive(Debug, Default)]
+pub struct Following {
+    /// Rounds in which the store couldn't be read.
+    pub failures: Counter,
+    /// When the store was last read.
+    pub last_success: Gauge,
+}
+
+impl Following {
+    /// Takes note of a round.
+    pub fn record<T, E>(&self, outcome: &Result<T, E>) {
+        match outcome {
+            Ok(_) => self.last_success.set_moment(Timestamp::now()),
+            Err(_) => self.failures.increment(),
+        }
+    }
+}
+
+/// What a cache says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CacheState {
+    /// How often it had what was asked for.
+    pub hits: u64,
+    /// How often it hadn't.
+    pub misses: u64,
+    /// What it holds, in bytes.
+    pub bytes: u64,
+}

@@ -1,0 +1,228 @@
+//! What every request pays for: its count by route and status, its time by route, its bytes.
+//!
+//! One table of atomics, made at the start: a request adds to four of them, found by its route's index.
+//! Each thread adds to one of several copies of the table, so that cores don't fight for cache lines; a
+//! scrape adds the copies up. A scrape isn't one moment: counts may differ by the requests under way.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// The upper ends of the buckets of times, in nanoseconds, with how they are written, in seconds.
+const BUCKETS: [(u64, &str); 16] = [
+    (50_000, "0.00005"),
+    (100_000, "0.0001"),
+    (250_000, "0.00025"),
+    (500_000, "0.0005"),
+    (1_000_000, "0.001"),
+    (2_500_000, "0.0025"),
+    (5_000_000, "0.005"),
+    (10_000_000, "0.01"),
+    (25_000_000, "0.025"),
+    (50_000_000, "0.05"),
+    (100_000_000, "0.1"),
+    (250_000_000, "0.25"),
+    (500_000_000, "0.5"),
+    (1_000_000_000, "1"),
+    (2_500_000_000, "2.5"),
+    (5_000_000_000, "5"),
+];
+
+/// The statuses that are counted by themselves; what else there may be is `other`.
+const STATUSES: [&str; 16] = [
+    "200", "304", "400", "401", "403", "404", "405", "410", "413", "414", "429", "431", "500",
+    "503", "504", "other",
+];
+const OTHER: u8 = 15;
+
+/// The place of each status in [`STATUSES`].
+const PLACES: [u8; 600] = {
+    let mut places = [OTHER; 600];
+    let mut place = 0;
+    while place < OTHER {
+        let text = STATUSES[place as usize].as_bytes();
+        let status = (text[0] - b'0') as usize * 100
+            + (text[1] - b'0') as usize * 10
+            + (text[2] - b'0') as usize;
+        places[status] = place;
+        place += 1;
+    }
+    places
+};
+
+/// What is counted of one route by one copy.
+#[derive(Debug, Default)]
+struct Route {
+    by_status: [AtomicU64; STATUSES.len()],
+    /// The last bucket has no upper end.
+    by_time: [AtomicU64; BUCKETS.len() + 1],
+    nanoseconds: AtomicU64,
+    bytes: AtomicU64,
+}
+
+/// A copy of the table; two never share a cache line, nor the pair that processors fetch together.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Shard(Box<[Route]>);
+
+/// The requests of one server.
+#[derive(Debug)]
+pub struct Requests {
+    routes: Vec<&'static str>,
+    /// A power of two of them.
+    shards: Box<[Shard]>,
+}
+
+/// What a scrape tells of one route.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RouteCounts {
+    /// The route's template; `none` for requests that found no route.
+    pub route: &'static str,
+    /// Requests by status.
+    pub by_status: Vec<(&'static str, u64)>,
+    /// Requests that took at most so many seconds, ascending; the last are all.
+    pub at_most: Vec<(&'static str, u64)>,
+    /// The time of all requests.
+    pub seconds: f64,
+    /// The bodies of all answers.
+    pub bytes: u64,
+}
+
+impl Requests {
+    /// Nothing counted yet, on these routes.
+    #[must_use]
+    pub fn new(routes: &[&'static str]) -> Self {
+        let routes: Vec<_> = routes.iter().copied().chain(["none"]).collect();
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let shard = |_| Shard(routes.iter().map(|_| Route::default()).collect());
+        let shards = (0..threads.clamp(1, 64).next_power_of_two())
+            .map(shard)
+            .collect();
+        Self { routes, shards }
+    }
+
+    /// Counts one request: its route by its place in the list, its status, its body's length in bytes.
+    pub fn observe(&self, route: Option<usize>, status: u16, bytes: u64, took: Duration) {
+        let Shard(routes) = &self.shards[own_number() & (self.shards.len() - 1)];
+        let none = routes.len() - 1;
+        let route = &routes[route.unwrap_or(none).min(none)];
+        let status = PLACES.get(usize::from(status)).copied().unwrap_or(OTHER);
+        let nanoseconds = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        let bucket = BUCKETS.iter().position(|(end, _)| nanoseconds <= *end);
+        let add = |to: &AtomicU64, count| to.fetch_add(count, Ordering::Relaxed);
+        add(&route.by_status[usize::from(status)], 1);
+        add(&route.by_time[bucket.unwrap_or(BUCKETS.len())], 1);
+        add(&route.nanoseconds, nanoseconds);
+        add(&route.bytes, bytes);
+    }
+
+    /// What was counted until now, by route.
+    #[must_use]
+    pub fn counts(&self) -> Vec<RouteCounts> {
+        let routes = self.routes.iter().enumerate();
+        routes
+            .map(|(place, route)| self.counts_of(place, route))
+            .collect()
+    }
+
+    fn counts_of(&self, place: usize, route: &'static str) -> RouteCounts {
+        let sum = |of: &dyn Fn(&Route) -> &AtomicU64| -> u64 {
+            let shards = self.shards.iter();
+            shards
+                .map(|Shard(routes)| of(&routes[place]).load(Ordering::Relaxed))
+                .fold(0, u64::wrapping_add)
+        };
+        let by_status = STATUSES
+            .iter()
+            .enumerate()
+            .map(|(status, text)| (*text, sum(&|route| &route.by_status[status])));
+        let ends = BUCKETS.iter().map(|(_, text)| *text).chain(["+Inf"]);
+        let mut before = 0;
+        let at_most = ends.enumerate().map(|(bucket, text)| {
+            before += sum(&|route| &route.by_time[bucket]);
+            (text, before)
+        });
+        RouteCounts {
+            route,
+            by_status: by_status.collect(),
+            at_most: at_most.collect(),
+            seconds: Duration::from_nanos(sum(&|route| &route.nanoseconds)).as_secs_f64(),
+            bytes: sum(&|route| &route.bytes),
+        }
+    }
+}
+
+/// The number of the calling thread: threads are numbered as they come.
+fn own_number() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    thread_local! {
+        static OWN: Cell<usize> = const { Cell::new(usize::MAX) };
+    }
+    OWN.with(|own| {
+        if own.get() == usize::MAX {
+            own.set(NEXT.fetch_add(1, Ordering::Relaxed));
+        }
+        own.get()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_request_is_counted_once_from_whatever_thread() {
+        let requests = Requests::new(&["/a", "/b"]);
+        let nanoseconds = [0, 50_000, 50_001, 5_000_000_000, 5_000_000_001];
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for nanoseconds in nanoseconds {
+                        let took = Duration::from_nanos(nanoseconds);
+                        requests.observe(Some(1), 200, 3, took);
+                    }
+                    requests.observe(None, 404, 1, Duration::ZERO);
+                    requests.observe(Some(7), 999, 1, Duration::ZERO);
+                });
+            }
+        });
+        let counts = requests.counts();
+        let names: Vec<_> = counts.iter().map(|counts| counts.route).collect();
+        assert_eq!(names, ["/a", "/b", "none"]);
+        let [a, b, none] = &counts[..] else {
+            panic!("{counts:?}")
+        };
+        assert_eq!((a.bytes, b.bytes, none.bytes), (0, 120, 16));
+        let status = |counts: &RouteCounts, status| {
+            let found = counts.by_status.iter().find(|(text, _)| *text == status);
+            found.expect("a status").1
+        };
+        assert_eq!((status(a, "200"), status(b, "200")), (0, 40));
+        assert_eq!((status(none, "404"), status(none, "other")), (8, 8));
+        let times: Vec<u64> = b.at_most.iter().map(|(_, count)| *count).collect();
+        assert_eq!(
+            (times[0], times[1]),
+            (16, 24),
+            "an end belongs to its bucket"
+        );
+        assert_eq!((times[14], times[15], times[16]), (24, 32, 40));
+        assert_eq!(b.at_most.last().expect("a bucket").0, "+Inf");
+        assert!(
+            (b.seconds - 8.0 * 10.000_100_002).abs() < 1e-6,
+            "{}",
+            b.seconds
+        );
+    }
+
+    #[test]
+    fn buckets_are_written_as_they_are() {
+        for (nanoseconds, seconds) in BUCKETS {
+            let seconds: f64 = seconds.parse().expect("a number");
+            assert_eq!(
+                Duration::from_nanos(nanoseconds),
+                Duration::from_secs_f64(seconds)
+            );
+        }
+        assert!(BUCKETS.is_sorted());
+    }
+}

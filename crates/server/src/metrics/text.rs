@@ -1,0 +1,94 @@
+//! Prometheus's text format, version 0.0.4.
+
+use std::fmt::{Display, Write as _};
+
+/// The content type of the format.
+pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// What a metric is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Counts up.
+    Counter,
+    /// Goes up and down.
+    Gauge,
+    /// Counts by size.
+    Histogram,
+}
+
+impl Kind {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+            Self::Histogram => "histogram",
+        }
+    }
+}
+
+/// Metrics as a text that grows.
+#[derive(Debug, Default)]
+pub struct Exposition(String);
+
+impl Exposition {
+    /// Begins a metric; its samples follow.
+    pub fn metric<'e>(&'e mut self, name: &'e str, kind: Kind, help: &str) -> Metric<'e> {
+        let kind = kind.as_str();
+        self.line(format_args!("# HELP {name} {help}"));
+        self.line(format_args!("# TYPE {name} {kind}"));
+        Metric { into: self, name }
+    }
+
+    /// Adds a gauge without labels.
+    pub fn gauge(&mut self, name: &str, help: &str, value: impl Display) {
+        self.metric(name, Kind::Gauge, help).sample(&[], value);
+    }
+
+    /// Adds a counter without labels.
+    pub fn counter(&mut self, name: &str, help: &str, value: impl Display) {
+        self.metric(name, Kind::Counter, help).sample(&[], value);
+    }
+
+    /// Adds a line as it is.
+    pub fn line(&mut self, line: impl Display) {
+        // Writing to a string can't fail.
+        let _ = writeln!(self.0, "{line}");
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn into_text(self) -> String {
+        self.0
+    }
+}
+
+/// A metric whose samples are being written.
+#[derive(Debug)]
+pub struct Metric<'e> {
+    into: &'e mut Exposition,
+    name: &'e str,
+}
+
+/// Labels with their values, which come from tables of the program: nothing in them needs escaping.
+type Labels<'l> = &'l [(&'l str, &'l str)];
+
+impl Metric<'_> {
+    /// Adds a sample.
+    pub fn sample(&mut self, labels: Labels<'_>, value: impl Display) {
+        self.sample_of("", labels, value);
+    }
+
+    /// Adds a sample of a part of a histogram: `_bucket`, `_sum` or `_count`.
+    pub fn sample_of(&mut self, part: &str, labels: Labels<'_>, value: impl Display) {
+        let text = &mut self.into.0;
+        text.push_str(self.name);
+        text.push_str(part);
+        for (place, (label, of)) in labels.iter().enumerate() {
+            debug_assert!(!of.contains(['"', '\\', '\n']), "{of:?} isn't of a table");
+            let before = if place == 0 { '{' } else { ',' };
+            let _ = write!(text, "{before}{label}=\"{of}\"");
+        }
+        let end = if labels.is_empty() { "" } else { "}" };
+        let _ = writeln!(text, "{end} {value}");
+    }
+}

@@ -1,0 +1,218 @@
+//! The admin port: where it may be, whether the server lives and is ready. `metrics` has what it counts.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+
+use crate::harness::{Reply, SAMPLE, Server, Store, text, wait_for};
+
+const FREE_PORT: [&str; 2] = ["--admin-listen", "127.0.0.1:0"];
+
+fn served() -> (Store, String, Server) {
+    let store = Store::sample();
+    let key = store.key("client", &[]);
+    let server = store.serve_with(&FREE_PORT);
+    (store, key, server)
+}
+
+fn assert_guarded(reply: &Reply) {
+    assert_eq!(reply.header("cache-control"), Some("no-store"));
+    assert_eq!(reply.header("x-content-type-options"), Some("nosniff"));
+}
+
+#[test]
+fn each_page_answers_get_and_head_and_nothing_else_does() {
+    let (_store, _key, server) = served();
+    for (target, status, content_type) in [
+        ("/livez", 200, "text/plain; charset=utf-8"),
+        ("/readyz", 200, "application/json"),
+        ("/metrics", 200, "text/plain; version=0.0.4; charset=utf-8"),
+        ("/livez?verbose", 200, "text/plain; charset=utf-8"),
+        ("/", 404, "text/plain; charset=utf-8"),
+        ("/metrics/", 404, "text/plain; charset=utf-8"),
+        ("/v2/ping", 404, "text/plain; charset=utf-8"),
+    ] {
+        let reply = server.ask_admin("GET", target);
+        assert_eq!(reply.status, status, "{target}");
+        assert_eq!(reply.header("content-type"), Some(content_type), "{target}");
+        assert!(!reply.body.is_empty(), "{target}");
+        assert_guarded(&reply);
+        let head = server.ask_admin("HEAD", target);
+        assert_eq!((head.status, head.body.len()), (status, 0), "{target}");
+        assert_guarded(&head);
+        let length: usize = head
+            .header("content-length")
+            .expect("a length")
+            .parse()
+            .expect("a number");
+        assert!(length > 0, "{target}");
+    }
+    for method in ["POST", "PUT", "DELETE", "OPTIONS", "TRACE"] {
+        let reply = server.ask_admin(method, "/livez");
+        assert_eq!(
+            (reply.status, reply.header("allow")),
+            (405, Some("GET, HEAD")),
+            "{method}"
+        );
+        assert_guarded(&reply);
+    }
+    // The two ports share nothing.
+    assert_eq!(server.send("GET", "/livez", &[]).status, 404);
+    assert_eq!(server.send("GET", "/metrics", &[]).status, 404);
+}
+
+#[test]
+fn a_server_is_ready_once_a_catalog_is_live() {
+    let store = Store::new();
+    let server = store.serve_with(&FREE_PORT);
+    assert_eq!(server.ask_admin("GET", "/livez").status, 200);
+    let reply = server.ask_admin("GET", "/readyz");
+    assert_eq!(reply.status, 503);
+    let body = serde_json::json!({"ready": false, "reason": "no_catalog", "revision": null});
+    assert_eq!(reply.json(), body);
+    let report = store.load(SAMPLE);
+    server.wait_for_loaded(&report);
+    let reply = server.ask_admin("GET", "/readyz");
+    assert_eq!(reply.status, 200);
+    let body = reply.json();
+    assert_eq!(
+        (&body["ready"], &body["reason"]),
+        (&true.into(), &serde_json::Value::Null)
+    );
+    assert_eq!(body["revision"]["number"], report["revision"]["number"]);
+    assert_eq!(body["revision"]["id"], report["revision"]["id"]);
+    for age in ["age_seconds", "live_seconds"] {
+        let seconds = body["revision"][age].as_i64().expect("seconds");
+        assert!((0..3600).contains(&seconds), "{body}");
+    }
+}
+
+#[test]
+fn a_draining_server_lives_and_is_not_ready() {
+    let (_store, key, mut server) = served();
+    let mut connection = server.keep_alive();
+    assert_eq!(
+        connection.get(&key, "/v2/ping").expect("an answer").status,
+        200
+    );
+    server.signal("TERM");
+    let reply = wait_for("readiness to fail", || {
+        let reply = server.ask_admin("GET", "/readyz");
+        (reply.status == 503).then_some(reply)
+    });
+    assert_eq!(reply.json()["reason"], "draining");
+    assert!(reply.json()["revision"]["number"].is_number());
+    assert_eq!(server.ask_admin("GET", "/livez").status, 200);
+    let metrics = text(&server.ask_admin("GET", "/metrics").body);
+    assert!(metrics.contains("\nvitrine_ready 0\n"), "{metrics}");
+    // Clients are still answered.
+    let reply = connection.get(&key, "/v2/ping").expect("an answer");
+    assert_eq!(
+        (reply.status, reply.header("connection")),
+        (200, Some("close"))
+    );
+    assert_eq!(server.wait(), Some(0));
+    assert!(
+        TcpStream::connect(server.admin()).is_err(),
+        "it ends with the server"
+    );
+}
+
+#[test]
+fn without_a_setting_there_is_no_admin_port() {
+    let store = Store::sample();
+    let server = store.serve();
+    assert!(!server.stderr().contains("admin"), "{}", server.stderr());
+}
+
+#[test]
+fn other_machines_reach_it_only_where_that_is_said_twice() {
+    let store = Store::sample();
+    for address in [
+        "0.0.0.0:0",
+        "[::]:0",
+        "192.0.2.1:9090",
+        "[::ffff:192.0.2.1]:9090",
+    ] {
+        let listen = [
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--admin-listen",
+            address,
+        ];
+        let output = store.run(&listen);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{address}: {said}");
+        assert!(
+            said.contains(address) && said.contains("--admin-beyond-loopback"),
+            "{said}"
+        );
+    }
+    let options = ["--admin-listen", "0.0.0.0:0", "--admin-beyond-loopback"];
+    let server = store.serve_with(&options);
+    assert_eq!(server.ask_admin("GET", "/livez").status, 200);
+    let mut command = store.command(&["serve", "--listen", "127.0.0.1:0"]);
+    command.env("VITRINE_ADMIN_LISTEN", "0.0.0.0:0");
+    command.env("VITRINE_ADMIN_BEYOND_LOOPBACK", "true");
+    let server = Server::start(command);
+    assert_eq!(server.ask_admin("GET", "/livez").status, 200);
+}
+
+#[test]
+fn an_address_that_is_taken_ends_the_command_and_is_named() {
+    let (store, _key, server) = served();
+    let taken = server.admin().to_string();
+    let output = store.run(&["serve", "--listen", "127.0.0.1:0", "--admin-listen", &taken]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains(&taken) && said.contains("admin port"),
+        "{said}"
+    );
+}
+
+#[test]
+fn its_requests_stay_out_of_the_access_log_and_the_counts() {
+    let (_store, key, mut server) = served();
+    for target in ["/livez", "/readyz", "/metrics", "/none"] {
+        server.ask_admin("GET", target);
+    }
+    server.get(&key, "/v2/ping");
+    let metrics = text(&server.ask_admin("GET", "/metrics").body);
+    assert!(
+        metrics.contains("\nvitrine_http_connections_accepted_total 1\n"),
+        "{metrics}"
+    );
+    server.signal("TERM");
+    assert_eq!(server.wait(), Some(0));
+    assert_eq!(server.stdout().lines().count(), 1, "{}", server.stdout());
+}
+
+#[test]
+fn silent_clients_are_cut_there_too_and_others_answered_meanwhile() {
+    let (_store, _key, server) = served();
+    let connect = |_| TcpStream::connect(server.admin()).expect("a connection");
+    let mut silent: Vec<TcpStream> = (0..10).map(connect).collect();
+    silent[0]
+        .write_all(b"GET /livez HTTP/1.1\r\nHos")
+        .expect("written");
+    assert_eq!(server.ask_admin("GET", "/livez").status, 200);
+    for mut socket in silent {
+        let mut answer = Vec::new();
+        match socket.read_to_end(&mut answer) {
+            Ok(_) => assert!(answer.is_empty(), "{}", text(&answer)),
+            Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset),
+        }
+    }
+}
+
+#[test]
+fn a_flood_of_silent_clients_delays_others_and_locks_nobody_out() {
+    let (_store, _key, server) = served();
+    // More than it has open at once: those beyond wait in the system's queue until others were cut.
+    let connect = |_| TcpStream::connect(server.admin()).expect("a connection");
+    let silent: Vec<TcpStream> = (0..100).map(connect).collect();
+    assert_eq!(server.ask_admin("GET", "/livez").status, 200);
+    drop(silent);
+    assert_eq!(server.ask_admin("GET", "/livez").status, 200);
+}

@@ -1,0 +1,264 @@
+//! The snapshot file: a server starts from it where it fits, with the same answers, and from the store in any
+//! doubt.
+
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use crate::harness::{Server, Store, gift_card, text, wait_for};
+
+/// A store with a server's state directory beside it.
+struct Place {
+    store: Store,
+    key: String,
+}
+
+impl Place {
+    /// Enough products for several blocks, and a text.
+    fn new() -> Self {
+        let mut products: Vec<_> = (0..600).map(|n| gift_card(&format!("P{n:04}"))).collect();
+        products[7]["gift_card"]["content_resources"]["description_md"] = json!("# Seven");
+        let store = Store::of(&products);
+        let key = store.key("reader", &[]);
+        Self { store, key }
+    }
+
+    fn directory(&self) -> PathBuf {
+        self.store.path("state")
+    }
+
+    fn file(&self) -> PathBuf {
+        self.directory().join("catalog.snapshot")
+    }
+
+    fn serve(&self) -> Server {
+        self.serve_as("https://catalog.example")
+    }
+
+    fn serve_as(&self, public_url: &str) -> Server {
+        let directory = self.directory().display().to_string();
+        let options = ["--state-dir", &directory, "--public-url", public_url];
+        self.store.serve_with(&options)
+    }
+
+    /// Serves until the file is written, and ends.
+    fn write_file(&self) {
+        // One that is there already might fit.
+        let _ = fs::remove_file(self.file());
+        let server = self.serve();
+        wait_for("the snapshot file", || {
+            server
+                .stderr()
+                .contains("the snapshot file is written")
+                .then_some(())
+        });
+    }
+
+    /// Answers of each kind.
+    fn answers(&self, server: &Server) -> Vec<String> {
+        let targets = [
+            "/v2/product?limit=500",
+            "/v2/product?limit=500&after=P0400",
+            "/v2/product?countries_redeemable_in=GB&limit=7",
+            "/v2/product/P0007",
+            "/v2/product/P0007?content=md",
+            "/v2/product/P0007?content=html",
+            "/v2/product/categories",
+            "/v2/product/countries",
+        ];
+        let answer = |target: &str| {
+            let reply = server.get(&self.key, target);
+            format!(
+                "{} {:?} {}",
+                reply.status,
+                reply.header("etag"),
+                text(&reply.body)
+            )
+        };
+        targets.map(answer).to_vec()
+    }
+
+    fn damage(&self, at: impl FnOnce(usize) -> usize) {
+        let mut bytes = fs::read(self.file()).expect("the file");
+        let at = at(bytes.len());
+        bytes[at] ^= 1;
+        fs::write(self.file(), bytes).expect("the file");
+    }
+}
+
+fn started_from(server: &Server) -> &'static str {
+    let said = |source: &str| {
+        server
+            .stderr()
+            .contains(&format!("\"made_from\":\"{source}\""))
+    };
+    match (said("snapshot file"), said("store")) {
+        (true, false) => "file",
+        (false, true) => "store",
+        both => panic!("{both:?}: {}", server.stderr()),
+    }
+}
+
+#[test]
+fn a_start_from_the_file_gives_the_same_answers() {
+    let place = Place::new();
+    let server = place.serve();
+    assert_eq!(started_from(&server), "store");
+    let expected = place.answers(&server);
+    drop(server);
+    place.write_file();
+    let mode = |path: PathBuf| {
+        fs::metadata(path)
+            .expect("it is there")
+            .permissions()
+            .mode()
+            & 0o777
+    };
+    assert_eq!(
+        (mode(place.directory()), mode(place.file())),
+        (0o700, 0o600)
+    );
+    let server = place.serve();
+    assert_eq!(started_from(&server), "file");
+    assert_eq!(place.answers(&server), expected);
+}
+
+#[test]
+fn what_changed_meanwhile_is_applied() {
+    let place = Place::new();
+    place.write_file();
+    let mut changed = gift_card("P0300");
+    changed["name"] = json!("Changed meanwhile");
+    let file = place
+        .store
+        .write("changed.json", json!([changed, gift_card("Q")]).to_string());
+    place
+        .store
+        .ok(&["load", "--mode", "merge", &file.display().to_string()]);
+    place.store.ok(&[
+        "load",
+        "--mode",
+        "merge",
+        "--retire",
+        "P0301",
+        &file.display().to_string(),
+    ]);
+    let server = place.serve();
+    assert_eq!(started_from(&server), "file");
+    let status = |code: &str| {
+        server
+            .get(&place.key, &format!("/v2/product/{code}"))
+            .status
+    };
+    assert!(text(&server.get(&place.key, "/v2/product/P0300").body).contains("Changed meanwhile"));
+    assert_eq!((status("P0301"), status("Q")), (404, 200));
+    // A server without a file, which reads everything, says the same.
+    let other = place.store.serve_as("https://catalog.example");
+    assert_eq!(place.answers(&server), place.answers(&other));
+}
+
+#[test]
+fn a_file_that_does_not_fit_is_not_used() {
+    let place = Place::new();
+    place.write_file();
+    let server = place.serve_as("https://other.example");
+    assert_eq!(started_from(&server), "store");
+    assert!(place.answers(&server)[3].contains("https://other.example/v2/texts/"));
+    drop(server);
+    place.write_file();
+    let server = place.serve();
+    let product = server.get(&place.key, "/v2/product/P0007").json();
+    let url = &product["gift_card"]["content_resources"]["description_markdown_url"];
+    place
+        .store
+        .ok(&["texts", "take-down", url.as_str().expect("an address")]);
+    drop(server);
+    let server = place.serve();
+    assert_eq!(
+        started_from(&server),
+        "store",
+        "a text was taken down since"
+    );
+    assert!(place.answers(&server)[4].contains("\"description_md\":null"));
+    drop(server);
+    // Another store's file: even its products would have other versions.
+    let stranger = Place::new();
+    fs::create_dir(stranger.directory()).expect("a directory");
+    fs::copy(place.file(), stranger.file()).expect("a copy");
+    assert_eq!(started_from(&stranger.serve()), "store");
+}
+
+#[test]
+fn a_damaged_index_is_not_used() {
+    let place = Place::new();
+    place.write_file();
+    let whole = fs::read(place.file()).expect("the file");
+    // Mark and format, lengths, checksum; then the header, whose length is the first of the three.
+    let header_bytes = u64::from_le_bytes(whole[24..32].try_into().expect("8 bytes"));
+    let index = 80 + usize::try_from(header_bytes).expect("short");
+    for at in [0, 20, 30, 60, 90, index, index + 40, index + 4_000] {
+        place.damage(|_| at);
+        let server = place.serve();
+        assert_eq!(started_from(&server), "store", "byte {at}");
+        assert_eq!(server.get(&place.key, "/v2/product/P0001").status, 200);
+        drop(server);
+        fs::write(place.file(), &whole).expect("the file");
+    }
+    for length in [0, 79, 80, 1_000, whole.len() - 1] {
+        let file = File::options()
+            .write(true)
+            .open(place.file())
+            .expect("the file");
+        file.set_len(length as u64).expect("cut");
+        assert_eq!(started_from(&place.serve()), "store", "{length} bytes");
+        fs::write(place.file(), &whole).expect("the file");
+    }
+}
+
+#[test]
+fn damaged_data_is_found_and_replaced_from_the_store() {
+    let place = Place::new();
+    let expected = place.answers(&place.serve());
+    place.write_file();
+    place.damage(|length| length - 50_000);
+    let server = place.serve();
+    wait_for("the damage to be found", || {
+        server
+            .stderr()
+            .contains("\"made_from\":\"store\"")
+            .then_some(())
+    });
+    assert!(server.stderr().contains("the snapshot file is damaged"));
+    assert_eq!(place.answers(&server), expected);
+    wait_for("the file to be written anew", || {
+        server
+            .stderr()
+            .contains("the snapshot file is written")
+            .then_some(())
+    });
+    drop(server);
+    let server = place.serve();
+    assert_eq!(started_from(&server), "file");
+    assert_eq!(place.answers(&server), expected);
+}
+
+#[test]
+fn a_server_goes_on_where_the_file_can_not_be_written() {
+    let place = Place::new();
+    // A directory in the file's place can't be replaced by a file.
+    fs::create_dir_all(place.file().join("in the way")).expect("directories");
+    let server = place.serve();
+    wait_for("a warning", || {
+        server
+            .stderr()
+            .contains("the snapshot file can't be written")
+            .then_some(())
+    });
+    assert_eq!(server.get(&place.key, "/v2/product/P0001").status, 200);
+    let left = fs::read_dir(place.directory())
+        .expect("the directory")
+        .count();
+    assert_eq!(left, 1, "nothing half-written is left");
+}
