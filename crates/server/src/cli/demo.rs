@@ -58,7 +58,10 @@ impl Demo {
         }
         let key = create(&*store, NewKeySettings::plain("demo", KeyKind::Live))?;
         let text = to_try(&listening.public_url, &key.reveal());
-        serve::serve(listening, &store, Destination::Off, || print(&text))?;
+        let cache_mib = serve::USUAL_CACHE_MIB;
+        serve::serve(listening, &store, Destination::Off, cache_mib, || {
+            print(&text)
+        })?;
         Ok(Outcome::Done)
     }
 }

@@ -50,7 +50,23 @@ pub(super) struct Serve {
         default_value = "stdout"
     )]
     access_log: AccessLogArg,
+    /// How much memory may go to bodies that are kept, in MiB: two thirds to compressed ones, a third
+    /// to plain pages. 0 keeps none.
+    #[arg(
+        long,
+        env = "VITRINE_CACHE_MIB",
+        value_name = "MIB",
+        default_value_t = USUAL_CACHE_MIB,
+        value_parser = clap::value_parser!(u32).range(..=MAX_CACHE_MIB)
+    )]
+    cache_mib: u32,
 }
+
+/// Room for some thousand different pages of 500 products, compressed.
+pub(super) const USUAL_CACHE_MIB: u32 = 96;
+
+/// A tebibyte: whoever asks for more has mistyped.
+const MAX_CACHE_MIB: i64 = 1 << 20;
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum AccessLogArg {
@@ -68,7 +84,7 @@ impl Serve {
             AccessLogArg::Off => Destination::Off,
         };
         let (address, public_url) = (listening.address, listening.public_url.clone());
-        serve(listening, &store, destination, || {
+        serve(listening, &store, destination, self.cache_mib, || {
             writeln!(
                 io::stderr(),
                 "vitrine: listening on {address}, serving {public_url}/v2"
@@ -141,6 +157,7 @@ pub(super) fn serve(
     listening: Listening,
     store: &Arc<dyn Store>,
     access_log: Destination,
+    cache_mib: u32,
     ready: impl FnOnce() -> io::Result<()>,
 ) -> anyhow::Result<()> {
     let Listening {
@@ -161,7 +178,8 @@ pub(super) fn serve(
     runtime.block_on(async {
         listener.set_nonblocking(true)?;
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        let server = Server::new(listener, App::new(live), access_log, Timeouts::default())?;
+        let app = App::new(live, u64::from(cache_mib) << 20);
+        let server = Server::new(listener, app, access_log, Timeouts::default())?;
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         ready()?;

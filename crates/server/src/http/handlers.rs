@@ -2,23 +2,19 @@
 
 use std::fmt::Write as _;
 
-use jiff::Timestamp;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use vitrine_model::content::TextDigest;
 use vitrine_model::query::ListQuery;
-use vitrine_model::snapshot::{Page, ProductView, Snapshot};
-use vitrine_wire::answer::{
-    Category, CategoryList, CountryList, Cursors, PageSize, Pagination, Pong,
-};
+use vitrine_model::snapshot::{Page, Snapshot};
+use vitrine_wire::answer::{Cursors, PageSize, Pagination};
 use vitrine_wire::error::ErrorType;
 
-use super::answer::Resource;
+use super::answer::{Keep, Resource};
 use super::conditional::EntityTag;
 use super::error::ApiError;
 use super::html::HtmlRenderer;
-use super::parameters;
 use super::routes::{Captured, KeyedOperation};
-use crate::view::{ContentForm, content_json};
+use super::{App, parameters, ready, texts};
+use crate::view::ContentForm;
 
 /// The longest `Link` header, in bytes.
 const MAX_LINK_BYTES: usize = 2 * 1024;
@@ -34,47 +30,21 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
 pub(super) fn read<'s>(
     operation: KeyedOperation,
     snapshot: &'s Snapshot,
-    html: &'s HtmlRenderer,
+    app: &'s App,
     captured: &Captured,
     query: Option<&str>,
 ) -> Result<Resource<'s>, ApiError> {
     match operation {
         KeyedOperation::ListProducts => list_products(snapshot, query),
-        KeyedOperation::GetProduct => get_product(snapshot, html, captured, query),
+        KeyedOperation::GetProduct => get_product(snapshot, &app.html, captured, query),
         KeyedOperation::ListCategories => {
-            parameters::none(query)?;
-            let category = |code: &'s str| Category { code: code.into() };
-            let categories = snapshot.categories().map(category).collect();
-            Ok(json(&CategoryList { categories }))
+            parameters::none(query).map(|()| app.ready.of(snapshot).categories.resource())
         }
         KeyedOperation::ListCountries => {
-            parameters::none(query)?;
-            let countries: Vec<String> = snapshot.countries().map(|c| c.to_string()).collect();
-            let countries = countries.iter().map(Into::into).collect();
-            Ok(json(&CountryList { countries }))
+            parameters::none(query).map(|()| app.ready.of(snapshot).countries.resource())
         }
-        KeyedOperation::Ping => {
-            parameters::none(query)?;
-            Ok(json(&Pong { message: "pong" }))
-        }
+        KeyedOperation::Ping => parameters::none(query).map(|()| ready::pong()),
     }
-}
-
-/// The Markdown of a digest.
-pub(super) fn text(
-    snapshot: &Snapshot,
-    digest: &TextDigest,
-    now: Timestamp,
-) -> Result<String, ApiError> {
-    let markdown = snapshot
-        .text(digest, now)
-        .ok_or_else(ApiError::no_such_text)?;
-    markdown.unpack().map_err(|_| damaged(digest))
-}
-
-fn json<'s>(body: &impl serde::Serialize) -> Resource<'s> {
-    // Lists of texts can't fail to become JSON.
-    Resource::whole(serde_json::to_vec(body).unwrap_or_default())
 }
 
 fn list_products<'s>(
@@ -86,11 +56,10 @@ fn list_products<'s>(
     // The products and the limit determine every byte of the page.
     let limit = list.limit.get().to_le_bytes();
     let parts = std::iter::once(&limit[..]).chain(page.hashes().map(|hash| &hash[..]));
-    Ok(Resource {
-        tag: EntityTag::of_parts(parts),
-        link: link(&page, query.unwrap_or_default()),
-        body: Box::new(move || page_body(&page, &list)),
-    })
+    let link = link(&page, query.unwrap_or_default());
+    let tag = EntityTag::of_parts(parts);
+    let found = Resource::keyed(tag, move || Ok(page_body(&page, &list).into()));
+    Ok(found.with_link(link).kept(Keep::Plain))
 }
 
 /// A page as JSON: the products' bytes are copied between what stands around them.
@@ -160,56 +129,11 @@ fn get_product<'s>(
     let product = snapshot
         .product(code)
         .ok_or_else(|| ApiError::no_such_product(code.as_str()))?;
-    match form {
-        ContentForm::Url => Ok(Resource {
-            tag: EntityTag::from_hash(*product.hash()),
-            link: None,
-            body: Box::new(move || product.bytes().to_vec()),
-        }),
-        ContentForm::Md | ContentForm::Html => {
-            with_texts(snapshot, html, product, form).map(Resource::whole)
-        }
-    }
-}
-
-/// A product with its texts in another form than the one that it was rendered with.
-fn with_texts(
-    snapshot: &Snapshot,
-    html: &HtmlRenderer,
-    product: ProductView<'_>,
-    form: ContentForm,
-) -> Result<Vec<u8>, ApiError> {
-    let bytes = product.bytes();
-    let Some(content) = product.content() else {
-        return Ok(bytes.to_vec());
+    let Some(content) = product.content().filter(|_| form != ContentForm::Url) else {
+        let tag = EntityTag::from_hash(*product.hash());
+        return Ok(Resource::keyed(tag, move || {
+            Ok(product.bytes().to_vec().into())
+        }));
     };
-    let now = Timestamp::now();
-    let mut failure = None;
-    let mut markdown = |digest| {
-        let unpacked = snapshot.text(&digest, now)?.unpack();
-        unpacked.map_err(|_| failure = Some(damaged(&digest))).ok()
-    };
-    let rendered = content_json(&bytes[content.clone()], form, |name| {
-        let digest = product.own_text(name)?;
-        if form == ContentForm::Md {
-            return markdown(digest);
-        }
-        let html = html.render(digest, || markdown(digest))?;
-        Some(html.to_string())
-    });
-    if let Some(error) = failure {
-        return Err(error);
-    }
-    let rendered = rendered.map_err(|error| {
-        let (code, error): (_, &dyn std::error::Error) = (product.code().as_str(), &error);
-        tracing::error!(code, error, "the content resources can't be read back");
-        ApiError::plain(ErrorType::InternalServerError)
-    })?;
-    Ok([&bytes[..content.start], &rendered, &bytes[content.end..]].concat())
-}
-
-/// A text that doesn't unpack: the log names it, the client learns only that the service failed.
-fn damaged(digest: &TextDigest) -> ApiError {
-    tracing::error!(%digest, "a text is damaged");
-    ApiError::plain(ErrorType::InternalServerError)
+    texts::in_product(snapshot, html, product, content, form)
 }

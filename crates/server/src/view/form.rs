@@ -70,3 +70,12 @@ pub fn content_json(
     };
     serde_json::to_vec(&content)
 }
+
+/// The locale of content resources.
+///
+/// # Errors
+///
+/// Where `urls_json` isn't the URL form of content resources.
+pub fn content_locale(urls_json: &[u8]) -> serde_json::Result<Option<Cow<'_, str>>> {
+    serde_json::from_slice(urls_json).map(|urls: ContentUrls<'_>| urls.locale)
+}
