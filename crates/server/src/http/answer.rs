@@ -10,7 +10,7 @@ use vitrine_wire::error::{ErrorBody, ErrorType};
 
 use super::body::Body;
 use super::body_cache::{BodyCache, Key};
-use super::compress::compress;
+use super::compress::{WORTH_COMPRESSING_BYTES, compress};
 use super::conditional::EntityTag;
 use super::encoding::{Accepted, Coding};
 use super::error::ApiError;
@@ -24,9 +24,6 @@ pub const X_API_VERSION: HeaderName = HeaderName::from_static("x-api-version");
 
 /// The only content type of JSON answers: a client in the field compares the string.
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
-
-/// Shorter bodies go out as they are, where the client takes that: little would be saved.
-const WORTH_COMPRESSING_BYTES: usize = 1000;
 
 /// Who may keep an answer, and how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -256,10 +253,14 @@ fn encode(answer: &mut Answer, coding: Coding, body: Bytes) {
 /// Encodes an error for a client that refuses plain bodies. All others get it plain: errors are short.
 pub(super) fn encode_error(answer: &mut Answer, request: &HeaderMap) {
     let is_error = answer.status().is_client_error() || answer.status().is_server_error();
-    if !is_error || Accepted::by(request).takes_plain() {
+    if !is_error {
         return;
     }
-    let coding = Accepted::by(request).best();
+    let accepted = Accepted::by(request);
+    let coding = accepted.best();
+    if accepted.takes_plain() || coding == Coding::Identity {
+        return;
+    }
     let plain = std::mem::take(answer.body_mut()).into_bytes();
     match compress(coding, &plain) {
         Ok(made) => encode(answer, coding, made),

@@ -13,7 +13,7 @@ use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 use tokio::sync::Semaphore;
 
-use super::compress::compress;
+use super::compress::{WORTH_COMPRESSING_BYTES, compress};
 use super::conditional::ContentHash;
 use super::encoding::Coding;
 
@@ -84,7 +84,10 @@ impl BodyCache {
             return None;
         }
         let made = settled(compress(key.1, plain))?;
-        if let Some(cache) = &self.compressed {
+        // A shorter one is for a client that refuses plain bodies; others would find it here.
+        if let Some(cache) = &self.compressed
+            && plain.len() >= WORTH_COMPRESSING_BYTES
+        {
             cache.insert(key, made.clone());
         }
         Some(made)

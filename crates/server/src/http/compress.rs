@@ -7,6 +7,9 @@ use bytes::Bytes;
 
 use super::encoding::Coding;
 
+/// Shorter bodies go out as they are, where the client takes that: little would be saved.
+pub const WORTH_COMPRESSING_BYTES: usize = 1000;
+
 /// Level 2 takes less time than 1 on pages, which repeat themselves, and makes them no larger.
 const ZSTD_LEVEL: i32 = 2;
 
