@@ -163,22 +163,18 @@ impl<'s> Resource<'s> {
             encode(&mut answer, coding, kept);
             return Ok(answer.into());
         }
-        let plain = match keep {
-            Keep::No => make()?,
-            Keep::Plain => match bodies.plain(hash) {
-                Some(kept) => kept.into(),
-                None => {
-                    let made = make()?.into_bytes();
-                    bodies.keep_plain(hash, &made);
-                    made.into()
-                }
-            },
-        };
+        let kept = (keep == Keep::Plain).then(|| bodies.plain(hash)).flatten();
+        let is_kept = kept.is_some();
+        let plain = kept.map_or_else(make, |kept| Ok(kept.into()))?;
         let is_short = plain.len() < WORTH_COMPRESSING_BYTES && accepted.takes_plain();
         if coding == Coding::Identity || is_short {
-            *answer.body_mut() = plain;
+            *answer.body_mut() = match keep {
+                Keep::Plain if !is_kept => bodies.keep_plain(hash, plain),
+                _ => plain,
+            };
             return Ok(answer.into());
         }
+        // It goes as soon as it is compressed, so that its memory serves the next one.
         let plain = plain.into_bytes();
         let made = bodies.compress_here(key, &plain);
         *answer.body_mut() = plain.into();

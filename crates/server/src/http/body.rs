@@ -128,7 +128,10 @@ mod tests {
     #[test]
     fn a_body_sends_its_strings_in_order_and_says_what_is_left() {
         let list = |texts: &[&'static str]| -> Vec<Bytes> {
-            texts.iter().copied().map(Bytes::from_static).collect()
+            texts
+                .iter()
+                .map(|text| Bytes::from_static(text.as_bytes()))
+                .collect()
         };
         let of = |texts: &[&'static str]| Body::from(list(texts));
         assert_eq!(frames(Body::default()), list(&[]));

@@ -13,6 +13,7 @@ use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 use tokio::sync::Semaphore;
 
+use super::body::Body;
 use super::compress::{WORTH_COMPRESSING_BYTES, compress};
 use super::conditional::ContentHash;
 use super::encoding::Coding;
@@ -71,11 +72,14 @@ impl BodyCache {
         self.plain.as_ref()?.get(&(hash, Coding::Identity))
     }
 
-    /// Keeps a plain body.
-    pub(super) fn keep_plain(&self, hash: ContentHash, body: &Bytes) {
-        if let Some(cache) = &self.plain {
-            cache.insert((hash, Coding::Identity), body.clone());
-        }
+    /// Keeps a plain body, which becomes one string for that.
+    pub(super) fn keep_plain(&self, hash: ContentHash, body: Body) -> Body {
+        let Some(cache) = &self.plain else {
+            return body;
+        };
+        let body = body.into_bytes();
+        cache.insert((hash, Coding::Identity), body.clone());
+        body.into()
     }
 
     /// Compresses a body that is short enough for that to be done at once; gives it back otherwise.
