@@ -39,6 +39,18 @@ impl<'s> Page<'s> {
         })
     }
 
+    /// How many products there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.parts.iter().map(|(_, members)| members.len()).sum()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
     /// The first code on the page.
     #[must_use]
     pub fn first(&self) -> Option<&'s str> {

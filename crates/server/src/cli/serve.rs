@@ -61,9 +61,25 @@ pub(super) struct Serve {
         default_value = "stdout"
     )]
     access_log: AccessLogArg,
+    /// How much memory may go to bodies that are kept, in MiB: two thirds to compressed ones, a third
+    /// to plain pages. 0 keeps none.
+    #[arg(
+        long,
+        env = "VITRINE_CACHE_MIB",
+        value_name = "MIB",
+        default_value_t = USUAL_CACHE_MIB,
+        value_parser = clap::value_parser!(u32).range(..=MAX_CACHE_MIB)
+    )]
+    cache_mib: u32,
     #[command(flatten)]
     admin: AdminArgs,
 }
+
+/// Room for some thousand different pages of 500 products, compressed.
+const USUAL_CACHE_MIB: u32 = 96;
+
+/// A tebibyte: whoever asks for more has mistyped.
+const MAX_CACHE_MIB: i64 = 1 << 20;
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum AccessLogArg {
@@ -93,6 +109,7 @@ impl Serve {
             admin,
             state: self.state_dir.as_deref().map(state_directory).transpose()?,
             access_log,
+            cache_mib: self.cache_mib,
         };
         serve(listening, settings, &store, || {
             writeln!(
@@ -173,13 +190,26 @@ fn state_directory(path: &Path) -> anyhow::Result<StateDirectory> {
 }
 
 /// What a server does beside answering.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Settings {
     /// Where it shows its state to operators.
     pub(super) admin: Option<TcpListener>,
     /// Where it keeps what is live for its next start.
     pub(super) state: Option<StateDirectory>,
     pub(super) access_log: Destination,
+    /// How much memory kept bodies may take.
+    pub(super) cache_mib: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            admin: None,
+            state: None,
+            access_log: Destination::Off,
+            cache_mib: USUAL_CACHE_MIB,
+        }
+    }
 }
 
 /// Serves `store` until a signal ends it; `ready` is called once answers are given.
@@ -198,12 +228,17 @@ pub(super) fn serve(
         admin,
         state,
         access_log,
+        cache_mib,
     } = settings;
     let live = Arc::new(Live::default());
     let metrics = Arc::new(Metrics::new(&ROUTES.each_ref().map(|route| route.template)));
     let addresses = TextAddresses::new(&public_url);
-    let app = App::new(Arc::clone(&live), Arc::clone(&metrics), addresses.clone());
-    let app = Arc::new(app);
+    let app = Arc::new(App::new(
+        Arc::clone(&live),
+        Arc::clone(&metrics),
+        addresses.clone(),
+        u64::from(cache_mib) << 20,
+    ));
     // First, and ending last: it answers while a large catalog is read, and while the server drains.
     let start_admin = |listener| Admin::start(listener, Arc::clone(&app));
     let _admin = admin.map(start_admin).transpose()?;

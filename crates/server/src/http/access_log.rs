@@ -50,10 +50,9 @@ pub struct Line<'a> {
 }
 
 /// Where the access log goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Destination {
     /// Nowhere.
-    #[default]
     Off,
     /// Standard output.
     Stdout,

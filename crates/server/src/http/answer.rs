@@ -2,19 +2,22 @@
 
 use bytes::Bytes;
 use http::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_TYPE, ETAG, LINK, RETRY_AFTER, VARY, WWW_AUTHENTICATE,
-    X_CONTENT_TYPE_OPTIONS,
+    ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, LINK, RETRY_AFTER, VARY,
+    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
-use http::{HeaderName, HeaderValue, Response, StatusCode};
-use http_body_util::Full;
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use vitrine_wire::error::{ErrorBody, ErrorType};
 
+use super::body::Body;
+use super::body_cache::{BodyCache, Key};
+use super::compress::{WORTH_COMPRESSING_BYTES, compress};
 use super::conditional::EntityTag;
+use super::encoding::{Accepted, Coding};
 use super::error::ApiError;
 use super::quota::seconds_up;
 
 /// An answer, whole in memory.
-pub type Answer = Response<Full<Bytes>>;
+pub type Answer = Response<Body>;
 
 /// The header that says which version answered.
 pub const X_API_VERSION: HeaderName = HeaderName::from_static("x-api-version");
@@ -22,97 +25,246 @@ pub const X_API_VERSION: HeaderName = HeaderName::from_static("x-api-version");
 /// The only content type of JSON answers: a client in the field compares the string.
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// How long clients may keep what they read with a key.
-const KEYED_CACHING: HeaderValue = HeaderValue::from_static(
-    "private, max-age=60, stale-while-revalidate=300, stale-if-error=86400",
-);
-
-const KEYED_VARY: HeaderValue =
-    HeaderValue::from_static("Accept-Encoding, X-Api-Version, X-Api-Key");
-
-/// What a keyed read found. Its body is made only if it is sent.
-pub struct Resource<'s> {
-    /// The tag of the body.
-    pub tag: EntityTag,
-    /// The page's neighbours, for the `Link` header.
-    pub link: Option<String>,
-    /// Makes the body.
-    pub body: Box<dyn FnOnce() -> Vec<u8> + 's>,
+/// Who may keep an answer, and how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Audience {
+    /// The holder of the key.
+    KeyHolder,
+    /// Anybody: the OpenAPI document.
+    Document,
+    /// Anybody, for good: a text, whose address is its digest.
+    Text,
 }
 
-impl Resource<'_> {
-    /// A body that had to be made to know its tag.
-    #[must_use]
-    pub fn whole(body: Vec<u8>) -> Self {
-        Self {
-            tag: EntityTag::of(&body),
-            link: None,
-            body: Box::new(move || body),
+impl Audience {
+    const fn content_type(self) -> HeaderValue {
+        match self {
+            Self::KeyHolder | Self::Document => JSON,
+            Self::Text => HeaderValue::from_static("text/markdown; charset=utf-8"),
         }
+    }
+
+    const fn cache_control(self) -> HeaderValue {
+        HeaderValue::from_static(match self {
+            Self::KeyHolder => {
+                "private, max-age=60, stale-while-revalidate=300, stale-if-error=86400"
+            }
+            Self::Document => "public, max-age=300",
+            Self::Text => "public, max-age=31536000, immutable",
+        })
+    }
+
+    const fn vary(self) -> HeaderValue {
+        HeaderValue::from_static(match self {
+            Self::KeyHolder => "Accept-Encoding, X-Api-Version, X-Api-Key",
+            Self::Document | Self::Text => "Accept-Encoding",
+        })
+    }
+}
+
+/// Whether the plain body of an answer is worth keeping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// It lies ready, or is made quickly.
+    No,
+    /// It is put together of many parts.
+    Plain,
+}
+
+/// Makes a body, which may fail where a text is damaged.
+type Maker<'s> = Box<dyn FnOnce() -> Result<Body, ApiError> + 's>;
+
+/// What a read found. Its body is made only if it is sent and isn't kept.
+pub struct Resource<'s> {
+    tag: EntityTag,
+    audience: Audience,
+    link: Option<String>,
+    keep: Keep,
+    body: Maker<'s>,
+}
+
+/// An answer, and the encoding that its body has still to be given.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) answer: Answer,
+    encode: Option<Key>,
+}
+
+impl<'s> Resource<'s> {
+    /// What a holder of a key reads: the tag of a body, and what makes that.
+    #[must_use]
+    pub fn keyed(tag: EntityTag, body: impl FnOnce() -> Result<Body, ApiError> + 's) -> Self {
+        Self {
+            tag,
+            audience: Audience::KeyHolder,
+            link: None,
+            keep: Keep::No,
+            body: Box::new(body),
+        }
+    }
+
+    /// A body that was made before.
+    #[must_use]
+    pub fn ready(tag: EntityTag, body: Bytes) -> Self {
+        Self::keyed(tag, move || Ok(body.into()))
+    }
+
+    /// With the page's neighbours, for the `Link` header.
+    #[must_use]
+    pub fn with_link(self, link: Option<String>) -> Self {
+        Self { link, ..self }
+    }
+
+    /// With a plain body that is worth keeping.
+    #[must_use]
+    pub fn kept(self, keep: Keep) -> Self {
+        Self { keep, ..self }
+    }
+
+    /// What somebody else than a holder of a key reads.
+    #[must_use]
+    pub fn read_by(self, audience: Audience) -> Self {
+        Self { audience, ..self }
+    }
+
+    /// Whether the client already has this answer.
+    #[must_use]
+    pub fn is_known_to(&self, headers: &HeaderMap) -> bool {
+        self.tag.is_known_to(headers)
     }
 
     /// The answer that the client needn't be sent the body.
     #[must_use]
-    pub fn not_modified(&self) -> Answer {
-        let mut answer = Response::new(Full::default());
+    pub fn not_modified(self) -> Answer {
+        let mut answer = self.head().0;
         *answer.status_mut() = StatusCode::NOT_MODIFIED;
-        self.describe(&mut answer);
         answer
     }
 
-    /// The answer with the body.
-    #[must_use]
-    pub fn found(mut self) -> Answer {
-        let make = std::mem::replace(&mut self.body, Box::new(Vec::new));
-        let mut answer = Response::new(Full::from(make()));
+    /// The answer with the body, encoded as the client likes it best. What is kept needs no body to be
+    /// made; what takes long to compress is left to [`Prepared::finish`].
+    pub(super) fn found(
+        self,
+        request: &HeaderMap,
+        bodies: &BodyCache,
+    ) -> Result<Prepared, ApiError> {
+        let accepted = Accepted::by(request);
+        let coding = accepted.best();
+        let hash = self.tag.hash();
+        let key = (hash, coding);
+        let (audience, keep) = (self.audience, self.keep);
+        let (mut answer, make) = self.head();
         let headers = answer.headers_mut();
-        headers.insert(CONTENT_TYPE, JSON);
+        headers.insert(CONTENT_TYPE, audience.content_type());
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        self.describe(&mut answer);
-        answer
+        if coding != Coding::Identity
+            && let Some(kept) = bodies.compressed(&key)
+        {
+            encode(&mut answer, coding, kept);
+            return Ok(answer.into());
+        }
+        let kept = (keep == Keep::Plain).then(|| bodies.plain(hash)).flatten();
+        let is_kept = kept.is_some();
+        let plain = kept.map_or_else(make, |kept| Ok(kept.into()))?;
+        let is_short = plain.len() < WORTH_COMPRESSING_BYTES && accepted.takes_plain();
+        if coding == Coding::Identity || is_short {
+            *answer.body_mut() = match keep {
+                Keep::Plain if !is_kept => bodies.keep_plain(hash, plain),
+                _ => plain,
+            };
+            return Ok(answer.into());
+        }
+        // It goes as soon as it is compressed, so that its memory serves the next one.
+        let plain = plain.into_bytes();
+        let made = bodies.compress_here(key, &plain);
+        *answer.body_mut() = plain.into();
+        let encode_later = made.is_none().then_some(key);
+        if let Some(made) = made {
+            encode(&mut answer, coding, made);
+        }
+        Ok(Prepared {
+            answer,
+            encode: encode_later,
+        })
     }
 
-    fn describe(&self, answer: &mut Answer) {
+    /// What an answer with this body says of itself, and what makes the body.
+    fn head(self) -> (Answer, Maker<'s>) {
+        let Self {
+            tag,
+            audience,
+            link,
+            keep: _,
+            body,
+        } = self;
+        let mut answer = Response::new(Body::default());
         let headers = answer.headers_mut();
-        if let Ok(tag) = HeaderValue::from_str(self.tag.as_str()) {
-            headers.insert(ETAG, tag);
-        }
-        if let Some(Ok(link)) = self.link.as_deref().map(HeaderValue::from_str) {
+        headers.insert(ETAG, tag.header_value());
+        if let Some(Ok(link)) = link.map(HeaderValue::try_from) {
             headers.insert(LINK, link);
         }
-        headers.insert(CACHE_CONTROL, KEYED_CACHING);
-        headers.insert(VARY, KEYED_VARY);
+        headers.insert(CACHE_CONTROL, audience.cache_control());
+        headers.insert(VARY, audience.vary());
+        (answer, body)
     }
 }
 
-/// Something that anybody may read and caches may share.
-#[must_use]
-pub fn public(
-    body: Bytes,
-    content_type: &'static str,
-    caching: &'static str,
-    request: &http::HeaderMap,
-) -> Answer {
-    let tag = EntityTag::of(&body);
-    let is_known = tag.is_known_to(request);
-    let mut answer = if is_known {
-        let mut answer = Response::new(Full::default());
-        *answer.status_mut() = StatusCode::NOT_MODIFIED;
+impl Prepared {
+    /// The answer, its body encoded. Where that can't be done it goes out as it is.
+    pub(super) async fn finish(self, bodies: &BodyCache) -> Answer {
+        let Self { mut answer, encode } = self;
+        if let Some(key) = encode {
+            let plain = std::mem::take(answer.body_mut()).into_bytes();
+            match bodies.compress(key, plain.clone()).await {
+                Some(made) => self::encode(&mut answer, key.1, made),
+                None => *answer.body_mut() = plain.into(),
+            }
+        }
         answer
-    } else {
-        Response::new(Full::from(body))
-    };
-    let headers = answer.headers_mut();
-    if !is_known {
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     }
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static(caching));
-    headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
-    if let Ok(tag) = HeaderValue::from_str(tag.as_str()) {
-        headers.insert(ETAG, tag);
+}
+
+impl From<Answer> for Prepared {
+    fn from(answer: Answer) -> Self {
+        Self {
+            answer,
+            encode: None,
+        }
+    }
+}
+
+impl From<ApiError> for Prepared {
+    fn from(error: ApiError) -> Self {
+        Answer::from(error).into()
+    }
+}
+
+fn encode(answer: &mut Answer, coding: Coding, body: Bytes) {
+    *answer.body_mut() = body.into();
+    if let Some(coding) = coding.header_value() {
+        answer.headers_mut().insert(CONTENT_ENCODING, coding);
+    }
+}
+
+/// Encodes an error for a client that refuses plain bodies. All others get it plain: errors are short.
+pub(super) fn encode_error(answer: &mut Answer, request: &HeaderMap) {
+    let is_error = answer.status().is_client_error() || answer.status().is_server_error();
+    if !is_error {
+        return;
+    }
+    let accepted = Accepted::by(request);
+    let coding = accepted.best();
+    if accepted.takes_plain() || coding == Coding::Identity {
+        return;
+    }
+    let plain = std::mem::take(answer.body_mut()).into_bytes();
+    match compress(coding, &plain) {
+        Ok(made) => encode(answer, coding, made),
+        Err(_) => *answer.body_mut() = plain.into(),
     }
     answer
+        .headers_mut()
+        .insert(VARY, HeaderValue::from_static("Accept-Encoding"));
 }
 
 impl From<ApiError> for Answer {
@@ -132,7 +284,7 @@ impl From<ApiError> for Answer {
         };
         // Plain texts can't fail to become JSON.
         let body = serde_json::to_vec(&body).unwrap_or_default();
-        let mut answer = Response::new(Full::from(body));
+        let mut answer = Response::new(Body::from(body));
         *answer.status_mut() = ApiError::status(kind);
         // For whoever counts errors by type.
         answer.extensions_mut().insert(kind);

@@ -1,20 +1,27 @@
 //! Entity tags and conditional requests (RFC 9110, sections 8.8.3 and 13.1.2; decisions, "Caching").
 
-use http::HeaderMap;
 use http::header::IF_NONE_MATCH;
+use http::{HeaderMap, HeaderValue};
 use sha2::{Digest, Sha256};
 
+/// The first half of a SHA-256 of whatever determines a body's bytes.
+pub type ContentHash = [u8; 16];
+
 /// The weak entity tag of an answer: one for all encodings, the same as long as its bytes are.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EntityTag(String);
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EntityTag(ContentHash);
+
+/// How a tag begins: weak (RFC 9110, section 8.8.3).
+const START: &[u8; 3] = b"W/\"";
+
+/// The length of a tag as it stands in a header: its start, 32 digits, a quote.
+const TAG_BYTES: usize = START.len() + 2 * size_of::<ContentHash>() + 1;
 
 impl EntityTag {
     /// The tag of some bytes.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
-        let mut hash = [0; 16];
-        hash.copy_from_slice(&Sha256::digest(bytes)[..16]);
-        Self::from_hash(hash)
+        Self::of_parts(std::iter::once(bytes))
     }
 
     /// The tag of an answer that the given parts determine.
@@ -24,47 +31,78 @@ impl EntityTag {
         for part in parts {
             sum.update(part);
         }
-        let mut hash = [0; 16];
-        hash.copy_from_slice(&sum.finalize()[..16]);
-        Self::from_hash(hash)
+        Self::of_digest(&sum.finalize().into())
+    }
+
+    /// The tag of bytes whose SHA-256 is known.
+    #[must_use]
+    pub fn of_digest(digest: &[u8; 32]) -> Self {
+        let mut hash = ContentHash::default();
+        hash.copy_from_slice(&digest[..size_of::<ContentHash>()]);
+        Self(hash)
     }
 
     /// The tag of bytes whose hash is known.
     #[must_use]
-    pub fn from_hash(hash: [u8; 16]) -> Self {
-        Self(format!("W/\"{:032x}\"", u128::from_be_bytes(hash)))
+    pub fn from_hash(hash: ContentHash) -> Self {
+        Self(hash)
     }
 
-    /// The tag as it stands in a header.
+    /// What it was made of.
     #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
+    pub fn hash(self) -> ContentHash {
+        self.0
+    }
+
+    /// The tag as a header says it.
+    #[must_use]
+    pub fn header_value(self) -> HeaderValue {
+        // Quotes and digits can't be refused.
+        HeaderValue::from_bytes(&self.text()).unwrap_or_else(|_| HeaderValue::from_static("W/\"\""))
     }
 
     /// Whether the client already has this answer: `If-None-Match` lists the tag, or is `*`. Tags
     /// are compared weakly.
     #[must_use]
-    pub fn is_known_to(&self, headers: &HeaderMap) -> bool {
-        let own = opaque(&self.0);
-        headers
-            .get_all(IF_NONE_MATCH)
-            .iter()
-            .filter_map(|value| value.to_str().ok())
-            .any(|list| list.trim() == "*" || tags(list).any(|tag| tag == own))
+    pub fn is_known_to(self, headers: &HeaderMap) -> bool {
+        let mut lists = headers.get_all(IF_NONE_MATCH).iter().peekable();
+        if lists.peek().is_none() {
+            return false;
+        }
+        let text = self.text();
+        let own = opaque(&text);
+        lists
+            .map(HeaderValue::as_bytes)
+            .any(|list| list.trim_ascii() == b"*" || tags(list).any(|tag| tag == own))
+    }
+
+    fn text(self) -> [u8; TAG_BYTES] {
+        let mut text = [b'"'; TAG_BYTES];
+        text[..START.len()].copy_from_slice(START);
+        for (pair, byte) in text[START.len()..].chunks_exact_mut(2).zip(self.0) {
+            pair[0] = HEX_DIGITS[usize::from(byte >> 4)];
+            pair[1] = HEX_DIGITS[usize::from(byte & 15)];
+        }
+        text
     }
 }
 
+const HEX_DIGITS: &[u8; 16] = b"0123456789abcdef";
+
 /// A tag without its mark of weakness.
-fn opaque(tag: &str) -> &str {
-    tag.strip_prefix("W/").unwrap_or(tag)
+fn opaque(tag: &[u8]) -> &[u8] {
+    tag.strip_prefix(b"W/").unwrap_or(tag)
 }
 
 /// The opaque tags of a list; whatever isn't one ends it.
-fn tags(list: &str) -> impl Iterator<Item = &str> {
+fn tags(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = list;
     std::iter::from_fn(move || {
-        rest = opaque(rest.trim_start_matches([' ', '\t', ',']));
-        let end = rest.strip_prefix('"')?.find('"')? + 2;
+        while let [b' ' | b'\t' | b',', after @ ..] = rest {
+            rest = after;
+        }
+        rest = opaque(rest);
+        let end = memchr::memchr(b'"', rest.strip_prefix(b"\"")?)? + 2;
         let (tag, after) = rest.split_at(end);
         rest = after;
         Some(tag)
@@ -78,8 +116,10 @@ mod tests {
     #[test]
     fn a_known_tag_is_found_in_lists_weakly_and_by_a_star() {
         let tag = EntityTag::from_hash([7; 16]);
-        let strong = opaque(tag.as_str()).to_owned();
-        let weak = tag.as_str().to_owned();
+        let weak = String::from_utf8(tag.text().to_vec()).unwrap();
+        assert_eq!(weak, format!("W/\"{}\"", "07".repeat(16)));
+        assert_eq!(tag.header_value(), weak);
+        let strong = weak.trim_start_matches("W/").to_owned();
         let is_known = |value: &str| {
             let headers = HeaderMap::from_iter([(IF_NONE_MATCH, value.parse().unwrap())]);
             tag.is_known_to(&headers)

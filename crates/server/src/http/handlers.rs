@@ -2,26 +2,30 @@
 
 use std::fmt::Write as _;
 
-use jiff::Timestamp;
+use bytes::Bytes;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use vitrine_model::content::TextDigest;
 use vitrine_model::query::ListQuery;
-use vitrine_model::snapshot::{Page, ProductView, Snapshot};
-use vitrine_wire::answer::{
-    Category, CategoryList, CountryList, Cursors, PageSize, Pagination, Pong,
-};
+use vitrine_model::snapshot::{Page, Snapshot};
+use vitrine_wire::answer::{Cursors, PageSize, Pagination};
 use vitrine_wire::error::ErrorType;
 
-use super::App;
-use super::answer::Resource;
+use super::answer::{Keep, Resource};
+use super::body::Body;
 use super::conditional::EntityTag;
 use super::error::ApiError;
-use super::parameters;
 use super::routes::{Captured, KeyedOperation};
-use crate::view::{ContentForm, content_json};
+use super::{App, parameters, ready, texts};
+use crate::view::ContentForm;
 
 /// The longest `Link` header, in bytes.
 const MAX_LINK_BYTES: usize = 2 * 1024;
+
+/// A page of so few slices goes out as it lies in memory; of more, copying them together costs less than
+/// sending each.
+const FEW_SLICES: usize = 6;
+
+/// A page of so many products, copied together, is worth keeping.
+const MANY_PRODUCTS: usize = 100;
 
 /// What stays as it is in a query (RFC 3986, "unreserved").
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
@@ -42,39 +46,13 @@ pub(super) fn read<'s>(
         KeyedOperation::ListProducts => list_products(snapshot, query),
         KeyedOperation::GetProduct => get_product(snapshot, app, captured, query),
         KeyedOperation::ListCategories => {
-            parameters::none(query)?;
-            let category = |code: &'s str| Category { code: code.into() };
-            let categories = snapshot.categories().map(category).collect();
-            Ok(json(&CategoryList { categories }))
+            parameters::none(query).map(|()| app.ready.of(snapshot).categories.resource())
         }
         KeyedOperation::ListCountries => {
-            parameters::none(query)?;
-            let countries: Vec<String> = snapshot.countries().map(|c| c.to_string()).collect();
-            let countries = countries.iter().map(Into::into).collect();
-            Ok(json(&CountryList { countries }))
+            parameters::none(query).map(|()| app.ready.of(snapshot).countries.resource())
         }
-        KeyedOperation::Ping => {
-            parameters::none(query)?;
-            Ok(json(&Pong { message: "pong" }))
-        }
+        KeyedOperation::Ping => parameters::none(query).map(|()| ready::pong()),
     }
-}
-
-/// The Markdown of a digest.
-pub(super) fn text(
-    snapshot: &Snapshot,
-    digest: &TextDigest,
-    now: Timestamp,
-) -> Result<String, ApiError> {
-    let markdown = snapshot
-        .text(digest, now)
-        .ok_or_else(ApiError::no_such_text)?;
-    markdown.unpack().map_err(|_| damaged(digest))
-}
-
-fn json<'s>(body: &impl serde::Serialize) -> Resource<'s> {
-    // Lists of texts can't fail to become JSON.
-    Resource::whole(serde_json::to_vec(body).unwrap_or_default())
 }
 
 fn list_products<'s>(
@@ -85,15 +63,18 @@ fn list_products<'s>(
     let page = snapshot.page(&list);
     // The products and the limit determine every byte of the page.
     let parts = [&page.hash()[..], &list.limit.get().to_le_bytes()];
-    Ok(Resource {
-        tag: EntityTag::of_parts(parts.into_iter()),
-        link: link(&page, query.unwrap_or_default()),
-        body: Box::new(move || page_body(&page, &list)),
-    })
+    let tag = EntityTag::of_parts(parts.into_iter());
+    let link = link(&page, query.unwrap_or_default());
+    let keep = match page.slices().count() {
+        slices if slices > FEW_SLICES && page.len() >= MANY_PRODUCTS => Keep::Plain,
+        _ => Keep::No,
+    };
+    let found = Resource::keyed(tag, move || Ok(page_body(&page, &list)));
+    Ok(found.with_link(link).kept(keep))
 }
 
-/// A page as JSON: the products' bytes are copied between what stands around them.
-fn page_body(page: &Page<'_>, list: &ListQuery) -> Vec<u8> {
+/// A page as JSON: the products' bytes, and what stands around them.
+fn page_body(page: &Page<'_>, list: &ListQuery) -> Body {
     let pagination = Pagination {
         cursors: Cursors {
             before: page.first().map(Into::into),
@@ -103,23 +84,37 @@ fn page_body(page: &Page<'_>, list: &ListQuery) -> Vec<u8> {
             limit: u16::try_from(list.limit.get()).unwrap_or(u16::MAX),
         },
     };
-    let (head, middle, end) = (&b"{\"catalog\":["[..], &b"],\"pagination\":"[..], &b"}"[..]);
+    // Codes and numbers can't fail to become JSON.
     let pagination = serde_json::to_vec(&pagination).unwrap_or_default();
-    let slices: Vec<&[u8]> = page.slices().collect();
-    let products: usize = slices.iter().map(|slice| slice.len() + 1).sum();
-    let mut body =
-        Vec::with_capacity(head.len() + products + middle.len() + pagination.len() + end.len());
+    let (head, end) = (
+        &b"{\"catalog\":["[..],
+        [b"],\"pagination\":", &pagination[..], b"}"].concat(),
+    );
+    let slices = page.slices().count();
+    if (1..=FEW_SLICES).contains(&slices) {
+        let mut parts = Vec::with_capacity(slices * 2 + 1);
+        for slice in page.shared_slices() {
+            parts.push(Bytes::from_static(if parts.is_empty() {
+                head
+            } else {
+                b","
+            }));
+            parts.push(slice);
+        }
+        parts.push(end.into());
+        return parts.into();
+    }
+    let products: usize = page.slices().map(|slice| slice.len() + 1).sum();
+    let mut body = Vec::with_capacity(head.len() + products + end.len());
     body.extend_from_slice(head);
-    for (index, slice) in slices.iter().enumerate() {
+    for (index, slice) in page.slices().enumerate() {
         if index > 0 {
             body.push(b',');
         }
         body.extend_from_slice(slice);
     }
-    for part in [middle, &pagination, end] {
-        body.extend_from_slice(part);
-    }
-    body
+    body.extend_from_slice(&end);
+    body.into()
 }
 
 /// The page's neighbours (RFC 8288): the request's parameters in their order, the cursor last.
@@ -159,56 +154,11 @@ fn get_product<'s>(
     let product = snapshot
         .product(code)
         .ok_or_else(|| ApiError::no_such_product(code.as_str()))?;
-    match form {
-        ContentForm::Url => Ok(Resource {
-            tag: EntityTag::from_hash(product.hash()),
-            link: None,
-            body: Box::new(move || product.bytes().to_vec()),
-        }),
-        ContentForm::Md | ContentForm::Html => {
-            with_texts(snapshot, app, product, form).map(Resource::whole)
-        }
-    }
-}
-
-/// A product with its texts in another form than the one that it was rendered with.
-fn with_texts(
-    snapshot: &Snapshot,
-    app: &App,
-    product: ProductView<'_>,
-    form: ContentForm,
-) -> Result<Vec<u8>, ApiError> {
-    let bytes = product.bytes();
-    let Some(content) = product.content() else {
-        return Ok(bytes.to_vec());
+    let Some(content) = product.content().filter(|_| form != ContentForm::Url) else {
+        let tag = EntityTag::from_hash(product.hash());
+        return Ok(Resource::keyed(tag, move || {
+            Ok(product.bytes().to_vec().into())
+        }));
     };
-    let now = Timestamp::now();
-    let mut failure = None;
-    let mut markdown = |digest| {
-        let unpacked = snapshot.text(&digest, now)?.unpack();
-        unpacked.map_err(|_| failure = Some(damaged(&digest))).ok()
-    };
-    let rendered = content_json(&bytes[content.clone()], form, |url| {
-        let digest = app.addresses.digest(url)?;
-        if form == ContentForm::Md {
-            return markdown(digest);
-        }
-        let html = app.html.render(digest, || markdown(digest))?;
-        Some(html.to_string())
-    });
-    if let Some(error) = failure {
-        return Err(error);
-    }
-    let rendered = rendered.map_err(|error| {
-        let (code, error): (_, &dyn std::error::Error) = (product.code(), &error);
-        tracing::error!(code, error, "the content resources can't be read back");
-        ApiError::plain(ErrorType::InternalServerError)
-    })?;
-    Ok([&bytes[..content.start], &rendered, &bytes[content.end..]].concat())
-}
-
-/// A text that doesn't unpack: the log names it, the client learns only that the service failed.
-fn damaged(digest: &TextDigest) -> ApiError {
-    tracing::error!(%digest, "a text is damaged");
-    ApiError::plain(ErrorType::InternalServerError)
+    texts::in_product(snapshot, app, product, content, form)
 }

@@ -14,6 +14,7 @@ use comrak::arena_tree::NodeEdge;
 use comrak::nodes::AstNode;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
+use sha2::{Digest, Sha256};
 use vitrine_model::content::TextDigest;
 
 use crate::metrics::{CacheState, Counter};
@@ -27,10 +28,38 @@ const MAX_NESTING: usize = 100;
 /// The longest HTML of one text, in bytes; the longest Markdown is 1 MiB.
 const MAX_HTML_BYTES: usize = 4 << 20;
 
+/// The HTML of a text, with its hash.
+#[derive(Debug)]
+pub struct Html {
+    text: Box<str>,
+    hash: [u8; 32],
+}
+
+impl Html {
+    fn of(text: String) -> Self {
+        Self {
+            hash: Sha256::digest(&text).into(),
+            text: text.into(),
+        }
+    }
+
+    /// The HTML.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Its SHA-256: texts that differ may come to the same HTML.
+    #[must_use]
+    pub fn hash(&self) -> &[u8; 32] {
+        &self.hash
+    }
+}
+
 /// Renders Markdown, and keeps what it rendered last.
 pub struct HtmlRenderer {
     cleaner: Builder<'static>,
-    cache: Cache<TextDigest, Arc<str>, ByLength>,
+    cache: Cache<TextDigest, Arc<Html>, ByLength>,
     asked: Counter,
     missed: Counter,
 }
@@ -38,10 +67,10 @@ pub struct HtmlRenderer {
 #[derive(Clone)]
 struct ByLength;
 
-impl Weighter<TextDigest, Arc<str>> for ByLength {
-    fn weight(&self, _digest: &TextDigest, html: &Arc<str>) -> u64 {
+impl Weighter<TextDigest, Arc<Html>> for ByLength {
+    fn weight(&self, _digest: &TextDigest, html: &Arc<Html>) -> u64 {
         // An empty text takes its place too.
-        html.len() as u64 + 64
+        html.text.len() as u64 + 128
     }
 }
 
@@ -57,21 +86,23 @@ impl HtmlRenderer {
         }
     }
 
-    /// The HTML of the text of this digest, whose Markdown `unpack` gives, if it can be had.
-    pub fn render(
+    /// The HTML of the text of this digest, whose Markdown `unpack` gives.
+    ///
+    /// # Errors
+    ///
+    /// Those of `unpack`.
+    pub fn render<E>(
         &self,
         digest: TextDigest,
-        unpack: impl FnOnce() -> Option<String>,
-    ) -> Option<Arc<str>> {
+        unpack: impl FnOnce() -> Result<String, E>,
+    ) -> Result<Arc<Html>, E> {
         self.asked.increment();
         // Whoever asks for the same text meanwhile waits for this rendering.
         let render = || {
             self.missed.increment();
-            unpack()
-                .map(|markdown| self.sanitised(&markdown).into())
-                .ok_or(())
+            Ok(Arc::new(Html::of(self.sanitised(&unpack()?))))
         };
-        self.cache.get_or_insert_with(&digest, render).ok()
+        self.cache.get_or_insert_with(&digest, render)
     }
 
     /// How the cache does.

@@ -1,13 +1,14 @@
 //! The HTTP side: requests in, answers out, from memory alone.
 //!
 //! An answer is a plain function of the request's head and what is live: no handler awaits, locks or
-//! calls anything out. Only `server` and `connection` know sockets.
+//! calls anything out. Only a long body that nobody asked for before is waited for, while another
+//! thread compresses it. Only `server` and `connection` know sockets.
 //!
 //! # The way of a request
 //!
 //! `server` accepts → `connection` reads the head under its limits → `service` gives it an id, drains
 //! its body and logs → `pipeline` judges it step by step → a handler asks the snapshot → `answer`
-//! makes the bytes.
+//! takes the body from the `body_cache`, or makes and compresses it.
 //!
 //! - [`routes`]: every route on one page
 //! - [`parameters`]: every query parameter, and how it is read
@@ -16,8 +17,12 @@
 
 pub mod access_log;
 pub mod answer;
+pub mod body;
+mod body_cache;
+pub mod compress;
 pub mod conditional;
 pub(crate) mod connection;
+pub mod encoding;
 pub mod error;
 mod handlers;
 pub mod html;
@@ -26,9 +31,11 @@ pub mod openapi;
 pub mod parameters;
 mod pipeline;
 mod quota;
+mod ready;
 pub mod routes;
 pub mod server;
 mod service;
+mod texts;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -51,27 +58,40 @@ pub struct App {
     pub draining: Arc<AtomicBool>,
     /// Renders Markdown.
     html: html::HtmlRenderer,
+    /// What was sent before and may be asked for again.
+    bodies: body_cache::BodyCache,
+    /// What is the same for every request of a revision.
+    ready: ready::Ready,
     /// The zero of the clock that quotas are kept by.
     started: Instant,
 }
 
 impl App {
-    /// An application over what is live, whose texts clients find at `addresses`.
+    /// An application over what is live, whose texts clients find at `addresses`; `cache_bytes` is how much
+    /// memory kept bodies may take.
     #[must_use]
-    pub fn new(live: Arc<Live>, metrics: Arc<Metrics>, addresses: TextAddresses) -> Self {
+    pub fn new(
+        live: Arc<Live>,
+        metrics: Arc<Metrics>,
+        addresses: TextAddresses,
+        cache_bytes: u64,
+    ) -> Self {
         Self {
             live,
             addresses,
             metrics,
             draining: Arc::default(),
             html: html::HtmlRenderer::new(),
+            bodies: body_cache::BodyCache::new(cache_bytes),
+            ready: ready::Ready::default(),
             started: Instant::now(),
         }
     }
 
     /// The caches by name.
     #[must_use]
-    pub fn caches(&self) -> [(&'static str, CacheState); 1] {
-        [("html", self.html.cache_state())]
+    pub fn caches(&self) -> [(&'static str, CacheState); 3] {
+        let [compressed, plain] = self.bodies.states();
+        [compressed, plain, ("html", self.html.cache_state())]
     }
 }

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use jiff::Timestamp;
@@ -11,10 +10,11 @@ use vitrine_model::key::{KeyKind, KeyTable, KnownKey};
 use vitrine_model::version::{ApiVersion, VersionError};
 use vitrine_wire::error::ErrorType;
 
-use super::answer::{Answer, Resource, X_API_VERSION, public};
+use super::answer::{Prepared, Resource, X_API_VERSION};
+use super::body_cache::BodyCache;
 use super::error::ApiError;
 use super::routes::{Captured, KeyedOperation, Operation, Route, Target, find};
-use super::{App, handlers, openapi, parameters, quota};
+use super::{App, handlers, parameters, quota, ready, texts};
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const X_SIMULATE: HeaderName = HeaderName::from_static("x-simulate");
@@ -67,24 +67,17 @@ pub(super) fn admit(request: &Parts, trail: &mut Trail) -> Result<Target, ApiErr
 }
 
 /// The steps that follow.
-pub(super) fn answer(app: &App, request: &Parts, target: &Target, trail: &mut Trail) -> Answer {
+pub(super) fn answer(app: &App, request: &Parts, target: &Target, trail: &mut Trail) -> Prepared {
     let answer = match target.route.operation {
         Operation::Keyed(operation) => keyed(app, request, operation, &target.captured, trail),
         Operation::GetText => text(app, request, &target.captured),
-        Operation::GetOpenapi => parameters::none(request.uri.query()).map(|()| {
-            let document = Bytes::from_static(openapi::document().as_bytes());
-            public(
-                document,
-                "application/json",
-                "public, max-age=300",
-                &request.headers,
-            )
-        }),
+        Operation::GetOpenapi => parameters::none(request.uri.query())
+            .and_then(|()| public(app, request, ready::document())),
     };
-    answer.unwrap_or_else(Answer::from)
+    answer.unwrap_or_else(Prepared::from)
 }
 
-fn text(app: &App, request: &Parts, captured: &Captured) -> Result<Answer, ApiError> {
+fn text(app: &App, request: &Parts, captured: &Captured) -> Result<Prepared, ApiError> {
     let snapshot = app
         .live
         .snapshot()
@@ -93,13 +86,16 @@ fn text(app: &App, request: &Parts, captured: &Captured) -> Result<Answer, ApiEr
     let Captured::Digest(digest) = captured else {
         return Err(ApiError::no_such_text());
     };
-    let markdown = handlers::text(&snapshot, digest, Timestamp::now())?;
-    Ok(public(
-        markdown.into(),
-        "text/markdown; charset=utf-8",
-        "public, max-age=31536000, immutable",
-        &request.headers,
-    ))
+    let text = texts::by_digest(&snapshot, digest, Timestamp::now())?;
+    public(app, request, text)
+}
+
+/// What needs no key and costs no quota.
+fn public(app: &App, request: &Parts, found: Resource<'_>) -> Result<Prepared, ApiError> {
+    if found.is_known_to(&request.headers) {
+        return Ok(found.not_modified().into());
+    }
+    found.found(&request.headers, &app.bodies)
 }
 
 fn keyed(
@@ -108,7 +104,7 @@ fn keyed(
     operation: KeyedOperation,
     captured: &Captured,
     trail: &mut Trail,
-) -> Result<Answer, ApiError> {
+) -> Result<Prepared, ApiError> {
     let snapshot = app
         .live
         .snapshot()
@@ -126,29 +122,30 @@ fn keyed(
             let query = request.uri.query();
             handlers::read(operation, &snapshot, app, captured, query)
         });
-        let mut answer = settle(found, &request.headers, key, now);
+        let mut prepared = settle(found, &request.headers, &app.bodies, key, now);
         let version = HeaderValue::from_static(version.as_str());
-        answer.headers_mut().insert(X_API_VERSION, version);
-        answer
+        let headers = prepared.answer.headers_mut();
+        headers.insert(X_API_VERSION, version);
+        prepared
     });
-    let mut answer = outcome.unwrap_or_else(Answer::from);
-    quota::describe(key, now, answer.headers_mut());
-    Ok(answer)
+    let mut prepared = outcome.unwrap_or_else(Prepared::from);
+    quota::describe(key, now, prepared.answer.headers_mut());
+    Ok(prepared)
 }
 
 /// The last steps: a client that has the answer is told so for nothing; 200 and 404 cost quota.
 fn settle(
     found: Result<Resource<'_>, ApiError>,
     headers: &HeaderMap,
+    bodies: &BodyCache,
     key: &KnownKey,
     now: Duration,
-) -> Answer {
+) -> Prepared {
     match found {
-        Ok(resource) if resource.tag.is_known_to(headers) => resource.not_modified(),
-        Ok(resource) => match quota::take(key, now) {
-            Ok(()) => resource.found(),
-            Err(error) => error.into(),
-        },
+        Ok(resource) if resource.is_known_to(headers) => resource.not_modified().into(),
+        Ok(resource) => quota::take(key, now)
+            .and_then(|()| resource.found(headers, bodies))
+            .unwrap_or_else(Prepared::from),
         Err(error) if error.kind == ErrorType::NotFound => {
             quota::take(key, now).err().unwrap_or(error).into()
         }

@@ -9,14 +9,15 @@ use std::time::{Duration, Instant};
 use http::header::{CONNECTION, CONTENT_LENGTH};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
-use hyper::body::{Body, Incoming};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::{Body as _, Incoming};
 use jiff::Timestamp;
 use vitrine_wire::error::ErrorType;
 
 use super::App;
 use super::access_log::{AccessLog, Line};
-use super::answer::Answer;
+use super::answer::{Answer, encode_error};
+use super::body::Body;
 use super::error::ApiError;
 use super::pipeline::{self, Trail};
 
@@ -54,6 +55,7 @@ impl Service {
         let id = self.ids.of(&request.headers);
         let mut trail = Trail::default();
         let mut answer = self.answer(&request, body, &mut trail).await;
+        encode_error(&mut answer, &request.headers);
         let closes = keep_alive() == KeepAlive::No;
         let headers = answer.headers_mut();
         if closes || headers.contains_key(CONNECTION) {
@@ -103,10 +105,11 @@ impl Service {
             return last_answer(error);
         }
         let judged = AssertUnwindSafe(|| pipeline::answer(&self.app, request, &target, trail));
-        catch_unwind(judged).unwrap_or_else(|_| {
+        let prepared = catch_unwind(judged).unwrap_or_else(|_| {
             // The panic itself was written down by the panic hook.
             ApiError::plain(ErrorType::InternalServerError).into()
-        })
+        });
+        prepared.finish(&self.app.bodies).await
     }
 
     /// Reads a body and ignores it, up to a limit of size and time.
@@ -139,7 +142,7 @@ fn last_answer(error: ApiError) -> Answer {
 
 /// HEAD is GET without the body, its length still told.
 fn strip_body(answer: &mut Answer, bytes: u64) {
-    *answer.body_mut() = Full::default();
+    *answer.body_mut() = Body::default();
     if answer.status() != http::StatusCode::NOT_MODIFIED {
         answer.headers_mut().insert(CONTENT_LENGTH, bytes.into());
     }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use vitrine_model::content::{PerText, TextName};
 use vitrine_wire::content::{ContentHtml, ContentMarkdown, ContentResources, ContentUrls};
 
 /// The form of a product's texts that the `content` parameter asks for.
@@ -31,39 +32,91 @@ impl ContentForm {
     }
 }
 
-/// Renders content resources as Markdown or HTML; `text` gives the text of an address in that form.
+/// What the URL form of content resources says.
+#[derive(Debug)]
+pub struct ParsedContent<'a> {
+    /// The address of each text.
+    pub urls: PerText<Option<Cow<'a, str>>>,
+    /// Their locale.
+    pub locale: Option<Cow<'a, str>>,
+}
+
+/// Reads the URL form of content resources.
 ///
 /// # Errors
 ///
-/// Where `urls_json` isn't the URL form of content resources.
+/// Where `urls_json` isn't that.
+pub fn parse_content(urls_json: &[u8]) -> serde_json::Result<ParsedContent<'_>> {
+    let ContentUrls {
+        description_markdown_url,
+        disclaimer_markdown_url,
+        refund_policy_markdown_url,
+        reissuance_policy_markdown_url,
+        terms_buyer_markdown_url,
+        terms_consumer_markdown_url,
+        redemption_instructions_markdown_url,
+        locale,
+    } = serde_json::from_slice(urls_json)?;
+    let mut urls = PerText::default();
+    for (name, url) in [
+        (TextName::Description, description_markdown_url),
+        (TextName::Disclaimer, disclaimer_markdown_url),
+        (TextName::RefundPolicy, refund_policy_markdown_url),
+        (TextName::ReissuancePolicy, reissuance_policy_markdown_url),
+        (TextName::TermsBuyer, terms_buyer_markdown_url),
+        (TextName::TermsConsumer, terms_consumer_markdown_url),
+        (
+            TextName::RedemptionInstructions,
+            redemption_instructions_markdown_url,
+        ),
+    ] {
+        *urls.get_mut(name) = url;
+    }
+    Ok(ParsedContent { urls, locale })
+}
+
+/// Renders content resources; `text` gives the text of a name in that form.
+///
+/// # Errors
+///
+/// None in practice: texts can't fail to become JSON.
 pub fn content_json(
-    urls_json: &[u8],
     form: ContentForm,
-    mut text: impl FnMut(&str) -> Option<String>,
+    locale: Option<&str>,
+    mut text: impl FnMut(TextName) -> Option<String>,
 ) -> serde_json::Result<Vec<u8>> {
-    let urls: ContentUrls<'_> = serde_json::from_slice(urls_json)?;
-    let mut text = |url: &Option<Cow<'_, str>>| text(url.as_deref()?).map(Cow::Owned);
+    let locale = locale.map(Cow::Borrowed);
+    let mut text = |name| text(name).map(Cow::Owned);
     let content = match form {
-        ContentForm::Url => ContentResources::Url(urls),
+        ContentForm::Url => ContentResources::Url(ContentUrls {
+            description_markdown_url: text(TextName::Description),
+            disclaimer_markdown_url: text(TextName::Disclaimer),
+            refund_policy_markdown_url: text(TextName::RefundPolicy),
+            reissuance_policy_markdown_url: text(TextName::ReissuancePolicy),
+            terms_buyer_markdown_url: text(TextName::TermsBuyer),
+            terms_consumer_markdown_url: text(TextName::TermsConsumer),
+            redemption_instructions_markdown_url: text(TextName::RedemptionInstructions),
+            locale,
+        }),
         ContentForm::Md => ContentResources::Md(ContentMarkdown {
-            description_md: text(&urls.description_markdown_url),
-            disclaimer_md: text(&urls.disclaimer_markdown_url),
-            refund_policy_md: text(&urls.refund_policy_markdown_url),
-            reissuance_policy_md: text(&urls.reissuance_policy_markdown_url),
-            terms_buyer_md: text(&urls.terms_buyer_markdown_url),
-            terms_consumer_md: text(&urls.terms_consumer_markdown_url),
-            redemption_instructions_md: text(&urls.redemption_instructions_markdown_url),
-            locale: urls.locale,
+            description_md: text(TextName::Description),
+            disclaimer_md: text(TextName::Disclaimer),
+            refund_policy_md: text(TextName::RefundPolicy),
+            reissuance_policy_md: text(TextName::ReissuancePolicy),
+            terms_buyer_md: text(TextName::TermsBuyer),
+            terms_consumer_md: text(TextName::TermsConsumer),
+            redemption_instructions_md: text(TextName::RedemptionInstructions),
+            locale,
         }),
         ContentForm::Html => ContentResources::Html(ContentHtml {
-            description_html: text(&urls.description_markdown_url),
-            disclaimer_html: text(&urls.disclaimer_markdown_url),
-            refund_policy_html: text(&urls.refund_policy_markdown_url),
-            reissuance_policy_html: text(&urls.reissuance_policy_markdown_url),
-            terms_buyer_html: text(&urls.terms_buyer_markdown_url),
-            terms_consumer_html: text(&urls.terms_consumer_markdown_url),
-            redemption_instructions_html: text(&urls.redemption_instructions_markdown_url),
-            locale: urls.locale,
+            description_html: text(TextName::Description),
+            disclaimer_html: text(TextName::Disclaimer),
+            refund_policy_html: text(TextName::RefundPolicy),
+            reissuance_policy_html: text(TextName::ReissuancePolicy),
+            terms_buyer_html: text(TextName::TermsBuyer),
+            terms_consumer_html: text(TextName::TermsConsumer),
+            redemption_instructions_html: text(TextName::RedemptionInstructions),
+            locale,
         }),
     };
     serde_json::to_vec(&content)

@@ -16,7 +16,7 @@ mod form;
 
 pub use addresses::TextAddresses;
 pub use document::{Document, document, stored_content, with_content};
-pub use form::{ContentForm, content_json};
+pub use form::{ContentForm, ParsedContent, content_json, parse_content};
 
 /// How the canonical text names a text that the service holds.
 const OWN_TEXT_PREFIX: &str = "texts/";

@@ -194,8 +194,12 @@ fn a_page_keeps_its_tag_until_a_product_on_it_changes() {
     let server = store.serve();
     let on_page = [
         "/v2/product?limit=2",
+        "/v2/product?limit=1&after=A",
+        "/v2/product?limit=2&before=C",
+        "/v2/product?limit=2&countries_redeemable_in=DE&categories=fashion&is_orderable=true",
         "/v2/product/B",
         "/v2/product/B?content=md",
+        "/v2/product/B?content=html",
     ];
     let before = on_page.map(|target| tag(&server.get(&key, target)));
     let whole = tag(&server.get(&key, "/v2/product"));
@@ -233,4 +237,46 @@ fn a_page_keeps_its_tag_until_a_product_on_it_changes() {
             "{target}"
         );
     }
+}
+
+#[test]
+fn a_product_with_its_texts_keeps_its_tag_while_its_bytes_stay() {
+    let load = |store: &Store, markdown: &str, outside: &str| {
+        let mut product = gift_card("A");
+        let texts = &mut product["gift_card"]["content_resources"];
+        texts["description_md"] = json!(markdown);
+        texts["disclaimer_markdown_url"] = json!(outside);
+        texts
+            .as_object_mut()
+            .expect("texts")
+            .remove("disclaimer_md");
+        store.load_products(&[product])
+    };
+    let store = Store::new();
+    load(&store, "# A", "https://a.example/1.md");
+    let key = store.key("partner", &[]);
+    let server = store.serve();
+    let read = || {
+        ["url", "md", "html"].map(|form| {
+            let reply = server.get(&key, &format!("/v2/product/A?content={form}"));
+            (tag(&reply), reply.body)
+        })
+    };
+    let same_as = |before: &[(String, Vec<u8>); 3], same: [bool; 3]| {
+        let after = read();
+        for ((before, after), same) in before.iter().zip(&after).zip(same) {
+            assert_eq!(before.1 == after.1, same, "the bytes");
+            assert_eq!(before.0 == after.0, same, "the tag");
+        }
+        after
+    };
+    let first = read();
+    // Another outside address shows in the URL form only.
+    server.wait_for_loaded(&load(&store, "# A", "https://a.example/2.md"));
+    let second = same_as(&first, [false, true, true]);
+    // Other Markdown may come to the same HTML.
+    server.wait_for_loaded(&load(&store, "# A\n\n\n", "https://a.example/2.md"));
+    let third = same_as(&second, [false, false, true]);
+    server.wait_for_loaded(&load(&store, "# B", "https://a.example/2.md"));
+    same_as(&third, [false, false, false]);
 }

@@ -14,6 +14,7 @@ mod busy;
 mod caching;
 mod connections;
 mod csv;
+mod encodings;
 mod fault_case;
 mod golden;
 mod guard;

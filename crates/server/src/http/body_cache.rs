@@ -1,0 +1,211 @@
+//! Bodies that are worth keeping: compressed ones, and plain ones that took some making.
+//!
+//! A body is known by its tag, which is a hash of its content: so what is kept outlives a change of the
+//! catalog that leaves it as it was, and nothing kept is ever out of date. What is asked for most
+//! stays; plain bodies, cheap to make again, never push out compressed ones.
+
+use std::fmt;
+use std::sync::Arc;
+use std::thread::available_parallelism;
+
+use bytes::Bytes;
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
+use tokio::sync::Semaphore;
+
+use super::body::Body;
+use super::compress::{WORTH_COMPRESSING_BYTES, compress};
+use super::conditional::ContentHash;
+use super::encoding::Coding;
+use crate::metrics::{CacheState, Counter};
+
+/// What keeping a body takes beside its bytes, about.
+const OVERHEAD_BYTES: u64 = 160;
+
+/// The least room of a part of a cache: the longest body that can be kept.
+const SHARD_BYTES: u64 = 8 << 20;
+
+/// Bodies up to this length are compressed where they are, in less time than it takes to hand
+/// them to another thread and wait for it.
+const HERE_BYTES: usize = 16 << 10;
+
+/// Which body, and how it is encoded.
+pub(super) type Key = (ContentHash, Coding);
+
+#[derive(Clone)]
+struct ByLength;
+
+impl Weighter<Key, Bytes> for ByLength {
+    fn weight(&self, _key: &Key, body: &Bytes) -> u64 {
+        body.len() as u64 + OVERHEAD_BYTES
+    }
+}
+
+type Bodies = Cache<Key, Bytes, ByLength>;
+
+/// The kept bodies of one server.
+pub(super) struct BodyCache {
+    compressed: Option<Bodies>,
+    plain: Option<Bodies>,
+    compressed_asked: Asked,
+    plain_asked: Asked,
+    /// As many bodies are compressed at the same time as there are cores.
+    turns: Arc<Semaphore>,
+}
+
+impl BodyCache {
+    /// A cache that takes up to `bytes` of memory, a third of it for plain bodies; 0 keeps nothing.
+    pub(super) fn new(bytes: u64) -> Self {
+        Self {
+            compressed: bodies(bytes - bytes / 3),
+            plain: bodies(bytes / 3),
+            compressed_asked: Asked::default(),
+            plain_asked: Asked::default(),
+            turns: Arc::new(Semaphore::new(
+                available_parallelism().map_or(1, usize::from),
+            )),
+        }
+    }
+
+    /// A body that is kept encoded.
+    pub(super) fn compressed(&self, key: &Key) -> Option<Bytes> {
+        self.compressed_asked
+            .count(self.compressed.as_ref()?.get(key))
+    }
+
+    /// A body that is kept plain.
+    pub(super) fn plain(&self, hash: ContentHash) -> Option<Bytes> {
+        self.plain_asked
+            .count(self.plain.as_ref()?.get(&(hash, Coding::Identity)))
+    }
+
+    /// How the two parts do, by name.
+    pub(super) fn states(&self) -> [(&'static str, CacheState); 2] {
+        [
+            (
+                "compressed",
+                self.compressed_asked.state(self.compressed.as_ref()),
+            ),
+            ("plain", self.plain_asked.state(self.plain.as_ref())),
+        ]
+    }
+
+    /// Keeps a plain body, which becomes one string for that.
+    pub(super) fn keep_plain(&self, hash: ContentHash, body: Body) -> Body {
+        let Some(cache) = &self.plain else {
+            return body;
+        };
+        let body = body.into_bytes();
+        cache.insert((hash, Coding::Identity), body.clone());
+        body.into()
+    }
+
+    /// Compresses a body that is short enough for that to be done at once; gives it back otherwise.
+    pub(super) fn compress_here(&self, key: Key, plain: &Bytes) -> Option<Bytes> {
+        if plain.len() > HERE_BYTES {
+            return None;
+        }
+        let made = settled(compress(key.1, plain))?;
+        // A shorter one is for a client that refuses plain bodies; others would find it here.
+        if let Some(cache) = &self.compressed
+            && plain.len() >= WORTH_COMPRESSING_BYTES
+        {
+            cache.insert(key, made.clone());
+        }
+        Some(made)
+    }
+
+    /// The encoded form of a body: the kept one, or one that is made on a thread that serves nobody.
+    /// Whoever asks for the same body meanwhile waits for it; should its maker fail or go away, one of
+    /// those makes it. `None` where it can't be made.
+    pub(super) async fn compress(&self, key: Key, plain: Bytes) -> Option<Bytes> {
+        let Some(cache) = &self.compressed else {
+            return self.make(key.1, plain).await;
+        };
+        match cache.get_value_or_guard_async(&key).await {
+            Ok(kept) => Some(kept),
+            Err(guard) => {
+                let made = self.make(key.1, plain).await?;
+                // One that is too long to be kept is given to those who wait, all the same.
+                let _ = guard.insert(made.clone());
+                Some(made)
+            }
+        }
+    }
+
+    async fn make(&self, coding: Coding, plain: Bytes) -> Option<Bytes> {
+        let turn = Arc::clone(&self.turns).acquire_owned().await.ok()?;
+        let made = tokio::task::spawn_blocking(move || {
+            // The turn ends with the work, even where nobody waits for it any more.
+            let _turn = turn;
+            compress(coding, &plain)
+        });
+        settled(made.await.unwrap_or_else(|panic| Err(panic.into())))
+    }
+}
+
+/// How often a part was asked, and had the body.
+#[derive(Debug, Default)]
+struct Asked {
+    hits: Counter,
+    misses: Counter,
+}
+
+impl Asked {
+    fn count(&self, found: Option<Bytes>) -> Option<Bytes> {
+        match found {
+            Some(_) => self.hits.increment(),
+            None => self.misses.increment(),
+        }
+        found
+    }
+
+    fn state(&self, bodies: Option<&Bodies>) -> CacheState {
+        CacheState {
+            hits: self.hits.get(),
+            misses: self.misses.get(),
+            bytes: bodies.map_or(0, Cache::weight),
+        }
+    }
+}
+
+/// What was made; a failure is logged, and the client is sent the plain body.
+fn settled(made: std::io::Result<Bytes>) -> Option<Bytes> {
+    made.inspect_err(|error| {
+        let error: &dyn std::error::Error = error;
+        tracing::error!(error, "a body can't be compressed");
+    })
+    .ok()
+}
+
+fn bodies(bytes: u64) -> Option<Bodies> {
+    let shards = usize::try_from(bytes / SHARD_BYTES)
+        .unwrap_or(1)
+        .clamp(1, 64);
+    // Rounded down to a power of two: rounded up, a part would be too small for a long page.
+    let shards = 1 << shards.ilog2();
+    let options = OptionsBuilder::new()
+        .shards(shards)
+        .estimated_items_capacity(shards * 1024)
+        .weight_capacity(bytes)
+        .build()
+        .ok()?;
+    (bytes > 0).then(|| {
+        Cache::with_options(
+            options,
+            ByLength,
+            DefaultHashBuilder::default(),
+            DefaultLifecycle::default(),
+        )
+    })
+}
+
+impl fmt::Debug for BodyCache {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = |bodies: &Option<Bodies>| bodies.as_ref().map_or(0, Cache::weight);
+        out.debug_struct("BodyCache")
+            .field("compressed_bytes", &bytes(&self.compressed))
+            .field("plain_bytes", &bytes(&self.plain))
+            .finish_non_exhaustive()
+    }
+}

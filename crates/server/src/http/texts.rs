@@ -1,0 +1,148 @@
+//! Texts: one by its digest, and those of a product in another form than addresses. Tags come from what
+//! determines the bytes, so that a client that has them costs no unpacking.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use vitrine_model::content::{PackedMarkdown, PerText, TextDigest};
+use vitrine_model::snapshot::{ProductView, Snapshot};
+use vitrine_wire::error::ErrorType;
+
+use super::App;
+use super::answer::{Audience, Resource};
+use super::body::Body;
+use super::conditional::EntityTag;
+use super::error::ApiError;
+use super::html::Html;
+use crate::view::{ContentForm, ParsedContent, content_json, parse_content};
+
+/// A text that is served.
+enum Shown {
+    Markdown(TextDigest, PackedMarkdown),
+    Html(Arc<Html>),
+}
+
+impl Shown {
+    /// A hash of the text.
+    fn hash(&self) -> &[u8] {
+        match self {
+            Self::Markdown(digest, _) => digest.as_bytes(),
+            Self::Html(html) => html.hash(),
+        }
+    }
+
+    fn text(&self) -> Result<String, ApiError> {
+        match self {
+            Self::Markdown(digest, markdown) => unpacked(digest, markdown),
+            Self::Html(html) => Ok(html.as_str().to_owned()),
+        }
+    }
+}
+
+/// The Markdown of a digest.
+pub(super) fn by_digest(
+    snapshot: &Snapshot,
+    digest: &TextDigest,
+    now: Timestamp,
+) -> Result<Resource<'static>, ApiError> {
+    let markdown = snapshot
+        .text(digest, now)
+        .ok_or_else(ApiError::no_such_text)?;
+    let digest = *digest;
+    let unpack = move || Ok(unpacked(&digest, &markdown)?.into_bytes().into());
+    let text = Resource::keyed(EntityTag::of_digest(digest.as_bytes()), unpack);
+    Ok(text.read_by(Audience::Text))
+}
+
+/// A product with its texts as Markdown or HTML. `content` is where its content resources lie.
+pub(super) fn in_product<'s>(
+    snapshot: &'s Snapshot,
+    app: &App,
+    product: ProductView<'s>,
+    content: Range<usize>,
+    form: ContentForm,
+) -> Result<Resource<'s>, ApiError> {
+    let now = Timestamp::now();
+    let show = |url: &str| -> Result<Option<Shown>, ApiError> {
+        let held = app.addresses.digest(url);
+        let served = held.and_then(|digest| Some((digest, snapshot.text(&digest, now)?)));
+        let Some((digest, markdown)) = served else {
+            return Ok(None);
+        };
+        if form == ContentForm::Md {
+            return Ok(Some(Shown::Markdown(digest, markdown)));
+        }
+        let html = app.html.render(digest, || unpacked(&digest, &markdown))?;
+        Ok(Some(Shown::Html(html)))
+    };
+    let unreadable = move |error: serde_json::Error| {
+        let (code, error): (_, &dyn std::error::Error) = (product.code(), &error);
+        tracing::error!(code, error, "the content resources can't be read back");
+        ApiError::plain(ErrorType::InternalServerError)
+    };
+    let bytes = product.bytes();
+    let ParsedContent { urls, locale } =
+        parse_content(&bytes[content.clone()]).map_err(unreadable)?;
+    let mut texts = PerText::<Option<Shown>>::default();
+    for (name, url) in urls.iter() {
+        if let Some(url) = url {
+            *texts.get_mut(name) = show(url)?;
+        }
+    }
+    let parts = Parts {
+        head: &bytes[..content.start],
+        locale: locale.unwrap_or_default(),
+        tail: &bytes[content.end..],
+    };
+    Ok(Resource::keyed(parts.tag(form, &texts), move || {
+        let mut shown = PerText::<Option<String>>::default();
+        for (name, text) in texts.iter() {
+            *shown.get_mut(name) = text.as_ref().map(Shown::text).transpose()?;
+        }
+        let locale = Some(&*parts.locale).filter(|locale| !locale.is_empty());
+        let content = content_json(form, locale, |name| shown.get_mut(name).take());
+        let content = content.map_err(unreadable)?;
+        Ok(Body::from([parts.head, &content, parts.tail].concat()))
+    }))
+}
+
+/// A product's bytes, cut around its content resources.
+struct Parts<'s> {
+    head: &'s [u8],
+    /// Empty where there is none.
+    locale: Cow<'s, str>,
+    tail: &'s [u8],
+}
+
+impl Parts<'_> {
+    /// The tag of the product with these texts in place: of all that determines its bytes.
+    fn tag(&self, form: ContentForm, texts: &PerText<Option<Shown>>) -> EntityTag {
+        // What varies in length is preceded by its length, so that no two lists of parts run together
+        // into the same bytes.
+        let head_bytes = self.head.len().to_le_bytes();
+        let tail_bytes = self.tail.len().to_le_bytes();
+        let around: [&[u8]; 6] = [
+            form.as_str().as_bytes(),
+            &head_bytes,
+            self.head,
+            &tail_bytes,
+            self.tail,
+            self.locale.as_bytes(),
+        ];
+        let hashes = texts.iter().flat_map(|(_, text)| match text {
+            Some(text) => [&b"+"[..], text.hash()],
+            None => [&b"-"[..], &[]],
+        });
+        EntityTag::of_parts(around.into_iter().chain(hashes))
+    }
+}
+
+/// The Markdown of a text. Of a damaged one the log tells, the client learns only that the service failed.
+fn unpacked(digest: &TextDigest, markdown: &PackedMarkdown) -> Result<String, ApiError> {
+    markdown.unpack().map_err(|_| {
+        tracing::error!(%digest, "a text is damaged");
+        ApiError::plain(ErrorType::InternalServerError)
+    })
+}
