@@ -36,8 +36,8 @@ pub fn compare(world: &World, servers: &mut [Running]) -> Result<Vec<Turn>> {
         for (index, server) in servers.iter().enumerate() {
             let takes_part = match work.audience() {
                 Audience::All => true,
-                Audience::Static => index == 0 || server.kind.has_files,
-                Audience::Vitrine => index == 0,
+                Audience::Static => server.kind.is_vitrine() || server.kind.has_files,
+                Audience::Vitrine => server.kind.is_vitrine(),
             };
             if !takes_part {
                 continue;

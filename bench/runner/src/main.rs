@@ -6,13 +6,15 @@ mod contender;
 mod http;
 mod load;
 mod measure;
+mod own;
 mod process;
+mod regression;
 mod report;
 mod work;
 mod world;
 
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, ExitCode};
 use std::sync::atomic::Ordering;
 
 use anyhow::{Context as _, Result, bail};
@@ -55,12 +57,18 @@ struct Arguments {
     /// works, and the figures mean nothing.
     #[arg(long)]
     quick: bool,
+    /// Compare with this older build of Vitrine alone, and fail where more is needed than before.
+    #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["skip", "only"])]
+    older: Option<PathBuf>,
+    /// With `--older`: how many times as much is no failure.
+    #[arg(long, value_name = "TIMES", default_value_t = 1.10)]
+    tolerance: f64,
     /// The project's folder.
     #[arg(long, value_name = "FOLDER", default_value = ".", hide = true)]
     root: PathBuf,
 }
 
-fn main() -> Result<()> {
+fn main() -> Result<ExitCode> {
     ctrlc::set_handler(|| load::INTERRUPTED.store(true, Ordering::Relaxed))?;
     let mut arguments = Arguments::parse();
     if arguments.quick {
@@ -81,6 +89,17 @@ fn main() -> Result<()> {
         product_rate: arguments.product_rate,
         page_rate: arguments.page_rate,
     };
+    if let Some(older) = &arguments.older {
+        let older = std::fs::canonicalize(older)?;
+        let is_good = regression::run(&world, &older, &effort, arguments.tolerance)?;
+        if !is_good {
+            eprintln!(
+                "more than {} times as much is needed as before",
+                arguments.tolerance
+            );
+        }
+        return Ok(ExitCode::from(u8::from(!is_good)));
+    }
     let results = run(&world, &wanted, effort, !arguments.quick)?;
     let folder = root.join("target/bench");
     let markdown = results.markdown();
@@ -95,7 +114,7 @@ fn main() -> Result<()> {
         "written: results.md, results.json and results.svg in {}",
         folder.display()
     );
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The servers that the command line asks for, Vitrine first.
@@ -118,16 +137,27 @@ fn wanted(arguments: &Arguments) -> Result<Vec<&'static Kind>> {
 }
 
 fn run(world: &World, wanted: &[&'static Kind], effort: Effort, must_all: bool) -> Result<Results> {
-    let mut servers = contender::start_all(world, wanted, must_all)?;
+    let mut started = contender::start_all(world, wanted, must_all)?;
     eprintln!("comparing bodies");
-    let turns = check::compare(world, &mut servers)?;
-    let closed = measure::closed(world, &servers, &turns, &effort)?;
+    let turns = check::compare(world, &mut started.servers)?;
+    let servers = &started.servers;
+    let closed = measure::closed(world, servers, &turns, &effort)?;
     eprintln!("open loop");
-    let open = measure::open(world, &servers, &effort)?;
+    let open = measure::open(world, servers, &effort)?;
     let mut memory = Vec::new();
-    for server in &servers {
+    for server in servers {
         memory.push((server.kind.title, process::memory(&[server.process.id()])?));
     }
+    if let Some(postgres) = &started.postgres {
+        memory.push((
+            "PostgreSQL for all",
+            process::memory(&[postgres.process.id()])?,
+        ));
+    }
+    let key = servers[0].key.clone();
+    drop(started);
+    eprintln!("Vitrine alone");
+    let own = own::measure(world, &key, &effort)?;
     Ok(Results {
         setting: setting(world, &effort)?,
         products: world.products,
@@ -135,7 +165,7 @@ fn run(world: &World, wanted: &[&'static Kind], effort: Effort, must_all: bool) 
         closed,
         open,
         memory,
-        own: Vec::new(),
+        own,
     })
 }
 

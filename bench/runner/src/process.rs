@@ -84,6 +84,13 @@ impl Process {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
+    /// Ends it; gives all that it has said.
+    pub fn end(self) -> String {
+        let log = self.log.clone();
+        drop(self);
+        std::fs::read_to_string(log).unwrap_or_default()
+    }
+
     /// Fails if the process has ended by itself.
     ///
     /// # Errors

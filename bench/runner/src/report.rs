@@ -176,6 +176,7 @@ pub fn spread((middle, least, greatest): (f64, f64, f64)) -> String {
 /// A ratio, as exact as it is worth.
 pub fn ratio(value: f64) -> String {
     match value {
+        value if value.is_nan() => "–".to_owned(),
         value if value >= 100.0 => format!("{value:.0}×"),
         value if value >= 10.0 => format!("{value:.1}×"),
         value => format!("{value:.2}×"),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use flate2::{Compression, write::GzEncoder};
 
-use super::{Kind, Running, start_server};
+use super::{Around, KEY, Kind, Running, first_product, start_server};
 use crate::work::Work;
 use crate::world::{World, find};
 
@@ -14,17 +14,12 @@ const CONFIGURATION: &str = include_str!("../../../nginx/nginx.conf");
 /// Where Debian puts it, which isn't in everyone's `PATH`.
 const FOLDERS: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
 
-fn program() -> Option<PathBuf> {
+pub(super) fn program() -> Option<PathBuf> {
     find("nginx", &FOLDERS.map(PathBuf::from))
 }
 
-pub(super) fn missing() -> Option<&'static str> {
-    program()
-        .is_none()
-        .then_some("`nginx` (Debian's package `nginx`)")
-}
-
-pub(super) fn start(kind: &'static Kind, world: &World, earlier: &[Running]) -> Result<Running> {
+pub(super) fn start(kind: &'static Kind, around: &Around) -> Result<Running> {
+    let world = around.world;
     let folder = world.folder.join("nginx");
     let vitrine = earlier
         .first()
@@ -33,8 +28,8 @@ pub(super) fn start(kind: &'static Kind, world: &World, earlier: &[Running]) -> 
     let program = program().context("no nginx")?;
     let is_root = rustix::process::geteuid().is_root();
     let configuration = folder.join("nginx.conf");
-    let path = format!("/v2/product/{}", world.asked_for[0]);
-    start_server(kind, world, "", &program, &path, |command, address| {
+    let path = first_product(world);
+    start_server(kind, world, KEY, &program, &path, |command, address| {
         let text = CONFIGURATION
             .replace("{{user}}", if is_root { "user root;" } else { "" })
             .replace("{{folder}}", &folder.display().to_string())

@@ -1,13 +1,13 @@
 //! Vitrine itself: with key check, quota, tags, access log and, where it has them, metrics.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 
-use super::{Kind, Running, start_server};
+use super::{Around, Kind, Running, start_server};
 use crate::world::{World, done};
 
 /// Large enough to be counted and never reached.
@@ -43,18 +43,23 @@ impl VitrineStore {
     }
 }
 
-/// Starts a server over the store.
+/// Starts a server over the store, where `valgrind` is given with its instructions counted.
 ///
 /// # Errors
 /// If it doesn't come to answer.
 pub fn start_vitrine(
     kind: &'static Kind,
     world: &World,
-    program: &PathBuf,
+    program: &Path,
     store: &VitrineStore,
+    valgrind: Option<&Path>,
 ) -> Result<Running> {
     let help = done(Command::new(program).args(["serve", "--help"]))?;
     let arguments = |command: &mut Command, address: SocketAddr| {
+        if valgrind.is_some() {
+            command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+            command.arg(program);
+        }
         command.args(["--store", &store.url, "serve", "--listen"]);
         // The access log goes to a file: see `Start::spawn`.
         command.args([&address.to_string(), "--access-log", "stdout"]);
@@ -62,11 +67,19 @@ pub fn start_vitrine(
             command.args(["--admin-listen", "127.0.0.1:0"]);
         }
     };
-    start_server(kind, world, &store.key, program, "/v2/ping", arguments)
+    start_server(
+        kind,
+        world,
+        &store.key,
+        valgrind.unwrap_or(program),
+        "/v2/ping",
+        arguments,
+    )
 }
 
 /// Loads and starts what is measured.
-pub(super) fn start(kind: &'static Kind, world: &World, _: &[Running]) -> Result<Running> {
+pub(super) fn start(kind: &'static Kind, around: &Around) -> Result<Running> {
+    let world = around.world;
     let store = VitrineStore::make(world, &world.vitrine, "vitrine.db")?;
-    start_vitrine(kind, world, &world.vitrine, &store)
+    start_vitrine(kind, world, &world.vitrine, &store, None)
 }
