@@ -21,7 +21,8 @@ pub(super) fn program() -> Option<PathBuf> {
 pub(super) fn start(kind: &'static Kind, around: &Around) -> Result<Running> {
     let world = around.world;
     let folder = world.folder.join("nginx");
-    let vitrine = earlier
+    let vitrine = around
+        .earlier
         .first()
         .context("nginx sends what Vitrine answered")?;
     write_files(world, vitrine)?;
