@@ -28,6 +28,14 @@ pub struct Effort {
 }
 
 impl Effort {
+    /// What is asked for at fixed times, and how often a second.
+    pub fn open_loop(&self) -> [(Work, f64); 2] {
+        [
+            (Work::Product, self.product_rate),
+            (Work::SmallPage, self.page_rate),
+        ]
+    }
+
     fn warm_up(&self) -> f64 {
         self.seconds / 3.0
     }
@@ -133,13 +141,9 @@ pub fn closed(
 /// # Errors
 /// If any request isn't answered as it should be.
 pub fn open(world: &World, servers: &[Running], effort: &Effort) -> Result<Vec<Sample>> {
-    let works = [
-        (Work::Product, effort.product_rate),
-        (Work::SmallPage, effort.page_rate),
-    ];
     let mut samples = Vec::new();
     for repetition in 0..effort.repetitions {
-        for (work, rate) in works {
+        for (work, rate) in effort.open_loop() {
             // The web server is no measure of a page that is another one each time.
             let takes_part = |server: &&Running| {
                 server.kind.name == "vitrine" || server.kind.has_files && work == Work::Product
