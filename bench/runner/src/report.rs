@@ -149,17 +149,15 @@ impl Results {
                 let middle =
                     |get: fn(&Sample) -> f64| median(self.open.iter().filter(own).map(get));
                 if self.open.iter().any(|sample| own(&sample)) {
+                    // Fewer than were due: the server couldn't keep up, and latency tells no more.
+                    let achieved = number(middle(|sample| sample.per_second));
+                    let achieved = format!("{achieved} of {}", number(rate));
                     let _ = writeln!(
                         out,
                         "| {} | {} | {} | {} | {} | {} |",
                         work.title(),
                         kind.title,
-                        // Fewer than were due: the server couldn't keep up, and latency tells no more.
-                        format!(
-                            "{} of {}",
-                            number(middle(|sample| sample.per_second)),
-                            number(rate)
-                        ),
+                        achieved,
                         number(middle(|sample| sample.p50_microseconds)),
                         number(middle(|sample| sample.p99_microseconds)),
                         number(middle(|sample| sample.cpu_microseconds)),
