@@ -1,0 +1,85 @@
+//! Vitrine itself: with key check, quota, tags, access log and, where it has them, metrics.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+use serde_json::Value;
+
+use super::{Around, Kind, Running, start_server};
+use crate::world::{World, done};
+
+/// Large enough to be counted and never reached.
+const QUOTA: &str = "100000000/1";
+
+/// A store with the products and a key.
+pub struct VitrineStore {
+    /// The store's address.
+    pub url: String,
+    /// A key with a quota.
+    pub key: String,
+}
+
+impl VitrineStore {
+    /// Loads the products into a new store.
+    ///
+    /// # Errors
+    /// If a command fails.
+    pub fn make(world: &World, program: &Path, name: &str) -> Result<Self> {
+        let url = format!("sqlite:{}", world.folder.join(name).display());
+        done(
+            Command::new(program)
+                .args(["--store", &url, "load", "--json"])
+                .arg(&world.file),
+        )?;
+        let mut create = Command::new(program);
+        create.args([
+            "--store", &url, "keys", "create", "--json", "--label", "bench",
+        ]);
+        let made: Value = serde_json::from_str(&done(create.args(["--quota", QUOTA]))?)?;
+        let key = made["key"].as_str().context("no key was made")?.to_owned();
+        Ok(Self { url, key })
+    }
+}
+
+/// Starts a server over the store, where `valgrind` is given with its instructions counted.
+///
+/// # Errors
+/// If it doesn't come to answer.
+pub fn start_vitrine(
+    kind: &'static Kind,
+    world: &World,
+    program: &Path,
+    store: &VitrineStore,
+    valgrind: Option<&Path>,
+) -> Result<Running> {
+    let help = done(Command::new(program).args(["serve", "--help"]))?;
+    let arguments = |command: &mut Command, address: SocketAddr| {
+        if valgrind.is_some() {
+            command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+            command.arg(program);
+        }
+        command.args(["--store", &store.url, "serve", "--listen"]);
+        // The access log goes to a file: see `Start::spawn`.
+        command.args([&address.to_string(), "--access-log", "stdout"]);
+        if help.contains("--admin-listen") {
+            command.args(["--admin-listen", "127.0.0.1:0"]);
+        }
+    };
+    start_server(
+        kind,
+        world,
+        &store.key,
+        valgrind.unwrap_or(program),
+        "/v2/ping",
+        arguments,
+    )
+}
+
+/// Loads and starts what is measured.
+pub(super) fn start(kind: &'static Kind, around: &Around) -> Result<Running> {
+    let world = around.world;
+    let store = VitrineStore::make(world, &world.vitrine, "vitrine.db")?;
+    start_vitrine(kind, world, &world.vitrine, &store, None)
+}

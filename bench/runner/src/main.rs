@@ -1,0 +1,218 @@
+//! Measures Vitrine beside what else could serve the same catalog; `ci/bench` is the way to call it.
+
+mod chart;
+mod check;
+mod contender;
+mod http;
+mod load;
+mod measure;
+mod own;
+mod process;
+mod regression;
+mod report;
+mod work;
+mod world;
+
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+use std::sync::atomic::Ordering;
+
+use anyhow::{Context as _, Result, bail};
+use clap::Parser;
+
+use contender::Kind;
+use measure::Effort;
+use report::Results;
+use world::{World, done};
+
+/// Measure Vitrine beside other servers of the same catalog; bench/README.md says how and why so.
+#[derive(Debug, Parser)]
+#[command(name = "ci/bench")]
+struct Arguments {
+    /// How many products the catalog has: 2,000 or more.
+    #[arg(long, value_name = "N", default_value_t = 5_000)]
+    products: u64,
+    /// How often everything is measured.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    repetitions: u32,
+    /// Seconds of one measurement.
+    #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
+    seconds: f64,
+    /// Connections of the closed loop.
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    connections: usize,
+    /// Products a second of the open loop.
+    #[arg(long, value_name = "N", default_value_t = 20_000.0)]
+    product_rate: f64,
+    /// Pages of 50 a second of the open loop.
+    #[arg(long, value_name = "N", default_value_t = 1_000.0)]
+    page_rate: f64,
+    /// Leave this server out; give it once for each.
+    #[arg(long, value_name = "SERVER")]
+    skip: Vec<String>,
+    /// Measure only these servers beside Vitrine; give it once for each.
+    #[arg(long, value_name = "SERVER")]
+    only: Vec<String>,
+    /// Few products and little time, and leave out what the machine has no tools for: shows that all
+    /// works, and the figures mean nothing.
+    #[arg(long)]
+    quick: bool,
+    /// Compare with this older build of Vitrine alone, and fail where more is needed than before.
+    #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["skip", "only"])]
+    older: Option<PathBuf>,
+    /// With `--older`: how many times as much is no failure.
+    #[arg(long, value_name = "TIMES", default_value_t = 1.10)]
+    tolerance: f64,
+    /// The project's folder.
+    #[arg(long, value_name = "FOLDER", default_value = ".", hide = true)]
+    root: PathBuf,
+}
+
+fn main() -> Result<ExitCode> {
+    ctrlc::set_handler(|| load::INTERRUPTED.store(true, Ordering::Relaxed))?;
+    let mut arguments = Arguments::parse();
+    if arguments.quick {
+        arguments.products = arguments.products.min(2_000);
+        arguments.repetitions = 1;
+        arguments.seconds = 0.3;
+        arguments.product_rate = 2_000.0;
+        arguments.page_rate = 100.0;
+    }
+    let root = std::fs::canonicalize(&arguments.root)?;
+    let vitrine = root.join("target/release/vitrine");
+    let wanted = wanted(&arguments)?;
+    let world = World::make(&root, &vitrine, arguments.products)?;
+    let effort = Effort {
+        repetitions: arguments.repetitions,
+        seconds: arguments.seconds,
+        connections: arguments.connections,
+        product_rate: arguments.product_rate,
+        page_rate: arguments.page_rate,
+    };
+    if let Some(older) = &arguments.older {
+        let older = std::fs::canonicalize(older)?;
+        let is_good = regression::run(&world, &older, &effort, arguments.tolerance)?;
+        if !is_good {
+            eprintln!(
+                "more than {} times as much is needed as before",
+                arguments.tolerance
+            );
+        }
+        return Ok(ExitCode::from(u8::from(!is_good)));
+    }
+    let results = run(&world, &wanted, effort, !arguments.quick)?;
+    let folder = root.join("target/bench");
+    let markdown = results.markdown();
+    print!("{markdown}");
+    std::fs::write(folder.join("results.md"), &markdown)?;
+    std::fs::write(
+        folder.join("results.json"),
+        serde_json::to_string_pretty(&results)?,
+    )?;
+    std::fs::write(folder.join("results.svg"), chart::svg(&results))?;
+    eprintln!(
+        "written: results.md, results.json and results.svg in {}",
+        folder.display()
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The servers that the command line asks for, Vitrine first.
+fn wanted(arguments: &Arguments) -> Result<Vec<&'static Kind>> {
+    let names: Vec<&str> = contender::ALL.iter().map(|kind| kind.name).collect();
+    for name in arguments.skip.iter().chain(&arguments.only) {
+        if !names.contains(&name.as_str()) {
+            bail!(
+                "there is no server `{name}`; there are {}",
+                names.join(", ")
+            );
+        }
+    }
+    let is_wanted = |kind: &&Kind| {
+        let is_only =
+            arguments.only.is_empty() || arguments.only.iter().any(|own| own == kind.name);
+        kind.name == "vitrine" || is_only && !arguments.skip.iter().any(|own| own == kind.name)
+    };
+    Ok(contender::ALL.iter().filter(is_wanted).collect())
+}
+
+fn run(world: &World, wanted: &[&'static Kind], effort: Effort, must_all: bool) -> Result<Results> {
+    let mut started = contender::start_all(world, wanted, must_all)?;
+    eprintln!("comparing bodies");
+    let turns = check::compare(world, &mut started.servers)?;
+    let servers = &started.servers;
+    let closed = measure::closed(world, servers, &turns, &effort)?;
+    eprintln!("open loop");
+    let open = measure::open(world, servers, &effort)?;
+    let mut memory = Vec::new();
+    for server in servers {
+        memory.push((server.kind.title, process::memory(&[server.process.id()])?));
+    }
+    if let Some(postgres) = &started.postgres {
+        memory.push((
+            "PostgreSQL for all",
+            process::memory(&[postgres.process.id()])?,
+        ));
+    }
+    let key = servers[0].key.clone();
+    drop(started);
+    eprintln!("Vitrine alone");
+    let own = own::measure(world, &key, &effort)?;
+    Ok(Results {
+        setting: setting(world, &effort)?,
+        products: world.products,
+        effort,
+        closed,
+        open,
+        memory,
+        own,
+    })
+}
+
+/// What was measured where.
+fn setting(world: &World, effort: &Effort) -> Result<Vec<String>> {
+    let processor = std::fs::read_to_string("/proc/cpuinfo")?;
+    let processor = processor
+        .lines()
+        .find_map(|line| line.strip_prefix("model name"));
+    let processor = processor.map_or("unknown processor", |name| {
+        name.trim_start_matches([' ', '\t', ':'])
+    });
+    let cores = std::thread::available_parallelism()?.get() + usize::from(world.has_spare_core);
+    let version = done(Command::new(&world.vitrine).arg("--version"))?;
+    let git = |arguments: &[&str]| {
+        done(
+            Command::new("git")
+                .arg("-C")
+                .arg(&world.root)
+                .args(arguments),
+        )
+    };
+    let commit = git(&["rev-parse", "--short=12", "HEAD"]).unwrap_or_else(|_| "unknown".into());
+    let changed = git(&["status", "--porcelain", "--untracked-files=no"]).unwrap_or_default();
+    let changed = if changed.is_empty() {
+        ""
+    } else {
+        " with changes"
+    };
+    let load = std::fs::read_to_string("/proc/loadavg").context("no load average")?;
+    Ok(vec![
+        format!(
+            "{} products; medians of {} repetitions of {} s; {} connections; servers and databases on one core, the load generator on {}.",
+            report::number(f64::from(u32::try_from(world.products)?)),
+            effort.repetitions,
+            effort.seconds,
+            effort.connections,
+            if world.has_spare_core {
+                "the others"
+            } else {
+                "the same"
+            },
+        ),
+        format!(
+            "{cores} cores, {processor}; load average at the end {}.",
+            load.split(' ').next().unwrap_or_default()
+        ),
+        format!("Commit {}{changed}: {}.", commit.trim(), version.trim()),
+    ])
+}

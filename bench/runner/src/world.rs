@@ -1,0 +1,184 @@
+//! Where things are: the project, the work folder, the cores, and the invented catalog.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::Ordering;
+
+use anyhow::{Context as _, Result, bail};
+use serde::Deserialize;
+
+use crate::load::INTERRUPTED;
+
+/// The country whose products a page holds: `vitrine generate` gives it a third of all.
+pub const COUNTRY: &str = "US";
+/// The category that narrows it further.
+pub const CATEGORY: &str = "fashion";
+/// How many single products are asked for in turn.
+const ASKED_FOR: usize = 1_000;
+
+/// What all contenders share.
+pub struct World {
+    /// The project's folder.
+    pub root: PathBuf,
+    /// Where the runner writes; emptied at its start.
+    pub folder: PathBuf,
+    /// The program that is measured.
+    pub vitrine: PathBuf,
+    /// The core that servers and databases run on.
+    pub server_core: usize,
+    /// The cores of everything else, as `taskset` takes them.
+    pub other_cores: String,
+    /// Whether there are such cores beside the servers' own.
+    pub has_spare_core: bool,
+    /// How many products there are.
+    pub products: u64,
+    /// The products, one a line, as `vitrine generate` prints them.
+    pub file: PathBuf,
+    /// The codes of products asked for singly, spread over the catalog.
+    pub asked_for: Vec<String>,
+    /// The codes of products of `COUNTRY`, in order.
+    pub in_country: Vec<String>,
+    /// The codes of those of them that are of `CATEGORY` too.
+    pub in_both: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Line {
+    code: String,
+    countries_redeemable_in: Vec<String>,
+    categories: Vec<String>,
+}
+
+impl World {
+    /// Empties the work folder, keeps the servers' core free of the runner and makes the products.
+    ///
+    /// # Errors
+    /// If a tool is missing or the folder can't be written.
+    pub fn make(root: &Path, vitrine: &Path, products: u64) -> Result<Self> {
+        let folder = root.join("target/bench/work");
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder).context("the old work folder can't be removed")?;
+        }
+        std::fs::create_dir_all(&folder)?;
+        let cores = own_cores()?;
+        let (server, others) = match cores.split_first() {
+            Some((server, [])) => (*server, vec![*server]),
+            Some((server, others)) => (*server, others.to_vec()),
+            None => bail!("no core"),
+        };
+        let other_cores: Vec<String> = others.iter().map(usize::to_string).collect();
+        let mut world = Self {
+            root: root.to_owned(),
+            file: folder.join("products.ndjson"),
+            folder,
+            vitrine: vitrine.to_owned(),
+            server_core: server,
+            other_cores: other_cores.join(","),
+            has_spare_core: cores.len() > 1,
+            products,
+            asked_for: Vec::new(),
+            in_country: Vec::new(),
+            in_both: Vec::new(),
+        };
+        let own = std::process::id().to_string();
+        let pin = [
+            "--all-tasks",
+            "--cpu-list",
+            "--pid",
+            &world.other_cores,
+            &own,
+        ];
+        done(Command::new("taskset").args(pin))?;
+        let out = std::fs::File::create(&world.file)?;
+        let mut generate = Command::new(&world.vitrine);
+        generate.args(["generate", "--products", &products.to_string()]);
+        done(generate.stdout(out))?;
+        world.read_codes()?;
+        Ok(world)
+    }
+
+    fn read_codes(&mut self) -> Result<()> {
+        let mut all = BTreeSet::new();
+        for line in BufReader::new(std::fs::File::open(&self.file)?).lines() {
+            let line: Line = serde_json::from_str(&line?)?;
+            if line
+                .countries_redeemable_in
+                .iter()
+                .any(|own| own == COUNTRY)
+            {
+                if line.categories.iter().any(|own| own == CATEGORY) {
+                    self.in_both.push(line.code.clone());
+                }
+                self.in_country.push(line.code.clone());
+            }
+            all.insert(line.code);
+        }
+        self.in_country.sort_unstable();
+        self.in_both.sort_unstable();
+        let step = (all.len() / ASKED_FOR).max(1);
+        self.asked_for = all.into_iter().step_by(step).take(ASKED_FOR).collect();
+        if self.in_country.len() <= 500 {
+            bail!("too few products for pages of 500: use --products 2000 or more");
+        }
+        Ok(())
+    }
+}
+
+/// The cores that this process may use.
+fn own_cores() -> Result<Vec<usize>> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let list = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))
+        .context("the kernel doesn't say which cores there are")?;
+    let mut cores = Vec::new();
+    for range in list.trim().split(',') {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        cores.extend(first.parse::<usize>()?..=last.parse::<usize>()?);
+    }
+    Ok(cores)
+}
+
+/// A port of the loopback interface that nothing listens on.
+///
+/// # Errors
+/// If there is none.
+pub fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
+
+/// Runs a command to its end and gives what it printed.
+///
+/// # Errors
+/// If it can't be started or fails; with what it said.
+pub fn done(command: &mut Command) -> Result<String> {
+    let output = command
+        .stderr(std::process::Stdio::piped())
+        .output()
+        .with_context(|| format!("can't run {command:?}"))?;
+    if INTERRUPTED.load(Ordering::Relaxed) {
+        bail!("interrupted");
+    }
+    if !output.status.success() {
+        bail!(
+            "{command:?} ended with {}: {}{}",
+            output.status,
+            String::from_utf8_lossy(&output.stderr),
+            String::from_utf8_lossy(&output.stdout)
+        );
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Where a program is: in `PATH`, or in one of `folders`.
+pub fn find(program: &str, folders: &[PathBuf]) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let in_path = std::env::split_paths(&path);
+    in_path
+        .chain(folders.iter().cloned())
+        .map(|folder| folder.join(program))
+        .find(|file| file.is_file())
+}
