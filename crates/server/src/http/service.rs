@@ -24,6 +24,9 @@ const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// The largest body that is read and ignored, in bytes.
 const MAX_BODY_BYTES: usize = 8 * 1024;
 
+/// How much of a path the access log shows.
+const LOGGED_PATH_CHARACTERS: usize = 256;
+
 /// What all connections of a server share.
 #[derive(Debug)]
 pub(super) struct Service {
@@ -60,33 +63,30 @@ impl Service {
         }
         headers.insert(X_REQUEST_ID, id.clone());
         let bytes = answer.body().size_hint().lower();
-        if request.method == Method::HEAD {
+        let is_head = request.method == Method::HEAD;
+        if is_head {
             strip_body(&mut answer, bytes);
         }
-        let path = request.uri.path();
-        let end = path
-            .char_indices()
-            .nth(256)
-            .map_or(path.len(), |(end, _)| end);
-        self.access_log.log(&Line {
+        self.observe(&Line {
             time: Timestamp::now(),
             request_id: id.to_str().unwrap_or_default(),
             remote,
             method: request.method.as_str(),
-            path: &path[..end],
+            path: start(request.uri.path(), LOGGED_PATH_CHARACTERS),
             route: trail.route,
             status: answer.status().as_u16(),
-            bytes: if request.method == Method::HEAD {
-                0
-            } else {
-                bytes
-            },
+            bytes: if is_head { 0 } else { bytes },
             duration_microseconds: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
             key: trail.key.as_deref(),
             version: trail.version,
             revision: trail.revision,
         });
         answer
+    }
+
+    /// Takes note of a request that was answered: the one place that sees every one.
+    fn observe(&self, line: &Line<'_>) {
+        self.access_log.log(line);
     }
 
     async fn answer(&self, request: &Parts, body: Incoming, trail: &mut Trail) -> Answer {
@@ -139,6 +139,15 @@ fn strip_body(answer: &mut Answer, bytes: u64) {
     if answer.status() != http::StatusCode::NOT_MODIFIED {
         answer.headers_mut().insert(CONTENT_LENGTH, bytes.into());
     }
+}
+
+/// The first characters of a text.
+fn start(text: &str, characters: usize) -> &str {
+    if text.len() <= characters {
+        return text;
+    }
+    let end = text.char_indices().nth(characters);
+    &text[..end.map_or(text.len(), |(end, _)| end)]
 }
 
 /// Makes ids of requests: a random start, then counting.
