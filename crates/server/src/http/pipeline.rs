@@ -28,11 +28,11 @@ const MAX_HEADER_BYTES: usize = 32 * 1024;
 
 /// What the access log says of a request beside what it can see itself.
 #[derive(Debug, Default)]
-pub(super) struct Trail {
+pub(super) struct Trail<'r> {
     /// The route's template.
     pub(super) route: Option<&'static str>,
     /// The prefix of the key.
-    pub(super) key: Option<String>,
+    pub(super) key: Option<&'r str>,
     /// The version that answered.
     pub(super) version: Option<&'static str>,
     /// The revision that answered.
@@ -40,7 +40,7 @@ pub(super) struct Trail {
 }
 
 /// The steps that need only the head's first line and its size: limits, route, method.
-pub(super) fn admit(request: &Parts, trail: &mut Trail) -> Result<Target, ApiError> {
+pub(super) fn admit(request: &Parts, trail: &mut Trail<'_>) -> Result<Target, ApiError> {
     let target_bytes = request
         .uri
         .path_and_query()
@@ -65,7 +65,12 @@ pub(super) fn admit(request: &Parts, trail: &mut Trail) -> Result<Target, ApiErr
 }
 
 /// The steps that follow.
-pub(super) fn answer(app: &App, request: &Parts, target: &Target, trail: &mut Trail) -> Answer {
+pub(super) fn answer<'r>(
+    app: &App,
+    request: &'r Parts,
+    target: &Target,
+    trail: &mut Trail<'r>,
+) -> Answer {
     let answer = match target.route.operation {
         Operation::Keyed(operation) => keyed(app, request, operation, &target.captured, trail),
         Operation::GetText => text(app, request, &target.captured),
@@ -100,12 +105,12 @@ fn text(app: &App, request: &Parts, captured: &Captured) -> Result<Answer, ApiEr
     ))
 }
 
-fn keyed(
+fn keyed<'r>(
     app: &App,
-    request: &Parts,
+    request: &'r Parts,
     operation: KeyedOperation,
     captured: &Captured,
-    trail: &mut Trail,
+    trail: &mut Trail<'r>,
 ) -> Result<Answer, ApiError> {
     let snapshot = app
         .live
@@ -113,8 +118,8 @@ fn keyed(
         .ok_or_else(|| ApiError::plain(ErrorType::Unavailable))?;
     trail.revision = Some(snapshot.revision().number);
     let keys = app.live.keys();
-    let key = authenticate(&request.headers, &keys, Timestamp::now())?;
-    trail.key = Some(key.record.prefix.clone());
+    let (key, prefix) = authenticate(&request.headers, &keys, Timestamp::now())?;
+    trail.key = Some(prefix);
     let now = app.started.elapsed();
     let outcome = negotiate_version(&request.headers, key).map(|version| {
         trail.version = Some(version.as_str());
@@ -152,16 +157,19 @@ fn settle(
     }
 }
 
-fn authenticate<'k>(
-    headers: &HeaderMap,
+/// The key that a request bears, and its prefix as the request wrote it.
+fn authenticate<'k, 'r>(
+    headers: &'r HeaderMap,
     keys: &'k KeyTable,
     now: Timestamp,
-) -> Result<&'k KnownKey, ApiError> {
+) -> Result<(&'k KnownKey, &'r str), ApiError> {
     let invalid = || ApiError::plain(ErrorType::InvalidApiKey);
     let presented = single(headers, &X_API_KEY)
         .map_err(|Unreadable| invalid())?
         .ok_or_else(|| ApiError::plain(ErrorType::Unauthorized))?;
-    keys.authenticate(presented, now).ok_or_else(invalid)
+    let key = keys.authenticate(presented, now).ok_or_else(invalid)?;
+    let prefix = presented.split_once('.').map_or("", |(prefix, _)| prefix);
+    Ok((key, prefix))
 }
 
 fn negotiate_version(headers: &HeaderMap, key: &KnownKey) -> Result<ApiVersion, ApiError> {
