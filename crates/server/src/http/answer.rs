@@ -25,6 +25,9 @@ pub const X_API_VERSION: HeaderName = HeaderName::from_static("x-api-version");
 /// The only content type of JSON answers: a client in the field compares the string.
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
+/// An answer has so many headers at most: nine of its own, the page's neighbours, two of a quota.
+const MOST_HEADERS: usize = 12;
+
 /// Who may keep an answer, and how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
@@ -199,6 +202,8 @@ impl<'s> Resource<'s> {
         } = self;
         let mut answer = Response::new(Body::default());
         let headers = answer.headers_mut();
+        // Room for all that are to come, so that the map isn't moved as it grows.
+        headers.reserve(MOST_HEADERS);
         headers.insert(ETAG, tag.header_value());
         if let Some(Ok(link)) = link.map(HeaderValue::try_from) {
             headers.insert(LINK, link);

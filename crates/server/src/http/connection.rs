@@ -12,7 +12,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Instant, Sleep};
+use tokio::time::{Instant, Sleep, sleep_until};
 
 /// How long things may take.
 #[derive(Debug, Clone, Copy)]
@@ -84,7 +84,8 @@ pub(crate) struct TimedSocket<S> {
     progress: Progress,
     answered: u64,
     waiting: Waiting,
-    read_by: Instant,
+    /// None where a head has begun and was never waited for: most arrive whole.
+    read_by: Option<Instant>,
     write_by: Option<Instant>,
     read_timer: Pin<Box<Sleep>>,
     write_timer: Pin<Box<Sleep>>,
@@ -93,16 +94,17 @@ pub(crate) struct TimedSocket<S> {
 impl<S> TimedSocket<S> {
     pub(crate) fn new(socket: S, timeouts: Timeouts, progress: Progress) -> Self {
         let read_by = Instant::now() + timeouts.head;
+        let (read_timer, write_timer) = (sleep_until(read_by), sleep_until(read_by));
         Self {
             socket,
             timeouts,
             progress,
             answered: 0,
             waiting: Waiting::ForRequest,
-            read_by,
+            read_by: Some(read_by),
             write_by: None,
-            read_timer: Box::pin(tokio::time::sleep_until(read_by)),
-            write_timer: Box::pin(tokio::time::sleep_until(read_by)),
+            read_timer: Box::pin(read_timer),
+            write_timer: Box::pin(write_timer),
         }
     }
 
@@ -113,9 +115,12 @@ impl<S> TimedSocket<S> {
         }
         if self.has_answered() {
             self.waiting = Waiting::ForRequest;
-            self.read_by = Instant::now() + self.timeouts.idle;
+            self.read_by = Some(Instant::now() + self.timeouts.idle);
         }
-        wait_until(&mut self.read_timer, self.read_by, context)
+        let read_by = *self
+            .read_by
+            .get_or_insert_with(|| Instant::now() + self.timeouts.head);
+        wait_until(&mut self.read_timer, read_by, context)
     }
 
     /// Bytes arrived: the first ones of a head start its clock.
@@ -125,7 +130,7 @@ impl<S> TimedSocket<S> {
         }
         if self.has_answered() || self.waiting == Waiting::ForRequest {
             self.waiting = Waiting::ForHead;
-            self.read_by = Instant::now() + self.timeouts.head;
+            self.read_by = None;
             self.progress.0.reading_head.store(true, Ordering::Relaxed);
         }
     }
@@ -147,7 +152,7 @@ impl<S> TimedSocket<S> {
     /// Bytes went out: a slow reader that makes progress isn't idle.
     fn note_written(&mut self, outcome: &Poll<io::Result<usize>>) {
         if outcome.is_ready() && self.waiting == Waiting::ForRequest {
-            self.read_by = Instant::now() + self.timeouts.idle;
+            self.read_by = Some(Instant::now() + self.timeouts.idle);
         }
     }
 

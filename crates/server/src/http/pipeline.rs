@@ -28,11 +28,11 @@ const MAX_HEADER_BYTES: usize = 32 * 1024;
 
 /// What the access log says of a request beside what it can see itself.
 #[derive(Debug, Default)]
-pub(super) struct Trail {
+pub(super) struct Trail<'r> {
     /// The route.
     pub(super) route: Option<&'static Route>,
     /// The prefix of the key.
-    pub(super) key: Option<String>,
+    pub(super) key: Option<&'r str>,
     /// The version that answered.
     pub(super) version: Option<&'static str>,
     /// The revision that answered.
@@ -42,7 +42,7 @@ pub(super) struct Trail {
 }
 
 /// The steps that need only the head's first line and its size: limits, route, method.
-pub(super) fn admit(request: &Parts, trail: &mut Trail) -> Result<Target, ApiError> {
+pub(super) fn admit(request: &Parts, trail: &mut Trail<'_>) -> Result<Target, ApiError> {
     let target_bytes = request
         .uri
         .path_and_query()
@@ -67,7 +67,12 @@ pub(super) fn admit(request: &Parts, trail: &mut Trail) -> Result<Target, ApiErr
 }
 
 /// The steps that follow.
-pub(super) fn answer(app: &App, request: &Parts, target: &Target, trail: &mut Trail) -> Prepared {
+pub(super) fn answer<'r>(
+    app: &App,
+    request: &'r Parts,
+    target: &Target,
+    trail: &mut Trail<'r>,
+) -> Prepared {
     let answer = match target.route.operation {
         Operation::Keyed(operation) => keyed(app, request, operation, &target.captured, trail),
         Operation::GetText => text(app, request, &target.captured),
@@ -98,12 +103,12 @@ fn public(app: &App, request: &Parts, found: Resource<'_>) -> Result<Prepared, A
     found.found(&request.headers, &app.bodies)
 }
 
-fn keyed(
+fn keyed<'r>(
     app: &App,
-    request: &Parts,
+    request: &'r Parts,
     operation: KeyedOperation,
     captured: &Captured,
-    trail: &mut Trail,
+    trail: &mut Trail<'r>,
 ) -> Result<Prepared, ApiError> {
     let snapshot = app
         .live
@@ -111,8 +116,8 @@ fn keyed(
         .ok_or_else(|| ApiError::plain(ErrorType::Unavailable))?;
     trail.revision = Some(snapshot.revision().number);
     let keys = app.live.keys();
-    let key = authenticate(&request.headers, &keys, Timestamp::now())?;
-    trail.key = Some(key.record.prefix.clone());
+    let (key, prefix) = authenticate(&request.headers, &keys, Timestamp::now())?;
+    trail.key = Some(prefix);
     let now = app.started.elapsed();
     let outcome = negotiate_version(&request.headers, key).map(|version| {
         trail.version = Some(version.as_str());
@@ -153,16 +158,19 @@ fn settle(
     }
 }
 
-fn authenticate<'k>(
-    headers: &HeaderMap,
+/// The key that a request bears, and its prefix as the request wrote it.
+fn authenticate<'k, 'r>(
+    headers: &'r HeaderMap,
     keys: &'k KeyTable,
     now: Timestamp,
-) -> Result<&'k KnownKey, ApiError> {
+) -> Result<(&'k KnownKey, &'r str), ApiError> {
     let invalid = || ApiError::plain(ErrorType::InvalidApiKey);
     let presented = single(headers, &X_API_KEY)
         .map_err(|Unreadable| invalid())?
         .ok_or_else(|| ApiError::plain(ErrorType::Unauthorized))?;
-    keys.authenticate(presented, now).ok_or_else(invalid)
+    let key = keys.authenticate(presented, now).ok_or_else(invalid)?;
+    let prefix = presented.split_once('.').map_or("", |(prefix, _)| prefix);
+    Ok((key, prefix))
 }
 
 fn negotiate_version(headers: &HeaderMap, key: &KnownKey) -> Result<ApiVersion, ApiError> {

@@ -10,6 +10,8 @@ use vitrine_model::content::TextDigest;
 pub struct Route {
     /// The path; a segment in braces is a parameter. The access log names routes by it.
     pub template: &'static str,
+    /// How many bytes of the template come before its parameter, if it has one.
+    parameter_at: Option<usize>,
     /// What it does.
     pub operation: Operation,
 }
@@ -42,34 +44,25 @@ pub enum KeyedOperation {
 
 /// The routes.
 pub const ROUTES: [Route; 7] = [
-    Route {
-        template: "/v2/product",
-        operation: Operation::Keyed(KeyedOperation::ListProducts),
-    },
-    Route {
-        template: "/v2/product/categories",
-        operation: Operation::Keyed(KeyedOperation::ListCategories),
-    },
-    Route {
-        template: "/v2/product/countries",
-        operation: Operation::Keyed(KeyedOperation::ListCountries),
-    },
-    Route {
-        template: "/v2/product/{product_code}",
-        operation: Operation::Keyed(KeyedOperation::GetProduct),
-    },
-    Route {
-        template: "/v2/ping",
-        operation: Operation::Keyed(KeyedOperation::Ping),
-    },
-    Route {
-        template: "/v2/texts/{digest}.md",
-        operation: Operation::GetText,
-    },
-    Route {
-        template: "/openapi.json",
-        operation: Operation::GetOpenapi,
-    },
+    Route::new(
+        "/v2/product",
+        Operation::Keyed(KeyedOperation::ListProducts),
+    ),
+    Route::new(
+        "/v2/product/categories",
+        Operation::Keyed(KeyedOperation::ListCategories),
+    ),
+    Route::new(
+        "/v2/product/countries",
+        Operation::Keyed(KeyedOperation::ListCountries),
+    ),
+    Route::new(
+        "/v2/product/{product_code}",
+        Operation::Keyed(KeyedOperation::GetProduct),
+    ),
+    Route::new("/v2/ping", Operation::Keyed(KeyedOperation::Ping)),
+    Route::new("/v2/texts/{digest}.md", Operation::GetText),
+    Route::new("/openapi.json", Operation::GetOpenapi),
 ];
 
 impl Route {
@@ -78,6 +71,18 @@ impl Route {
     pub fn place(&self) -> usize {
         let is_self = |route: &Route| route.operation == self.operation;
         ROUTES.iter().position(is_self).unwrap_or(ROUTES.len())
+    }
+
+    const fn new(template: &'static str, operation: Operation) -> Self {
+        let mut at = 0;
+        while at < template.len() && template.as_bytes()[at] != b'{' {
+            at += 1;
+        }
+        Self {
+            template,
+            parameter_at: if at < template.len() { Some(at) } else { None },
+            operation,
+        }
     }
 }
 
@@ -105,16 +110,22 @@ pub enum Captured {
 #[must_use]
 pub fn find(path: &str) -> Option<Target> {
     ROUTES.iter().find_map(|route| {
-        let captured = match route.template.split_once('{') {
+        let captured = match route.parameter_at {
             None => (path == route.template).then_some(Captured::Nothing)?,
-            Some((prefix, parameter)) => capture(parameter, path.strip_prefix(prefix)?)?,
+            Some(at) => {
+                let (prefix, parameter) = route.template.split_at(at);
+                capture(parameter, path.strip_prefix(prefix)?)?
+            }
         };
         Some(Target { route, captured })
     })
 }
 
 fn capture(parameter: &str, segment: &str) -> Option<Captured> {
-    if parameter == "product_code}" {
+    if parameter == "{product_code}" {
+        if !segment.contains('%') {
+            return segment.parse().ok().map(Captured::Code);
+        }
         let code = percent_decode_str(segment).decode_utf8().ok()?;
         code.parse().ok().map(Captured::Code)
     } else {

@@ -135,14 +135,16 @@ impl Server {
         let progress = Progress::default();
         let head = progress.clone();
         let socket = TimedSocket::new(socket, self.timeouts, progress.clone());
-        let (service, draining) = (Arc::clone(&self.service), Arc::clone(&self.draining));
+        // One counter a connection: counters that all cores count on cost each of them time.
+        let shared = Arc::new((
+            Arc::clone(&self.service),
+            Arc::clone(&self.draining),
+            progress,
+        ));
         let answer = service_fn(move |request| {
-            let (service, draining, progress) = (
-                Arc::clone(&service),
-                Arc::clone(&draining),
-                progress.clone(),
-            );
+            let shared = Arc::clone(&shared);
             async move {
+                let (service, draining, progress) = &*shared;
                 progress.begin();
                 let keep_alive = || match draining.load(Ordering::Relaxed) {
                     true => KeepAlive::No,

@@ -26,6 +26,9 @@ const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// The largest body that is read and ignored, in bytes.
 const MAX_BODY_BYTES: usize = 8 * 1024;
 
+/// How much of a path the access log shows.
+const LOGGED_PATH_CHARACTERS: usize = 256;
+
 /// What all connections of a server share.
 #[derive(Debug)]
 pub(super) struct Service {
@@ -63,39 +66,36 @@ impl Service {
         }
         headers.insert(X_REQUEST_ID, id.clone());
         let bytes = answer.body().size_hint().lower();
-        if request.method == Method::HEAD {
+        let is_head = request.method == Method::HEAD;
+        if is_head {
             strip_body(&mut answer, bytes);
         }
-        let sent = if request.method == Method::HEAD {
-            0
-        } else {
-            bytes
-        };
+        let sent = if is_head { 0 } else { bytes };
         let took = started.elapsed();
         self.app.observe(&trail, &answer, sent, took);
-        let path = request.uri.path();
-        let end = path
-            .char_indices()
-            .nth(256)
-            .map_or(path.len(), |(end, _)| end);
         self.access_log.log(&Line {
             time: Timestamp::now(),
             request_id: id.to_str().unwrap_or_default(),
             remote,
             method: request.method.as_str(),
-            path: &path[..end],
+            path: start(request.uri.path(), LOGGED_PATH_CHARACTERS),
             route: trail.route.map(|route| route.template),
             status: answer.status().as_u16(),
             bytes: sent,
             duration_microseconds: u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
-            key: trail.key.as_deref(),
+            key: trail.key,
             version: trail.version,
             revision: trail.revision,
         });
         answer
     }
 
-    async fn answer(&self, request: &Parts, body: Incoming, trail: &mut Trail) -> Answer {
+    async fn answer<'r>(
+        &self,
+        request: &'r Parts,
+        body: Incoming,
+        trail: &mut Trail<'r>,
+    ) -> Answer {
         let target = match pipeline::admit(request, trail) {
             Ok(target) => target,
             Err(error) if body.is_end_stream() => return error.into(),
@@ -148,18 +148,34 @@ fn strip_body(answer: &mut Answer, bytes: u64) {
     }
 }
 
+/// The first characters of a text.
+fn start(text: &str, characters: usize) -> &str {
+    if text.len() <= characters {
+        return text;
+    }
+    let end = text.char_indices().nth(characters);
+    &text[..end.map_or(text.len(), |(end, _)| end)]
+}
+
+/// What the ids of a server process begin with: 64 random bits and a hyphen.
+const START_BYTES: usize = 17;
+
 /// Makes ids of requests: a random start, then counting.
 #[derive(Debug)]
 pub(super) struct RequestIds {
-    start: u64,
+    /// The random start and a hyphen; room for the count.
+    start: [u8; START_BYTES + 16],
     next: AtomicU64,
 }
 
 impl RequestIds {
     /// Ids that no other server process makes.
     pub(super) fn new() -> Result<Self, getrandom::Error> {
+        let mut start = [b'-'; START_BYTES + 16];
+        let random = format!("{:016x}", getrandom::u64()?);
+        start[..START_BYTES - 1].copy_from_slice(random.as_bytes());
         Ok(Self {
-            start: getrandom::u64()?,
+            start,
             next: AtomicU64::new(0),
         })
     }
@@ -173,9 +189,21 @@ impl RequestIds {
             return id.clone();
         }
         let count = self.next.fetch_add(1, Ordering::Relaxed);
-        let id = format!("{:016x}-{count:x}", self.start);
-        HeaderValue::try_from(id).unwrap_or_else(|_| HeaderValue::from_static("unknown"))
+        let mut id = self.start;
+        let digits = hexadecimal(count, &mut id);
+        HeaderValue::from_bytes(&id[..START_BYTES + digits])
+            .unwrap_or_else(|_| HeaderValue::from_static("unknown"))
     }
+}
+
+/// Writes a number behind the start of an id; returns how many digits it has.
+fn hexadecimal(number: u64, id: &mut [u8; START_BYTES + 16]) -> usize {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let length = (number.max(1).ilog2() / 4 + 1) as usize;
+    for (index, digit) in id[START_BYTES..][..length].iter_mut().enumerate() {
+        *digit = DIGITS[(number >> (4 * (length - 1 - index)) & 15) as usize];
+    }
+    length
 }
 
 /// `[A-Za-z0-9._:-]{1,128}` (decisions, "Errors").
@@ -184,4 +212,26 @@ fn is_fit(id: &[u8]) -> bool {
         && id
             .iter()
             .all(|byte| byte.is_ascii_alphanumeric() || b"._:-".contains(byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_count_on_from_a_random_start() {
+        let ids = RequestIds::new().expect("random numbers");
+        let made = |ids: &RequestIds| ids.of(&HeaderMap::new());
+        let first = made(&ids);
+        let start = first.to_str().expect("text").strip_suffix("-0");
+        let start = start.expect("the first").to_owned();
+        assert_eq!(start.len(), 16, "{start}");
+        assert!(start.bytes().all(|digit| digit.is_ascii_hexdigit()));
+        for count in [1, 15, 16, 255, 256, 0x1234_5678_9abc, u64::MAX] {
+            ids.next.store(count, Ordering::Relaxed);
+            assert_eq!(made(&ids), format!("{start}-{count:x}"));
+        }
+        let another = RequestIds::new().expect("random numbers");
+        assert_ne!(made(&another), first);
+    }
 }

@@ -1,0 +1,209 @@
+//! One line of the access log.
+
+use std::fmt::Write as _;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+/// One request, answered.
+#[derive(Debug)]
+pub struct Line<'a> {
+    /// When the answer was ready.
+    pub time: Timestamp,
+    /// The request's id.
+    pub request_id: &'a str,
+    /// The client's address.
+    pub remote: std::net::IpAddr,
+    /// The method.
+    pub method: &'a str,
+    /// The path as it was sent, cut to 256 characters.
+    pub path: &'a str,
+    /// The route's template, null where no route was found.
+    pub route: Option<&'a str>,
+    /// The status.
+    pub status: u16,
+    /// The body's length.
+    pub bytes: u64,
+    /// From the head's arrival to the answer's readiness.
+    pub duration_microseconds: u64,
+    /// The key's prefix.
+    pub key: Option<&'a str>,
+    /// The API version that answered.
+    pub version: Option<&'a str>,
+    /// The revision that answered.
+    pub revision: Option<u64>,
+}
+
+impl Line<'_> {
+    /// Appends the line as a JSON object, its end included. By hand: it is written for every request,
+    /// and a general serialiser looks for something to escape in the names too.
+    pub(super) fn write(&self, time: &mut TimeText, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{\"time\":\"");
+        out.extend_from_slice(time.of(self.time).as_bytes());
+        out.extend_from_slice(b"\",\"request_id\":");
+        text(self.request_id, out);
+        out.extend_from_slice(b",\"remote\":");
+        other(&self.remote, out);
+        out.extend_from_slice(b",\"method\":");
+        text(self.method, out);
+        out.extend_from_slice(b",\"path\":");
+        text(self.path, out);
+        out.extend_from_slice(b",\"route\":");
+        text_or_null(self.route, out);
+        out.extend_from_slice(b",\"status\":");
+        other(&self.status, out);
+        out.extend_from_slice(b",\"bytes\":");
+        other(&self.bytes, out);
+        out.extend_from_slice(b",\"duration_microseconds\":");
+        other(&self.duration_microseconds, out);
+        out.extend_from_slice(b",\"key\":");
+        text_or_null(self.key, out);
+        out.extend_from_slice(b",\"version\":");
+        text_or_null(self.version, out);
+        out.extend_from_slice(b",\"revision\":");
+        other(&self.revision, out);
+        out.extend_from_slice(b"}\n");
+    }
+}
+
+fn text_or_null(value: Option<&str>, out: &mut Vec<u8>) {
+    match value {
+        Some(value) => text(value, out),
+        None => out.extend_from_slice(b"null"),
+    }
+}
+
+/// Appends a text as JSON; one without anything to escape is copied as it is.
+fn text(value: &str, out: &mut Vec<u8>) {
+    let is_escaped = |byte: u8| (byte < b' ') | (byte == b'"') | (byte == b'\\');
+    if value
+        .bytes()
+        .fold(false, |any, byte| any | is_escaped(byte))
+    {
+        return other(value, out);
+    }
+    out.push(b'"');
+    out.extend_from_slice(value.as_bytes());
+    out.push(b'"');
+}
+
+/// Appends anything else as JSON.
+fn other(value: &(impl Serialize + ?Sized), out: &mut Vec<u8>) {
+    // Neither texts and numbers nor memory can fail.
+    let _ = serde_json::to_writer(out, value);
+}
+
+/// Writes times as text (RFC 3339, to the nanosecond), and remembers the second for the next.
+#[derive(Debug, Default)]
+pub(super) struct TimeText {
+    second: Option<i64>,
+    text: String,
+    /// How much of the text is of the second.
+    second_bytes: usize,
+}
+
+impl TimeText {
+    fn of(&mut self, time: Timestamp) -> &str {
+        // A clock that is as wrong as that needn't read well; so no part of a second is negative.
+        let time = time.max(Timestamp::UNIX_EPOCH);
+        let second = time.as_second();
+        if self.second != Some(second) {
+            let whole = Timestamp::from_second(second).unwrap_or(time).to_string();
+            self.text = whole.trim_end_matches('Z').to_owned();
+            self.second_bytes = self.text.len();
+            self.second = Some(second);
+        }
+        self.text.truncate(self.second_bytes);
+        let nanosecond = time.subsec_nanosecond();
+        if nanosecond != 0 {
+            // Writing to a string can't fail.
+            let _ = write!(self.text, ".{nanosecond:09}");
+            let digits = self.text.trim_end_matches('0').len();
+            self.text.truncate(digits);
+        }
+        self.text.push('Z');
+        &self.text
+    }
+}
+
+#[cfg(test)]
+impl<'a> Line<'a> {
+    /// Some line.
+    pub(super) fn example(path: &'a str, bytes: u64) -> Self {
+        Self {
+            time: Timestamp::UNIX_EPOCH,
+            request_id: "id",
+            remote: std::net::Ipv4Addr::LOCALHOST.into(),
+            method: "GET",
+            path,
+            route: None,
+            status: 200,
+            bytes,
+            duration_microseconds: 1,
+            key: None,
+            version: None,
+            revision: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_back_whatever_a_client_sent(
+            path in "\\PC*|[\\x00-\\x7f\"\\\\]*",
+            request_id in "\\PC*",
+            key in proptest::option::of("\\PC*"),
+            numbers in any::<(u64, u64, u16)>(),
+            remote in any::<std::net::IpAddr>(),
+        ) {
+            let line = Line {
+                request_id: &request_id,
+                remote,
+                key: key.as_deref(),
+                duration_microseconds: numbers.1,
+                status: numbers.2,
+                ..Line::example(&path, numbers.0)
+            };
+            let mut text = Vec::new();
+            line.write(&mut TimeText::default(), &mut text);
+            prop_assert_eq!(text.pop(), Some(b'\n'));
+            prop_assert!(!text.contains(&b'\n'));
+            let read: serde_json::Value = serde_json::from_slice(&text)?;
+            let expected = serde_json::json!({
+                "time": "1970-01-01T00:00:00Z",
+                "request_id": request_id,
+                "remote": remote.to_string(),
+                "method": "GET",
+                "path": path,
+                "route": null,
+                "status": numbers.2,
+                "bytes": numbers.0,
+                "duration_microseconds": numbers.1,
+                "key": key,
+                "version": null,
+                "revision": null,
+            });
+            prop_assert_eq!(read, expected);
+        }
+
+        #[test]
+        fn times_read_as_ever(nanoseconds in proptest::collection::vec(0..5_000_000_000_i64, 1..20)) {
+            let mut text = TimeText::default();
+            for nanosecond in nanoseconds {
+                // Fewer digits too, down to the whole second.
+                for unit in [1, 1_000, 1_000_000, 1_000_000_000] {
+                    let time = i128::from(nanosecond / unit * unit);
+                    let time = Timestamp::from_nanosecond(time).unwrap();
+                    let expected = time.to_string();
+                    prop_assert_eq!(text.of(time), expected.as_str());
+                }
+            }
+        }
+    }
+}
