@@ -1,7 +1,7 @@
 //! Watches a store and swaps what is live.
 //!
 //! Two threads, so that a revocation never waits for a catalog: one looks after the keys, one after
-//! the snapshot, at the lowest priority. Each asks the store for its counters a few times a second, one indexed row, and
+//! the snapshot, at a low priority. Each asks the store for its counters a few times a second, one indexed row, and
 //! reads more only where they differ. When the store can't be read, what is live stays live.
 
 use std::sync::Arc;

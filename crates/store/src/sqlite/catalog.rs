@@ -60,12 +60,9 @@ pub(super) fn read_changes(
         return Ok(None);
     }
     let taken_down = TakenDown::read(&transaction)?;
-    let sql = format!(
-        "select {PRODUCT_COLUMNS}, t.code from ({TOUCHED}) t \
-         left join product_version v on v.code = t.code and v.until_revision is null \
-         order by t.code"
-    );
-    let mut statement = transaction.prepare(&sql).map_err(during(READING))?;
+    let mut statement = transaction
+        .prepare(&touched_products())
+        .map_err(during(READING))?;
     let rows = statement.query([since.number]).map_err(during(READING))?;
     visit_products(rows, &taken_down, visit)?;
     let since = [i64::try_from(since.number).unwrap_or(i64::MAX)];
@@ -74,16 +71,42 @@ pub(super) fn read_changes(
 }
 
 /// The codes of products that had another version in a later revision than ?1, or none.
-const TOUCHED: &str = "select code from product_version where from_revision > ?1 \
-                       union select code from product_version where until_revision > ?1";
+const TOUCHED: &str = "select code from product_version indexed by product_appeared where from_revision > ?1 \
+     union select code from product_version indexed by product_retired where until_revision > ?1";
+
+/// The products of these codes as they are now.
+fn touched_products() -> String {
+    format!(
+        "select {PRODUCT_COLUMNS}, t.code from ({TOUCHED}) t \
+         left join product_version v on v.code = t.code and v.until_revision is null \
+         order by t.code"
+    )
+}
 
 /// Of which texts [`served_texts`] tells: of all.
-const ALL_TEXTS: &str = "true";
+const ALL_TEXTS: &str = "select distinct digest from product_text";
 
 /// Of those that some version names which came or went after ?2.
-const TOUCHED_TEXTS: &str = "x.digest in (select digest from product_text where product_version_id in \
-        (select id from product_version where from_revision > ?2 \
-         union select id from product_version where until_revision > ?2))";
+const TOUCHED_TEXTS: &str = "select digest from product_text where product_version_id in \
+        (select id from product_version indexed by product_appeared where from_revision > ?2 \
+         union select id from product_version indexed by product_retired where until_revision > ?2) group by digest";
+
+/// The texts that live versions name, or did until some time after ?1. One is retired when the last version that
+/// names it was; a live one makes it live. Versions retired before then aren't looked at, however long the history
+/// is.
+fn texts_of(which: &str) -> String {
+    format!(
+        "select x.digest, x.markdown, max(v.until_revision is null), max(r.created_at) \
+         from ({which}) d \
+         cross join text x on x.digest = d.digest \
+         cross join product_text t on t.digest = d.digest \
+         cross join product_version v on v.id = t.product_version_id \
+         left join revision r on r.number = v.until_revision \
+         where x.taken_down_at is null and (v.until_revision is null \
+            or v.until_revision >= (select min(number) from revision where created_at > ?1)) \
+         group by d.digest order by d.digest"
+    )
+}
 
 pub(super) fn live_revision(transaction: &Transaction<'_>) -> Result<Option<Revision>, StoreError> {
     let sql = "select number, id, created_at from revision \
@@ -104,18 +127,21 @@ pub(super) fn live_revision(transaction: &Transaction<'_>) -> Result<Option<Revi
         .transpose()
 }
 
+// Joins are in the order in which they are to be gone through (`cross join`), and indexes are named: left to
+// itself, SQLite goes through all products to find the few that are meant.
+const TAKEN_DOWN: &str = "select v.id, t.digest \
+     from text x \
+     cross join product_text t on t.digest = x.digest \
+     cross join product_version v on v.id = t.product_version_id \
+     where x.taken_down_at is not null and v.until_revision is null";
+
 /// The texts of live products that were taken down, by the id of the product's version.
 #[derive(Default)]
 struct TakenDown(HashMap<i64, Vec<TextDigest>>);
 
 impl TakenDown {
     fn read(transaction: &Transaction<'_>) -> Result<Self, StoreError> {
-        let sql = "select v.id, t.digest \
-                   from text x \
-                   join product_text t on t.digest = x.digest \
-                   join product_version v on v.id = t.product_version_id \
-                   where x.taken_down_at is not null and v.until_revision is null";
-        let mut statement = transaction.prepare(sql).map_err(during(READING))?;
+        let mut statement = transaction.prepare(TAKEN_DOWN).map_err(during(READING))?;
         let mut rows = statement.query([]).map_err(during(READING))?;
         let mut texts = Self::default();
         while let Some(row) = rows.next().map_err(during(READING))? {
@@ -224,21 +250,8 @@ fn served_texts(
     further_parameters: &[i64],
     visit: ItemVisitor<'_>,
 ) -> Result<(), StoreError> {
-    // A text is retired when the last version that names it was; a live one makes it live. Versions
-    // retired before then aren't looked at, however long the history is.
-    let sql = format!(
-        "select x.digest, x.markdown, \
-                      max(v.until_revision is null), max(r.created_at) \
-               from product_version v \
-               join product_text t on t.product_version_id = v.id \
-               join text x on x.digest = t.digest \
-               left join revision r on r.number = v.until_revision \
-               where x.taken_down_at is null and (v.until_revision is null \
-                  or v.until_revision >= (select min(number) from revision where created_at > ?1)) \
-                  and {which} \
-               group by x.digest order by x.digest"
-    );
     let parameters = [&[texts_kept_since.as_millisecond()], further_parameters].concat();
+    let sql = texts_of(which);
     let mut statement = transaction.prepare(&sql).map_err(during(READING))?;
     let mut rows = statement
         .query(rusqlite::params_from_iter(parameters))
@@ -259,4 +272,48 @@ fn served_texts(
         visit(item).map_err(StoreError::Visitor)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How SQLite goes about a statement, a line for each step.
+    fn plan(sql: &str) -> String {
+        let connection = Connection::open_in_memory().unwrap();
+        let schema = include_str!("migrations/0001.sql");
+        connection.execute_batch(schema).unwrap();
+        let mut statement = connection
+            .prepare(&format!("explain query plan {sql}"))
+            .unwrap();
+        // Parameters that nobody binds are null: a plan doesn't ask what they are.
+        let mut rows = statement.raw_query();
+        let mut steps = Vec::new();
+        while let Some(row) = rows.next().unwrap() {
+            steps.push(row.get::<_, String>(3).unwrap());
+        }
+        steps.join("\n")
+    }
+
+    #[test]
+    fn what_changed_is_found_without_going_through_all_products() {
+        for sql in [
+            TOUCHED,
+            TAKEN_DOWN,
+            &touched_products(),
+            &texts_of(TOUCHED_TEXTS),
+        ] {
+            let plan = plan(sql);
+            let scanned: Vec<&str> = plan
+                .lines()
+                .filter(|step| step.starts_with("SCAN"))
+                .collect();
+            assert!(
+                scanned
+                    .iter()
+                    .all(|step| matches!(*step, "SCAN t" | "SCAN d")),
+                "{sql}\n{plan}"
+            );
+        }
+    }
 }
