@@ -1,5 +1,7 @@
 //! A set of places within a block: 256 bits, in four words.
 
+use std::ops::Range;
+
 /// Which of a block's products are meant, by their offsets in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Members([u64; 4]);
@@ -59,33 +61,54 @@ impl Members {
     }
 
     /// The members, ascending.
-    pub(super) fn iter(self) -> impl Iterator<Item = usize> {
-        (0..4).flat_map(move |word| {
-            let mut rest = self.0[word];
-            std::iter::from_fn(move || {
-                let bit = (rest != 0).then(|| rest.trailing_zeros() as usize)?;
-                rest &= rest - 1;
-                Some(word * 64 + bit)
-            })
-        })
+    pub(super) fn iter(self) -> Iter {
+        Iter {
+            words: self.0,
+            word: 0,
+        }
     }
 
     /// The stretches of neighbours, ascending and half-open.
-    pub(super) fn runs(self) -> impl Iterator<Item = std::ops::Range<usize>> {
-        let gaps = Self::below(Self::CAPACITY).without(self);
-        let mut from = 0;
-        std::iter::from_fn(move || {
-            let start = (from < Self::CAPACITY).then(|| self.next_member(from))??;
-            from = gaps.next_member(start).unwrap_or(Self::CAPACITY);
-            Some(start..from)
-        })
+    pub(super) fn runs(self) -> impl Iterator<Item = Range<usize>> {
+        // A run ends at a member behind which there is none.
+        let next = |word: usize| self.0.get(word + 1).map_or(0, |next| next << 63);
+        let lasts = Self(std::array::from_fn(|word| {
+            self.0[word] & !(self.0[word] >> 1 | next(word))
+        }));
+        let starts = self.starts().iter();
+        starts
+            .zip(lasts.iter())
+            .map(|(start, last)| start..last + 1)
+    }
+
+    /// How many stretches of neighbours there are.
+    pub(super) fn run_count(self) -> usize {
+        self.starts().len()
+    }
+
+    /// The members ahead of which there is none.
+    fn starts(self) -> Self {
+        let before = |word: usize| word.checked_sub(1).map_or(0, |before| self.0[before] >> 63);
+        Self(std::array::from_fn(|word| {
+            self.0[word] & !(self.0[word] << 1 | before(word))
+        }))
     }
 
     /// The first `most` members.
     pub(super) fn first_members(self, most: usize) -> Self {
-        self.iter()
-            .nth(most)
-            .map_or(self, |end| self.and(Self::below(end)))
+        let mut left = most;
+        Self(self.0.map(|word| {
+            let count = word.count_ones() as usize;
+            let mut rest = word;
+            if left >= count {
+                left -= count;
+                return word;
+            }
+            for _ in 0..std::mem::take(&mut left) {
+                rest &= rest - 1;
+            }
+            word ^ rest
+        }))
     }
 
     /// The last `most` members.
@@ -108,6 +131,28 @@ impl Members {
                 .get(word)
                 .map_or(0, |bytes| u64::from_le_bytes(*bytes))
         }))
+    }
+}
+
+/// The members of a set, ascending.
+pub(super) struct Iter {
+    words: [u64; 4],
+    word: usize,
+}
+
+impl Iterator for Iter {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        while let Some(rest) = self.words.get_mut(self.word) {
+            if *rest != 0 {
+                let bit = rest.trailing_zeros() as usize;
+                *rest &= *rest - 1;
+                return Some(self.word * 64 + bit);
+            }
+            self.word += 1;
+        }
+        None
     }
 }
 
@@ -136,6 +181,7 @@ mod tests {
             prop_assert_eq!(members.first_members(most).iter().collect::<Vec<_>>(), first);
             let last: Vec<_> = some.iter().copied().skip(some.len().saturating_sub(most)).collect();
             prop_assert_eq!(members.last_members(most).iter().collect::<Vec<_>>(), last);
+            prop_assert_eq!(members.runs().count(), members.run_count());
             prop_assert_eq!(members.runs().flatten().collect::<BTreeSet<_>>(), some);
             prop_assert!(members.runs().is_sorted_by(|left, right| left.end < right.start));
             let mut encoded = Vec::new();

@@ -85,13 +85,19 @@ impl<'s> Page<'s> {
     pub fn hash(&self) -> ContentHash {
         let mut sum: u128 = 0;
         for (block, members) in self.parts() {
-            for run in members.runs() {
-                for hash in block.hashes(run) {
-                    sum = sum.wrapping_add(u128::from_le_bytes(*hash));
-                }
+            let hashes = block.hashes(0..block.count());
+            for place in members.iter() {
+                let hash = hashes.get(place).copied().unwrap_or_default();
+                sum = sum.wrapping_add(u128::from_le_bytes(hash));
             }
         }
         sum.to_le_bytes()
+    }
+
+    /// How many slices [`slices`](Self::slices) gives.
+    #[must_use]
+    pub fn slice_count(&self) -> usize {
+        self.parts().map(|(_, members)| members.run_count()).sum()
     }
 
     /// The page's products, in as few slices as neighbours allow; within one, commas are in place,

@@ -65,7 +65,7 @@ fn list_products<'s>(
     let parts = [&page.hash()[..], &list.limit.get().to_le_bytes()];
     let tag = EntityTag::of_parts(parts.into_iter());
     let link = link(&page, query.unwrap_or_default());
-    let keep = match page.slices().count() {
+    let keep = match page.slice_count() {
         slices if slices > FEW_SLICES && page.len() >= MANY_PRODUCTS => Keep::Plain,
         _ => Keep::No,
     };
@@ -90,7 +90,7 @@ fn page_body(page: &Page<'_>, list: &ListQuery) -> Body {
         &b"{\"catalog\":["[..],
         [b"],\"pagination\":", &pagination[..], b"}"].concat(),
     );
-    let slices = page.slices().count();
+    let slices = page.slice_count();
     if (1..=FEW_SLICES).contains(&slices) {
         let mut parts = Vec::with_capacity(slices * 2 + 1);
         for slice in page.shared_slices() {
