@@ -81,7 +81,7 @@ type Maker<'s> = Box<dyn FnOnce() -> Result<Body, ApiError> + 's>;
 pub struct Resource<'s> {
     tag: EntityTag,
     audience: Audience,
-    link: Option<String>,
+    link: Option<HeaderValue>,
     keep: Keep,
     body: Maker<'s>,
 }
@@ -114,7 +114,7 @@ impl<'s> Resource<'s> {
 
     /// With the page's neighbours, for the `Link` header.
     #[must_use]
-    pub fn with_link(self, link: Option<String>) -> Self {
+    pub fn with_link(self, link: Option<HeaderValue>) -> Self {
         Self { link, ..self }
     }
 
@@ -205,7 +205,7 @@ impl<'s> Resource<'s> {
         // Room for all that are to come, so that the map isn't moved as it grows.
         headers.reserve(MOST_HEADERS);
         headers.insert(ETAG, tag.header_value());
-        if let Some(Ok(link)) = link.map(HeaderValue::try_from) {
+        if let Some(link) = link {
             headers.insert(LINK, link);
         }
         headers.insert(CACHE_CONTROL, audience.cache_control());

@@ -1,144 +1,36 @@
 //! The operations: each asks the snapshot and says how its answer is made.
 
-use std::fmt::Write as _;
+use std::sync::Arc;
 
-use bytes::Bytes;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use vitrine_model::query::ListQuery;
-use vitrine_model::snapshot::{Page, Snapshot};
-use vitrine_wire::answer::{Cursors, PageSize, Pagination};
+use vitrine_model::snapshot::Snapshot;
 use vitrine_wire::error::ErrorType;
 
-use super::answer::{Keep, Resource};
-use super::body::Body;
+use super::answer::Resource;
 use super::conditional::EntityTag;
 use super::error::ApiError;
 use super::routes::{Captured, KeyedOperation};
-use super::{App, parameters, ready, texts};
+use super::{App, pages, parameters, ready, texts};
 use crate::view::ContentForm;
-
-/// The longest `Link` header, in bytes.
-const MAX_LINK_BYTES: usize = 2 * 1024;
-
-/// A page of so few slices goes out as it lies in memory; of more, copying them together costs less than
-/// sending each.
-const FEW_SLICES: usize = 6;
-
-/// A page of so many products, copied together, is worth keeping.
-const MANY_PRODUCTS: usize = 100;
-
-/// What stays as it is in a query (RFC 3986, "unreserved").
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~');
 
 /// Reads what a keyed operation asks for.
 pub(super) fn read<'s>(
     operation: KeyedOperation,
-    snapshot: &'s Snapshot,
+    snapshot: &'s Arc<Snapshot>,
     app: &'s App,
     captured: &Captured,
-    query: Option<&str>,
+    query: Option<&'s str>,
 ) -> Result<Resource<'s>, ApiError> {
     match operation {
-        KeyedOperation::ListProducts => list_products(snapshot, query),
+        KeyedOperation::ListProducts => pages::find(snapshot, app, query),
         KeyedOperation::GetProduct => get_product(snapshot, app, captured, query),
         KeyedOperation::ListCategories => {
-            parameters::none(query).map(|()| app.ready.of(snapshot).categories.resource())
+            parameters::none(query).map(|()| app.ready.of(snapshot).categories(snapshot))
         }
         KeyedOperation::ListCountries => {
-            parameters::none(query).map(|()| app.ready.of(snapshot).countries.resource())
+            parameters::none(query).map(|()| app.ready.of(snapshot).countries(snapshot))
         }
         KeyedOperation::Ping => parameters::none(query).map(|()| ready::pong()),
     }
-}
-
-fn list_products<'s>(
-    snapshot: &'s Snapshot,
-    query: Option<&str>,
-) -> Result<Resource<'s>, ApiError> {
-    let list = parameters::list(query)?;
-    let page = snapshot.page(&list);
-    // The products and the limit determine every byte of the page.
-    let parts = [&page.hash()[..], &list.limit.get().to_le_bytes()];
-    let tag = EntityTag::of_parts(parts.into_iter());
-    let link = link(&page, query.unwrap_or_default());
-    let keep = match page.slice_count() {
-        slices if slices > FEW_SLICES && page.len() >= MANY_PRODUCTS => Keep::Plain,
-        _ => Keep::No,
-    };
-    let found = Resource::keyed(tag, move || Ok(page_body(&page, &list)));
-    Ok(found.with_link(link).kept(keep))
-}
-
-/// A page as JSON: the products' bytes, and what stands around them.
-fn page_body(page: &Page<'_>, list: &ListQuery) -> Body {
-    let pagination = Pagination {
-        cursors: Cursors {
-            before: page.first().map(Into::into),
-            after: page.last().map(Into::into),
-        },
-        page: PageSize {
-            limit: u16::try_from(list.limit.get()).unwrap_or(u16::MAX),
-        },
-    };
-    // Codes and numbers can't fail to become JSON.
-    let pagination = serde_json::to_vec(&pagination).unwrap_or_default();
-    let (head, end) = (
-        &b"{\"catalog\":["[..],
-        [b"],\"pagination\":", &pagination[..], b"}"].concat(),
-    );
-    let slices = page.slice_count();
-    if (1..=FEW_SLICES).contains(&slices) {
-        let mut parts = Vec::with_capacity(slices * 2 + 1);
-        for slice in page.shared_slices() {
-            parts.push(Bytes::from_static(if parts.is_empty() {
-                head
-            } else {
-                b","
-            }));
-            parts.push(slice);
-        }
-        parts.push(end.into());
-        return parts.into();
-    }
-    let products: usize = page.slices().map(|slice| slice.len() + 1).sum();
-    let mut body = Vec::with_capacity(head.len() + products + end.len());
-    body.extend_from_slice(head);
-    for (index, slice) in page.slices().enumerate() {
-        if index > 0 {
-            body.push(b',');
-        }
-        body.extend_from_slice(slice);
-    }
-    body.extend_from_slice(&end);
-    body.into()
-}
-
-/// The page's neighbours (RFC 8288): the request's parameters in their order, the cursor last.
-fn link(page: &Page<'_>, query: &str) -> Option<String> {
-    let mut kept = String::new();
-    for (name, value) in parameters::pairs(query) {
-        if name != "before" && name != "after" {
-            let value = value.unwrap_or_default();
-            let value = utf8_percent_encode(&value, ENCODED);
-            // Writing to a string can't fail.
-            let _ = write!(kept, "{name}={value}&");
-        }
-    }
-    let previous = page.first().filter(|_| page.has_previous());
-    let next = page.last().filter(|_| page.has_next());
-    let link = |(cursor, code, relation)| format!("<?{kept}{cursor}={code}>; rel=\"{relation}\"");
-    let links: Vec<String> = previous
-        .map(|code| ("before", code, "prev"))
-        .into_iter()
-        .chain(next.map(|code| ("after", code, "next")))
-        .map(link)
-        .collect();
-    let links = links.join(", ");
-    (!links.is_empty() && links.len() <= MAX_LINK_BYTES).then_some(links)
 }
 
 fn get_product<'s>(

@@ -28,6 +28,7 @@ mod handlers;
 pub mod html;
 mod observe;
 pub mod openapi;
+mod pages;
 pub mod parameters;
 mod pipeline;
 mod quota;

@@ -1,6 +1,7 @@
 //! Answers that are the same for every request: made and hashed once, not each time.
 
-use std::sync::{Arc, OnceLock};
+use std::borrow::Cow;
+use std::sync::{Arc, OnceLock, Weak};
 
 use arc_swap::ArcSwapOption;
 use bytes::Bytes;
@@ -10,6 +11,7 @@ use vitrine_wire::answer::{Category, CategoryList, CountryList, Pong};
 use super::answer::{Audience, Resource};
 use super::conditional::EntityTag;
 use super::openapi;
+use super::pages::PageHeads;
 
 /// A body with its tag.
 #[derive(Debug, Clone)]
@@ -37,37 +39,64 @@ impl ReadyBody {
     }
 }
 
-/// What the revision alone determines.
+/// What a snapshot alone determines, made when somebody asks for it, and what is remembered of its pages.
 #[derive(Debug)]
-pub(super) struct OfRevision {
-    id: String,
-    pub(super) categories: ReadyBody,
-    pub(super) countries: ReadyBody,
+pub(super) struct OfSnapshot {
+    /// Weak, so that the snapshot goes when it is replaced; no other can have its address meanwhile.
+    snapshot: Weak<Snapshot>,
+    categories: OnceLock<ReadyBody>,
+    countries: OnceLock<ReadyBody>,
+    pub(super) pages: PageHeads,
 }
 
-/// The answers of the revision that was asked last.
+impl OfSnapshot {
+    fn new(snapshot: &Arc<Snapshot>) -> Self {
+        Self {
+            snapshot: Arc::downgrade(snapshot),
+            categories: OnceLock::new(),
+            countries: OnceLock::new(),
+            pages: PageHeads::default(),
+        }
+    }
+
+    /// The categories of its snapshot.
+    pub(super) fn categories(&self, snapshot: &Snapshot) -> Resource<'static> {
+        let list = || {
+            let category = |code| Category {
+                code: Cow::Borrowed(code),
+            };
+            ReadyBody::json(&CategoryList {
+                categories: snapshot.categories().map(category).collect(),
+            })
+        };
+        self.categories.get_or_init(list).resource()
+    }
+
+    /// The countries of its snapshot.
+    pub(super) fn countries(&self, snapshot: &Snapshot) -> Resource<'static> {
+        let list = || {
+            let countries: Vec<String> = snapshot.countries().map(|c| c.to_string()).collect();
+            ReadyBody::json(&CountryList {
+                countries: countries.iter().map(Into::into).collect(),
+            })
+        };
+        self.countries.get_or_init(list).resource()
+    }
+}
+
+/// What belongs to the snapshot that was asked last.
 #[derive(Debug, Default)]
-pub(super) struct Ready(ArcSwapOption<OfRevision>);
+pub(super) struct Ready(ArcSwapOption<OfSnapshot>);
 
 impl Ready {
-    /// The answers of a snapshot, made where nobody asked for them since it went live.
-    pub(super) fn of(&self, snapshot: &Snapshot) -> Arc<OfRevision> {
-        let id = &snapshot.revision().id;
+    /// What belongs to a snapshot.
+    pub(super) fn of(&self, snapshot: &Arc<Snapshot>) -> Arc<OfSnapshot> {
         if let Some(ready) = self.0.load_full()
-            && ready.id == *id
+            && ready.snapshot.as_ptr() == Arc::as_ptr(snapshot)
         {
             return ready;
         }
-        let categories = snapshot.categories();
-        let categories = categories.map(|code| Category { code: code.into() });
-        let categories = categories.collect();
-        let countries: Vec<String> = snapshot.countries().map(|c| c.to_string()).collect();
-        let countries = countries.iter().map(Into::into).collect();
-        let made = Arc::new(OfRevision {
-            id: id.clone(),
-            categories: ReadyBody::json(&CategoryList { categories }),
-            countries: ReadyBody::json(&CountryList { countries }),
-        });
+        let made = Arc::new(OfSnapshot::new(snapshot));
         self.0.store(Some(Arc::clone(&made)));
         made
     }

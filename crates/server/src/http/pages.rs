@@ -1,0 +1,176 @@
+//! Pages of products: found by a scan, known by their tag, sent as they lie in memory or copied together.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::HeaderValue;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+use vitrine_model::query::ListQuery;
+use vitrine_model::snapshot::{Page, Snapshot};
+use vitrine_wire::answer::{Cursors, PageSize, Pagination};
+
+use super::answer::{Keep, Resource};
+use super::body::Body;
+use super::conditional::EntityTag;
+use super::error::ApiError;
+use super::{App, parameters};
+
+/// The longest `Link` header, in bytes.
+const MAX_LINK_BYTES: usize = 2 * 1024;
+
+/// A page of so few slices goes out as it lies in memory; of more, copying them together costs less than
+/// sending each.
+const FEW_SLICES: usize = 6;
+
+/// A page of so many products, copied together, is worth keeping.
+const MANY_PRODUCTS: usize = 100;
+
+/// What stays as it is in a query (RFC 3986, "unreserved").
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+/// The most that may be remembered of a snapshot's pages, in bytes.
+const REMEMBERED_BYTES: u64 = 2 << 20;
+
+/// What a page's answer says of itself.
+#[derive(Debug, Clone)]
+struct PageHead {
+    tag: EntityTag,
+    link: Option<HeaderValue>,
+    keep: Keep,
+}
+
+/// The heads of one snapshot's pages, by the query as it was sent: clients read the same pages again and again,
+/// and most of them have them already.
+#[derive(Debug)]
+pub(super) struct PageHeads(Cache<Box<str>, PageHead, ByLength>);
+
+#[derive(Debug, Clone)]
+struct ByLength;
+
+impl Weighter<Box<str>, PageHead> for ByLength {
+    fn weight(&self, query: &Box<str>, head: &PageHead) -> u64 {
+        let link = head.link.as_ref().map_or(0, HeaderValue::len);
+        (query.len() + link + size_of::<PageHead>() + 64) as u64
+    }
+}
+
+impl Default for PageHeads {
+    fn default() -> Self {
+        Self(Cache::with_weighter(4_096, REMEMBERED_BYTES, ByLength))
+    }
+}
+
+/// The page that a query asks for.
+pub(super) fn find<'s>(
+    snapshot: &'s Arc<Snapshot>,
+    app: &App,
+    query: Option<&'s str>,
+) -> Result<Resource<'s>, ApiError> {
+    let of_snapshot = app.ready.of(snapshot);
+    let heads = &of_snapshot.pages.0;
+    if let Some(head) = heads.get(query.unwrap_or_default()) {
+        return Ok(resource(head, move || {
+            let list = parameters::list(query)?;
+            Ok(page_body(&snapshot.page(&list), &list))
+        }));
+    }
+    let list = parameters::list(query)?;
+    let page = snapshot.page(&list);
+    // The products and the limit determine every byte of the page.
+    let parts = [&page.hash()[..], &list.limit.get().to_le_bytes()];
+    let head = PageHead {
+        tag: EntityTag::of_parts(parts.into_iter()),
+        link: link(&page, query.unwrap_or_default()),
+        keep: match page.slice_count() {
+            slices if slices > FEW_SLICES && page.len() >= MANY_PRODUCTS => Keep::Plain,
+            _ => Keep::No,
+        },
+    };
+    heads.insert(query.unwrap_or_default().into(), head.clone());
+    Ok(resource(head, move || Ok(page_body(&page, &list))))
+}
+
+fn resource<'s>(
+    head: PageHead,
+    body: impl FnOnce() -> Result<Body, ApiError> + 's,
+) -> Resource<'s> {
+    let PageHead { tag, link, keep } = head;
+    Resource::keyed(tag, body).with_link(link).kept(keep)
+}
+
+/// A page as JSON: the products' bytes, and what stands around them.
+fn page_body(page: &Page<'_>, list: &ListQuery) -> Body {
+    let pagination = Pagination {
+        cursors: Cursors {
+            before: page.first().map(Into::into),
+            after: page.last().map(Into::into),
+        },
+        page: PageSize {
+            limit: u16::try_from(list.limit.get()).unwrap_or(u16::MAX),
+        },
+    };
+    // Codes and numbers can't fail to become JSON.
+    let pagination = serde_json::to_vec(&pagination).unwrap_or_default();
+    let (head, end) = (
+        &b"{\"catalog\":["[..],
+        [b"],\"pagination\":", &pagination[..], b"}"].concat(),
+    );
+    let slices = page.slice_count();
+    if (1..=FEW_SLICES).contains(&slices) {
+        let mut parts = Vec::with_capacity(slices * 2 + 1);
+        for slice in page.shared_slices() {
+            parts.push(Bytes::from_static(if parts.is_empty() {
+                head
+            } else {
+                b","
+            }));
+            parts.push(slice);
+        }
+        parts.push(end.into());
+        return parts.into();
+    }
+    let products: usize = page.slices().map(|slice| slice.len() + 1).sum();
+    let mut body = Vec::with_capacity(head.len() + products + end.len());
+    body.extend_from_slice(head);
+    for (index, slice) in page.slices().enumerate() {
+        if index > 0 {
+            body.push(b',');
+        }
+        body.extend_from_slice(slice);
+    }
+    body.extend_from_slice(&end);
+    body.into()
+}
+
+/// The page's neighbours (RFC 8288): the request's parameters in their order, the cursor last.
+fn link(page: &Page<'_>, query: &str) -> Option<HeaderValue> {
+    let mut kept = String::new();
+    for (name, value) in parameters::pairs(query) {
+        if name != "before" && name != "after" {
+            let value = value.unwrap_or_default();
+            let value = utf8_percent_encode(&value, ENCODED);
+            // Writing to a string can't fail.
+            let _ = write!(kept, "{name}={value}&");
+        }
+    }
+    let previous = page.first().filter(|_| page.has_previous());
+    let next = page.last().filter(|_| page.has_next());
+    let link = |(cursor, code, relation)| format!("<?{kept}{cursor}={code}>; rel=\"{relation}\"");
+    let links: Vec<String> = previous
+        .map(|code| ("before", code, "prev"))
+        .into_iter()
+        .chain(next.map(|code| ("after", code, "next")))
+        .map(link)
+        .collect();
+    let links = links.join(", ");
+    let fits = !links.is_empty() && links.len() <= MAX_LINK_BYTES;
+    // What was percent-encoded can't be refused.
+    fits.then(|| HeaderValue::try_from(links).ok())?
+}
