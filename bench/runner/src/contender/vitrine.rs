@@ -99,6 +99,8 @@ pub fn start_vitrine(
             command.args(["--admin-listen", "127.0.0.1:0"]);
         }
         if let Some(state) = state {
+            // Ports differ from start to start, and a snapshot file is used at the address that it was made for.
+            command.args(["--public-url", "https://catalog.example"]);
             command.arg("--state-dir").arg(state);
         }
     };
