@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-use crate::contender::Running;
+use crate::contender::{self, Running};
 use crate::work::{Audience, Work};
 use crate::world::World;
 
@@ -16,7 +16,8 @@ pub type Turn = (Work, usize);
 /// Compares all answers as JSON values with Vitrine's; gives what can be measured.
 ///
 /// # Errors
-/// If a body differs. What a server can't do at all, an encoding or tags, is left out, out loud.
+/// If a body differs, or Vitrine can't do a work. What another server can't do at all, an encoding or tags, is
+/// left out, out loud.
 pub fn compare(world: &World, servers: &mut [Running]) -> Result<Vec<Turn>> {
     let Some((first, _)) = servers.split_first() else {
         bail!("nothing is to be measured");
@@ -47,6 +48,12 @@ pub fn compare(world: &World, servers: &mut [Running]) -> Result<Vec<Turn>> {
                 compared.with_context(|| format!("{}: {}", server.kind.name, work.name()));
             match compared? {
                 None => turns.push((work, index)),
+                Some(reason) if server.kind.name == contender::ALL[0].name => {
+                    bail!(
+                        "{} can't be measured of Vitrine, which {reason}",
+                        work.name()
+                    )
+                }
                 Some(reason) => {
                     eprintln!(
                         "SKIPPED: {} of {}, which {reason}",

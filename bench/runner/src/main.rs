@@ -10,6 +10,7 @@ mod own;
 mod process;
 mod regression;
 mod report;
+mod revision;
 mod work;
 mod world;
 
@@ -24,6 +25,10 @@ use contender::Kind;
 use measure::Effort;
 use report::Results;
 use world::{World, done};
+
+/// With more products than this only Vitrine and the web server are measured, unless others are asked for: filling
+/// their databases and starting them takes longer than measuring.
+const MOST_FOR_SERVICES: u64 = 100_000;
 
 /// Measure Vitrine beside other servers of the same catalog; bench/README.md says how and why so.
 #[derive(Debug, Parser)]
@@ -50,7 +55,8 @@ struct Arguments {
     /// Leave this server out; give it once for each.
     #[arg(long, value_name = "SERVER")]
     skip: Vec<String>,
-    /// Measure only these servers beside Vitrine; give it once for each.
+    /// Measure only these servers beside Vitrine; give it once for each. With more than 100,000 products the
+    /// services are measured only if they are named so.
     #[arg(long, value_name = "SERVER")]
     only: Vec<String>,
     /// Few products and little time, and leave out what the machine has no tools for: shows that all
@@ -128,10 +134,23 @@ fn wanted(arguments: &Arguments) -> Result<Vec<&'static Kind>> {
             );
         }
     }
+    let has = |names: &[String], kind: &Kind| names.iter().any(|own| own == kind.name);
+    let is_large = arguments.products > MOST_FOR_SERVICES;
     let is_wanted = |kind: &&Kind| {
-        let is_only =
-            arguments.only.is_empty() || arguments.only.iter().any(|own| own == kind.name);
-        kind.name == "vitrine" || is_only && !arguments.skip.iter().any(|own| own == kind.name)
+        if kind.is_vitrine() {
+            return true;
+        }
+        if !arguments.only.is_empty() {
+            return has(&arguments.only, kind) && !has(&arguments.skip, kind);
+        }
+        if is_large && !kind.has_files {
+            eprintln!(
+                "SKIPPED: {}, since there are more than {MOST_FOR_SERVICES} products; ask for it with --only {}",
+                kind.name, kind.name
+            );
+            return false;
+        }
+        !has(&arguments.skip, kind)
     };
     Ok(contender::ALL.iter().filter(is_wanted).collect())
 }

@@ -1,248 +1,252 @@
 //! What Vitrine alone is asked: how it starts, what it holds, and what a new revision does to it.
 
-use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-use crate::contender::{self, Running, VitrineStore, start_vitrine};
-use crate::http;
+use crate::contender::{self, Manner, Running, VitrineStore, start_vitrine};
 use crate::load::{INTERRUPTED, Pace, Plan};
 use crate::measure::{Effort, sample};
 use crate::process;
 use crate::report::Fact;
+use crate::revision::{self, CHANGED, Loads, Revisions};
 use crate::work::Work;
-use crate::world::{World, done};
+use crate::world::World;
 
-/// How many products a revision changes.
-const CHANGED: usize = 100;
-/// How long a revision may take to be seen.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// How long the snapshot file may take to be written.
+const PATIENCE: Duration = Duration::from_secs(600);
+/// What a start needs and gives back is no memory at rest.
+const SETTLES_IN: Duration = Duration::from_secs(1);
 
-/// Measures all of it. No other server should run.
+/// Where the server says that it took a snapshot from.
+const FROM_STORE: &str = "store";
+const FROM_CHANGES: &str = "changes";
+const FROM_FILE: &str = "snapshot file";
+
+/// Measures all of it over the store that was loaded first. No other server should run.
 ///
 /// # Errors
-/// If a command fails, or a revision isn't seen.
+/// If a command fails, a revision isn't seen, or a snapshot isn't made of what it should be.
 pub fn measure(world: &World, key: &str, effort: &Effort) -> Result<Vec<Fact>> {
-    let live = copy(world, key, "live.db")?;
-    let other = copy(world, key, "other.db")?;
-    let revisions = [revision(world, "a")?, revision(world, "b")?];
-    let (mut started, mut resident, mut built) = (Vec::new(), Vec::new(), Vec::new());
-    let mut server = start(world, &live)?;
-    for repetition in 0..effort.repetitions {
-        if repetition > 0 {
-            drop(server);
-            server = start(world, &live)?;
-        }
-        started.push(server.started_in.as_secs_f64() * 1e3);
-        // What a start needs and gives back is no memory at rest.
-        std::thread::sleep(Duration::from_secs(1));
-        resident.push(process::memory(&[server.process.id()])?);
-        built.push(build_time(&server)?);
-    }
-    let mut seen = Vec::new();
-    for repetition in 0..effort.repetitions.max(2) {
-        let file = &revisions[repetition as usize % 2];
-        seen.push(time_to_be_seen(world, &server, &live, file)?);
-    }
-    let mut facts = vec![
-        fact("Start to first 200", started, "ms"),
-        fact("Memory at rest", resident, "MiB"),
-        fact("Full build of the snapshot", built, "ms"),
-        fact(
-            "100 changed products: end of the load to visible",
-            seen,
-            "ms",
-        ),
-    ];
+    let live = VitrineStore::at(&world.folder.join("vitrine.db"), key);
+    let other = live.copy(world, "other.db")?;
+    let revisions = Revisions::make(world)?;
+    let mut facts = starts(world, &live, effort)?;
+    let server = start(world, &live, None)?;
+    facts.extend(revision(world, &server, &live, &revisions, effort)?);
     facts.extend(swaps(world, &server, [&other, &live], &revisions, effort)?);
     Ok(facts)
 }
 
-fn fact(what: &str, values: Vec<f64>, unit: &'static str) -> Fact {
+fn fact(what: impl Into<String>, values: Vec<f64>, unit: &'static str) -> Fact {
     Fact {
-        what: what.to_owned(),
+        what: what.into(),
         values,
         unit,
     }
 }
 
-fn start(world: &World, store: &VitrineStore) -> Result<Running> {
-    start_vitrine(&contender::ALL[0], world, &world.vitrine, store, None)
+fn start(world: &World, store: &VitrineStore, state: Option<&Path>) -> Result<Running> {
+    let manner = Manner {
+        state,
+        ..Manner::default()
+    };
+    start_vitrine(&contender::ALL[0], world, &world.vitrine, store, manner)
 }
 
-/// A copy of the store that was loaded first, with its keys.
-fn copy(world: &World, key: &str, name: &str) -> Result<VitrineStore> {
-    let original = format!("sqlite:{}", world.folder.join("vitrine.db").display());
-    let file = world.folder.join(name);
-    let mut backup = Command::new(&world.vitrine);
-    done(backup.args(["--store", &original, "backup"]).arg(&file))?;
-    Ok(VitrineStore {
-        url: format!("sqlite:{}", file.display()),
-        key: key.to_owned(),
-    })
-}
-
-/// A file of some products, spread over the catalog, with another name.
-fn revision(world: &World, mark: &str) -> Result<PathBuf> {
-    let step = (world.asked_for.len() / CHANGED).max(1);
-    let codes: Vec<&String> = world.asked_for.iter().step_by(step).take(CHANGED).collect();
-    let mut lines = String::new();
-    for line in std::fs::read_to_string(&world.file)?.lines() {
-        // Cheaper than reading all of a million lines: the code stands between quotes.
-        let code = line
-            .split("\"code\":\"")
-            .nth(1)
-            .and_then(|rest| rest.split('"').next());
-        if code.is_some_and(|code| codes.iter().any(|own| *own == code)) {
-            let mut product: Value = serde_json::from_str(line)?;
-            product["name"] = format!("changed {mark}").into();
-            let _ = writeln!(lines, "{product}");
+/// Starts without and with a snapshot file, in turn.
+fn starts(world: &World, store: &VitrineStore, effort: &Effort) -> Result<Vec<Fact>> {
+    let state = world.folder.join("state");
+    write_snapshot_file(world, store, &state)?;
+    let kinds = [(FROM_STORE, None), (FROM_FILE, Some(state.as_path()))];
+    let mut started = [Vec::new(), Vec::new()];
+    let mut made = [Vec::new(), Vec::new()];
+    let mut resident = [Vec::new(), Vec::new()];
+    let mut peaks = [Vec::new(), Vec::new()];
+    for _ in 0..effort.repetitions {
+        for (index, (made_from, state)) in kinds.into_iter().enumerate() {
+            let server = start(world, store, state)?;
+            started[index].push(server.started_in.as_secs_f64() * 1e3);
+            let Some(first) = snapshots(&server).into_iter().next() else {
+                bail!("the server doesn't say where its catalog is from");
+            };
+            if first.made_from != made_from {
+                bail!(
+                    "a catalog of `{}` instead of `{made_from}`",
+                    first.made_from
+                );
+            }
+            made[index].push(first.took_milliseconds);
+            std::thread::sleep(SETTLES_IN);
+            let memory = process::resident(server.process.id())?;
+            resident[index].push(memory.now);
+            peaks[index].push(memory.peak);
         }
     }
-    let file = world.folder.join(format!("revision-{mark}.ndjson"));
-    std::fs::write(&file, lines)?;
-    Ok(file)
+    let rows = [
+        ("Start to first 200", started, "ms"),
+        ("… of which making the catalog", made, "ms"),
+        ("Memory at rest after it", resident, "MiB"),
+        ("Peak memory of it", peaks, "MiB"),
+    ];
+    let both = |(what, [store, file], unit): (&str, [Vec<f64>; 2], &'static str)| {
+        [
+            fact(format!("{what}, from the {FROM_STORE}"), store, unit),
+            fact(format!("{what}, from the {FROM_FILE}"), file, unit),
+        ]
+    };
+    Ok(rows.into_iter().flat_map(both).collect())
 }
 
-/// What the server says its first build took.
-fn build_time(server: &Running) -> Result<f64> {
+/// Lets a server write its snapshot file, and ends it.
+fn write_snapshot_file(world: &World, store: &VitrineStore, state: &Path) -> Result<()> {
+    let server = start(world, store, Some(state))?;
+    let begun = Instant::now();
+    while !server
+        .process
+        .said()
+        .contains("the snapshot file is written")
+    {
+        if begun.elapsed() > PATIENCE || INTERRUPTED.load(std::sync::atomic::Ordering::Relaxed) {
+            bail!("no snapshot file was written");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
+/// A snapshot that the server says it has swapped in.
+struct Swapped {
+    made_from: String,
+    took_milliseconds: f64,
+}
+
+/// All of them, the first one first.
+fn snapshots(server: &Running) -> Vec<Swapped> {
     let said = server.process.said();
-    let mut lines = said
+    let lines = said
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    lines
-        .find_map(|line| line["fields"]["took_milliseconds"].as_f64())
-        .context("the server doesn't say how long its build took")
+    let swapped = lines.filter_map(|line| {
+        let fields = &line["fields"];
+        Some(Swapped {
+            made_from: fields["made_from"].as_str()?.to_owned(),
+            took_milliseconds: fields["took_milliseconds"].as_f64()?,
+        })
+    });
+    swapped.collect()
 }
 
-/// A load into the store, beside everything else and with the least priority.
-fn load(world: &World, store: &VitrineStore, file: &Path) -> Result<Child> {
-    let mut command = Command::new("nice");
-    command.args(["-n", "19"]).arg(&world.vitrine);
-    command.args(["--store", &store.url, "load", "--json", "--mode", "merge"]);
-    let command = command.arg(file).stdin(Stdio::null()).stdout(Stdio::null());
-    command.spawn().context("can't start a load")
+/// The snapshots after the first, which must all be made of the one before and what changed.
+fn changes(server: &Running) -> Result<Vec<Swapped>> {
+    let swapped: Vec<Swapped> = snapshots(server).into_iter().skip(1).collect();
+    let other = swapped.iter().find(|swap| swap.made_from != FROM_CHANGES);
+    match other {
+        Some(other) => bail!(
+            "a revision was made of `{}` instead of `{FROM_CHANGES}`",
+            other.made_from
+        ),
+        None => Ok(swapped),
+    }
 }
 
-/// Milliseconds from the end of a load, which has committed, until the server shows what it brought; 0 where it
-/// did so before.
-fn time_to_be_seen(
+/// What a revision of some changed products takes.
+fn revision(
     world: &World,
     server: &Running,
     store: &VitrineStore,
-    file: &Path,
-) -> Result<f64> {
-    let code = &world.asked_for[0];
-    let path = format!("/v2/product/{code}");
-    let name = || -> Result<Value> {
-        let answer = http::fetch(server.address, &path, &[("X-Api-Key", &server.key)])?;
-        Ok(serde_json::from_slice::<Value>(&answer.decoded()?)?["name"].take())
-    };
-    let before = name()?;
-    let mut load = load(world, store, file)?;
-    let start = Instant::now();
-    let (mut ended, mut seen) = (None, None);
-    while ended.is_none() || seen.is_none() {
-        if ended.is_none()
-            && let Some(status) = load.try_wait()?
-        {
-            if !status.success() {
-                bail!("the load of {} ended with {status}", file.display());
-            }
-            ended = Some(Instant::now());
-        }
-        if seen.is_none() && name()? != before {
-            seen = Some(Instant::now());
-        }
-        if start.elapsed() > PATIENCE || INTERRUPTED.load(Ordering::Relaxed) {
-            let _ = load.kill();
-            let _ = load.wait();
-            bail!("the revision wasn't seen in time");
-        }
-        std::thread::sleep(Duration::from_millis(1));
+    revisions: &Revisions,
+    effort: &Effort,
+) -> Result<Vec<Fact>> {
+    std::thread::sleep(SETTLES_IN);
+    let (mut seen, mut peaks, mut growth) = (Vec::new(), Vec::new(), Vec::new());
+    for repetition in 0..effort.repetitions.max(2) {
+        process::forget_peak(server.process.id())?;
+        let before = process::resident(server.process.id())?;
+        let file = revisions.file(repetition as usize);
+        seen.push(revision::time_to_be_seen(world, server, store, file)?);
+        let after = process::resident(server.process.id())?;
+        peaks.push(after.peak);
+        growth.push(after.peak - before.now);
     }
-    let waited = seen
-        .zip(ended)
-        .map(|(seen, ended)| seen.saturating_duration_since(ended));
-    Ok(waited.unwrap_or_default().as_secs_f64() * 1e3)
+    let made = changes(server)?
+        .iter()
+        .map(|swap| swap.took_milliseconds)
+        .collect();
+    let what = |what: &str| format!("{CHANGED} changed products: {what}");
+    Ok(vec![
+        fact(what("commit to visible"), seen, "ms"),
+        fact(what("… of which making the snapshot"), made, "ms"),
+        fact(what("peak memory while it is swapped in"), peaks, "MiB"),
+        fact(what("… above what was held before"), growth, "MiB"),
+    ])
 }
 
-/// Single products at fixed times while a revision comes every second: first to a store that the server doesn't
-/// see, so that the loads cost the machine the same, then to its own.
+/// Single products at fixed times: with nothing else at work; while a revision a second goes to a store that the
+/// server doesn't see, so that the loads cost the machine the same; and while it goes to its own.
 fn swaps(
     world: &World,
     server: &Running,
-    stores: [&VitrineStore; 2],
-    revisions: &[PathBuf; 2],
+    [other, live]: [&VitrineStore; 2],
+    revisions: &Revisions,
     effort: &Effort,
 ) -> Result<Vec<Fact>> {
-    let mut p99 = [Vec::new(), Vec::new()];
-    let (mut ratios, mut failed) = (Vec::new(), Vec::new());
+    let stores = [None, Some(other), Some(live)];
+    let mut p99 = [Vec::new(), Vec::new(), Vec::new()];
+    let mut failed = Vec::new();
+    let before = snapshots(server).len();
     for repetition in 0..effort.repetitions {
-        for (index, store) in stores.into_iter().enumerate() {
-            let stop = AtomicBool::new(false);
-            let sample = std::thread::scope(|scope| {
-                let loads = scope.spawn(|| keep_loading(world, store, revisions, &stop));
-                let mut requests = Work::Product.requests(world, server);
-                let plan = Plan {
-                    address: server.address,
-                    connections: 64,
-                    pace: Pace::Open(effort.product_rate / 4.0),
-                    duration: Duration::from_secs_f64(effort.seconds * 3.0),
-                    most: u64::MAX,
-                    expected: 200,
-                    may_spin: world.has_spare_core,
-                    next: &mut requests,
-                };
-                let sample = sample(server, "swaps", repetition, plan);
-                stop.store(true, Ordering::Relaxed);
-                let loads = loads
-                    .join()
-                    .map_err(|_| anyhow::anyhow!("the loads panicked"))?;
-                loads.and(sample)
-            })?;
+        for turn in 0..stores.len() {
+            let index = (turn + repetition as usize) % stores.len();
+            // What the turn before brought is swapped in by then.
+            std::thread::sleep(SETTLES_IN * 2);
+            let loads = stores[index].map(|store| Loads::start(world, store, revisions));
+            let mut requests = Work::Product.requests(world, server);
+            let plan = Plan {
+                address: server.address,
+                connections: 64,
+                pace: Pace::Open(effort.product_rate / 4.0),
+                duration: Duration::from_secs_f64(effort.seconds * 3.0),
+                most: u64::MAX,
+                expected: 200,
+                may_spin: world.has_spare_core,
+                next: &mut requests,
+            };
+            let sample = sample(server, "swaps", repetition, plan);
+            loads.map_or(Ok(()), Loads::end)?;
+            let sample = sample?;
             p99[index].push(sample.p99_microseconds);
             #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
             failed.push(sample.failed as f64);
         }
-        let ratio = p99[1]
-            .last()
-            .zip(p99[0].last())
-            .map(|(swaps, quiet)| swaps / quiet);
-        ratios.extend(ratio);
     }
-    let [quiet, swapped] = p99;
+    let swapped = changes(server)?.len() + 1 - before;
+    if swapped == 0 {
+        bail!("no revision was swapped in while requests were measured");
+    }
+    let ratios = |base: &[f64]| -> Vec<f64> {
+        p99[2]
+            .iter()
+            .zip(base)
+            .map(|(swaps, base)| swaps / base)
+            .collect()
+    };
+    let (to_quiet, to_loads) = (ratios(&p99[0]), ratios(&p99[1]));
+    let [quiet, loads, swaps] = p99;
+    let swapped = f64::from(u32::try_from(swapped).context("too many revisions")?);
     Ok(vec![
-        fact("Product p99, loads into another store", quiet, "µs"),
-        fact("Product p99, a revision every second", swapped, "µs"),
-        fact("… times as long as without", ratios, ""),
+        fact("Product p99, nothing else at work", quiet, "µs"),
+        fact("Product p99, loads into another store", loads, "µs"),
+        fact("Product p99, a revision every second", swaps, "µs"),
+        fact("… times as long as with nothing else at work", to_quiet, ""),
+        fact("… times as long as with loads elsewhere", to_loads, ""),
+        fact(
+            "… revisions swapped in, all by their changes",
+            vec![swapped],
+            "",
+        ),
         fact("… failed answers", failed, ""),
     ])
-}
-
-fn keep_loading(
-    world: &World,
-    store: &VitrineStore,
-    revisions: &[PathBuf; 2],
-    stop: &AtomicBool,
-) -> Result<()> {
-    for file in revisions.iter().cycle() {
-        if stop.load(Ordering::Relaxed) {
-            break;
-        }
-        let started = Instant::now();
-        let status = load(world, store, file)?.wait()?;
-        if !status.success() {
-            bail!("the load of {} ended with {status}", file.display());
-        }
-        while started.elapsed() < Duration::from_secs(1) && !stop.load(Ordering::Relaxed) {
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    }
-    Ok(())
 }

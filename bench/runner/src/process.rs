@@ -178,6 +178,41 @@ pub fn cpu(roots: &[u32]) -> Result<Duration> {
     Ok(Duration::from_nanos(nanoseconds))
 }
 
+/// Memory of one process that is its own or of mapped files, MiB.
+#[derive(Debug, Clone, Copy)]
+pub struct Resident {
+    /// Now.
+    pub now: f64,
+    /// The most since its start, or since `forget_peak`.
+    pub peak: f64,
+}
+
+/// What one process holds in memory.
+///
+/// # Errors
+/// If there is no such process.
+pub fn resident(id: u32) -> Result<Resident> {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
+    let mebibytes = |name: &str| -> Result<f64> {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        let value = line.and_then(|line| line.split_whitespace().next());
+        let value = value.with_context(|| format!("the kernel says no {name}"))?;
+        Ok(value.parse::<f64>()? / 1024.0)
+    };
+    Ok(Resident {
+        now: mebibytes("VmRSS:")?,
+        peak: mebibytes("VmHWM:")?,
+    })
+}
+
+/// Lets the kernel begin anew with the most that the process held.
+///
+/// # Errors
+/// If the process isn't the runner's own.
+pub fn forget_peak(id: u32) -> Result<()> {
+    std::fs::write(format!("/proc/{id}/clear_refs"), "5").context("the peak can't be forgotten")
+}
+
 /// Memory of the processes below `roots` in MiB: resident, what they share counted once.
 ///
 /// # Errors

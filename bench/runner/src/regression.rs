@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 
 use crate::check;
-use crate::contender::{self, Running, VitrineStore, start_vitrine};
+use crate::contender::{self, Manner, Running, VitrineStore, start_vitrine};
 use crate::load::{self, Pace, Plan};
 use crate::measure::{self, Effort, median};
 use crate::report::{ratio, spread};
@@ -37,7 +37,10 @@ pub fn run(world: &World, older: &Path, effort: &Effort, tolerance: f64) -> Resu
             world,
             programs[index],
             &stores[index],
-            valgrind,
+            Manner {
+                valgrind,
+                ..Manner::default()
+            },
         )
     };
     let mut servers = [start(0, None)?, start(1, None)?];

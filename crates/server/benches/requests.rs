@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
+use http::header::ACCEPT_ENCODING;
+use http::{HeaderMap, HeaderValue};
+use vitrine::http::encoding::Accepted;
 use vitrine::http::html::HtmlRenderer;
 use vitrine::http::routes::{ROUTES, find};
 use vitrine::metrics::requests::Requests;
@@ -47,4 +50,15 @@ fn html(bencher: Bencher<'_, '_>, paragraphs: usize) {
     bencher
         .counter(BytesCount::of_str(&markdown))
         .bench_local(|| renderer.sanitised(black_box(&markdown)));
+}
+
+/// Choosing a coding by `Accept-Encoding`.
+#[divan::bench(args = ["", "gzip", "gzip, deflate, br, zstd", "br;q=0.2, gzip;q=0.8, *;q=0.1"])]
+fn coding(bencher: Bencher<'_, '_>, accepted: &str) {
+    let mut headers = HeaderMap::new();
+    if !accepted.is_empty() {
+        let value = HeaderValue::from_str(accepted).expect("a header");
+        headers.insert(ACCEPT_ENCODING, value);
+    }
+    bencher.bench_local(|| Accepted::by(black_box(&headers)).best());
 }

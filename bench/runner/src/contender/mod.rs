@@ -20,7 +20,7 @@ use crate::process::{Process, Start};
 use crate::world::{World, find, free_port};
 
 use database::Postgres;
-pub use vitrine::{VitrineStore, start_vitrine};
+pub use vitrine::{Manner, VitrineStore, start_vitrine};
 
 /// What the services hash and look up.
 const KEY: &str = "vitrine_0neIpVTF3s3.05UddyMlW7X6WD7ZLATdWmqazyiI14Drn783pqArSwEP";
@@ -129,7 +129,7 @@ pub struct Around<'a> {
 }
 
 /// All contenders; the first is what the others are compared with.
-pub static ALL: [Kind; 8] = [
+pub static ALL: [Kind; 9] = [
     Kind {
         name: "vitrine",
         title: "**Vitrine**",
@@ -143,6 +143,13 @@ pub static ALL: [Kind; 8] = [
         has_files: true,
         needs: &[Need::Nginx],
         start: nginx::start,
+    },
+    Kind {
+        name: "nginx-open-file-cache",
+        title: "nginx, files, `open_file_cache`",
+        has_files: true,
+        needs: &[Need::Nginx],
+        start: nginx::start_with_open_file_cache,
     },
     Kind {
         name: "axum-memory",

@@ -11,6 +11,8 @@ use crate::work::Work;
 use crate::world::{World, find};
 
 const CONFIGURATION: &str = include_str!("../../../nginx/nginx.conf");
+/// Room for every file that is asked for, its compressed form included; otherwise as nginx has it.
+const OPEN_FILE_CACHE: &str = "open_file_cache max=10000;";
 /// Where Debian puts it, which isn't in everyone's `PATH`.
 const FOLDERS: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
 
@@ -18,14 +20,24 @@ pub(super) fn program() -> Option<PathBuf> {
     find("nginx", &FOLDERS.map(PathBuf::from))
 }
 
+/// Debian's default: each answer opens its file.
 pub(super) fn start(kind: &'static Kind, around: &Around) -> Result<Running> {
+    start_with(kind, around, "")
+}
+
+/// With files kept open between answers, which an operator has to ask for.
+pub(super) fn start_with_open_file_cache(kind: &'static Kind, around: &Around) -> Result<Running> {
+    start_with(kind, around, OPEN_FILE_CACHE)
+}
+
+fn start_with(kind: &'static Kind, around: &Around, settings: &str) -> Result<Running> {
     let world = around.world;
-    let folder = world.folder.join("nginx");
+    let folder = world.folder.join(kind.name);
     let vitrine = around
         .earlier
         .first()
         .context("nginx sends what Vitrine answered")?;
-    write_files(world, vitrine)?;
+    write_files(world, vitrine, &folder.join("files"))?;
     let program = program().context("no nginx")?;
     let is_root = rustix::process::geteuid().is_root();
     let configuration = folder.join("nginx.conf");
@@ -33,6 +45,7 @@ pub(super) fn start(kind: &'static Kind, around: &Around) -> Result<Running> {
     start_server(kind, world, KEY, &program, &path, |command, address| {
         let text = CONFIGURATION
             .replace("{{user}}", if is_root { "user root;" } else { "" })
+            .replace("{{settings}}", settings)
             .replace("{{folder}}", &folder.display().to_string())
             .replace("{{address}}", &address.to_string());
         // A configuration that isn't there makes nginx fail with words of its own.
@@ -43,8 +56,7 @@ pub(super) fn start(kind: &'static Kind, around: &Around) -> Result<Running> {
 }
 
 /// Writes what Vitrine answers, plain and compressed as `gzip -6` and zstd's default do.
-fn write_files(world: &World, vitrine: &Running) -> Result<()> {
-    let files = world.folder.join("nginx/files");
+fn write_files(world: &World, vitrine: &Running, files: &Path) -> Result<()> {
     for folder in ["v2/product", "pages", "zstd/pages"] {
         std::fs::create_dir_all(files.join(folder))?;
     }

@@ -1,4 +1,4 @@
-//! Vitrine itself: with key check, quota, tags, access log and, where it has them, metrics.
+//! Vitrine itself: with key check, quota, tags, access log, metrics and an admin port.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -8,12 +8,14 @@ use anyhow::{Context as _, Result};
 use serde_json::Value;
 
 use super::{Around, Kind, Running, start_server};
+use crate::contender;
 use crate::world::{World, done};
 
 /// Large enough to be counted and never reached.
 const QUOTA: &str = "100000000/1";
 
 /// A store with the products and a key.
+#[derive(Clone)]
 pub struct VitrineStore {
     /// The store's address.
     pub url: String,
@@ -41,9 +43,37 @@ impl VitrineStore {
         let key = made["key"].as_str().context("no key was made")?.to_owned();
         Ok(Self { url, key })
     }
+
+    /// The store in this file, which is there already.
+    pub fn at(file: &Path, key: &str) -> Self {
+        Self {
+            url: format!("sqlite:{}", file.display()),
+            key: key.to_owned(),
+        }
+    }
+
+    /// A copy with the same keys, while no server runs or beside one.
+    ///
+    /// # Errors
+    /// If it can't be made.
+    pub fn copy(&self, world: &World, name: &str) -> Result<Self> {
+        let file = world.folder.join(name);
+        let mut backup = Command::new(&world.vitrine);
+        done(backup.args(["--store", &self.url, "backup"]).arg(&file))?;
+        Ok(Self::at(&file, &self.key))
+    }
 }
 
-/// Starts a server over the store, where `valgrind` is given with its instructions counted.
+/// How a server is started.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Manner<'a> {
+    /// valgrind, where instructions are to be counted.
+    pub valgrind: Option<&'a Path>,
+    /// Where the server keeps its snapshot file, if it does.
+    pub state: Option<&'a Path>,
+}
+
+/// Starts a server over the store.
 ///
 /// # Errors
 /// If it doesn't come to answer.
@@ -52,9 +82,11 @@ pub fn start_vitrine(
     world: &World,
     program: &Path,
     store: &VitrineStore,
-    valgrind: Option<&Path>,
+    Manner { valgrind, state }: Manner,
 ) -> Result<Running> {
-    let help = done(Command::new(program).args(["serve", "--help"]))?;
+    // An older build may know no admin port.
+    let has_admin_port = kind.name != contender::OLDER.name
+        || done(Command::new(program).args(["serve", "--help"]))?.contains("--admin-listen");
     let arguments = |command: &mut Command, address: SocketAddr| {
         if valgrind.is_some() {
             command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
@@ -63,8 +95,13 @@ pub fn start_vitrine(
         command.args(["--store", &store.url, "serve", "--listen"]);
         // The access log goes to a file: see `Start::spawn`.
         command.args([&address.to_string(), "--access-log", "stdout"]);
-        if help.contains("--admin-listen") {
+        if has_admin_port {
             command.args(["--admin-listen", "127.0.0.1:0"]);
+        }
+        if let Some(state) = state {
+            // Ports differ from start to start, and a snapshot file is used at the address that it was made for.
+            command.args(["--public-url", "https://catalog.example"]);
+            command.arg("--state-dir").arg(state);
         }
     };
     start_server(
@@ -81,5 +118,5 @@ pub fn start_vitrine(
 pub(super) fn start(kind: &'static Kind, around: &Around) -> Result<Running> {
     let world = around.world;
     let store = VitrineStore::make(world, &world.vitrine, "vitrine.db")?;
-    start_vitrine(kind, world, &world.vitrine, &store, None)
+    start_vitrine(kind, world, &world.vitrine, &store, Manner::default())
 }

@@ -1,0 +1,242 @@
+//! What the snapshot costs: finding, pages, page tags, and applying a revision.
+
+use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use divan::counter::{BytesCount, ItemsCount};
+use divan::{Bencher, black_box};
+use vitrine_model::code::ProductCode;
+use vitrine_model::place::Country;
+use vitrine_model::query::{Cursor, Filter, Limit, ListQuery};
+use vitrine_model::revision::Revision;
+use vitrine_model::snapshot::{BlockBuilder, Categories, Entry, NewProduct, Snapshot, TextTable};
+
+/// A small catalog and a large one.
+const SIZES: [u32; 2] = [5_000, 100_000];
+/// As large as the products that `vitrine generate` invents, about.
+const PRODUCT_BYTES: usize = 2_300;
+const COUNTRIES: [&str; 3] = ["US", "DE", "FR"];
+/// Two, so that both filters leave enough of the small catalog for the longest page.
+const CATEGORIES: [&str; 2] = ["fashion", "food"];
+
+fn main() {
+    divan::main();
+}
+
+/// What is asked for: a page of so many, under so many filters, of a catalog of so many.
+#[derive(Debug, Clone, Copy)]
+struct Case {
+    products: u32,
+    limit: u16,
+    filters: usize,
+}
+
+impl std::fmt::Display for Case {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            products,
+            limit,
+            filters,
+        } = self;
+        write!(formatter, "{limit} of {products}, {filters} filters")
+    }
+}
+
+impl Case {
+    /// A page that doesn't begin at the catalog's start.
+    fn query(self) -> ListQuery {
+        let country = COUNTRIES[0].parse().expect("a country");
+        let some = |is_there: bool| usize::from(is_there);
+        ListQuery {
+            filter: Filter {
+                countries: vec![country; some(self.filters > 0)],
+                categories: vec![CATEGORIES[0].to_owned(); some(self.filters > 1)],
+                ..Filter::default()
+            },
+            cursor: Cursor::After(code(self.products / 10)),
+            limit: Limit::new(self.limit).expect("a limit"),
+        }
+    }
+}
+
+fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for products in SIZES {
+        for limit in [50, 500] {
+            cases.extend((0..=2).map(|filters| Case {
+                products,
+                limit,
+                filters,
+            }));
+        }
+    }
+    cases
+}
+
+/// Pages whose products go out: 500 in one stretch, and 500 with others between.
+fn long_pages() -> Vec<Case> {
+    let is_long = |case: &Case| case.limit == 500 && case.filters < 2;
+    cases().into_iter().filter(is_long).collect()
+}
+
+fn code(number: u32) -> ProductCode {
+    format!("BRIARWICK{number:07}").parse().expect("a code")
+}
+
+/// A catalog in memory, made once for all benchmarks.
+fn snapshot(products: u32) -> Arc<Snapshot> {
+    static MADE: LazyLock<Mutex<HashMap<u32, Arc<Snapshot>>>> = LazyLock::new(Mutex::default);
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    Arc::clone(
+        made.entry(products)
+            .or_insert_with(|| Arc::new(make(products))),
+    )
+}
+
+fn make(products: u32) -> Snapshot {
+    let mut categories = Categories::default();
+    let countries: Vec<Country> = COUNTRIES
+        .iter()
+        .map(|code| code.parse().expect("a country"))
+        .collect();
+    let mut random = 1_u64;
+    // Knuth's generator; its upper bits are the good ones.
+    let mut below = |end: usize| {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (random >> 33) as usize % end
+    };
+    let mut builder = BlockBuilder::default();
+    let mut blocks = Vec::new();
+    for number in 0..products {
+        let code = code(number);
+        let country = countries[below(countries.len())];
+        let category = CATEGORIES[below(CATEGORIES.len())].into();
+        let facets = categories.facets_of(true, &[country], &[category]);
+        let entry = Entry {
+            code: &code,
+            bytes: &document(number, 'a'),
+            content: None,
+            facets: &facets,
+        };
+        builder.push(&entry).expect("it follows");
+        if builder.is_full() {
+            blocks.push(builder.finish().expect("a block"));
+        }
+    }
+    if !builder.is_empty() {
+        blocks.push(builder.finish().expect("a block"));
+    }
+    let categories = Arc::new(categories);
+    Snapshot::new(
+        Revision::default(),
+        categories,
+        blocks,
+        TextTable::default(),
+    )
+    .expect("a snapshot")
+}
+
+fn document(number: u32, filler: char) -> Vec<u8> {
+    let mut bytes = format!("{{\"code\":\"{number}\",\"text\":\"").into_bytes();
+    bytes.resize(PRODUCT_BYTES - 2, filler as u8);
+    bytes.extend_from_slice(b"\"}");
+    bytes
+}
+
+/// Finding the products of a page.
+#[divan::bench(args = cases())]
+fn page(bencher: Bencher<'_, '_>, case: Case) {
+    let (snapshot, query) = (snapshot(case.products), case.query());
+    let found = snapshot.page(&query);
+    assert_eq!(found.len(), usize::from(case.limit), "too few products");
+    bencher
+        .counter(ItemsCount::new(found.len()))
+        .bench_local(|| snapshot.page(black_box(&query)).len());
+}
+
+/// The tag of a page that was found.
+#[divan::bench(args = long_pages())]
+fn page_tag(bencher: Bencher<'_, '_>, case: Case) {
+    let snapshot = snapshot(case.products);
+    let page = snapshot.page(&case.query());
+    bencher
+        .counter(ItemsCount::new(page.len()))
+        .bench_local(|| black_box(&page).hash());
+}
+
+/// Copying the products of a page into one body.
+#[divan::bench(args = long_pages())]
+fn assemble(bencher: Bencher<'_, '_>, case: Case) {
+    let snapshot = snapshot(case.products);
+    let page = snapshot.page(&case.query());
+    let length: usize = page.slices().map(|slice| slice.len() + 1).sum();
+    bencher.counter(BytesCount::new(length)).bench_local(|| {
+        let mut body = Vec::with_capacity(length);
+        for slice in black_box(&page).slices() {
+            body.extend_from_slice(slice);
+            body.push(b',');
+        }
+        body
+    });
+}
+
+/// The slices of a page as they lie in memory, without copying.
+#[divan::bench(args = long_pages())]
+fn share(bencher: Bencher<'_, '_>, case: Case) {
+    let snapshot = snapshot(case.products);
+    let page = snapshot.page(&case.query());
+    bencher.bench_local(|| black_box(&page).shared_slices().count());
+}
+
+/// Finding one product.
+#[divan::bench(args = SIZES)]
+fn product(bencher: Bencher<'_, '_>, products: u32) {
+    let snapshot = snapshot(products);
+    let codes: Vec<ProductCode> = (0..products).step_by(997).map(code).collect();
+    let mut codes = codes.iter().cycle();
+    bencher.bench_local(|| {
+        let code = codes.next().expect("a cycle");
+        snapshot
+            .product(black_box(code))
+            .expect("it is there")
+            .hash()
+    });
+}
+
+/// The snapshot of a revision with 100 changed products, spread over the catalog.
+#[divan::bench(args = SIZES)]
+fn change_100(bencher: Bencher<'_, '_>, products: u32) {
+    let snapshot = snapshot(products);
+    let facets = snapshot
+        .category_numbers()
+        .as_ref()
+        .clone()
+        .facets_of(true, &[], &[]);
+    let changes: BTreeMap<ProductCode, Option<NewProduct>> = (0..products)
+        .step_by(products as usize / 100)
+        .map(|number| {
+            let product = NewProduct {
+                bytes: document(number, 'b'),
+                content: None,
+                facets: facets.clone(),
+            };
+            (code(number), Some(product))
+        })
+        .collect();
+    assert_eq!(changes.len(), 100);
+    bencher.bench_local(|| {
+        let categories = Arc::clone(snapshot.category_numbers());
+        let changes = black_box(&changes);
+        snapshot
+            .with_changes(
+                Revision::default(),
+                categories,
+                changes,
+                TextTable::default(),
+            )
+            .expect("products that fit")
+    });
+}
