@@ -76,7 +76,7 @@ impl CatalogRounds {
         let started = Instant::now();
         if self.has_damage() {
             self.seen = None;
-        } else if self.live.snapshot().is_none() {
+        } else if self.seen.is_none() && self.live.snapshot().is_none() {
             self.start_from_file(&found, started);
         }
         if self.seen.as_ref() == Some(&found) {
@@ -105,6 +105,9 @@ impl CatalogRounds {
         let facts = snapshot
             .as_ref()
             .map(|snapshot| (snapshot.revision().number, snapshot.len()));
+        // Noted first: whoever sees the snapshot may ask since when.
+        let now = Timestamp::now();
+        self.live.metrics.swaps.live_since.set_moment(now);
         self.replaced.extend(self.live.set_snapshot(snapshot));
         // Said only now that it is so: whoever waits for the message may ask at once.
         if let Some((revision, products)) = facts {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use crate::harness::{Server, Store, gift_card, text, wait_for};
+use crate::harness::{Scrape, Server, Store, gift_card, text, wait_for};
 
 /// A store with a server's state directory beside it.
 struct Place {
@@ -41,6 +41,14 @@ impl Place {
         let directory = self.directory().display().to_string();
         let options = ["--state-dir", &directory, "--public-url", public_url];
         self.store.serve_with(&options)
+    }
+
+    /// Serves a store with this one's state directory, and an admin port.
+    fn serve_watched(&self, store: &Store) -> Server {
+        let directory = self.directory().display().to_string();
+        let public_url = "https://catalog.example";
+        let options = ["--state-dir", &directory, "--public-url", public_url];
+        store.serve_with(&[&options[..], &["--admin-listen", "127.0.0.1:0"]].concat())
     }
 
     /// Serves until the file is written, and ends.
@@ -188,6 +196,42 @@ fn a_file_that_does_not_fit_is_not_used() {
     fs::create_dir(stranger.directory()).expect("a directory");
     fs::copy(place.file(), stranger.file()).expect("a copy");
     assert_eq!(started_from(&stranger.serve()), "store");
+}
+
+#[test]
+fn a_server_that_started_from_the_file_knows_since_when_it_has_it() {
+    let place = Place::new();
+    place.write_file();
+    let server = place.serve_watched(&place.store);
+    assert_eq!(started_from(&server), "file");
+    let revision = &server.ask_admin("GET", "/readyz").json()["revision"];
+    let seconds = |of: &str| revision[of].as_i64().expect("a number");
+    // One more where the clock strikes between the two.
+    assert!(
+        seconds("live_seconds") <= seconds("age_seconds") + 1,
+        "{revision}"
+    );
+    let scrape = Scrape::parse(&text(&server.ask_admin("GET", "/metrics").body));
+    let started = scrape.value("process_start_time_seconds");
+    assert!(scrape.value("vitrine_catalog_live_timestamp_seconds") >= started);
+}
+
+#[test]
+fn a_file_that_does_not_fit_an_empty_store_is_looked_at_once() {
+    let place = Place::new();
+    place.write_file();
+    let empty = Store::new();
+    let server = place.serve_watched(&empty);
+    let last_round = || {
+        let scrape = Scrape::parse(&text(&server.ask_admin("GET", "/metrics").body));
+        scrape.value("vitrine_follow_last_success_timestamp_seconds{of=\"catalog\"}")
+    };
+    let first = last_round();
+    wait_for("some rounds of following", || {
+        (last_round() > first + 0.5).then_some(())
+    });
+    let looked = server.stderr().matches("isn't used").count();
+    assert_eq!(looked, 1, "{}", server.stderr());
 }
 
 #[test]
