@@ -289,6 +289,42 @@ fn damaged_data_is_found_and_replaced_from_the_store() {
 }
 
 #[test]
+fn what_was_made_of_damaged_data_is_forgotten() {
+    // So many that the damage, in the last block, isn't found at once.
+    let mut products: Vec<_> = (0..3_000).map(|n| gift_card(&format!("P{n:04}"))).collect();
+    products[2_990]["name"] = json!("Unmistakable");
+    let store = Store::of(&products);
+    let key = store.key("reader", &[]);
+    let place = Place { store, key };
+    let headers = [("X-Api-Key", &*place.key), ("Accept-Encoding", "gzip")];
+    let target = "/v2/product?limit=50&after=P2960";
+    let expected = {
+        let server = place.serve();
+        server.send("GET", target, &headers).body
+    };
+    place.write_file();
+    let whole = fs::read(place.file()).expect("the file");
+    let mut places = whole.windows(12).zip(0..);
+    let at = places.find_map(|(text, at)| (text == b"Unmistakable").then_some(at));
+    // Whether a request comes before the check is a race; all but a few are won.
+    let server = wait_for("an answer out of damaged data", || {
+        fs::write(place.file(), &whole).expect("the file");
+        place.damage(|_| at.expect("the product"));
+        let server = place.serve();
+        (server.send("GET", target, &headers).body != expected).then_some(server)
+    });
+    wait_for("the damage to be found", || {
+        server
+            .stderr()
+            .contains("\"made_from\":\"store\"")
+            .then_some(())
+    });
+    let reply = server.send("GET", target, &headers);
+    assert_eq!(reply.header("content-encoding"), Some("gzip"));
+    assert!(reply.body == expected, "no longer out of the cache");
+}
+
+#[test]
 fn a_server_goes_on_where_the_file_can_not_be_written() {
     let place = Place::new();
     // A directory in the file's place can't be replaced by a file.
