@@ -21,12 +21,9 @@ impl ProductCode {
     pub fn as_str(&self) -> &str {
         &self.0
     }
-}
 
-impl FromStr for ProductCode {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
+    /// Whether `text` can be a code, without making one.
+    pub(crate) fn check(text: &str) -> Result<(), Invalid> {
         if RESERVED.contains(&text) {
             return Err(Invalid::new(
                 "code_reserved",
@@ -41,6 +38,15 @@ impl FromStr for ProductCode {
                 "1 to 64 characters out of A-Z, a-z, 0-9, `.`, `_`, `~` and `-`",
             ));
         }
+        Ok(())
+    }
+}
+
+impl FromStr for ProductCode {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        Self::check(text)?;
         Ok(Self(text.into()))
     }
 }

@@ -290,6 +290,9 @@ proptest! {
         let at = at.index(directory.len());
         directory[at] ^= 1 << bit;
         if let Ok(block) = Block::from_bytes(directory.into(), block.arena().clone()) {
+            // A snapshot of later changes has to read them.
+            let are_codes = block.codes().all(|code| code.parse::<ProductCode>().is_ok());
+            prop_assert!(are_codes, "{:?}", block.codes().collect::<Vec<_>>());
             let categories = Arc::clone(sound.category_numbers());
             let texts = TextTable::default();
             if let Ok(snapshot) = Snapshot::new(Revision::default(), categories, vec![block], texts) {

@@ -96,7 +96,9 @@ impl Block {
                 && in_order(content.clone())
                 && content.end <= bytes.len()
                 && in_order(self.code_range(place))
-        }) && places.clone().all(|place| self.code(place).is_ascii())
+        }) && places
+            .clone()
+            .all(|place| ProductCode::check(self.code(place)).is_ok())
             && places
                 .skip(1)
                 .all(|place| self.code_bytes(place - 1) < self.code_bytes(place))

@@ -79,6 +79,13 @@ impl BodyCache {
             .count(self.plain.as_ref()?.get(&(hash, Coding::Identity)))
     }
 
+    /// Forgets everything.
+    pub(super) fn clear(&self) {
+        for bodies in [&self.compressed, &self.plain].into_iter().flatten() {
+            bodies.clear();
+        }
+    }
+
     /// How the two parts do, by name.
     pub(super) fn states(&self) -> [(&'static str, CacheState); 2] {
         [

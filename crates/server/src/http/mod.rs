@@ -39,7 +39,7 @@ mod service;
 mod texts;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use crate::live::Live;
@@ -63,6 +63,8 @@ pub struct App {
     bodies: body_cache::BodyCache,
     /// What is the same for every request of a revision.
     ready: ready::Ready,
+    /// For how many damages of what is live the caches were emptied.
+    damages_forgotten: AtomicU64,
     /// The zero of the clock that quotas are kept by.
     started: Instant,
 }
@@ -85,7 +87,19 @@ impl App {
             html: html::HtmlRenderer::new(),
             bodies: body_cache::BodyCache::new(cache_bytes),
             ready: ready::Ready::default(),
+            damages_forgotten: AtomicU64::new(0),
             started: Instant::now(),
+        }
+    }
+
+    /// Empties the caches where what they hold may have been made of a damaged snapshot.
+    fn forget_damage(&self) {
+        let damages = self.live.damages();
+        if self.damages_forgotten.load(Ordering::Relaxed) != damages
+            && self.damages_forgotten.swap(damages, Ordering::Relaxed) != damages
+        {
+            self.bodies.clear();
+            self.html.clear();
         }
     }
 

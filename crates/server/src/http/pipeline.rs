@@ -73,6 +73,7 @@ pub(super) fn answer<'r>(
     target: &Target,
     trail: &mut Trail<'r>,
 ) -> Prepared {
+    app.forget_damage();
     let answer = match target.route.operation {
         Operation::Keyed(operation) => keyed(app, request, operation, &target.captured, trail),
         Operation::GetText => text(app, request, &target.captured),

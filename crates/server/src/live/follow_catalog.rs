@@ -76,7 +76,7 @@ impl CatalogRounds {
         let started = Instant::now();
         if self.has_damage() {
             self.seen = None;
-        } else if self.live.snapshot().is_none() {
+        } else if self.seen.is_none() && self.live.snapshot().is_none() {
             self.start_from_file(&found, started);
         }
         if self.seen.as_ref() == Some(&found) {
@@ -105,7 +105,15 @@ impl CatalogRounds {
         let facts = snapshot
             .as_ref()
             .map(|snapshot| (snapshot.revision().number, snapshot.len()));
+        // Something is live, and it isn't known what: that is so of damage only.
+        let replaces_damage = self.seen.is_none() && self.live.snapshot().is_some();
+        // Noted first: whoever sees the snapshot may ask since when.
+        let now = Timestamp::now();
+        self.live.metrics.swaps.live_since.set_moment(now);
         self.replaced.extend(self.live.set_snapshot(snapshot));
+        if replaces_damage {
+            self.live.note_damage();
+        }
         // Said only now that it is so: whoever waits for the message may ask at once.
         if let Some((revision, products)) = facts {
             let took_milliseconds = u64::try_from(started.elapsed().as_millis()).unwrap_or(0);

@@ -14,6 +14,7 @@ mod follow_catalog;
 mod snapshot_file;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use vitrine_model::key::KeyTable;
@@ -30,6 +31,7 @@ pub use snapshot_file::StateDirectory;
 pub struct Live {
     snapshot: ArcSwapOption<Snapshot>,
     keys: ArcSwap<KeyTable>,
+    damages: AtomicU64,
     /// How following goes.
     pub metrics: LiveMetrics,
 }
@@ -50,6 +52,18 @@ impl Live {
     /// Puts a snapshot in place; returns the one before.
     pub fn set_snapshot(&self, snapshot: Option<Arc<Snapshot>>) -> Option<Arc<Snapshot>> {
         self.snapshot.swap(snapshot)
+    }
+
+    /// How often a snapshot that was live turned out to be damaged, and was replaced. What was made of
+    /// such a one bears the tags of what it should have been.
+    #[must_use]
+    pub fn damages(&self) -> u64 {
+        self.damages.load(Ordering::Acquire)
+    }
+
+    /// Takes note that a damaged snapshot was replaced.
+    fn note_damage(&self) {
+        self.damages.fetch_add(1, Ordering::Release);
     }
 
     /// Puts a table of keys in place.

@@ -196,11 +196,10 @@ pub struct Swaps {
 }
 
 impl Swaps {
-    /// A snapshot has become live.
+    /// A snapshot was made, to become live.
     pub fn record(&self, rebuild: Rebuild, took: Duration) {
         self.of(rebuild).increment();
         self.last_seconds.set(took.as_secs_f64());
-        self.live_since.set_moment(Timestamp::now());
     }
 
     /// How many there were of a kind.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use crate::harness::{Server, Store, gift_card, text, wait_for};
+use crate::harness::{Scrape, Server, Store, gift_card, text, wait_for};
 
 /// A store with a server's state directory beside it.
 struct Place {
@@ -41,6 +41,14 @@ impl Place {
         let directory = self.directory().display().to_string();
         let options = ["--state-dir", &directory, "--public-url", public_url];
         self.store.serve_with(&options)
+    }
+
+    /// Serves a store with this one's state directory, and an admin port.
+    fn serve_watched(&self, store: &Store) -> Server {
+        let directory = self.directory().display().to_string();
+        let public_url = "https://catalog.example";
+        let options = ["--state-dir", &directory, "--public-url", public_url];
+        store.serve_with(&[&options[..], &["--admin-listen", "127.0.0.1:0"]].concat())
     }
 
     /// Serves until the file is written, and ends.
@@ -191,6 +199,42 @@ fn a_file_that_does_not_fit_is_not_used() {
 }
 
 #[test]
+fn a_server_that_started_from_the_file_knows_since_when_it_has_it() {
+    let place = Place::new();
+    place.write_file();
+    let server = place.serve_watched(&place.store);
+    assert_eq!(started_from(&server), "file");
+    let revision = &server.ask_admin("GET", "/readyz").json()["revision"];
+    let seconds = |of: &str| revision[of].as_i64().expect("a number");
+    // One more where the clock strikes between the two.
+    assert!(
+        seconds("live_seconds") <= seconds("age_seconds") + 1,
+        "{revision}"
+    );
+    let scrape = Scrape::parse(&text(&server.ask_admin("GET", "/metrics").body));
+    let started = scrape.value("process_start_time_seconds");
+    assert!(scrape.value("vitrine_catalog_live_timestamp_seconds") >= started);
+}
+
+#[test]
+fn a_file_that_does_not_fit_an_empty_store_is_looked_at_once() {
+    let place = Place::new();
+    place.write_file();
+    let empty = Store::new();
+    let server = place.serve_watched(&empty);
+    let last_round = || {
+        let scrape = Scrape::parse(&text(&server.ask_admin("GET", "/metrics").body));
+        scrape.value("vitrine_follow_last_success_timestamp_seconds{of=\"catalog\"}")
+    };
+    let first = last_round();
+    wait_for("some rounds of following", || {
+        (last_round() > first + 0.5).then_some(())
+    });
+    let looked = server.stderr().matches("isn't used").count();
+    assert_eq!(looked, 1, "{}", server.stderr());
+}
+
+#[test]
 fn a_damaged_index_is_not_used() {
     let place = Place::new();
     place.write_file();
@@ -242,6 +286,42 @@ fn damaged_data_is_found_and_replaced_from_the_store() {
     let server = place.serve();
     assert_eq!(started_from(&server), "file");
     assert_eq!(place.answers(&server), expected);
+}
+
+#[test]
+fn what_was_made_of_damaged_data_is_forgotten() {
+    // So many that the damage, in the last block, isn't found at once.
+    let mut products: Vec<_> = (0..3_000).map(|n| gift_card(&format!("P{n:04}"))).collect();
+    products[2_990]["name"] = json!("Unmistakable");
+    let store = Store::of(&products);
+    let key = store.key("reader", &[]);
+    let place = Place { store, key };
+    let headers = [("X-Api-Key", &*place.key), ("Accept-Encoding", "gzip")];
+    let target = "/v2/product?limit=50&after=P2960";
+    let expected = {
+        let server = place.serve();
+        server.send("GET", target, &headers).body
+    };
+    place.write_file();
+    let whole = fs::read(place.file()).expect("the file");
+    let mut places = whole.windows(12).zip(0..);
+    let at = places.find_map(|(text, at)| (text == b"Unmistakable").then_some(at));
+    // Whether a request comes before the check is a race; all but a few are won.
+    let server = wait_for("an answer out of damaged data", || {
+        fs::write(place.file(), &whole).expect("the file");
+        place.damage(|_| at.expect("the product"));
+        let server = place.serve();
+        (server.send("GET", target, &headers).body != expected).then_some(server)
+    });
+    wait_for("the damage to be found", || {
+        server
+            .stderr()
+            .contains("\"made_from\":\"store\"")
+            .then_some(())
+    });
+    let reply = server.send("GET", target, &headers);
+    assert_eq!(reply.header("content-encoding"), Some("gzip"));
+    assert!(reply.body == expected, "no longer out of the cache");
 }
 
 #[test]

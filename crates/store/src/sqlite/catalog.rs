@@ -44,11 +44,15 @@ pub(super) fn read_changes(
     let Some(revision) = live_revision(&transaction)? else {
         return Ok(None);
     };
-    // Of what was pruned nobody knows any more whether it was live.
-    let sql = "select count(*) from revision join state on only_row = 1 \
-               where number = ?1 and id = ?2 and number >= coalesce(oldest_readable, 0)";
+    // Of what was pruned nobody knows any more whether it was live. And a text that was retired so long
+    // ago isn't served any more, so nothing would be said of it: whoever had it would keep it.
+    let sql = "select count(*) from revision known join state on only_row = 1 \
+               where number = ?1 and id = ?2 and number >= coalesce(oldest_readable, 0) \
+                  and not exists (select * from revision later \
+                     where later.number > known.number and later.created_at <= ?3)";
+    let kept_since = texts_kept_since.as_millisecond();
     let is_known: bool = transaction
-        .query_row(sql, (since.number, &since.id), |row| row.get(0))
+        .query_row(sql, (since.number, &since.id, kept_since), |row| row.get(0))
         .map_err(during(READING))?;
     let sql = format!("select count(*) from (select * from ({TOUCHED}) limit ?2)");
     let touched: u32 = transaction

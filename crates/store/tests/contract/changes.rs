@@ -11,12 +11,16 @@ use vitrine_store::{Store, StoreError};
 use crate::Rule;
 use crate::products::{product, product_with_text, publish, publish_texts, put_text, read, second};
 
-pub const ALL: [Rule; 4] = [
+pub const ALL: [Rule; 5] = [
     (
         "changes lead from any revision to the live one",
         changes_lead_from_any_revision_to_the_live_one,
     ),
     ("changes tell of texts", changes_tell_of_texts),
+    (
+        "changes hide no text whose time has passed",
+        changes_hide_no_text_whose_time_has_passed,
+    ),
     (
         "what isn't known is read anew",
         what_is_not_known_is_read_anew,
@@ -158,6 +162,28 @@ fn changes_tell_of_texts(store: &dyn Store) {
     ];
     expected.sort_by(|left, right| left.0.as_bytes().cmp(right.0.as_bytes()));
     assert_eq!(changed.texts, expected);
+}
+
+fn changes_hide_no_text_whose_time_has_passed(store: &dyn Store) {
+    publish_texts(store, &[("A", "one"), ("B", "two")], second(10));
+    let since = documents(store).0;
+    publish_texts(store, &[("A", "eins"), ("B", "two")], second(20));
+    publish_texts(store, &[("A", "eins"), ("B", "zwei")], second(30));
+    let told = |kept_since: Timestamp| {
+        let mut texts = Vec::new();
+        let revision = store.read_changes(&since, ALL_OF_THEM, kept_since, &mut |item| {
+            if let CatalogItem::Text { digest, .. } = item {
+                texts.push(digest);
+            }
+            Ok(())
+        });
+        revision.unwrap().map(|_| texts)
+    };
+    // Whoever knows `one` as a text that is live must learn that it isn't: that is told, or nothing is.
+    assert!(told(second(19)).unwrap().contains(&TextDigest::of("one")));
+    for kept_since in [second(20), second(25), second(30), second(99)] {
+        assert_eq!(told(kept_since), None, "texts kept since {kept_since}");
+    }
 }
 
 fn what_is_not_known_is_read_anew(store: &dyn Store) {

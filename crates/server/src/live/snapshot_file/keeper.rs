@@ -1,9 +1,9 @@
 //! The thread that keeps the snapshot file: it checks the file's data after a start, and writes the file
 //! anew some time after a swap.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -25,16 +25,28 @@ const REST_PER_WRITE: u32 = 50;
 #[derive(Debug)]
 pub(in crate::live) struct Keeper {
     jobs: Option<Sender<Job>>,
+    waiting: Arc<Waiting>,
     thread: Option<JoinHandle<()>>,
     is_damaged: Arc<AtomicBool>,
+}
+
+/// What is to be written next. Only the newest waits: while a large catalog is checked or written, older
+/// ones would take the memory of many.
+#[derive(Debug, Default)]
+struct Waiting(Mutex<Option<(Identity, Arc<Snapshot>)>>);
+
+impl Waiting {
+    fn get(&self) -> MutexGuard<'_, Option<(Identity, Arc<Snapshot>)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[derive(Debug)]
 enum Job {
     /// What is live came from the file.
     Check(Arc<Snapshot>),
-    /// What is live from now on.
-    Write(Identity, Arc<Snapshot>),
+    /// Something else waits to be written.
+    Write,
 }
 
 impl Keeper {
@@ -46,15 +58,17 @@ impl Keeper {
     pub(in crate::live) fn start(directory: StateDirectory) -> std::io::Result<Self> {
         let (jobs, queue) = channel();
         let is_damaged = Arc::new(AtomicBool::new(false));
-        let damaged = Arc::clone(&is_damaged);
+        let waiting = Arc::<Waiting>::default();
+        let (to_write, damaged) = (Arc::clone(&waiting), Arc::clone(&is_damaged));
         let thread = std::thread::Builder::new()
             .name("snapshot-file".to_owned())
             .spawn(move || {
                 lower_priority();
-                keep(&directory, &queue, &damaged);
+                keep(&directory, &queue, &to_write, &damaged);
             })?;
         Ok(Self {
             jobs: Some(jobs),
+            waiting,
             thread: Some(thread),
             is_damaged,
         })
@@ -67,7 +81,8 @@ impl Keeper {
 
     /// Has a snapshot written, once nothing newer comes for a moment.
     pub(in crate::live) fn write(&self, identity: Identity, snapshot: Arc<Snapshot>) {
-        self.send(Job::Write(identity, snapshot));
+        *self.waiting.get() = Some((identity, snapshot));
+        self.send(Job::Write);
     }
 
     /// Whether a check found that what came from the file isn't what was written; says so once.
@@ -93,13 +108,18 @@ impl Drop for Keeper {
     }
 }
 
-fn keep(directory: &StateDirectory, queue: &Receiver<Job>, damaged: &AtomicBool) {
-    let mut waiting: Option<(Identity, Arc<Snapshot>)> = None;
+fn keep(
+    directory: &StateDirectory,
+    queue: &Receiver<Job>,
+    waiting: &Waiting,
+    damaged: &AtomicBool,
+) {
     let mut not_before = Instant::now();
     loop {
-        let job = match &waiting {
-            None => queue.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            Some(_) => {
+        let is_waiting = waiting.get().is_some();
+        let job = match is_waiting {
+            false => queue.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            true => {
                 let rest = not_before.saturating_duration_since(Instant::now());
                 queue.recv_timeout(rest.max(SETTLED_AFTER))
             }
@@ -113,9 +133,9 @@ fn keep(directory: &StateDirectory, queue: &Receiver<Job>, damaged: &AtomicBool)
                     damaged.store(true, Ordering::Relaxed);
                 }
             }
-            Ok(Job::Write(identity, snapshot)) => waiting = Some((identity, snapshot)),
+            Ok(Job::Write) => {}
             Err(RecvTimeoutError::Timeout) => {
-                let Some((identity, snapshot)) = waiting.take() else {
+                let Some((identity, snapshot)) = waiting.get().take() else {
                     continue;
                 };
                 let started = Instant::now();
@@ -133,5 +153,28 @@ fn keep(directory: &StateDirectory, queue: &Receiver<Job>, damaged: &AtomicBool)
             }
             Err(RecvTimeoutError::Disconnected) => return,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn while_the_thread_is_busy_only_the_newest_snapshot_waits() {
+        // Nobody takes from the queue.
+        let (jobs, _queue) = channel();
+        let keeper = Keeper {
+            jobs: Some(jobs),
+            waiting: Arc::default(),
+            thread: None,
+            is_damaged: Arc::default(),
+        };
+        let snapshots: [Arc<Snapshot>; 3] = std::array::from_fn(|_| Arc::default());
+        for snapshot in &snapshots {
+            let identity = Identity::new("store".to_owned(), 0, String::new());
+            keeper.write(identity, Arc::clone(snapshot));
+        }
+        assert_eq!(snapshots.each_ref().map(Arc::strong_count), [1, 1, 2]);
     }
 }
