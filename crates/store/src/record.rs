@@ -17,7 +17,8 @@ pub struct Changes {
     pub store_id: String,
     /// The id of the live revision, where something was published.
     pub revision_id: Option<String>,
-    /// Counts what changes the catalog's answers without a revision: texts taken down or put back.
+    /// Goes up with what changes the catalog's answers without a revision: texts taken down or put back.
+    /// By random steps, so that it tells copies of a store apart in which that was done.
     pub texts: u64,
     /// Counts changes of keys.
     pub keys: u64,

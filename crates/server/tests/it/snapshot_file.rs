@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use serde_json::json;
+use vitrine_model::content::TextDigest;
 
 use crate::harness::{Scrape, Server, Store, gift_card, text, wait_for};
 
@@ -232,6 +233,38 @@ fn a_file_that_does_not_fit_an_empty_store_is_looked_at_once() {
     });
     let looked = server.stderr().matches("isn't used").count();
     assert_eq!(looked, 1, "{}", server.stderr());
+}
+
+#[test]
+fn a_file_of_a_store_that_went_back_shows_no_text_that_was_taken_down() {
+    let place = Place::new();
+    let mut eight = gift_card("P0008");
+    eight["gift_card"]["content_resources"]["description_md"] = json!("# Eight");
+    let file = place.store.write("eight.json", eight.to_string());
+    let file = file.display().to_string();
+    place.store.ok(&["load", "--mode", "merge", &file]);
+    let backup = place.store.path("backup.db");
+    place.store.ok(&["backup", &backup.display().to_string()]);
+    let take_down = |markdown: &str| {
+        let digest = TextDigest::of(markdown).to_string();
+        place.store.ok(&["texts", "take-down", &digest]);
+    };
+    take_down("# Seven");
+    place.write_file();
+    // Somebody copies the store of before back, which `vitrine restore` would have noted.
+    for left in ["vitrine.db-wal", "vitrine.db-shm"] {
+        let _ = fs::remove_file(place.store.path(left));
+    }
+    fs::copy(&backup, place.store.path("vitrine.db")).expect("a copy");
+    take_down("# Eight");
+    let server = place.serve();
+    let description = |code: &str| {
+        let target = format!("/v2/product/{code}?content=md");
+        server.get(&place.key, &target).json()["gift_card"]["content_resources"]["description_md"]
+            .clone()
+    };
+    assert_eq!(description("P0008"), json!(null));
+    assert_eq!(description("P0007"), json!("# Seven"));
 }
 
 #[test]
