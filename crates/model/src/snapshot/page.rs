@@ -1,6 +1,7 @@
 //! A page of a list: which products, and whether more lie on either side.
 
 use bytes::Bytes;
+use sha2::{Digest, Sha256};
 
 use super::members::Members;
 use super::{Block, ContentHash, ProductView, Snapshot};
@@ -77,21 +78,18 @@ impl<'s> Page<'s> {
         self.has_next
     }
 
-    /// What all its products' hashes come to: pages of the same products, and only they, have the same.
-    ///
-    /// It is their sum. That forgets their order; but a code is part of a product's bytes, and its place
-    /// follows from the code.
+    /// A hash of its products' hashes, in order: it is the same for pages of the same products.
     #[must_use]
     pub fn hash(&self) -> ContentHash {
-        let mut sum: u128 = 0;
+        let mut sum = Sha256::new();
         for (block, members) in self.parts() {
-            let hashes = block.hashes(0..block.count());
-            for place in members.iter() {
-                let hash = hashes.get(place).copied().unwrap_or_default();
-                sum = sum.wrapping_add(u128::from_le_bytes(hash));
+            for run in members.runs() {
+                sum.update(block.hashes(run).as_flattened());
             }
         }
-        sum.to_le_bytes()
+        let mut hash = ContentHash::default();
+        hash.copy_from_slice(&sum.finalize()[..16]);
+        hash
     }
 
     /// How many slices [`slices`](Self::slices) gives.

@@ -17,7 +17,11 @@ use crate::view::TextAddresses;
 const TEXT_GRACE: SignedDuration = SignedDuration::from_hours(24);
 
 /// Where fewer products than this stay as they are for each that changed, all is read anew.
-const PRODUCTS_PER_CHANGE: usize = 4;
+const PRODUCTS_PER_CHANGE: usize = 16;
+
+/// So many names of categories that no product has any more are carried along; with more than that and more
+/// than there are living ones, all is read anew.
+const DEAD_CATEGORIES: usize = 1_000;
 
 /// Texts that were retired after this moment are still served at `now`.
 #[must_use]
@@ -98,6 +102,10 @@ pub fn apply_changes(
     now: Timestamp,
 ) -> Result<Option<Snapshot>, StoreError> {
     let mut categories = Arc::clone(snapshot.category_numbers());
+    let living = snapshot.categories().count();
+    if categories.names().len() > DEAD_CATEGORIES + 2 * living {
+        return Ok(None);
+    }
     let mut products: BTreeMap<ProductCode, Option<NewProduct>> = BTreeMap::new();
     let mut texts = Vec::new();
     let most = u32::try_from(snapshot.len() / PRODUCTS_PER_CHANGE).unwrap_or(u32::MAX);

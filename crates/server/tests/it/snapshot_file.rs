@@ -118,6 +118,9 @@ fn a_start_from_the_file_gives_the_same_answers() {
     let expected = place.answers(&server);
     drop(server);
     place.write_file();
+    // As left by a server that was killed while it wrote.
+    let half_written = place.directory().join(".catalog.snapshot.Ab3dE9");
+    fs::write(&half_written, "half").expect("a file");
     let mode = |path: PathBuf| {
         fs::metadata(path)
             .expect("it is there")
@@ -131,6 +134,7 @@ fn a_start_from_the_file_gives_the_same_answers() {
     );
     let server = place.serve();
     assert_eq!(started_from(&server), "file");
+    assert!(!half_written.exists(), "what was left is gone");
     assert_eq!(place.answers(&server), expected);
 }
 

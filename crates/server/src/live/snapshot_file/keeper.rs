@@ -4,7 +4,6 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -17,6 +16,9 @@ use crate::live::background::lower_priority;
 /// The file is written when so much time has passed since the last swap.
 const SETTLED_AFTER: Duration = Duration::from_secs(1);
 
+/// The longest that a catalog which never settles waits to be written.
+const WRITTEN_AFTER: Duration = Duration::from_secs(60);
+
 /// Writing takes one part in so many of the time at most: a large catalog that changes all the time isn't
 /// written all the time.
 const REST_PER_WRITE: u32 = 50;
@@ -24,9 +26,8 @@ const REST_PER_WRITE: u32 = 50;
 /// Keeps the snapshot file of a running server.
 #[derive(Debug)]
 pub(in crate::live) struct Keeper {
-    jobs: Option<Sender<Job>>,
+    jobs: Sender<Job>,
     waiting: Arc<Waiting>,
-    thread: Option<JoinHandle<()>>,
     is_damaged: Arc<AtomicBool>,
 }
 
@@ -50,26 +51,27 @@ enum Job {
 }
 
 impl Keeper {
-    /// Starts the thread; it ends when this is dropped.
+    /// Starts the thread. It ends after this was dropped; a server that ends doesn't wait for it. Half a file
+    /// that it leaves then goes here.
     ///
     /// # Errors
     ///
     /// Where the system gives no thread.
     pub(in crate::live) fn start(directory: StateDirectory) -> std::io::Result<Self> {
+        directory.remove_half_written();
         let (jobs, queue) = channel();
         let is_damaged = Arc::new(AtomicBool::new(false));
         let waiting = Arc::<Waiting>::default();
         let (to_write, damaged) = (Arc::clone(&waiting), Arc::clone(&is_damaged));
-        let thread = std::thread::Builder::new()
+        std::thread::Builder::new()
             .name("snapshot-file".to_owned())
             .spawn(move || {
                 lower_priority();
                 keep(&directory, &queue, &to_write, &damaged);
             })?;
         Ok(Self {
-            jobs: Some(jobs),
+            jobs,
             waiting,
-            thread: Some(thread),
             is_damaged,
         })
     }
@@ -92,19 +94,8 @@ impl Keeper {
     }
 
     fn send(&self, job: Job) {
-        if let Some(jobs) = &self.jobs {
-            // Without the thread there is no file, and the server goes on.
-            let _ = jobs.send(job);
-        }
-    }
-}
-
-impl Drop for Keeper {
-    fn drop(&mut self) {
-        self.jobs = None;
-        if let Some(Err(_)) = self.thread.take().map(JoinHandle::join) {
-            tracing::error!("the thread that keeps the snapshot file had panicked");
-        }
+        // Without the thread there is no file, and the server goes on.
+        let _ = self.jobs.send(job);
     }
 }
 
@@ -115,13 +106,17 @@ fn keep(
     damaged: &AtomicBool,
 ) {
     let mut not_before = Instant::now();
+    let mut waits_since = None;
     loop {
         let is_waiting = waiting.get().is_some();
         let job = match is_waiting {
             false => queue.recv().map_err(|_| RecvTimeoutError::Disconnected),
             true => {
-                let rest = not_before.saturating_duration_since(Instant::now());
-                queue.recv_timeout(rest.max(SETTLED_AFTER))
+                let now = Instant::now();
+                let at_last = *waits_since.get_or_insert(now) + WRITTEN_AFTER;
+                let settled = SETTLED_AFTER.min(at_last.saturating_duration_since(now));
+                let rest = not_before.saturating_duration_since(now);
+                queue.recv_timeout(rest.max(settled))
             }
         };
         match job {
@@ -135,6 +130,7 @@ fn keep(
             }
             Ok(Job::Write) => {}
             Err(RecvTimeoutError::Timeout) => {
+                waits_since = None;
                 let Some((identity, snapshot)) = waiting.get().take() else {
                     continue;
                 };
@@ -165,9 +161,8 @@ mod tests {
         // Nobody takes from the queue.
         let (jobs, _queue) = channel();
         let keeper = Keeper {
-            jobs: Some(jobs),
+            jobs,
             waiting: Arc::default(),
-            thread: None,
             is_damaged: Arc::default(),
         };
         let snapshots: [Arc<Snapshot>; 3] = std::array::from_fn(|_| Arc::default());

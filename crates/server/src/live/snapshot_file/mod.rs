@@ -42,6 +42,9 @@ const FORMAT: u64 = 1;
 /// Mark, format, lengths and checksum.
 const PREAMBLE_BYTES: usize = 16 + 8 + 3 * 8 + 32;
 
+/// What the names of files begin with that are being written.
+const HALF_WRITTEN: &str = ".catalog.snapshot.";
+
 /// A file of so many bytes is mapped instead of read.
 const MAPPED_FROM_BYTES: u64 = 256 << 20;
 
@@ -54,6 +57,21 @@ impl StateDirectory {
     #[must_use]
     pub fn new(path: PathBuf) -> Self {
         Self(path)
+    }
+
+    /// Removes what a server left that ended while it wrote.
+    fn remove_half_written(&self) {
+        let entries = std::fs::read_dir(&self.0).into_iter().flatten();
+        for entry in entries.filter_map(Result::ok) {
+            if entry
+                .file_name()
+                .as_encoded_bytes()
+                .starts_with(HALF_WRITTEN.as_bytes())
+            {
+                // Where it can't be removed, writing will fail too, and say why.
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
     }
 
     fn snapshot_file(&self) -> PathBuf {

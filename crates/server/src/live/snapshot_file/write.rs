@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 use vitrine_model::snapshot::{Block, Snapshot};
 
-use super::{FORMAT, Header, Identity, MARK, StateDirectory};
+use super::{FORMAT, HALF_WRITTEN, Header, Identity, MARK, StateDirectory};
 
 /// Writes the file, which has its name once all of it is on the disk, in place of the one before.
 ///
@@ -52,7 +52,7 @@ pub(super) fn write(
     let data_bytes = arenas().map(Bytes::len).sum::<usize>() + texts.len();
 
     // A temporary file is for its owner only, and goes where this fails.
-    let file = NamedTempFile::with_prefix_in(".catalog.snapshot.", &directory.0)?;
+    let file = NamedTempFile::with_prefix_in(HALF_WRITTEN, &directory.0)?;
     let mut out = BufWriter::with_capacity(1 << 20, file.as_file());
     out.write_all(&MARK)?;
     for number in [
