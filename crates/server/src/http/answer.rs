@@ -10,7 +10,7 @@ use vitrine_wire::error::{ErrorBody, ErrorType};
 
 use super::body::Body;
 use super::body_cache::{BodyCache, Key};
-use super::compress::{WORTH_COMPRESSING_BYTES, compress};
+use super::compress::{Effort, WORTH_COMPRESSING_BYTES, compress};
 use super::conditional::EntityTag;
 use super::encoding::{Accepted, Coding};
 use super::error::ApiError;
@@ -263,7 +263,7 @@ pub(super) fn encode_error(answer: &mut Answer, request: &HeaderMap) {
         return;
     }
     let plain = std::mem::take(answer.body_mut()).into_bytes();
-    match compress(coding, &plain) {
+    match compress(coding, Effort::Thorough, &plain) {
         Ok(made) => encode(answer, coding, made),
         Err(_) => *answer.body_mut() = plain.into(),
     }

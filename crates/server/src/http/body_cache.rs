@@ -14,7 +14,7 @@ use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 use tokio::sync::Semaphore;
 
 use super::body::Body;
-use super::compress::{WORTH_COMPRESSING_BYTES, compress};
+use super::compress::{Effort, WORTH_COMPRESSING_BYTES, compress, gzip_thoroughly};
 use super::conditional::ContentHash;
 use super::encoding::Coding;
 use crate::metrics::{CacheState, Counter};
@@ -35,17 +35,34 @@ pub(super) type Key = (ContentHash, Coding);
 #[derive(Clone)]
 struct ByLength;
 
-impl Weighter<Key, Bytes> for ByLength {
-    fn weight(&self, _key: &Key, body: &Bytes) -> u64 {
-        body.len() as u64 + OVERHEAD_BYTES
+impl Weighter<Key, Kept> for ByLength {
+    fn weight(&self, _key: &Key, body: &Kept) -> u64 {
+        body.bytes.len() as u64 + OVERHEAD_BYTES
     }
 }
 
-type Bodies = Cache<Key, Bytes, ByLength>;
+type Bodies = Cache<Key, Kept, ByLength>;
+
+/// A body that is kept.
+#[derive(Debug, Clone)]
+struct Kept {
+    bytes: Bytes,
+    /// Whether it could be smaller, were it given more time.
+    could_be_smaller: bool,
+}
+
+impl From<Bytes> for Kept {
+    fn from(bytes: Bytes) -> Self {
+        Self {
+            bytes,
+            could_be_smaller: false,
+        }
+    }
+}
 
 /// The kept bodies of one server.
 pub(super) struct BodyCache {
-    compressed: Option<Bodies>,
+    compressed: Option<Arc<Bodies>>,
     plain: Option<Bodies>,
     compressed_asked: Asked,
     plain_asked: Asked,
@@ -57,7 +74,7 @@ impl BodyCache {
     /// A cache that takes up to `bytes` of memory, a third of it for plain bodies; 0 keeps nothing.
     pub(super) fn new(bytes: u64) -> Self {
         Self {
-            compressed: bodies(bytes - bytes / 3),
+            compressed: bodies(bytes - bytes / 3).map(Arc::new),
             plain: bodies(bytes / 3),
             compressed_asked: Asked::default(),
             plain_asked: Asked::default(),
@@ -67,21 +84,44 @@ impl BodyCache {
         }
     }
 
-    /// A body that is kept encoded.
+    /// A body that is kept encoded. One that was made quickly, and is asked for again, is made smaller meanwhile.
     pub(super) fn compressed(&self, key: &Key) -> Option<Bytes> {
-        self.compressed_asked
-            .count(self.compressed.as_ref()?.get(key))
+        let cache = self.compressed.as_ref()?;
+        let kept = self.compressed_asked.count(cache.get(key))?;
+        if kept.could_be_smaller {
+            self.make_smaller(cache, key, &kept.bytes);
+        }
+        Some(kept.bytes)
+    }
+
+    fn make_smaller(&self, cache: &Arc<Bodies>, key: &Key, bytes: &Bytes) {
+        // While there is other work, it can wait until it is asked for once more.
+        let Ok(turn) = Arc::clone(&self.turns).try_acquire_owned() else {
+            return;
+        };
+        // From here on it isn't to be begun again.
+        cache.insert(*key, bytes.clone().into());
+        let (cache, key, quick) = (Arc::clone(cache), *key, bytes.clone());
+        tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            if let Some(smaller) = settled(gzip_thoroughly(&quick))
+                && smaller.len() < quick.len()
+            {
+                cache.insert(key, smaller.into());
+            }
+        });
     }
 
     /// A body that is kept plain.
     pub(super) fn plain(&self, hash: ContentHash) -> Option<Bytes> {
-        self.plain_asked
-            .count(self.plain.as_ref()?.get(&(hash, Coding::Identity)))
+        let kept = self.plain.as_ref()?.get(&(hash, Coding::Identity));
+        Some(self.plain_asked.count(kept)?.bytes)
     }
 
     /// Forgets everything.
     pub(super) fn clear(&self) {
-        for bodies in [&self.compressed, &self.plain].into_iter().flatten() {
+        let compressed = self.compressed.as_deref();
+        for bodies in [compressed, self.plain.as_ref()].into_iter().flatten() {
             bodies.clear();
         }
     }
@@ -91,7 +131,7 @@ impl BodyCache {
         [
             (
                 "compressed",
-                self.compressed_asked.state(self.compressed.as_ref()),
+                self.compressed_asked.state(self.compressed.as_deref()),
             ),
             ("plain", self.plain_asked.state(self.plain.as_ref())),
         ]
@@ -103,7 +143,7 @@ impl BodyCache {
             return body;
         };
         let body = body.into_bytes();
-        cache.insert((hash, Coding::Identity), body.clone());
+        cache.insert((hash, Coding::Identity), body.clone().into());
         body.into()
     }
 
@@ -112,12 +152,12 @@ impl BodyCache {
         if plain.len() > HERE_BYTES {
             return None;
         }
-        let made = settled(compress(key.1, plain))?;
+        let made = settled(compress(key.1, Effort::Thorough, plain))?;
         // A shorter one is for a client that refuses plain bodies; others would find it here.
         if let Some(cache) = &self.compressed
             && plain.len() >= WORTH_COMPRESSING_BYTES
         {
-            cache.insert(key, made.clone());
+            cache.insert(key, made.clone().into());
         }
         Some(made)
     }
@@ -130,11 +170,14 @@ impl BodyCache {
             return self.make(key.1, plain).await;
         };
         match cache.get_value_or_guard_async(&key).await {
-            Ok(kept) => Some(kept),
+            Ok(kept) => Some(kept.bytes),
             Err(guard) => {
                 let made = self.make(key.1, plain).await?;
                 // One that is too long to be kept is given to those who wait, all the same.
-                let _ = guard.insert(made.clone());
+                let _ = guard.insert(Kept {
+                    bytes: made.clone(),
+                    could_be_smaller: key.1 == Coding::Gzip,
+                });
                 Some(made)
             }
         }
@@ -145,7 +188,7 @@ impl BodyCache {
         let made = tokio::task::spawn_blocking(move || {
             // The turn ends with the work, even where nobody waits for it any more.
             let _turn = turn;
-            compress(coding, &plain)
+            compress(coding, Effort::Quick, &plain)
         });
         settled(made.await.unwrap_or_else(|panic| Err(panic.into())))
     }
@@ -159,7 +202,7 @@ struct Asked {
 }
 
 impl Asked {
-    fn count(&self, found: Option<Bytes>) -> Option<Bytes> {
+    fn count(&self, found: Option<Kept>) -> Option<Kept> {
         match found {
             Some(_) => self.hits.increment(),
             None => self.misses.increment(),
@@ -209,10 +252,10 @@ fn bodies(bytes: u64) -> Option<Bodies> {
 
 impl fmt::Debug for BodyCache {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bytes = |bodies: &Option<Bodies>| bodies.as_ref().map_or(0, Cache::weight);
+        let bytes = |bodies: Option<&Bodies>| bodies.map_or(0, Cache::weight);
         out.debug_struct("BodyCache")
-            .field("compressed_bytes", &bytes(&self.compressed))
-            .field("plain_bytes", &bytes(&self.plain))
+            .field("compressed_bytes", &bytes(self.compressed.as_deref()))
+            .field("plain_bytes", &bytes(self.plain.as_ref()))
             .finish_non_exhaustive()
     }
 }

@@ -13,8 +13,11 @@ pub const WORTH_COMPRESSING_BYTES: usize = 1000;
 /// Level 2 takes less time than 1 on pages, which repeat themselves, and makes them no larger.
 const ZSTD_LEVEL: i32 = 2;
 
-/// A page comes out a quarter smaller than at libdeflate's fastest level, and is sent many times.
-const GZIP_LEVEL: i32 = 4;
+/// libdeflate's fastest level, for who asks first.
+const QUICK_GZIP_LEVEL: i32 = 1;
+
+/// A page comes out a quarter smaller than at the fastest level, for all who ask again.
+const THOROUGH_GZIP_LEVEL: i32 = 6;
 
 /// The first level at which brotli is worth its time: below it, zstd is smaller.
 const BROTLI_QUALITY: i32 = 5;
@@ -22,10 +25,20 @@ const BROTLI_QUALITY: i32 = 5;
 /// As far back as brotli looks, as a power of two: a page is hardly longer than a mebibyte.
 const BROTLI_WINDOW_BITS: i32 = 20;
 
+/// How much time may go into making a body small. Only gzip makes a difference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effort {
+    /// Somebody waits for it.
+    Quick,
+    /// It will be sent more than once, or is short.
+    Thorough,
+}
+
 /// What compresses on one thread. Making these anew would cost a small body as much as the work itself.
 struct Compressors {
     zstd: zstd::bulk::Compressor<'static>,
-    gzip: libdeflater::Compressor,
+    quick_gzip: libdeflater::Compressor,
+    thorough_gzip: libdeflater::Compressor,
 }
 
 thread_local! {
@@ -34,11 +47,15 @@ thread_local! {
 
 impl Compressors {
     fn new() -> io::Result<Self> {
-        let gzip_level = libdeflater::CompressionLvl::new(GZIP_LEVEL);
-        let gzip_level = gzip_level.map_err(|error| io::Error::other(format!("{error:?}")))?;
+        let gzip = |level| {
+            let level = libdeflater::CompressionLvl::new(level);
+            let level = level.map_err(|error| io::Error::other(format!("{error:?}")))?;
+            io::Result::Ok(libdeflater::Compressor::new(level))
+        };
         Ok(Self {
             zstd: zstd::bulk::Compressor::new(ZSTD_LEVEL)?,
-            gzip: libdeflater::Compressor::new(gzip_level),
+            quick_gzip: gzip(QUICK_GZIP_LEVEL)?,
+            thorough_gzip: gzip(THOROUGH_GZIP_LEVEL)?,
         })
     }
 }
@@ -48,17 +65,18 @@ impl Compressors {
 /// # Errors
 ///
 /// Where memory runs out: no bytes are too odd to be compressed.
-pub fn compress(coding: Coding, plain: &[u8]) -> io::Result<Bytes> {
+pub fn compress(coding: Coding, effort: Effort, plain: &[u8]) -> io::Result<Bytes> {
     let packed = COMPRESSORS.with_borrow_mut(|kept| {
         let compressors = match kept {
             Some(compressors) => compressors,
             None => kept.insert(Compressors::new()?),
         };
-        match coding {
-            Coding::Zstd => compressors.zstd.compress(plain),
-            Coding::Gzip => gzip(&mut compressors.gzip, plain),
-            Coding::Brotli => brotli(plain),
-            Coding::Identity => Ok(plain.to_vec()),
+        match (coding, effort) {
+            (Coding::Zstd, _) => compressors.zstd.compress(plain),
+            (Coding::Gzip, Effort::Quick) => gzip(&mut compressors.quick_gzip, plain),
+            (Coding::Gzip, Effort::Thorough) => gzip(&mut compressors.thorough_gzip, plain),
+            (Coding::Brotli, _) => brotli(plain),
+            (Coding::Identity, _) => Ok(plain.to_vec()),
         }
     })?;
     // The room for the worst case isn't kept.
@@ -72,6 +90,23 @@ fn gzip(compressor: &mut libdeflater::Compressor, plain: &[u8]) -> io::Result<Ve
         .map_err(io::Error::other)?;
     packed.truncate(length);
     Ok(packed)
+}
+
+/// Makes a gzip body of ours smaller that was made quickly.
+///
+/// # Errors
+///
+/// Where it isn't such a body.
+pub fn gzip_thoroughly(quick: &[u8]) -> io::Result<Bytes> {
+    // How long the content is stands at the end (RFC 1952, 2.3.1).
+    let length = quick
+        .last_chunk()
+        .map_or(0, |bytes| u32::from_le_bytes(*bytes));
+    let mut plain = vec![0; usize::try_from(length).unwrap_or(0)];
+    libdeflater::Decompressor::new()
+        .gzip_decompress(quick, &mut plain)
+        .map_err(io::Error::other)?;
+    compress(Coding::Gzip, Effort::Thorough, &plain)
 }
 
 fn brotli(plain: &[u8]) -> io::Result<Vec<u8>> {
