@@ -136,7 +136,7 @@ pub fn state(path: &Path) -> State {
                 retired_at: None,
                 ..
             } => state.push(format!("text {digest}")),
-            CatalogItem::Text { .. } => {}
+            CatalogItem::Retired { .. } | CatalogItem::Text { .. } => {}
         }
         Ok(())
     };

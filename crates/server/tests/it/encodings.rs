@@ -305,8 +305,9 @@ fn the_access_log_counts_what_is_sent() {
 
 #[test]
 fn a_page_that_is_asked_for_again_becomes_smaller() {
-    let products: Vec<Value> = (0..300).map(|n| gift_card(&format!("P{n:04}"))).collect();
-    let store = Store::of(&products);
+    let store = Store::new();
+    let invented = store.ok(&["generate", "--products", "300"]);
+    store.load(store.write("invented.ndjson", invented));
     let (server, key) = (store.serve(), store.key("reader", &[]));
     let ask = || asked(&server, &key, "/v2/product", &["gzip"]);
     let first = ask();
