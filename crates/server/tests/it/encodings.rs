@@ -308,7 +308,8 @@ fn a_page_that_is_asked_for_again_becomes_smaller() {
     let store = Store::new();
     let invented = store.ok(&["generate", "--products", "300"]);
     store.load(store.write("invented.ndjson", invented));
-    let (server, key) = (store.serve(), store.key("reader", &[]));
+    let key = store.key("reader", &[]);
+    let server = store.serve();
     let ask = || asked(&server, &key, "/v2/product", &["gzip"]);
     let first = ask();
     let smaller = wait_for("a smaller body", || {
