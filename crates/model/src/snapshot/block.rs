@@ -144,6 +144,11 @@ impl Block {
         std::str::from_utf8(self.code_bytes(place)).unwrap_or_default()
     }
 
+    /// Whether the product at `place` is there, and is that of `code`.
+    pub(super) fn has_at(&self, place: usize, code: &ProductCode) -> bool {
+        place < self.count && self.code(place) == code.as_str()
+    }
+
     /// The place of the first code that isn't below `code`.
     pub(super) fn first_not_below(&self, code: &[u8]) -> usize {
         let (mut low, mut high) = (0, self.count);

@@ -105,8 +105,7 @@ fn merge<'c>(
         if kept_from < place {
             pieces.push(Piece::Kept(block, kept_from..place));
         }
-        let is_there = place < block.count() && block.code(place) == code.as_str();
-        kept_from = place + usize::from(is_there);
+        kept_from = place + usize::from(block.has_at(place, code));
         add_changed(std::iter::once((code, product)), pieces);
     }
     if kept_from < block.count() {

@@ -168,8 +168,9 @@ impl Snapshot {
     pub fn product(&self, code: &ProductCode) -> Option<ProductView<'_>> {
         let (block, place) = self.first_not_below(code);
         let block = self.blocks.get(block)?;
-        let is_it = place < block.count() && block.code(place) == code.as_str();
-        is_it.then_some(ProductView { block, place })
+        block
+            .has_at(place, code)
+            .then_some(ProductView { block, place })
     }
 
     /// The countries that some product names, ascending.

@@ -51,7 +51,7 @@ impl Snapshot {
         let is_there = self
             .blocks
             .get(block)
-            .is_some_and(|block| place < block.count() && block.code(place) == code.as_str());
+            .is_some_and(|block| block.has_at(place, code));
         (block, place + usize::from(is_there))
     }
 
@@ -91,11 +91,31 @@ impl Snapshot {
     }
 }
 
-/// What a scan found: blocks, ascending, each with the matches in it; and whether more lies beyond.
-#[derive(Default)]
+/// What a scan found: blocks, each with the matches in it; and whether more lies beyond.
 struct Found {
     parts: Vec<(usize, Members)>,
+    /// How many matches still fit.
+    left: usize,
     has_more: bool,
+}
+
+impl Found {
+    fn new(limit: usize) -> Self {
+        Self {
+            parts: Vec::new(),
+            left: limit,
+            has_more: false,
+        }
+    }
+
+    /// Takes those of a block's matches that fit, which are `taken`.
+    fn add(&mut self, index: usize, matches: Members, taken: Members) {
+        self.has_more = taken != matches;
+        if !taken.is_empty() {
+            self.left -= taken.len();
+            self.parts.push((index, taken));
+        }
+    }
 }
 
 struct Scan<'s> {
@@ -106,25 +126,16 @@ struct Scan<'s> {
 impl Scan<'_> {
     /// The first `limit` matches from `cut` on.
     fn forwards(&self, cut: (usize, usize), limit: usize) -> Found {
-        let mut found = Found::default();
-        let mut left = limit;
+        let mut found = Found::new(limit);
         let mut candidate = self.next_block(cut.0);
-        while let Some((index, block)) = candidate {
+        while let Some((index, block)) = candidate
+            && !found.has_more
+        {
             let mut matches = self.matches(block);
             if index == cut.0 {
                 matches = matches.without(Members::below(cut.1));
             }
-            let taken = matches.first_members(left);
-            if taken != matches {
-                found.has_more = true;
-            }
-            if !taken.is_empty() {
-                left -= taken.len();
-                found.parts.push((index, taken));
-            }
-            if found.has_more {
-                break;
-            }
+            found.add(index, matches, matches.first_members(found.left));
             candidate = self.next_block(index + 1);
         }
         found
@@ -132,25 +143,16 @@ impl Scan<'_> {
 
     /// The last `limit` matches ahead of `cut`.
     fn backwards(&self, cut: (usize, usize), limit: usize) -> Found {
-        let mut found = Found::default();
-        let mut left = limit;
+        let mut found = Found::new(limit);
         let mut candidate = self.previous_block(cut.0 + 1);
-        while let Some((index, block)) = candidate {
+        while let Some((index, block)) = candidate
+            && !found.has_more
+        {
             let mut matches = self.matches(block);
             if index == cut.0 {
                 matches = matches.and(Members::below(cut.1));
             }
-            let taken = matches.last_members(left);
-            if taken != matches {
-                found.has_more = true;
-            }
-            if !taken.is_empty() {
-                left -= taken.len();
-                found.parts.push((index, taken));
-            }
-            if found.has_more {
-                break;
-            }
+            found.add(index, matches, matches.last_members(found.left));
             candidate = self.previous_block(index);
         }
         found.parts.reverse();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use vitrine_model::code::ProductCode;
+use vitrine_model::content::PackedMarkdown;
 use vitrine_model::snapshot::{Categories, NewProduct, ServedText, Snapshot, TextTableBuilder};
 use vitrine_store::record::CatalogItem;
 use vitrine_store::{Store, StoreError};
@@ -66,12 +67,7 @@ pub fn build(
                 markdown,
                 retired_at,
             } => {
-                let served_until = retired_at.map(grace_end);
-                let text = ServedText {
-                    markdown,
-                    served_until,
-                };
-                texts.push(&digest, &text)?;
+                texts.push(&digest, &served(markdown, retired_at))?;
             }
         }
         Ok(())
@@ -140,12 +136,7 @@ pub fn apply_changes(
                 markdown,
                 retired_at,
             } => {
-                let served_until = retired_at.map(grace_end);
-                let text = ServedText {
-                    markdown,
-                    served_until,
-                };
-                texts.push((digest, text));
+                texts.push((digest, served(markdown, retired_at)));
             }
         }
         Ok(())
@@ -160,7 +151,13 @@ pub fn apply_changes(
         .map_err(|error| StoreError::Visitor(error.into()))
 }
 
-/// When a text is no longer served that was retired then.
-fn grace_end(retired: Timestamp) -> Timestamp {
-    retired.saturating_add(TEXT_GRACE).unwrap_or(Timestamp::MAX)
+/// A text, and until when it is served: once the last product that named it was retired, no longer than the
+/// grace.
+fn served(markdown: PackedMarkdown, retired_at: Option<Timestamp>) -> ServedText {
+    let grace_end =
+        |retired: Timestamp| retired.saturating_add(TEXT_GRACE).unwrap_or(Timestamp::MAX);
+    ServedText {
+        markdown,
+        served_until: retired_at.map(grace_end),
+    }
 }

@@ -14,6 +14,7 @@ use vitrine_wire::content::{ContentResources, ContentUrls};
 use vitrine_wire::product as wire;
 
 use super::OWN_TEXT_PREFIX;
+use super::form::{ParsedContent, parse_content};
 
 /// A product's canonical text, and where in it the content resources lie.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -271,31 +272,13 @@ fn content_urls(content: &Content) -> ContentUrls<'_> {
 ///
 /// Where the text isn't as [`document`] rendered it.
 pub fn stored_content(content_json: &str, own_texts: &[OwnText]) -> serde_json::Result<Content> {
-    let urls: ContentUrls<'_> = serde_json::from_str(content_json)?;
-    let ContentUrls {
-        description_markdown_url: description,
-        disclaimer_markdown_url: disclaimer,
-        refund_policy_markdown_url: refund_policy,
-        reissuance_policy_markdown_url: reissuance_policy,
-        terms_buyer_markdown_url: terms_buyer,
-        terms_consumer_markdown_url: terms_consumer,
-        redemption_instructions_markdown_url: redemption_instructions,
-        locale,
-    } = urls;
+    let ParsedContent { urls, locale } = parse_content(content_json.as_bytes())?;
     let mut content = Content {
         locale: locale.and_then(|locale| locale.parse().ok()),
         ..Content::default()
     };
-    for (name, url) in [
-        (TextName::Description, description),
-        (TextName::Disclaimer, disclaimer),
-        (TextName::RefundPolicy, refund_policy),
-        (TextName::ReissuancePolicy, reissuance_policy),
-        (TextName::TermsBuyer, terms_buyer),
-        (TextName::TermsConsumer, terms_consumer),
-        (TextName::RedemptionInstructions, redemption_instructions),
-    ] {
-        if let Some(url) = url.and_then(|url| url.parse().ok()) {
+    for (name, url) in urls.iter() {
+        if let Some(url) = url.as_ref().and_then(|url| url.parse().ok()) {
             *content.texts.get_mut(name) = Text::Outside(url);
         }
     }
