@@ -47,6 +47,15 @@ pub trait Store: Send + Sync {
     /// Where the store can't be read.
     fn changes(&self) -> Result<Changes, StoreError>;
 
+    /// How often followers should ask for [`changes`](Self::changes): often enough for the second that the
+    /// contract promises, and seldom enough for a store that many servers ask.
+    fn poll_every(&self) -> Duration;
+
+    /// Calls `hint` soon after something may have changed, from a thread of the store's own, until what this
+    /// returns is dropped; `None` where the store has no such way. It is a hint: it may come for nothing and
+    /// may not come, so followers poll all the same.
+    fn hint_changes(&self, hint: Hint) -> Option<HintGuard>;
+
     /// Reads the live catalog as of one moment: first its products in ascending order of codes, then,
     /// in ascending order of digests, the texts that they name or named until less than `texts_kept_since` ago.
     ///
@@ -214,6 +223,12 @@ pub trait Store: Send + Sync {
     /// where the store can't be written. Then nothing has changed.
     fn restore(&self, path: &Path) -> Result<Option<Revision>, StoreError>;
 }
+
+/// What is called when something may have changed. It must return at once.
+pub type Hint = Arc<dyn Fn() + Send + Sync>;
+
+/// While it lives, hints are given.
+pub type HintGuard = Box<dyn std::any::Any + Send>;
 
 /// Looks at all keys and says which records to write: new ones, and changed ones by their prefix.
 pub type KeyDecision<'a> = &'a mut dyn FnMut(&[KeyRecord]) -> Vec<KeyRecord>;

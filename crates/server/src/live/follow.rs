@@ -19,9 +19,6 @@ use super::follow_catalog::CatalogRounds;
 use super::{Live, StateDirectory};
 use crate::view::TextAddresses;
 
-/// How often the store is asked, which costs it some microseconds; the contract promises a second.
-const POLL_EVERY: Duration = Duration::from_millis(50);
-
 /// How often the last use of keys is written down.
 const RECORD_USE_EVERY: Duration = Duration::from_secs(60);
 
@@ -52,20 +49,32 @@ impl Follower {
             stops: Vec::new(),
             threads: Vec::new(),
         };
+        let poll_every = store.poll_every();
         let keys = KeyRounds::new(Arc::clone(store), Arc::clone(live));
-        follower.follow("follow-keys", || {}, keys.into_round())?;
+        follower.follow("follow-keys", || {}, poll_every, keys.into_round())?;
         let catalog = CatalogRounds::new(store, live, addresses, state)?;
-        follower.follow("follow-catalog", lower_priority, catalog.into_round())?;
+        follower.follow(
+            "follow-catalog",
+            lower_priority,
+            poll_every,
+            catalog.into_round(),
+        )?;
         Ok(follower)
     }
 
     /// Does a first round here, the others on a thread that is set up by `prepare`.
-    fn follow(&mut self, name: &str, prepare: fn(), mut round: Round) -> Result<(), StoreError> {
+    fn follow(
+        &mut self,
+        name: &str,
+        prepare: fn(),
+        poll_every: Duration,
+        mut round: Round,
+    ) -> Result<(), StoreError> {
         round()?;
         let (stop, stopped) = channel();
         let run = move || {
             prepare();
-            run(&stopped, &mut round);
+            run(&stopped, poll_every, &mut round);
         };
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(run);
         self.threads
@@ -87,10 +96,10 @@ impl Drop for Follower {
 }
 
 /// Does rounds until told to stop. A failure is logged when it begins and when it ends.
-fn run(stopped: &Receiver<()>, round: &mut Round) {
+fn run(stopped: &Receiver<()>, poll_every: Duration, round: &mut Round) {
     let mut failing = false;
     loop {
-        match stopped.recv_timeout(POLL_EVERY) {
+        match stopped.recv_timeout(poll_every) {
             Err(RecvTimeoutError::Timeout) => {}
             Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
         }

@@ -42,7 +42,7 @@ use crate::record::{
     Changes, FetchedText, ItemVisitor, Keep, Moment, ProductVisitor, Pruned, PublishedRevision,
     StoredProduct,
 };
-use crate::{IfMissing, KeyDecision, Publication, Store, StoreError, TextServed};
+use crate::{Hint, HintGuard, IfMissing, KeyDecision, Publication, Store, StoreError, TextServed};
 
 pub(crate) use backup::create_from;
 
@@ -129,6 +129,9 @@ fn file_id(path: &Path) -> Result<FileId, StoreError> {
     }
 }
 
+/// A poll is one row of a file that this machine has in memory: it costs some microseconds.
+const POLL_EVERY: Duration = Duration::from_millis(50);
+
 impl Store for SqliteStore {
     fn changes(&self) -> Result<Changes, StoreError> {
         let quick = self.quick()?;
@@ -148,6 +151,14 @@ impl Store for SqliteStore {
         statement
             .query_row([], read)
             .map_err(during("looking for changes"))
+    }
+
+    fn poll_every(&self) -> Duration {
+        POLL_EVERY
+    }
+
+    fn hint_changes(&self, _hint: Hint) -> Option<HintGuard> {
+        None
     }
 
     fn read_catalog(
