@@ -7,7 +7,7 @@
 
 mod reply;
 mod scrape;
-mod server;
+pub mod server;
 mod web;
 
 use std::io::Write as _;

@@ -120,11 +120,7 @@ impl Server {
 
     /// A connection that stays open.
     pub fn keep_alive(&self) -> KeepAlive {
-        let socket = self.connect();
-        KeepAlive {
-            reader: BufReader::new(socket.try_clone().expect("a socket")),
-            socket,
-        }
+        KeepAlive::to(self.address)
     }
 
     /// Waits until what a load published, by its report, is live.
@@ -184,6 +180,15 @@ pub struct KeepAlive {
 }
 
 impl KeepAlive {
+    /// Connects.
+    pub fn to(address: SocketAddr) -> Self {
+        let socket = connect(address);
+        Self {
+            reader: BufReader::new(socket.try_clone().expect("a socket")),
+            socket,
+        }
+    }
+
     /// Sends a GET with a key and reads its answer; `None` where the server has closed.
     pub fn get(&mut self, key: &str, target: &str) -> Option<Reply> {
         self.write(&format!(
