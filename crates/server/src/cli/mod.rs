@@ -14,6 +14,7 @@ mod generate;
 mod history;
 mod keys;
 mod load;
+mod logging;
 mod man;
 mod mirror;
 mod openapi;

@@ -1,6 +1,6 @@
 //! `vitrine serve`: serves the catalog of a store.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use vitrine_model::web::WebUrl;
 use vitrine_store::{IfMissing, Store};
 
 use super::admin_port::AdminArgs;
-use super::{Outcome, StoreArgs};
+use super::{Outcome, StoreArgs, logging};
 use crate::admin::Admin;
 use crate::http::App;
 use crate::http::access_log::{AccessLog, Destination};
@@ -89,7 +89,7 @@ enum AccessLogArg {
 
 impl Serve {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
-        start_logging();
+        logging::start();
         let listening = listen(self.listen, self.public_url.as_deref())?;
         let admin = self.admin.listen()?;
         let store = store.open(IfMissing::Create)?;
@@ -119,23 +119,6 @@ impl Serve {
         })?;
         Ok(Outcome::Done)
     }
-}
-
-/// Messages go to standard error: as JSON, or as plain lines where a person reads along.
-pub(super) fn start_logging() {
-    let builder = tracing_subscriber::fmt()
-        .with_writer(io::stderr)
-        .with_target(false);
-    if io::stderr().is_terminal() {
-        builder.compact().init();
-    } else {
-        builder.json().init();
-    }
-    // A panic is a message like any other; it goes on as it would have.
-    std::panic::set_hook(Box::new(|panic| {
-        let backtrace = std::backtrace::Backtrace::force_capture();
-        tracing::error!(%panic, %backtrace, "a bug: the program panicked");
-    }));
 }
 
 /// A socket that listens, and where clients find it.
