@@ -40,7 +40,7 @@ pub(super) struct Demo {
 
 impl Demo {
     pub(super) fn run(&self) -> anyhow::Result<Outcome> {
-        logging::start();
+        logging::start_plain();
         let listening = match self.listen {
             Some(address) => serve::listen(address, None)?,
             None => serve::listen(USUAL_ADDRESS, None)

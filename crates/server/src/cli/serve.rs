@@ -6,14 +6,17 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use tokio::signal::unix::{SignalKind, signal};
 use vitrine_model::web::WebUrl;
 use vitrine_store::{IfMissing, Store};
 
 use super::admin_port::AdminArgs;
-use super::{Outcome, StoreArgs, logging};
+use super::logging::LogArgs;
+use super::reload::Reload;
+use super::traces::TraceArgs;
+use super::{Outcome, StoreArgs, wrong_command_line};
 use crate::admin::Admin;
 use crate::http::App;
 use crate::http::access_log::{AccessLog, Destination};
@@ -21,6 +24,7 @@ use crate::http::routes::ROUTES;
 use crate::http::server::{Server, Timeouts};
 use crate::live::{Follower, Live, StateDirectory};
 use crate::metrics::Metrics;
+use crate::traces::Traces;
 use crate::view::TextAddresses;
 
 const EXAMPLES: &str = "\
@@ -47,7 +51,7 @@ pub(super) struct Serve {
     listen: SocketAddr,
     /// Where clients find the service, without `/v2`: the addresses of texts are made from it.
     /// By default the address listened on.
-    #[arg(long, env = "VITRINE_PUBLIC_URL", value_name = "URL")]
+    #[arg(long, env = "VITRINE_PUBLIC_URL", value_name = "URL", value_parser = checked_public_url)]
     public_url: Option<String>,
     /// A directory where the server keeps a copy of the live catalog, so that its next start needn't read
     /// the store. It must be this server's alone, and is made where it is missing.
@@ -73,6 +77,10 @@ pub(super) struct Serve {
     cache_mib: u32,
     #[command(flatten)]
     admin: AdminArgs,
+    #[command(flatten)]
+    logs: LogArgs,
+    #[command(flatten)]
+    traces: TraceArgs,
 }
 
 /// Room for some thousand different pages of 500 products, compressed.
@@ -88,8 +96,30 @@ enum AccessLogArg {
 }
 
 impl Serve {
-    pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
-        logging::start();
+    /// What is wrong with the settings together, and which of them it is. `vitrine config check` and a reload
+    /// ask this too, so it only looks.
+    pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
+        self.admin.check()?;
+        self.traces.check()
+    }
+
+    pub(super) fn run(
+        &self,
+        store: &StoreArgs,
+        mut reload: Reload,
+        warnings: &[String],
+    ) -> anyhow::Result<Outcome> {
+        if let Err((_, message)) = self.check() {
+            wrong_command_line(&message);
+        }
+        self.logs.start();
+        for warning in warnings {
+            tracing::warn!("{warning}");
+        }
+        reload.register(|serve| {
+            let logs = serve.logs;
+            Ok(Box::new(move || logs.apply_level()))
+        });
         let listening = listen(self.listen, self.public_url.as_deref())?;
         let admin = self.admin.listen()?;
         let store = store.open(IfMissing::Create)?;
@@ -110,6 +140,8 @@ impl Serve {
             state: self.state_dir.as_deref().map(state_directory).transpose()?,
             access_log,
             cache_mib: self.cache_mib,
+            traces: self.traces.start()?,
+            reload,
         };
         serve(listening, settings, &store, || {
             writeln!(
@@ -130,24 +162,24 @@ pub(super) struct Listening {
 
 /// Listens, and settles the public address.
 pub(super) fn listen(address: SocketAddr, public_url: Option<&str>) -> anyhow::Result<Listening> {
-    let public_url = public_url.map(checked_public_url).transpose()?;
     let can_not = || format!("can't listen on {address}");
     let listener = TcpListener::bind(address).with_context(can_not)?;
     let address = listener.local_addr().with_context(can_not)?;
     Ok(Listening {
-        public_url: public_url.unwrap_or_else(|| format!("http://{}", reachable(address))),
+        public_url: public_url
+            .map_or_else(|| format!("http://{}", reachable(address)), str::to_owned),
         address,
         listener,
     })
 }
 
-fn checked_public_url(url: &str) -> anyhow::Result<String> {
+fn checked_public_url(url: &str) -> Result<String, String> {
     let trimmed = url.trim_end_matches('/');
     let parsed: WebUrl = trimmed
         .parse()
-        .map_err(|invalid| anyhow::anyhow!("--public-url is `{url}`; expected {invalid}"))?;
+        .map_err(|invalid| format!("expected {invalid}"))?;
     if parsed.as_str().contains(['?', '#']) || trimmed.ends_with("/v2") {
-        bail!("--public-url is `{url}`; expected an address without query, fragment and `/v2`");
+        return Err("expected an address without query, fragment and `/v2`".to_owned());
     }
     Ok(trimmed.to_owned())
 }
@@ -182,6 +214,10 @@ pub(super) struct Settings {
     pub(super) access_log: Destination,
     /// How much memory kept bodies may take.
     pub(super) cache_mib: u32,
+    /// Where spans of requests go.
+    pub(super) traces: Traces,
+    /// What SIGHUP changes.
+    pub(super) reload: Reload,
 }
 
 impl Default for Settings {
@@ -191,6 +227,8 @@ impl Default for Settings {
             state: None,
             access_log: Destination::Off,
             cache_mib: USUAL_CACHE_MIB,
+            traces: Traces::default(),
+            reload: Reload::default(),
         }
     }
 }
@@ -212,16 +250,20 @@ pub(super) fn serve(
         state,
         access_log,
         cache_mib,
+        traces,
+        reload,
     } = settings;
     let live = Arc::new(Live::default());
     let metrics = Arc::new(Metrics::new(&ROUTES.each_ref().map(|route| route.template)));
     let addresses = TextAddresses::new(&public_url);
-    let app = Arc::new(App::new(
+    let mut app = App::new(
         Arc::clone(&live),
         Arc::clone(&metrics),
         addresses.clone(),
         u64::from(cache_mib) << 20,
-    ));
+    );
+    app.traces = traces.clone();
+    let app = Arc::new(app);
     // First, and ending last: it answers while a large catalog is read, and while the server drains.
     let start_admin = |listener| Admin::start(listener, Arc::clone(&app));
     let _admin = admin.map(start_admin).transpose()?;
@@ -239,6 +281,7 @@ pub(super) fn serve(
         let server = Server::new(listener, app, access_log, Timeouts::default())?;
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
+        reload.start()?;
         ready()?;
         let mut signalled = async || {
             tokio::select! {
@@ -264,5 +307,6 @@ pub(super) fn serve(
         anyhow::Ok(())
     })?;
     drop(follower);
+    traces.finish();
     Ok(())
 }
