@@ -13,6 +13,7 @@
 //! - [`live`]: the snapshot and the keys that requests read
 //! - [`http`]: requests and answers
 //! - [`metrics`]: what a running server counts
+//! - [`traces`]: spans of requests for an OpenTelemetry collector
 
 pub mod admin;
 pub mod cli;
@@ -24,4 +25,5 @@ pub mod load;
 pub mod metrics;
 pub mod mirror;
 pub mod outside;
+pub mod traces;
 pub mod view;

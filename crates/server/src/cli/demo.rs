@@ -9,7 +9,7 @@ use vitrine_store::IfMissing;
 
 use super::keys::{NewKeySettings, create};
 use super::load::operator;
-use super::{Outcome, print, serve};
+use super::{Outcome, logging, print, serve};
 use crate::live::Stores;
 use crate::load::progress::Silent;
 use crate::load::report::Verdict;
@@ -41,7 +41,7 @@ pub(super) struct Demo {
 
 impl Demo {
     pub(super) fn run(&self) -> anyhow::Result<Outcome> {
-        serve::start_logging();
+        logging::start_plain();
         let listening = match self.listen {
             Some(address) => serve::listen(address, None)?,
             None => serve::listen(USUAL_ADDRESS, None)

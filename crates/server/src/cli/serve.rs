@@ -1,13 +1,13 @@
 //! `vitrine serve`: serves the catalog of a store.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use tokio::signal::unix::{SignalKind, signal};
 use vitrine_model::web::WebUrl;
@@ -15,7 +15,10 @@ use vitrine_store::IfMissing;
 
 use super::admin_port::AdminArgs;
 use super::follow_settings::FollowArgs;
-use super::{Outcome, StoreArgs};
+use super::logging::LogArgs;
+use super::reload::Reload;
+use super::traces::TraceArgs;
+use super::{Outcome, StoreArgs, wrong_command_line};
 use crate::admin::Admin;
 use crate::http::App;
 use crate::http::access_log::{AccessLog, Destination};
@@ -23,6 +26,7 @@ use crate::http::routes::ROUTES;
 use crate::http::server::{Server, Timeouts};
 use crate::live::{Follower, Live, StateDirectory, Stores, USUAL_MAX_STALE_KEYS};
 use crate::metrics::Metrics;
+use crate::traces::Traces;
 use crate::view::TextAddresses;
 
 const EXAMPLES: &str = "\
@@ -49,7 +53,7 @@ pub(super) struct Serve {
     listen: SocketAddr,
     /// Where clients find the service, without `/v2`: the addresses of texts are made from it.
     /// By default the address listened on.
-    #[arg(long, env = "VITRINE_PUBLIC_URL", value_name = "URL")]
+    #[arg(long, env = "VITRINE_PUBLIC_URL", value_name = "URL", value_parser = checked_public_url)]
     public_url: Option<String>,
     /// A directory where the server keeps a copy of the live catalog, so that its next start needn't read
     /// the store. It must be this server's alone, and is made where it is missing.
@@ -77,6 +81,10 @@ pub(super) struct Serve {
     follow: FollowArgs,
     #[command(flatten)]
     admin: AdminArgs,
+    #[command(flatten)]
+    logs: LogArgs,
+    #[command(flatten)]
+    traces: TraceArgs,
 }
 
 /// Room for some thousand different pages of 500 products, compressed.
@@ -92,8 +100,30 @@ enum AccessLogArg {
 }
 
 impl Serve {
-    pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
-        start_logging();
+    /// What is wrong with the settings together, and which of them it is. `vitrine config check` and a reload
+    /// ask this too, so it only looks.
+    pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
+        self.admin.check()?;
+        self.traces.check()
+    }
+
+    pub(super) fn run(
+        &self,
+        store: &StoreArgs,
+        mut reload: Reload,
+        warnings: &[String],
+    ) -> anyhow::Result<Outcome> {
+        if let Err((_, message)) = self.check() {
+            wrong_command_line(&message);
+        }
+        self.logs.start();
+        for warning in warnings {
+            tracing::warn!("{warning}");
+        }
+        reload.register(|serve| {
+            let logs = serve.logs;
+            Ok(Box::new(move || logs.apply_level()))
+        });
         let listening = listen(self.listen, self.public_url.as_deref())?;
         let admin = self.admin.listen()?;
         let state = self.state_dir.as_deref();
@@ -117,6 +147,8 @@ impl Serve {
             max_stale_keys: self.follow.max_stale_keys,
             access_log,
             cache_mib: self.cache_mib,
+            traces: self.traces.start()?,
+            reload,
         };
         serve(listening, settings, &stores, || {
             writeln!(
@@ -128,23 +160,6 @@ impl Serve {
     }
 }
 
-/// Messages go to standard error: as JSON, or as plain lines where a person reads along.
-pub(super) fn start_logging() {
-    let builder = tracing_subscriber::fmt()
-        .with_writer(io::stderr)
-        .with_target(false);
-    if io::stderr().is_terminal() {
-        builder.compact().init();
-    } else {
-        builder.json().init();
-    }
-    // A panic is a message like any other; it goes on as it would have.
-    std::panic::set_hook(Box::new(|panic| {
-        let backtrace = std::backtrace::Backtrace::force_capture();
-        tracing::error!(%panic, %backtrace, "a bug: the program panicked");
-    }));
-}
-
 /// A socket that listens, and where clients find it.
 pub(super) struct Listening {
     listener: TcpListener,
@@ -154,24 +169,24 @@ pub(super) struct Listening {
 
 /// Listens, and settles the public address.
 pub(super) fn listen(address: SocketAddr, public_url: Option<&str>) -> anyhow::Result<Listening> {
-    let public_url = public_url.map(checked_public_url).transpose()?;
     let can_not = || format!("can't listen on {address}");
     let listener = TcpListener::bind(address).with_context(can_not)?;
     let address = listener.local_addr().with_context(can_not)?;
     Ok(Listening {
-        public_url: public_url.unwrap_or_else(|| format!("http://{}", reachable(address))),
+        public_url: public_url
+            .map_or_else(|| format!("http://{}", reachable(address)), str::to_owned),
         address,
         listener,
     })
 }
 
-fn checked_public_url(url: &str) -> anyhow::Result<String> {
+fn checked_public_url(url: &str) -> Result<String, String> {
     let trimmed = url.trim_end_matches('/');
     let parsed: WebUrl = trimmed
         .parse()
-        .map_err(|invalid| anyhow::anyhow!("--public-url is `{url}`; expected {invalid}"))?;
+        .map_err(|invalid| format!("expected {invalid}"))?;
     if parsed.as_str().contains(['?', '#']) || trimmed.ends_with("/v2") {
-        bail!("--public-url is `{url}`; expected an address without query, fragment and `/v2`");
+        return Err("expected an address without query, fragment and `/v2`".to_owned());
     }
     Ok(trimmed.to_owned())
 }
@@ -208,6 +223,10 @@ pub(super) struct Settings {
     pub(super) access_log: Destination,
     /// How much memory kept bodies may take.
     pub(super) cache_mib: u32,
+    /// Where spans of requests go.
+    pub(super) traces: Traces,
+    /// What SIGHUP changes.
+    pub(super) reload: Reload,
 }
 
 impl Default for Settings {
@@ -218,6 +237,8 @@ impl Default for Settings {
             max_stale_keys: USUAL_MAX_STALE_KEYS,
             access_log: Destination::Off,
             cache_mib: USUAL_CACHE_MIB,
+            traces: Traces::default(),
+            reload: Reload::default(),
         }
     }
 }
@@ -240,16 +261,20 @@ pub(super) fn serve(
         max_stale_keys,
         access_log,
         cache_mib,
+        traces,
+        reload,
     } = settings;
     let live = Arc::new(Live::new(max_stale_keys));
     let metrics = Arc::new(Metrics::new(&ROUTES.each_ref().map(|route| route.template)));
     let addresses = TextAddresses::new(&public_url);
-    let app = Arc::new(App::new(
+    let mut app = App::new(
         Arc::clone(&live),
         Arc::clone(&metrics),
         addresses.clone(),
         u64::from(cache_mib) << 20,
-    ));
+    );
+    app.traces = traces.clone();
+    let app = Arc::new(app);
     // First, and ending last: it answers while a large catalog is read, and while the server drains.
     let start_admin = |listener| Admin::start(listener, Arc::clone(&app));
     let _admin = admin.map(start_admin).transpose()?;
@@ -267,6 +292,7 @@ pub(super) fn serve(
         let server = Server::new(listener, app, access_log, Timeouts::default())?;
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
+        reload.start()?;
         ready()?;
         let mut signalled = async || {
             tokio::select! {
@@ -292,5 +318,6 @@ pub(super) fn serve(
         anyhow::Ok(())
     })?;
     drop(follower);
+    traces.finish();
     Ok(())
 }

@@ -33,6 +33,7 @@ pub mod parameters;
 mod pipeline;
 mod quota;
 mod ready;
+pub(crate) mod request_id;
 pub mod routes;
 pub mod server;
 mod service;
@@ -44,6 +45,7 @@ use std::time::Instant;
 
 use crate::live::Live;
 use crate::metrics::{CacheState, Metrics};
+use crate::traces::Traces;
 use crate::view::TextAddresses;
 
 /// What answers are made of: shared by all connections.
@@ -55,6 +57,8 @@ pub struct App {
     addresses: TextAddresses,
     /// What is counted.
     pub metrics: Arc<Metrics>,
+    /// Where spans of requests go; nowhere at first.
+    pub traces: Traces,
     /// Whether the server is ending: it takes no new connections, and says goodbye on open ones.
     pub draining: Arc<AtomicBool>,
     /// Renders Markdown.
@@ -83,6 +87,7 @@ impl App {
             live,
             addresses,
             metrics,
+            traces: Traces::default(),
             draining: Arc::default(),
             html: html::HtmlRenderer::new(),
             bodies: body_cache::BodyCache::new(cache_bytes),

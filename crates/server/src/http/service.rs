@@ -20,6 +20,8 @@ use super::answer::{Answer, encode_error};
 use super::body::Body;
 use super::error::ApiError;
 use super::pipeline::{self, Trail};
+use super::request_id;
+use crate::traces::{RequestSpan, TraceParent};
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -55,9 +57,10 @@ impl Service {
     ) -> Answer {
         let started = Instant::now();
         let (request, body) = request.into_parts();
-        let id = self.ids.of(&request.headers);
+        let mut id = self.ids.of(&request.headers);
+        let parent = TraceParent::of(&request.headers);
         let mut trail = Trail::default();
-        let mut answer = self.answer(&request, body, &mut trail).await;
+        let mut answer = self.answer(&request, body, &mut trail, &mut id).await;
         encode_error(&mut answer, &request.headers);
         let closes = keep_alive() == KeepAlive::No;
         let headers = answer.headers_mut();
@@ -73,19 +76,33 @@ impl Service {
         let sent = if is_head { 0 } else { bytes };
         let took = started.elapsed();
         self.app.observe(&trail, &answer, sent, took);
+        let request_id = id.to_str().unwrap_or_default();
+        let route = trail.route.map(|route| route.template);
+        let status = answer.status().as_u16();
+        let trace_id = self.app.traces.record(&RequestSpan {
+            parent,
+            headers: &request.headers,
+            method: &request.method,
+            route,
+            status,
+            request_id,
+            revision: trail.revision,
+            took,
+        });
         self.access_log.log(&Line {
             time: Timestamp::now(),
-            request_id: id.to_str().unwrap_or_default(),
+            request_id,
             remote,
             method: request.method.as_str(),
             path: start(request.uri.path(), LOGGED_PATH_CHARACTERS),
-            route: trail.route.map(|route| route.template),
-            status: answer.status().as_u16(),
+            route,
+            status,
             bytes: sent,
             duration_microseconds: u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
             key: trail.key,
             version: trail.version,
             revision: trail.revision,
+            trace_id: trace_id.as_deref().or(parent.map(|parent| parent.trace_id)),
         });
         answer
     }
@@ -95,6 +112,7 @@ impl Service {
         request: &'r Parts,
         body: Incoming,
         trail: &mut Trail<'r>,
+        id: &mut HeaderValue,
     ) -> Answer {
         let target = match pipeline::admit(request, trail) {
             Ok(target) => target,
@@ -105,7 +123,7 @@ impl Service {
             return last_answer(error);
         }
         let judged = AssertUnwindSafe(|| pipeline::answer(&self.app, request, &target, trail));
-        let prepared = catch_unwind(judged).unwrap_or_else(|_| {
+        let prepared = request_id::during(id, || catch_unwind(judged)).unwrap_or_else(|_| {
             // The panic itself was written down by the panic hook.
             ApiError::plain(ErrorType::InternalServerError).into()
         });

@@ -32,6 +32,8 @@ pub struct Line<'a> {
     pub version: Option<&'a str>,
     /// The revision that answered.
     pub revision: Option<u64>,
+    /// The trace that the request belongs to.
+    pub trace_id: Option<&'a str>,
 }
 
 impl Line<'_> {
@@ -62,6 +64,8 @@ impl Line<'_> {
         text_or_null(self.version, out);
         out.extend_from_slice(b",\"revision\":");
         other(&self.revision, out);
+        out.extend_from_slice(b",\"trace_id\":");
+        text_or_null(self.trace_id, out);
         out.extend_from_slice(b"}\n");
     }
 }
@@ -143,6 +147,7 @@ impl<'a> Line<'a> {
             key: None,
             version: None,
             revision: None,
+            trace_id: None,
         }
     }
 }
@@ -188,6 +193,7 @@ mod tests {
                 "key": key,
                 "version": null,
                 "revision": null,
+                "trace_id": null,
             });
             prop_assert_eq!(read, expected);
         }
