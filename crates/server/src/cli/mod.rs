@@ -7,6 +7,7 @@ mod check;
 mod completions;
 mod confirm;
 mod demo;
+mod edges;
 #[cfg(test)]
 mod examples;
 mod export;
