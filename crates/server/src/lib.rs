@@ -11,12 +11,14 @@
 //! - [`outside`]: the clients that ask other servers
 //! - [`view`]: where the model and the wire meet
 //! - [`live`]: the snapshot and the keys that requests read
+//! - [`edge`]: where clients connect: listening, TLS, limits, the end
 //! - [`http`]: requests and answers
 //! - [`metrics`]: what a running server counts
 //! - [`traces`]: spans of requests for an OpenTelemetry collector
 
 pub mod admin;
 pub mod cli;
+pub mod edge;
 pub mod export;
 pub mod fetch;
 pub mod http;

@@ -8,6 +8,7 @@ mod completions;
 mod config;
 mod confirm;
 mod demo;
+mod edges;
 #[cfg(test)]
 mod examples;
 mod export;

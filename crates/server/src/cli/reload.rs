@@ -12,6 +12,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::Command;
 use super::serve::Serve;
 use super::settings::{CommandLine, Read, Stop, Value};
+use crate::edge::systemd;
 
 /// The settings that change while a server runs, by their keys in the file.
 pub(super) const RELOADED: [&str; 1] = ["log_level"];
@@ -85,7 +86,9 @@ impl Reload {
                     // The terminal was closed, and the server was a program on it.
                     end();
                 } else {
+                    systemd::reloading();
                     waiting.reload();
+                    systemd::ready();
                 }
             }
         })?;

@@ -1,7 +1,7 @@
 //! `vitrine serve`: serves the catalog of a store.
 
 use std::io::{self, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,21 +9,24 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use vitrine_model::web::WebUrl;
 use vitrine_store::IfMissing;
 
 use super::admin_port::AdminArgs;
+use super::edges::{EdgeArgs, Listening};
 use super::follow_settings::FollowArgs;
 use super::logging::LogArgs;
 use super::reload::Reload;
 use super::traces::TraceArgs;
 use super::{Outcome, StoreArgs, wrong_command_line};
 use crate::admin::Admin;
+use crate::edge::server::{self, Server};
+use crate::edge::systemd;
+use crate::edge::tls::Certificates;
 use crate::http::App;
 use crate::http::access_log::{AccessLog, Destination};
 use crate::http::routes::ROUTES;
-use crate::http::server::{Server, Timeouts};
 use crate::live::{Follower, Live, StateDirectory, Stores, USUAL_MAX_STALE_KEYS};
 use crate::metrics::Metrics;
 use crate::traces::Traces;
@@ -34,6 +37,8 @@ Examples:
   vitrine serve
   vitrine serve --listen 0.0.0.0:8080 --public-url https://catalog.example
   vitrine serve --store sqlite:/var/lib/vitrine/vitrine.db --state-dir /var/lib/vitrine/state
+  vitrine serve --listen 0.0.0.0:8443 --tls-certificate chain.pem --tls-key key.pem
+  vitrine serve --listen unix:/run/vitrine.sock --public-url https://catalog.example
   vitrine serve --admin-listen 127.0.0.1:9090";
 
 /// Serve the catalog over HTTP.
@@ -43,16 +48,10 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Serve {
-    /// The address and port to listen on; port 0 takes a free one.
-    #[arg(
-        long,
-        env = "VITRINE_LISTEN",
-        value_name = "ADDR:PORT",
-        default_value = "127.0.0.1:8080"
-    )]
-    listen: SocketAddr,
+    #[command(flatten)]
+    edges: EdgeArgs,
     /// Where clients find the service, without `/v2`: the addresses of texts are made from it.
-    /// By default the address listened on.
+    /// By default the first address listened on.
     #[arg(long, env = "VITRINE_PUBLIC_URL", value_name = "URL", value_parser = checked_public_url)]
     public_url: Option<String>,
     /// A directory where the server keeps a copy of the live catalog, so that its next start needn't read
@@ -124,7 +123,14 @@ impl Serve {
             let logs = serve.logs;
             Ok(Box::new(move || logs.apply_level()))
         });
-        let listening = listen(self.listen, self.public_url.as_deref())?;
+        let edge = self.edges.settings()?;
+        if let Some(certificates) = edge.certificates.clone() {
+            reload.register(move |_| {
+                let certificates = Arc::clone(&certificates);
+                Ok(Box::new(move || certificates.reload()))
+            });
+        }
+        let listening = self.edges.listen(self.public_url.as_deref())?;
         let admin = self.admin.listen()?;
         let state = self.state_dir.as_deref();
         let state = state.map(|path| state_directory(path, &store.url));
@@ -133,7 +139,7 @@ impl Serve {
             AccessLogArg::Stdout => Destination::Stdout,
             AccessLogArg::Off => Destination::Off,
         };
-        let (address, public_url) = (listening.address, listening.public_url.clone());
+        let (addresses, public_url) = (listening.addresses.clone(), listening.public_url.clone());
         let admin = match admin {
             Some((listener, address)) => {
                 writeln!(io::stderr(), "vitrine: admin port on {address}")?;
@@ -142,6 +148,7 @@ impl Serve {
             None => None,
         };
         let settings = Settings {
+            edge,
             admin,
             state: state.transpose()?,
             max_stale_keys: self.follow.max_stale_keys,
@@ -151,35 +158,18 @@ impl Serve {
             reload,
         };
         serve(listening, settings, &stores, || {
-            writeln!(
-                io::stderr(),
-                "vitrine: listening on {address}, serving {public_url}/v2"
-            )
+            let mut serving = format!(", serving {public_url}/v2");
+            for address in &addresses {
+                let serving = std::mem::take(&mut serving);
+                writeln!(io::stderr(), "vitrine: listening on {address}{serving}")?;
+            }
+            Ok(())
         })?;
         Ok(Outcome::Done)
     }
 }
 
-/// A socket that listens, and where clients find it.
-pub(super) struct Listening {
-    listener: TcpListener,
-    address: SocketAddr,
-    pub(super) public_url: String,
-}
-
-/// Listens, and settles the public address.
-pub(super) fn listen(address: SocketAddr, public_url: Option<&str>) -> anyhow::Result<Listening> {
-    let can_not = || format!("can't listen on {address}");
-    let listener = TcpListener::bind(address).with_context(can_not)?;
-    let address = listener.local_addr().with_context(can_not)?;
-    Ok(Listening {
-        public_url: public_url
-            .map_or_else(|| format!("http://{}", reachable(address)), str::to_owned),
-        address,
-        listener,
-    })
-}
-
+/// Checks the address by which clients find the service.
 fn checked_public_url(url: &str) -> Result<String, String> {
     let trimmed = url.trim_end_matches('/');
     let parsed: WebUrl = trimmed
@@ -189,16 +179,6 @@ fn checked_public_url(url: &str) -> Result<String, String> {
         return Err("expected an address without query, fragment and `/v2`".to_owned());
     }
     Ok(trimmed.to_owned())
-}
-
-/// The address by which this machine reaches what it listens on.
-fn reachable(bound: SocketAddr) -> SocketAddr {
-    let ip = match bound.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
-        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
-        ip => ip,
-    };
-    SocketAddr::new(ip, bound.port())
 }
 
 /// The directory for what the server keeps, made for its owner only where it is missing.
@@ -214,6 +194,8 @@ fn state_directory(path: &Path, store_address: &str) -> anyhow::Result<StateDire
 /// What a server does beside answering.
 #[derive(Debug)]
 pub(super) struct Settings {
+    /// How it treats its clients.
+    pub(super) edge: server::Settings,
     /// Where it shows its state to operators.
     pub(super) admin: Option<TcpListener>,
     /// Where it keeps what is live for its next start.
@@ -232,6 +214,7 @@ pub(super) struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
+            edge: server::Settings::default(),
             admin: None,
             state: None,
             max_stale_keys: USUAL_MAX_STALE_KEYS,
@@ -251,11 +234,12 @@ pub(super) fn serve(
     ready: impl FnOnce() -> io::Result<()>,
 ) -> anyhow::Result<()> {
     let Listening {
-        listener,
-        address: _,
+        listeners,
+        addresses: _,
         public_url,
     } = listening;
     let Settings {
+        edge,
         admin,
         state,
         max_stale_keys,
@@ -265,7 +249,12 @@ pub(super) fn serve(
         reload,
     } = settings;
     let live = Arc::new(Live::new(max_stale_keys));
-    let metrics = Arc::new(Metrics::new(&ROUTES.each_ref().map(|route| route.template)));
+    let mut metrics = Metrics::new(&ROUTES.each_ref().map(|route| route.template));
+    let certificates = edge.certificates.clone();
+    metrics.tls = certificates
+        .as_ref()
+        .map(|certificates| Arc::clone(certificates.metrics()));
+    let metrics = Arc::new(metrics);
     let addresses = TextAddresses::new(&public_url);
     let mut app = App::new(
         Arc::clone(&live),
@@ -287,27 +276,21 @@ pub(super) fn serve(
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        listener.set_nonblocking(true)?;
-        let listener = tokio::net::TcpListener::from_std(listener)?;
-        let server = Server::new(listener, app, access_log, Timeouts::default())?;
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut interrupt = signal(SignalKind::interrupt())?;
+        let server = Server::new(listeners, app, access_log, edge)?;
+        let mut ending = Ending::new()?;
         reload.start()?;
+        tokio::spawn(follow_certificates(certificates));
+        tokio::spawn(async move { systemd::attend(&live).await });
         ready()?;
-        let mut signalled = async || {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
-            }
-        };
+        systemd::ready();
         let (told, stop) = tokio::sync::oneshot::channel::<()>();
         let server = server.run(async {
             let _ = stop.await;
         });
         let ending = async {
-            signalled().await;
+            ending.signalled().await;
             let _ = told.send(());
-            signalled().await;
+            ending.signalled().await;
             tracing::warn!("told to end twice: connections are cut");
         };
         // The server ends when it has drained, or at the second signal.
@@ -320,4 +303,46 @@ pub(super) fn serve(
     drop(follower);
     traces.finish();
     Ok(())
+}
+
+/// The signals that end a server.
+struct Ending {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Ending {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn signalled(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+/// How often the files of a certificate are looked at.
+const CERTIFICATE_CHECK: Duration = Duration::from_secs(10);
+
+/// Reads certificates again when their files change.
+async fn follow_certificates(certificates: Option<Arc<Certificates>>) {
+    let Some(certificates) = certificates else {
+        return;
+    };
+    let mut look = tokio::time::interval(CERTIFICATE_CHECK);
+    loop {
+        look.tick().await;
+        let certificates = Arc::clone(&certificates);
+        // A file may be far away: no thread that answers waits for it.
+        let read = move || certificates.reload_if_changed();
+        if tokio::task::spawn_blocking(read).await.is_err() {
+            tracing::error!("reading the certificate again panicked");
+        }
+    }
 }

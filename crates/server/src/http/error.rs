@@ -139,6 +139,19 @@ impl ApiError {
         }
     }
 
+    /// There is more to do than can be done soon.
+    #[must_use]
+    pub fn overloaded() -> Self {
+        Self {
+            retry_after: Some(RETRY_SOON),
+            ..Self::new(
+                ErrorType::Unavailable,
+                "the service has more to do than it can",
+                Some("try again as `Retry-After` says"),
+            )
+        }
+    }
+
     /// The product isn't in the catalog.
     #[must_use]
     pub fn no_such_product(code: &str) -> Self {

@@ -2,12 +2,12 @@
 //!
 //! An answer is a plain function of the request's head and what is live: no handler awaits, locks or
 //! calls anything out. Only a long body that nobody asked for before is waited for, while another
-//! thread compresses it. Only `server` and `connection` know sockets.
+//! thread compresses it. Nothing here knows sockets: that is `edge`.
 //!
 //! # The way of a request
 //!
-//! `server` accepts → `connection` reads the head under its limits → `service` gives it an id, drains
-//! its body and logs → `pipeline` judges it step by step → a handler asks the snapshot → `answer`
+//! `edge` accepts and reads the head under its limits → `service` gives it an id, drains its body
+//! and logs → `pipeline` judges it step by step → a handler asks the snapshot → `answer`
 //! takes the body from the `body_cache`, or makes and compresses it.
 //!
 //! - [`routes`]: every route on one page
@@ -21,7 +21,6 @@ pub mod body;
 mod body_cache;
 pub mod compress;
 pub mod conditional;
-pub(crate) mod connection;
 pub mod encoding;
 pub mod error;
 mod handlers;
@@ -35,8 +34,7 @@ mod quota;
 mod ready;
 pub(crate) mod request_id;
 pub mod routes;
-pub mod server;
-mod service;
+pub(crate) mod service;
 mod texts;
 
 use std::sync::Arc;
@@ -106,6 +104,12 @@ impl App {
             self.bodies.clear();
             self.html.clear();
         }
+    }
+
+    /// How many requests were refused because too many bodies waited to be compressed.
+    #[must_use]
+    pub fn requests_shed(&self) -> u64 {
+        self.bodies.shed.get()
     }
 
     /// The caches by name.

@@ -153,6 +153,11 @@ fn settle(
 ) -> Prepared {
     match found {
         Ok(resource) if resource.is_known_to(headers) => resource.not_modified().into(),
+        // Before the body is made, and before it costs anything.
+        Ok(resource) if resource.is_too_much(headers, bodies) => {
+            bodies.shed.increment();
+            ApiError::overloaded().into()
+        }
         Ok(resource) => quota::take(key, now)
             .and_then(|()| resource.found(headers, bodies))
             .unwrap_or_else(Prepared::from),

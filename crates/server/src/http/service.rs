@@ -1,5 +1,6 @@
 //! What surrounds the judging of one request: its id, its body, a panic, its line in the access log.
 
+use std::io;
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -33,36 +34,78 @@ const LOGGED_PATH_CHARACTERS: usize = 256;
 
 /// What all connections of a server share.
 #[derive(Debug)]
-pub(super) struct Service {
-    pub(super) app: Arc<App>,
-    pub(super) access_log: AccessLog,
-    pub(super) ids: RequestIds,
-    pub(super) body_timeout: Duration,
+pub(crate) struct Service {
+    pub(crate) app: Arc<App>,
+    access_log: AccessLog,
+    ids: RequestIds,
+    body_timeout: Duration,
 }
 
 /// Whether the connection stays open after the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum KeepAlive {
+pub(crate) enum KeepAlive {
     Yes,
     No,
 }
 
 impl Service {
-    /// Answers one request.
-    pub(super) async fn serve(
+    /// What answers the requests of a server; a body may take `body_timeout` to arrive.
+    ///
+    /// # Errors
+    ///
+    /// Where the system has no random numbers.
+    pub(crate) fn new(
+        app: Arc<App>,
+        access_log: AccessLog,
+        body_timeout: Duration,
+    ) -> io::Result<Self> {
+        Ok(Self {
+            app,
+            access_log,
+            ids: RequestIds::new().map_err(io::Error::other)?,
+            body_timeout,
+        })
+    }
+
+    /// Answers one request; one that came over a Unix socket has no address.
+    pub(crate) async fn serve(
         &self,
         request: Request<Incoming>,
-        remote: IpAddr,
+        remote: Option<IpAddr>,
         keep_alive: impl FnOnce() -> KeepAlive,
     ) -> Answer {
         let started = Instant::now();
         let (request, body) = request.into_parts();
-        let mut id = self.ids.of(&request.headers);
-        let parent = TraceParent::of(&request.headers);
         let mut trail = Trail::default();
-        let mut answer = self.answer(&request, body, &mut trail, &mut id).await;
+        let mut id = self.ids.of(&request.headers);
+        let answer = self.answer(&request, body, &mut trail, &mut id).await;
+        self.finish(started, &request, answer, &trail, id, remote, keep_alive())
+    }
+
+    /// Answers one request of a connection that is one too many, whatever it asks for.
+    pub(crate) fn turn_away(&self, request: Request<Incoming>, remote: Option<IpAddr>) -> Answer {
+        let started = Instant::now();
+        let (request, _) = request.into_parts();
+        let answer = ApiError::overloaded().into();
+        let trail = Trail::default();
+        let id = self.ids.of(&request.headers);
+        self.finish(started, &request, answer, &trail, id, remote, KeepAlive::No)
+    }
+
+    /// Makes an answer ready to be sent, counts it and writes it down.
+    fn finish(
+        &self,
+        started: Instant,
+        request: &Parts,
+        mut answer: Answer,
+        trail: &Trail<'_>,
+        id: HeaderValue,
+        remote: Option<IpAddr>,
+        keep_alive: KeepAlive,
+    ) -> Answer {
+        let parent = TraceParent::of(&request.headers);
         encode_error(&mut answer, &request.headers);
-        let closes = keep_alive() == KeepAlive::No;
+        let closes = keep_alive == KeepAlive::No;
         let headers = answer.headers_mut();
         if closes || headers.contains_key(CONNECTION) {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
@@ -75,7 +118,7 @@ impl Service {
         }
         let sent = if is_head { 0 } else { bytes };
         let took = started.elapsed();
-        self.app.observe(&trail, &answer, sent, took);
+        self.app.observe(trail, &answer, sent, took);
         let request_id = id.to_str().unwrap_or_default();
         let route = trail.route.map(|route| route.template);
         let status = answer.status().as_u16();
@@ -180,7 +223,7 @@ const START_BYTES: usize = 17;
 
 /// Makes ids of requests: a random start, then counting.
 #[derive(Debug)]
-pub(super) struct RequestIds {
+struct RequestIds {
     /// The random start and a hyphen; room for the count.
     start: [u8; START_BYTES + 16],
     next: AtomicU64,
@@ -188,7 +231,7 @@ pub(super) struct RequestIds {
 
 impl RequestIds {
     /// Ids that no other server process makes.
-    pub(super) fn new() -> Result<Self, getrandom::Error> {
+    fn new() -> Result<Self, getrandom::Error> {
         let mut start = [b'-'; START_BYTES + 16];
         let random = format!("{:016x}", getrandom::u64()?);
         start[..START_BYTES - 1].copy_from_slice(random.as_bytes());

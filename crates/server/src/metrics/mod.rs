@@ -79,6 +79,8 @@ pub struct Metrics {
     pub errors: Errors,
     /// Connections of clients.
     pub connections: Arc<Connections>,
+    /// TLS of clients' connections, where there is any.
+    pub tls: Option<Arc<TlsMetrics>>,
     /// Lines of the access log that nobody read in time.
     pub access_log_dropped: Counter,
     /// When the process started, as nearly as it knows.
@@ -93,6 +95,7 @@ impl Metrics {
             requests: Requests::new(routes),
             errors: Errors::default(),
             connections: Arc::default(),
+            tls: None,
             access_log_dropped: Counter::default(),
             started: Timestamp::now(),
         }
@@ -127,6 +130,15 @@ impl Errors {
     }
 }
 
+/// Why a connection is turned away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// There are as many as there may be.
+    Full,
+    /// There are as many from its address.
+    Address,
+}
+
 /// Connections of clients.
 #[derive(Debug, Default)]
 pub struct Connections {
@@ -134,6 +146,10 @@ pub struct Connections {
     pub accepted: Counter,
     /// How often one couldn't be accepted, for want of descriptors for one.
     pub not_accepted: Counter,
+    /// How many were turned away because there were as many as there may be.
+    refused_full: Counter,
+    /// How many were turned away because there were as many from their address.
+    refused_address: Counter,
     closed: Counter,
 }
 
@@ -149,6 +165,15 @@ impl Connections {
         OpenConnection(Arc::clone(self))
     }
 
+    /// How many were turned away: because of their address, or because there were too many in all.
+    #[must_use]
+    pub fn refused(&self, reason: Refusal) -> &Counter {
+        match reason {
+            Refusal::Full => &self.refused_full,
+            Refusal::Address => &self.refused_address,
+        }
+    }
+
     /// How many are open now.
     #[must_use]
     pub fn open_now(&self) -> u64 {
@@ -162,6 +187,19 @@ impl Drop for OpenConnection {
     fn drop(&mut self) {
         self.0.closed.increment();
     }
+}
+
+/// TLS of clients' connections.
+#[derive(Debug, Default)]
+pub struct TlsMetrics {
+    /// Until when the certificate may be used.
+    pub not_after: Gauge,
+    /// How often it was read again.
+    pub reloads: Counter,
+    /// How often it couldn't be.
+    pub reload_failures: Counter,
+    /// Handshakes that failed.
+    pub handshake_failures: Counter,
 }
 
 /// How following the store goes.

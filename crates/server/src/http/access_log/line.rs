@@ -12,8 +12,8 @@ pub struct Line<'a> {
     pub time: Timestamp,
     /// The request's id.
     pub request_id: &'a str,
-    /// The client's address.
-    pub remote: std::net::IpAddr,
+    /// The client's address; null where it came over a Unix socket.
+    pub remote: Option<std::net::IpAddr>,
     /// The method.
     pub method: &'a str,
     /// The path as it was sent, cut to 256 characters.
