@@ -10,6 +10,7 @@
 //! - [`mirror`]: the catalog of another server, made the store's
 //! - [`outside`]: the clients that ask other servers
 //! - [`view`]: where the model and the wire meet
+//! - [`limits`]: quotas that several servers share
 //! - [`live`]: the snapshot and the keys that requests read
 //! - [`http`]: requests and answers
 //! - [`metrics`]: what a running server counts
@@ -19,6 +20,7 @@ pub mod cli;
 pub mod export;
 pub mod fetch;
 pub mod http;
+pub mod limits;
 pub mod live;
 pub mod load;
 pub mod metrics;

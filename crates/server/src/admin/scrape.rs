@@ -2,6 +2,7 @@
 
 use vitrine_wire::error::ErrorType;
 
+use super::limits;
 use super::pages::not_ready;
 use crate::http::App;
 use crate::metrics::requests::RouteCounts;
@@ -14,6 +15,7 @@ pub(super) fn text(app: &App) -> String {
     let metrics = &*app.metrics;
     requests(&metrics.requests.counts(), &mut into);
     errors(metrics, &mut into);
+    limits::describe(app, &mut into);
     connections(metrics, &mut into);
     catalog(app, &mut into);
     following(&app.live.metrics, &mut into);

@@ -13,12 +13,14 @@ use vitrine_model::web::WebUrl;
 use vitrine_store::{IfMissing, Store};
 
 use super::admin_port::AdminArgs;
+use super::limits::LimitArgs;
+use super::proxies::ProxyArgs;
 use super::{Outcome, StoreArgs};
 use crate::admin::Admin;
-use crate::http::App;
 use crate::http::access_log::{AccessLog, Destination};
 use crate::http::routes::ROUTES;
 use crate::http::server::{Server, Timeouts};
+use crate::http::{Access, App};
 use crate::live::{Follower, Live, StateDirectory};
 use crate::metrics::Metrics;
 use crate::view::TextAddresses;
@@ -72,6 +74,10 @@ pub(super) struct Serve {
     )]
     cache_mib: u32,
     #[command(flatten)]
+    limits: LimitArgs,
+    #[command(flatten)]
+    proxies: ProxyArgs,
+    #[command(flatten)]
     admin: AdminArgs,
 }
 
@@ -92,6 +98,11 @@ impl Serve {
         start_logging();
         let listening = listen(self.listen, self.public_url.as_deref())?;
         let admin = self.admin.listen()?;
+        let access = Access {
+            shared: self.limits.shared()?,
+            failed_keys: self.limits.failed_keys(),
+            proxies: self.proxies.proxies(),
+        };
         let store = store.open(IfMissing::Create)?;
         let access_log = match self.access_log {
             AccessLogArg::Stdout => Destination::Stdout,
@@ -108,6 +119,7 @@ impl Serve {
         let settings = Settings {
             admin,
             state: self.state_dir.as_deref().map(state_directory).transpose()?,
+            access,
             access_log,
             cache_mib: self.cache_mib,
         };
@@ -196,6 +208,8 @@ pub(super) struct Settings {
     pub(super) admin: Option<TcpListener>,
     /// Where it keeps what is live for its next start.
     pub(super) state: Option<StateDirectory>,
+    /// How often who may ask.
+    pub(super) access: Access,
     pub(super) access_log: Destination,
     /// How much memory kept bodies may take.
     pub(super) cache_mib: u32,
@@ -206,6 +220,7 @@ impl Default for Settings {
         Self {
             admin: None,
             state: None,
+            access: Access::default(),
             access_log: Destination::Off,
             cache_mib: USUAL_CACHE_MIB,
         }
@@ -227,18 +242,21 @@ pub(super) fn serve(
     let Settings {
         admin,
         state,
+        access,
         access_log,
         cache_mib,
     } = settings;
     let live = Arc::new(Live::default());
     let metrics = Arc::new(Metrics::new(&ROUTES.each_ref().map(|route| route.template)));
     let addresses = TextAddresses::new(&public_url);
-    let app = Arc::new(App::new(
+    let app = App::new(
         Arc::clone(&live),
         Arc::clone(&metrics),
         addresses.clone(),
         u64::from(cache_mib) << 20,
-    ));
+    );
+    let shared_limits = access.shared.clone();
+    let app = Arc::new(app.with_access(access));
     // First, and ending last: it answers while a large catalog is read, and while the server drains.
     let start_admin = |listener| Admin::start(listener, Arc::clone(&app));
     let _admin = admin.map(start_admin).transpose()?;
@@ -251,6 +269,9 @@ pub(super) fn serve(
         .enable_all()
         .build()?;
     runtime.block_on(async {
+        if let Some(shared) = shared_limits {
+            shared.start().await;
+        }
         listener.set_nonblocking(true)?;
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let server = Server::new(listener, app, access_log, Timeouts::default())?;

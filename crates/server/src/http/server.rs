@@ -150,7 +150,7 @@ impl Server {
                     true => KeepAlive::No,
                     false => KeepAlive::Yes,
                 };
-                let answer = service.serve(request, remote.ip(), keep_alive).await;
+                let answer = service.serve(request, remote.ip().into(), keep_alive).await;
                 progress.end();
                 Ok::<_, Infallible>(answer)
             }

@@ -1,6 +1,5 @@
 //! What surrounds the judging of one request: its id, its body, a panic, its line in the access log.
 
-use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,10 +15,12 @@ use vitrine_wire::error::ErrorType;
 
 use super::App;
 use super::access_log::{AccessLog, Line};
-use super::answer::{Answer, encode_error};
+use super::answer::{Answer, Prepared, encode_error};
 use super::body::Body;
+use super::client::Peer;
 use super::error::ApiError;
-use super::pipeline::{self, Trail};
+use super::pipeline::{self, Judged, Trail};
+use super::routes::Target;
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -50,14 +51,15 @@ impl Service {
     pub(super) async fn serve(
         &self,
         request: Request<Incoming>,
-        remote: IpAddr,
+        peer: Peer,
         keep_alive: impl FnOnce() -> KeepAlive,
     ) -> Answer {
         let started = Instant::now();
         let (request, body) = request.into_parts();
         let id = self.ids.of(&request.headers);
+        let remote = self.app.access.proxies.client(peer, &request.headers);
         let mut trail = Trail::default();
-        let mut answer = self.answer(&request, body, &mut trail).await;
+        let mut answer = self.answer(&request, body, remote, &mut trail).await;
         encode_error(&mut answer, &request.headers);
         let closes = keep_alive() == KeepAlive::No;
         let headers = answer.headers_mut();
@@ -94,6 +96,7 @@ impl Service {
         &self,
         request: &'r Parts,
         body: Incoming,
+        remote: Peer,
         trail: &mut Trail<'r>,
     ) -> Answer {
         let target = match pipeline::admit(request, trail) {
@@ -104,12 +107,33 @@ impl Service {
         if let Err(error) = self.drain(body).await {
             return last_answer(error);
         }
-        let judged = AssertUnwindSafe(|| pipeline::answer(&self.app, request, &target, trail));
-        let prepared = catch_unwind(judged).unwrap_or_else(|_| {
-            // The panic itself was written down by the panic hook.
-            ApiError::plain(ErrorType::InternalServerError).into()
-        });
+        let prepared = self.judge(request, &target, remote, trail).await;
         prepared.finish(&self.app.bodies).await
+    }
+
+    /// Judges a request, a second time where others had to be asked about its quota.
+    async fn judge<'r>(
+        &self,
+        request: &'r Parts,
+        target: &Target,
+        remote: Peer,
+        trail: &mut Trail<'r>,
+    ) -> Prepared {
+        let mut settled = None;
+        loop {
+            let judge = AssertUnwindSafe(|| {
+                pipeline::judge(&self.app, request, target, remote, settled, trail)
+            });
+            match catch_unwind(judge) {
+                Ok(Judged::Answer(prepared)) => return prepared,
+                // In a box of its own: all other requests needn't have room for it.
+                Ok(Judged::Costs(cost)) => {
+                    settled = Some(Box::pin(cost.settle(&self.app)).await);
+                }
+                // The panic itself was written down by the panic hook.
+                Err(_) => return ApiError::plain(ErrorType::InternalServerError).into(),
+            }
+        }
     }
 
     /// Reads a body and ignores it, up to a limit of size and time.
