@@ -10,6 +10,7 @@
 //! - [`mirror`]: the catalog of another server, made the store's
 //! - [`outside`]: the clients that ask other servers
 //! - [`view`]: where the model and the wire meet
+//! - [`limits`]: quotas that several servers share
 //! - [`live`]: the snapshot and the keys that requests read
 //! - [`edge`]: where clients connect: listening, TLS, limits, the end
 //! - [`http`]: requests and answers
@@ -22,6 +23,7 @@ pub mod edge;
 pub mod export;
 pub mod fetch;
 pub mod http;
+pub mod limits;
 pub mod live;
 pub mod load;
 pub mod metrics;

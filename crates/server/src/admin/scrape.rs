@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use vitrine_wire::error::ErrorType;
 
+use super::limits;
 use super::pages::{is_store_readable, not_ready};
 use crate::http::App;
 use crate::metrics::requests::RouteCounts;
@@ -16,6 +17,7 @@ pub(super) fn text(app: &App) -> String {
     let metrics = &*app.metrics;
     requests(&metrics.requests.counts(), &mut into);
     errors(metrics, &mut into);
+    limits::describe(app, &mut into);
     connections(metrics, &mut into);
     into.counter(
         "vitrine_http_requests_shed_total",

@@ -16,7 +16,9 @@ use vitrine_store::IfMissing;
 use super::admin_port::AdminArgs;
 use super::edges::{EdgeArgs, Listening};
 use super::follow_settings::FollowArgs;
+use super::limits::LimitArgs;
 use super::logging::LogArgs;
+use super::proxies::ProxyArgs;
 use super::reload::Reload;
 use super::traces::TraceArgs;
 use super::{Outcome, StoreArgs, wrong_command_line};
@@ -24,9 +26,9 @@ use crate::admin::Admin;
 use crate::edge::server::{self, Server};
 use crate::edge::systemd;
 use crate::edge::tls::Certificates;
-use crate::http::App;
 use crate::http::access_log::{AccessLog, Destination};
 use crate::http::routes::ROUTES;
+use crate::http::{Access, App};
 use crate::live::{Follower, Live, StateDirectory, Stores, USUAL_MAX_STALE_KEYS};
 use crate::metrics::Metrics;
 use crate::traces::Traces;
@@ -78,6 +80,10 @@ pub(super) struct Serve {
     cache_mib: u32,
     #[command(flatten)]
     follow: FollowArgs,
+    #[command(flatten)]
+    limits: LimitArgs,
+    #[command(flatten)]
+    proxies: ProxyArgs,
     #[command(flatten)]
     admin: AdminArgs,
     #[command(flatten)]
@@ -132,6 +138,11 @@ impl Serve {
         }
         let listening = self.edges.listen(self.public_url.as_deref())?;
         let admin = self.admin.listen()?;
+        let access = Access {
+            shared: self.limits.shared()?,
+            failed_keys: self.limits.failed_keys(),
+            proxies: self.proxies.proxies(),
+        };
         let state = self.state_dir.as_deref();
         let state = state.map(|path| state_directory(path, &store.url));
         let stores = Stores::one(store.open(IfMissing::Create)?);
@@ -152,6 +163,7 @@ impl Serve {
             admin,
             state: state.transpose()?,
             max_stale_keys: self.follow.max_stale_keys,
+            access,
             access_log,
             cache_mib: self.cache_mib,
             traces: self.traces.start()?,
@@ -202,6 +214,8 @@ pub(super) struct Settings {
     pub(super) state: Option<StateDirectory>,
     /// How long keys are trusted while the store is away.
     pub(super) max_stale_keys: Duration,
+    /// How often who may ask.
+    pub(super) access: Access,
     pub(super) access_log: Destination,
     /// How much memory kept bodies may take.
     pub(super) cache_mib: u32,
@@ -218,6 +232,7 @@ impl Default for Settings {
             admin: None,
             state: None,
             max_stale_keys: USUAL_MAX_STALE_KEYS,
+            access: Access::default(),
             access_log: Destination::Off,
             cache_mib: USUAL_CACHE_MIB,
             traces: Traces::default(),
@@ -243,6 +258,7 @@ pub(super) fn serve(
         admin,
         state,
         max_stale_keys,
+        access,
         access_log,
         cache_mib,
         traces,
@@ -263,7 +279,8 @@ pub(super) fn serve(
         u64::from(cache_mib) << 20,
     );
     app.traces = traces.clone();
-    let app = Arc::new(app);
+    let shared_limits = access.shared.clone();
+    let app = Arc::new(app.with_access(access));
     // First, and ending last: it answers while a large catalog is read, and while the server drains.
     let start_admin = |listener| Admin::start(listener, Arc::clone(&app));
     let _admin = admin.map(start_admin).transpose()?;
@@ -276,6 +293,9 @@ pub(super) fn serve(
         .enable_all()
         .build()?;
     runtime.block_on(async {
+        if let Some(shared) = shared_limits {
+            shared.start().await;
+        }
         let server = Server::new(listeners, app, access_log, edge)?;
         let mut ending = Ending::new()?;
         reload.start()?;

@@ -122,7 +122,10 @@ impl Connection {
                     true => KeepAlive::No,
                     false => KeepAlive::Yes,
                 };
-                let answer = shared.service.serve(request, remote, keep_alive).await;
+                let answer = shared
+                    .service
+                    .serve(request, remote.into(), keep_alive)
+                    .await;
                 progress.end();
                 Ok::<_, Infallible>(answer)
             }
@@ -170,7 +173,10 @@ impl Connection {
             async move {
                 // HTTP/2 says goodbye by frames of its own.
                 let keep_alive = || KeepAlive::Yes;
-                let answer = shared.service.serve(request, remote, keep_alive).await;
+                let answer = shared
+                    .service
+                    .serve(request, remote.into(), keep_alive)
+                    .await;
                 Ok::<_, Infallible>(answer.map(SentBody::new))
             }
         });
@@ -222,7 +228,7 @@ impl Connection {
         let reading = Heads::new(*timeouts, Progress::default());
         let socket = TimedSocket::new(socket, timeouts, reading);
         let answer = service_fn(move |request| {
-            let answer = self.shared.service.turn_away(request, self.remote);
+            let answer = self.shared.service.turn_away(request, self.remote.into());
             std::future::ready(Ok::<_, Infallible>(answer))
         });
         let connection = http1::Builder::new()

@@ -1,8 +1,9 @@
 //! The HTTP side: requests in, answers out, from memory alone.
 //!
 //! An answer is a plain function of the request's head and what is live: no handler awaits, locks or
-//! calls anything out. Only a long body that nobody asked for before is waited for, while another
-//! thread compresses it. Nothing here knows sockets: that is `edge`.
+//! calls anything out. Two things are waited for, by `service` alone: a long body that nobody asked for before, while
+//! another thread compresses it; and a quota that servers share. Nothing here knows sockets:
+//! that is `edge`.
 //!
 //! # The way of a request
 //!
@@ -19,10 +20,12 @@ pub mod access_log;
 pub mod answer;
 pub mod body;
 mod body_cache;
+pub mod client;
 pub mod compress;
 pub mod conditional;
 pub mod encoding;
 pub mod error;
+pub mod failed_keys;
 mod handlers;
 pub mod html;
 mod observe;
@@ -41,16 +44,30 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
+use crate::limits::SharedLimits;
 use crate::live::Live;
 use crate::metrics::{CacheState, Metrics};
 use crate::traces::Traces;
 use crate::view::TextAddresses;
+
+/// How often who may ask, and who that is. By default only the quotas of keys count, for this server alone.
+#[derive(Debug, Default)]
+pub struct Access {
+    /// Where quotas are shared with other servers.
+    pub shared: Option<Arc<SharedLimits>>,
+    /// The counts of keys that aren't valid.
+    pub failed_keys: failed_keys::FailedKeys,
+    /// Whose word is taken for a client's address.
+    pub proxies: client::Proxies,
+}
 
 /// What answers are made of: shared by all connections.
 #[derive(Debug)]
 pub struct App {
     /// The snapshot and the keys.
     pub live: Arc<Live>,
+    /// How often who may ask.
+    pub access: Access,
     /// Where clients find texts.
     addresses: TextAddresses,
     /// What is counted.
@@ -83,6 +100,7 @@ impl App {
     ) -> Self {
         Self {
             live,
+            access: Access::default(),
             addresses,
             metrics,
             traces: Traces::default(),
@@ -93,6 +111,12 @@ impl App {
             damages_forgotten: AtomicU64::new(0),
             started: Instant::now(),
         }
+    }
+
+    /// With these limits.
+    #[must_use]
+    pub fn with_access(self, access: Access) -> Self {
+        Self { access, ..self }
     }
 
     /// Empties the caches where what they hold may have been made of a damaged snapshot.

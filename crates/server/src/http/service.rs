@@ -1,7 +1,6 @@
 //! What surrounds the judging of one request: its id, its body, a panic, its line in the access log.
 
 use std::io;
-use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,11 +16,13 @@ use vitrine_wire::error::ErrorType;
 
 use super::App;
 use super::access_log::{AccessLog, Line};
-use super::answer::{Answer, encode_error};
+use super::answer::{Answer, Prepared, encode_error};
 use super::body::Body;
+use super::client::Peer;
 use super::error::ApiError;
-use super::pipeline::{self, Trail};
+use super::pipeline::{self, Judged, Trail};
 use super::request_id;
+use super::routes::Target;
 use crate::traces::{RequestSpan, TraceParent};
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -71,21 +72,25 @@ impl Service {
     pub(crate) async fn serve(
         &self,
         request: Request<Incoming>,
-        remote: Option<IpAddr>,
+        peer: Peer,
         keep_alive: impl FnOnce() -> KeepAlive,
     ) -> Answer {
         let started = Instant::now();
         let (request, body) = request.into_parts();
+        let remote = self.app.access.proxies.client(peer, &request.headers);
         let mut trail = Trail::default();
         let mut id = self.ids.of(&request.headers);
-        let answer = self.answer(&request, body, &mut trail, &mut id).await;
+        let answer = self
+            .answer(&request, body, remote, &mut trail, &mut id)
+            .await;
         self.finish(started, &request, answer, &trail, id, remote, keep_alive())
     }
 
     /// Answers one request of a connection that is one too many, whatever it asks for.
-    pub(crate) fn turn_away(&self, request: Request<Incoming>, remote: Option<IpAddr>) -> Answer {
+    pub(crate) fn turn_away(&self, request: Request<Incoming>, peer: Peer) -> Answer {
         let started = Instant::now();
         let (request, _) = request.into_parts();
+        let remote = self.app.access.proxies.client(peer, &request.headers);
         let answer = ApiError::overloaded().into();
         let trail = Trail::default();
         let id = self.ids.of(&request.headers);
@@ -100,7 +105,7 @@ impl Service {
         mut answer: Answer,
         trail: &Trail<'_>,
         id: HeaderValue,
-        remote: Option<IpAddr>,
+        remote: Peer,
         keep_alive: KeepAlive,
     ) -> Answer {
         let parent = TraceParent::of(&request.headers);
@@ -154,6 +159,7 @@ impl Service {
         &self,
         request: &'r Parts,
         body: Incoming,
+        remote: Peer,
         trail: &mut Trail<'r>,
         id: &mut HeaderValue,
     ) -> Answer {
@@ -165,12 +171,34 @@ impl Service {
         if let Err(error) = self.drain(body).await {
             return last_answer(error);
         }
-        let judged = AssertUnwindSafe(|| pipeline::answer(&self.app, request, &target, trail));
-        let prepared = request_id::during(id, || catch_unwind(judged)).unwrap_or_else(|_| {
-            // The panic itself was written down by the panic hook.
-            ApiError::plain(ErrorType::InternalServerError).into()
-        });
+        let prepared = self.judge(request, &target, remote, trail, id).await;
         prepared.finish(&self.app.bodies).await
+    }
+
+    /// Judges a request, a second time where others had to be asked about its quota.
+    async fn judge<'r>(
+        &self,
+        request: &'r Parts,
+        target: &Target,
+        remote: Peer,
+        trail: &mut Trail<'r>,
+        id: &mut HeaderValue,
+    ) -> Prepared {
+        let mut settled = None;
+        loop {
+            let judge = AssertUnwindSafe(|| {
+                pipeline::judge(&self.app, request, target, remote, settled, trail)
+            });
+            match request_id::during(id, || catch_unwind(judge)) {
+                Ok(Judged::Answer(prepared)) => return prepared,
+                // In a box of its own: all other requests needn't have room for it.
+                Ok(Judged::Costs(cost)) => {
+                    settled = Some(Box::pin(cost.settle(&self.app)).await);
+                }
+                // The panic itself was written down by the panic hook.
+                Err(_) => return ApiError::plain(ErrorType::InternalServerError).into(),
+            }
+        }
     }
 
     /// Reads a body and ignores it, up to a limit of size and time.

@@ -3,6 +3,7 @@
 //! Rooms count here what they do; only the admin port reads it. Nothing here knows HTTP, a catalog or a
 //! store. Names and labels come from tables of the program, never from a request: no path, code or key.
 //!
+//! - [`limits`]: quotas, and keys that aren't valid
 //! - [`requests`]: what every request pays for
 //! - [`text`]: Prometheus's text format
 //! - [`process`]: what the system knows of the process
@@ -13,6 +14,7 @@
 //! a counter by hashing its labels under a lock, or keep a summary of their own. What is left for them, the
 //! text, is a hundred lines here, which `vitrine mirror` uses as well.
 
+pub mod limits;
 pub mod process;
 pub mod requests;
 pub mod text;
@@ -24,6 +26,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use vitrine_wire::error::ErrorType;
 
+use limits::LimitMetrics;
 use requests::Requests;
 
 /// Counts up, from the start of the process on.
@@ -77,6 +80,8 @@ pub struct Metrics {
     pub requests: Requests,
     /// Errors, answered.
     pub errors: Errors,
+    /// Quotas, and keys that aren't valid.
+    pub limits: LimitMetrics,
     /// Connections of clients.
     pub connections: Arc<Connections>,
     /// TLS of clients' connections, where there is any.
@@ -94,6 +99,7 @@ impl Metrics {
         Self {
             requests: Requests::new(routes),
             errors: Errors::default(),
+            limits: LimitMetrics::default(),
             connections: Arc::default(),
             tls: None,
             access_log_dropped: Counter::default(),

@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::http::client::Peer;
+
 /// One request, answered.
 #[derive(Debug)]
 pub struct Line<'a> {
@@ -12,8 +14,8 @@ pub struct Line<'a> {
     pub time: Timestamp,
     /// The request's id.
     pub request_id: &'a str,
-    /// The client's address; null where it came over a Unix socket.
-    pub remote: Option<std::net::IpAddr>,
+    /// The client.
+    pub remote: Peer,
     /// The method.
     pub method: &'a str,
     /// The path as it was sent, cut to 256 characters.
@@ -137,7 +139,7 @@ impl<'a> Line<'a> {
         Self {
             time: Timestamp::UNIX_EPOCH,
             request_id: "id",
-            remote: std::net::Ipv4Addr::LOCALHOST.into(),
+            remote: Peer::Unix,
             method: "GET",
             path,
             route: None,
@@ -169,7 +171,7 @@ mod tests {
         ) {
             let line = Line {
                 request_id: &request_id,
-                remote,
+                remote: Some(remote).into(),
                 key: key.as_deref(),
                 duration_microseconds: numbers.1,
                 status: numbers.2,
