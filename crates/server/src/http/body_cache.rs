@@ -106,7 +106,10 @@ impl BodyCache {
     pub(super) fn is_too_busy_for(&self, key: &Key) -> bool {
         self.is_busy()
             && key.1 != Coding::Identity
-            && self.compressed.as_ref().is_none_or(|cache| cache.peek(key).is_none())
+            && self
+                .compressed
+                .as_ref()
+                .is_none_or(|cache| cache.peek(key).is_none())
     }
 
     /// A body that is kept encoded. One that was made quickly, and is asked for again, is made smaller meanwhile.
@@ -309,12 +312,12 @@ impl fmt::Debug for BodyCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::conditional::ContentHash;
+    use crate::http::conditional::EntityTag;
 
     #[tokio::test]
     async fn only_so_many_bodies_wait_for_their_turn() {
         let cache = Arc::new(BodyCache::new(0));
-        let key = (ContentHash::of(b"a body"), Coding::Zstd);
+        let key = (EntityTag::of(b"a body").hash(), Coding::Zstd);
         let cores = u32::try_from(available_parallelism().map_or(1, usize::from)).unwrap();
         let turns = Arc::clone(&cache.turns);
         let taken = turns.acquire_many_owned(cores).await.unwrap();
@@ -332,7 +335,10 @@ mod tests {
         assert!(cache.is_too_busy_for(&key));
         assert!(!cache.is_too_busy_for(&(key.0, Coding::Identity)));
         // What isn't refused beforehand goes out as it is.
-        assert_eq!(cache.compress(key, Bytes::from_static(b"a body")).await, None);
+        assert_eq!(
+            cache.compress(key, Bytes::from_static(b"a body")).await,
+            None
+        );
         drop(taken);
         for asked in waiting {
             assert!(asked.await.unwrap().is_some());
