@@ -312,12 +312,12 @@ impl fmt::Debug for BodyCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::conditional::ContentHash;
+    use crate::http::conditional::EntityTag;
 
     #[tokio::test]
     async fn only_so_many_bodies_wait_for_their_turn() {
         let cache = Arc::new(BodyCache::new(0));
-        let key = (ContentHash::of(b"a body"), Coding::Zstd);
+        let key = (EntityTag::of(b"a body").hash(), Coding::Zstd);
         let cores = u32::try_from(available_parallelism().map_or(1, usize::from)).unwrap();
         let turns = Arc::clone(&cache.turns);
         let taken = turns.acquire_many_owned(cores).await.unwrap();

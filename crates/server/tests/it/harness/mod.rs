@@ -3,11 +3,14 @@
 //! - `server`: a running server, and the client that speaks to it
 //! - `reply`: an answer
 //! - `scrape`: what `/metrics` says
+//! - `tls`: clients that speak TLS, and HTTP/2 over it
 //! - `web`: another server, which ours asks
 
 mod reply;
 mod scrape;
 pub mod server;
+mod server;
+mod tls;
 mod web;
 
 use std::io::Write as _;
@@ -20,7 +23,8 @@ use tempfile::TempDir;
 
 pub use reply::Reply;
 pub use scrape::Scrape;
-pub use server::{Headers, Server};
+pub use server::{Headers, KeepAlive, Server};
+pub use tls::{Certificate, Http2, TlsStream, block_on, read};
 pub use web::{Page, Web};
 
 /// The sample catalog.

@@ -65,6 +65,11 @@ impl Server {
         self.stderr.lock().expect("unpoisoned").clone()
     }
 
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a signal by name, such as `TERM`.
     pub fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
