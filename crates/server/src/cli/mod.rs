@@ -19,6 +19,7 @@ mod mirror;
 mod openapi;
 mod progress;
 mod prune;
+mod ready;
 mod restore;
 mod rollback;
 mod serve;
@@ -63,6 +64,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Serve(serve::Serve),
+    Ready(ready::Ready),
     Demo(demo::Demo),
     Load(load::Load),
     Mirror(mirror::MirrorCommand),
@@ -141,6 +143,7 @@ pub fn main() -> ExitCode {
     let Cli { store, command } = Cli::parse();
     let outcome = match command {
         Command::Serve(serve) => serve.run(&store),
+        Command::Ready(ready) => ready.run(),
         Command::Demo(demo) => demo.run(),
         Command::Load(load) => load.run(&store),
         Command::Mirror(mirror) => mirror.run(&store),
