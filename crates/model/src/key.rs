@@ -205,6 +205,11 @@ impl KeyTable {
         self.by_prefix.len()
     }
 
+    /// What is stored of each key, in no order.
+    pub fn records(&self) -> impl Iterator<Item = &KeyRecord> {
+        self.by_prefix.values().map(|key| &key.record)
+    }
+
     /// The key that `presented` is, if it opens the door at `now`.
     ///
     /// An unknown, a wrong, a revoked and an expired key are refused alike and cost the same: one

@@ -42,6 +42,11 @@ pub enum StoreError {
         /// The newest one known.
         known: u32,
     },
+    /// The store that was followed was replaced by a new one.
+    #[error(
+        "nothing was ever published in the store that is there now, so it can't be the one that the live catalog came from; what is live stays: bring the right store back, or load into this one and start the server anew"
+    )]
+    Emptied,
     /// Another process is writing.
     #[error(
         "another process{} is writing to the store, and wasn't done after {waited_seconds} seconds; nothing was changed, try again when it is done",

@@ -20,7 +20,8 @@ pub struct Changes {
     /// Goes up with what changes the catalog's answers without a revision: texts taken down or put back.
     /// By random steps, so that it tells copies of a store apart in which that was done.
     pub texts: u64,
-    /// Counts changes of keys.
+    /// Goes up with every change of keys; by random steps too: after a database failed over to a copy that
+    /// was behind, the same number must not come again for other keys.
     pub keys: u64,
 }
 

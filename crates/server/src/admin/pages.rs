@@ -1,6 +1,7 @@
 //! What the admin port answers.
 
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
@@ -60,6 +61,8 @@ pub(super) enum NotReady {
     Draining,
     /// Nothing was published yet, or it is still being read.
     NoCatalog,
+    /// The store has been away for so long that keys aren't trusted any more.
+    StaleKeys,
 }
 
 /// Why the server shouldn't be sent requests, if it shouldn't.
@@ -67,7 +70,11 @@ pub(super) fn not_ready(app: &App) -> Option<NotReady> {
     if app.draining.load(Ordering::Relaxed) {
         return Some(NotReady::Draining);
     }
-    app.live.snapshot().is_none().then_some(NotReady::NoCatalog)
+    if app.live.snapshot().is_none() {
+        return Some(NotReady::NoCatalog);
+    }
+    let is_fresh = app.live.contact.is_fresh(Instant::now());
+    (!is_fresh).then_some(NotReady::StaleKeys)
 }
 
 #[derive(Debug, Serialize)]
@@ -75,6 +82,18 @@ struct Readiness {
     ready: bool,
     reason: Option<NotReady>,
     revision: Option<LiveRevision>,
+    store: StoreContact,
+}
+
+/// How things stand with the store that is followed.
+#[derive(Debug, Serialize)]
+struct StoreContact {
+    /// Whether it could be read when it was last tried.
+    readable: bool,
+    /// How long ago keys were last known to be the store's; null before that was ever so.
+    contact_age_seconds: Option<u64>,
+    /// How old keys may become.
+    max_stale_keys_seconds: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -85,6 +104,21 @@ struct LiveRevision {
     age_seconds: i64,
     /// Since this server has been serving it.
     live_seconds: i64,
+}
+
+fn store_contact(app: &App) -> StoreContact {
+    let contact = &app.live.contact;
+    StoreContact {
+        readable: is_store_readable(app),
+        contact_age_seconds: contact.age(Instant::now()).map(|age| age.as_secs()),
+        max_stale_keys_seconds: contact.max_stale().as_secs(),
+    }
+}
+
+/// Whether the store could be read when that was last tried.
+pub(super) fn is_store_readable(app: &App) -> bool {
+    let metrics = &app.live.metrics;
+    !metrics.follow_catalog.is_failing() && !metrics.follow_keys.is_failing()
 }
 
 fn ready(app: &App) -> Page {
@@ -103,6 +137,7 @@ fn ready(app: &App) -> Page {
         ready: reason.is_none(),
         reason,
         revision,
+        store: store_contact(app),
     };
     let status = match reason {
         None => StatusCode::OK,

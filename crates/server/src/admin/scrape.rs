@@ -1,12 +1,14 @@
 //! What `/metrics` says: all that is counted, in one text. `docs/operations.md` explains each metric.
 
+use std::time::Instant;
+
 use vitrine_wire::error::ErrorType;
 
-use super::pages::not_ready;
+use super::pages::{is_store_readable, not_ready};
 use crate::http::App;
 use crate::metrics::requests::RouteCounts;
 use crate::metrics::text::{Exposition, Kind};
-use crate::metrics::{Cause, LiveMetrics, Metrics, Rebuild, process};
+use crate::metrics::{Cause, Metrics, Rebuild, process};
 
 /// All metrics at this moment.
 pub(super) fn text(app: &App) -> String {
@@ -16,7 +18,7 @@ pub(super) fn text(app: &App) -> String {
     errors(metrics, &mut into);
     connections(metrics, &mut into);
     catalog(app, &mut into);
-    following(&app.live.metrics, &mut into);
+    following(app, &mut into);
     caches(app, &mut into);
     into.metric("vitrine_build_info", Kind::Gauge, "The program, always 1.")
         .sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
@@ -151,13 +153,36 @@ fn catalog(app: &App, into: &mut Exposition) {
         swaps.last_seconds.get(),
     );
     into.gauge(
+        "vitrine_catalog_follow_lag_seconds",
+        "How long after its publish the last revision went live that was followed, by the clocks of two machines.",
+        swaps.last_lag.get(),
+    );
+    into.gauge(
         "vitrine_keys",
         "API keys known, expired and revoked ones included.",
         app.live.keys().count(),
     );
 }
 
-fn following(metrics: &LiveMetrics, into: &mut Exposition) {
+fn following(app: &App, into: &mut Exposition) {
+    let metrics = &app.live.metrics;
+    into.gauge(
+        "vitrine_follow_store_readable",
+        "Whether the store could be read when it was last tried: 1 or 0.",
+        u8::from(is_store_readable(app)),
+    );
+    if let Some(age) = app.live.contact.age(Instant::now()) {
+        into.gauge(
+            "vitrine_keys_age_seconds",
+            "How long ago keys were last known to be the store's.",
+            age.as_secs_f64(),
+        );
+    }
+    into.gauge(
+        "vitrine_keys_max_age_seconds",
+        "How old keys may become before nobody is let in.",
+        app.live.contact.max_stale().as_secs(),
+    );
     let followed = [
         ("catalog", &metrics.follow_catalog),
         ("keys", &metrics.follow_keys),

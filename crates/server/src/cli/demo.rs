@@ -10,6 +10,7 @@ use vitrine_store::IfMissing;
 use super::keys::{NewKeySettings, create};
 use super::load::operator;
 use super::{Outcome, print, serve};
+use crate::live::Stores;
 use crate::load::progress::Silent;
 use crate::load::report::Verdict;
 use crate::load::{self, Input, Settings};
@@ -58,7 +59,7 @@ impl Demo {
         let key = create(&*store, NewKeySettings::plain("demo", KeyKind::Live))?;
         let text = to_try(&listening.public_url, &key.reveal());
         let settings = serve::Settings::default();
-        serve::serve(listening, settings, &store, || print(&text))?;
+        serve::serve(listening, settings, &Stores::one(store), || print(&text))?;
         Ok(Outcome::Done)
     }
 }

@@ -10,6 +10,7 @@ mod demo;
 #[cfg(test)]
 mod examples;
 mod export;
+mod follow_settings;
 mod generate;
 mod history;
 mod keys;

@@ -5,21 +5,23 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
 use tokio::signal::unix::{SignalKind, signal};
 use vitrine_model::web::WebUrl;
-use vitrine_store::{IfMissing, Store};
+use vitrine_store::IfMissing;
 
 use super::admin_port::AdminArgs;
+use super::follow_settings::FollowArgs;
 use super::{Outcome, StoreArgs};
 use crate::admin::Admin;
 use crate::http::App;
 use crate::http::access_log::{AccessLog, Destination};
 use crate::http::routes::ROUTES;
 use crate::http::server::{Server, Timeouts};
-use crate::live::{Follower, Live, StateDirectory};
+use crate::live::{Follower, Live, StateDirectory, Stores, USUAL_MAX_STALE_KEYS};
 use crate::metrics::Metrics;
 use crate::view::TextAddresses;
 
@@ -72,6 +74,8 @@ pub(super) struct Serve {
     )]
     cache_mib: u32,
     #[command(flatten)]
+    follow: FollowArgs,
+    #[command(flatten)]
     admin: AdminArgs,
 }
 
@@ -92,7 +96,9 @@ impl Serve {
         start_logging();
         let listening = listen(self.listen, self.public_url.as_deref())?;
         let admin = self.admin.listen()?;
-        let store = store.open(IfMissing::Create)?;
+        let state = self.state_dir.as_deref();
+        let state = state.map(|path| state_directory(path, &store.url));
+        let stores = Stores::one(store.open(IfMissing::Create)?);
         let access_log = match self.access_log {
             AccessLogArg::Stdout => Destination::Stdout,
             AccessLogArg::Off => Destination::Off,
@@ -107,11 +113,12 @@ impl Serve {
         };
         let settings = Settings {
             admin,
-            state: self.state_dir.as_deref().map(state_directory).transpose()?,
+            state: state.transpose()?,
+            max_stale_keys: self.follow.max_stale_keys,
             access_log,
             cache_mib: self.cache_mib,
         };
-        serve(listening, settings, &store, || {
+        serve(listening, settings, &stores, || {
             writeln!(
                 io::stderr(),
                 "vitrine: listening on {address}, serving {public_url}/v2"
@@ -180,13 +187,13 @@ fn reachable(bound: SocketAddr) -> SocketAddr {
 }
 
 /// The directory for what the server keeps, made for its owner only where it is missing.
-fn state_directory(path: &Path) -> anyhow::Result<StateDirectory> {
+fn state_directory(path: &Path, store_address: &str) -> anyhow::Result<StateDirectory> {
     std::fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(path)
         .with_context(|| format!("--state-dir is `{}`, which can't be made", path.display()))?;
-    Ok(StateDirectory::new(path.to_owned()))
+    Ok(StateDirectory::new(path.to_owned(), store_address))
 }
 
 /// What a server does beside answering.
@@ -196,6 +203,8 @@ pub(super) struct Settings {
     pub(super) admin: Option<TcpListener>,
     /// Where it keeps what is live for its next start.
     pub(super) state: Option<StateDirectory>,
+    /// How long keys are trusted while the store is away.
+    pub(super) max_stale_keys: Duration,
     pub(super) access_log: Destination,
     /// How much memory kept bodies may take.
     pub(super) cache_mib: u32,
@@ -206,17 +215,18 @@ impl Default for Settings {
         Self {
             admin: None,
             state: None,
+            max_stale_keys: USUAL_MAX_STALE_KEYS,
             access_log: Destination::Off,
             cache_mib: USUAL_CACHE_MIB,
         }
     }
 }
 
-/// Serves `store` until a signal ends it; `ready` is called once answers are given.
+/// Serves what is in `stores` until a signal ends it; `ready` is called once answers are given.
 pub(super) fn serve(
     listening: Listening,
     settings: Settings,
-    store: &Arc<dyn Store>,
+    stores: &Stores,
     ready: impl FnOnce() -> io::Result<()>,
 ) -> anyhow::Result<()> {
     let Listening {
@@ -227,10 +237,11 @@ pub(super) fn serve(
     let Settings {
         admin,
         state,
+        max_stale_keys,
         access_log,
         cache_mib,
     } = settings;
-    let live = Arc::new(Live::default());
+    let live = Arc::new(Live::new(max_stale_keys));
     let metrics = Arc::new(Metrics::new(&ROUTES.each_ref().map(|route| route.template)));
     let addresses = TextAddresses::new(&public_url);
     let app = Arc::new(App::new(
@@ -242,7 +253,7 @@ pub(super) fn serve(
     // First, and ending last: it answers while a large catalog is read, and while the server drains.
     let start_admin = |listener| Admin::start(listener, Arc::clone(&app));
     let _admin = admin.map(start_admin).transpose()?;
-    let follower = Follower::start(store, &live, &addresses, state.as_ref())?;
+    let follower = Follower::start(stores, &live, &addresses, state.as_ref())?;
     if live.snapshot().is_none() {
         tracing::warn!("the store is empty: reads are answered with 503 until `vitrine load`");
     }

@@ -129,6 +129,16 @@ impl ApiError {
         error
     }
 
+    /// What is known of keys is older than the operator allows, since the store is away: nobody can be let in,
+    /// and nobody be called wrong.
+    #[must_use]
+    pub fn keys_too_old() -> Self {
+        Self {
+            message: "keys can't be checked at the moment".to_owned(),
+            ..Self::plain(ErrorType::Unavailable)
+        }
+    }
+
     /// The product isn't in the catalog.
     #[must_use]
     pub fn no_such_product(code: &str) -> Self {

@@ -1,7 +1,7 @@
 //! How a request is judged: route → method → catalog loaded → key → version → parameters → does the
 //! product exist → quota. The first step that fails answers (decisions, "Errors").
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
@@ -116,10 +116,14 @@ fn keyed<'r>(
         .snapshot()
         .ok_or_else(|| ApiError::plain(ErrorType::Unavailable))?;
     trail.revision = Some(snapshot.revision().number);
+    let moment = Instant::now();
+    if !app.live.contact.is_fresh(moment) {
+        return Err(ApiError::keys_too_old());
+    }
     let keys = app.live.keys();
     let (key, prefix) = authenticate(&request.headers, &keys, Timestamp::now())?;
     trail.key = Some(prefix);
-    let now = app.started.elapsed();
+    let now = moment.saturating_duration_since(app.started);
     let outcome = negotiate_version(&request.headers, key).map(|version| {
         trail.version = Some(version.as_str());
         let simulated = simulate(&request.headers, key);

@@ -9,7 +9,7 @@ use vitrine_model::snapshot::Snapshot;
 use vitrine_store::record::Changes;
 use vitrine_store::{Store, StoreError};
 
-use super::follow::Round;
+use super::follow::{Rounds, refuse_emptied};
 use super::snapshot_file::{self, Identity, Keeper};
 use super::{Live, StateDirectory, apply_changes, build};
 use crate::metrics::Rebuild;
@@ -57,15 +57,7 @@ impl CatalogRounds {
         })
     }
 
-    pub(super) fn into_round(mut self) -> Round {
-        Box::new(move || {
-            let outcome = self.round();
-            self.live.metrics.follow_catalog.record(&outcome);
-            outcome
-        })
-    }
-
-    fn round(&mut self) -> Result<(), StoreError> {
+    fn follow_catalog(&mut self) -> Result<(), StoreError> {
         self.replaced
             .retain(|snapshot| Arc::strong_count(snapshot) > 1);
         let found = Changes {
@@ -73,6 +65,7 @@ impl CatalogRounds {
             keys: 0,
             ..self.store.changes()?
         };
+        refuse_emptied(&found, &self.live)?;
         let started = Instant::now();
         if self.has_damage() {
             self.seen = None;
@@ -88,6 +81,11 @@ impl CatalogRounds {
         if snapshot.is_some() {
             let took = started.elapsed();
             self.live.metrics.swaps.record(rebuild, took);
+        }
+        if let (Some(snapshot), Some(_)) = (&snapshot, self.live.snapshot()) {
+            let published = snapshot.revision().created_at;
+            let lag = Timestamp::now().duration_since(published).as_secs_f64();
+            self.live.metrics.swaps.last_lag.set(lag.max(0.0));
         }
         let made_from = match rebuild {
             Rebuild::Full => "store",
@@ -135,10 +133,7 @@ impl CatalogRounds {
         };
         match snapshot_file::read(directory, &self.identity(found)) {
             Ok(snapshot) => {
-                self.seen = Some(Changes {
-                    revision_id: Some(snapshot.revision().id.clone()),
-                    ..found.clone()
-                });
+                self.seen = Some(self.identity(found).changes(snapshot.revision()));
                 let snapshot = Arc::new(snapshot);
                 keeper.check(Arc::clone(&snapshot));
                 self.swap(Some(snapshot), started, "snapshot file");
@@ -147,6 +142,28 @@ impl CatalogRounds {
             Err(error) => {
                 let error: &dyn std::error::Error = &error;
                 tracing::info!(error, "the snapshot file isn't used");
+            }
+        }
+    }
+
+    /// Makes live what the file holds, whose store can't be asked.
+    fn start_from_last_good(&mut self) -> bool {
+        let Some((directory, _)) = &self.file else {
+            return false;
+        };
+        let started = Instant::now();
+        // What says of the store is taken from the file.
+        let here = self.identity(&Changes::default());
+        match snapshot_file::read_while_away(directory, &here) {
+            Ok((identity, snapshot)) => {
+                self.seen = Some(identity.changes(snapshot.revision()));
+                self.swap(Some(Arc::new(snapshot)), started, "last good file");
+                true
+            }
+            Err(error) => {
+                let error: &dyn std::error::Error = &error;
+                tracing::warn!(error, "the snapshot file isn't used");
+                false
             }
         }
     }
@@ -194,5 +211,17 @@ impl CatalogRounds {
             self.replaced
                 .extend(self.live.set_snapshot(Some(Arc::new(tidied))));
         }
+    }
+}
+
+impl Rounds for CatalogRounds {
+    fn round(&mut self) -> Result<(), StoreError> {
+        let outcome = self.follow_catalog();
+        self.live.metrics.follow_catalog.record(&outcome);
+        outcome
+    }
+
+    fn start_while_away(&mut self) -> bool {
+        self.start_from_last_good()
     }
 }

@@ -2,19 +2,24 @@
 //!
 //! - `build`: makes a snapshot out of a store; `blocks`: the threads that help
 //! - `follow`: watches a store and swaps; `follow_catalog`: what it does for the catalog; `background`: what mustn't slow requests down
-//! - `snapshot_file`: what is live, kept for the next start
+//! - `contact`: how old what is known of the keys may be
+//! - `state_directory`: what is live, kept for the next start: the `snapshot_file` and the `keys_file`
 //!
 //! A request takes the snapshot and the keys once, and never waits for either.
 
 mod background;
 mod blocks;
 mod build;
+mod contact;
 mod follow;
 mod follow_catalog;
+mod keys_file;
 mod snapshot_file;
+mod state_directory;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use vitrine_model::key::KeyTable;
@@ -23,20 +28,35 @@ use vitrine_model::snapshot::Snapshot;
 use crate::metrics::LiveMetrics;
 
 pub use build::{apply_changes, build, texts_kept_since};
-pub use follow::Follower;
-pub use snapshot_file::StateDirectory;
+pub use contact::{Contact, USUAL_MAX_STALE_KEYS};
+pub use follow::{Follower, Stores};
+pub use state_directory::StateDirectory;
 
 /// What is live at this moment.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Live {
     snapshot: ArcSwapOption<Snapshot>,
     keys: ArcSwap<KeyTable>,
     damages: AtomicU64,
+    /// How old the keys are.
+    pub contact: Contact,
     /// How following goes.
     pub metrics: LiveMetrics,
 }
 
 impl Live {
+    /// Nothing is live yet. Keys will be good for `max_stale_keys` after the last contact with the store.
+    #[must_use]
+    pub fn new(max_stale_keys: Duration) -> Self {
+        Self {
+            snapshot: ArcSwapOption::default(),
+            keys: ArcSwap::default(),
+            damages: AtomicU64::default(),
+            contact: Contact::new(max_stale_keys),
+            metrics: LiveMetrics::default(),
+        }
+    }
+
     /// The live snapshot, once a catalog was loaded.
     #[must_use]
     pub fn snapshot(&self) -> Option<Arc<Snapshot>> {

@@ -18,7 +18,7 @@ pub mod requests;
 pub mod text;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -193,6 +193,9 @@ pub struct Swaps {
     pub last_seconds: Gauge,
     /// When the live snapshot became so.
     pub live_since: Gauge,
+    /// How long after its publish the last revision went live that this server followed, in seconds, by the
+    /// clocks of the two machines.
+    pub last_lag: Gauge,
 }
 
 impl Swaps {
@@ -219,6 +222,7 @@ pub struct Following {
     pub failures: Counter,
     /// When the store was last read.
     pub last_success: Gauge,
+    failing: AtomicBool,
 }
 
 impl Following {
@@ -228,6 +232,13 @@ impl Following {
             Ok(_) => self.last_success.set_moment(Timestamp::now()),
             Err(_) => self.failures.increment(),
         }
+        self.failing.store(outcome.is_err(), Ordering::Relaxed);
+    }
+
+    /// Whether the last round failed.
+    #[must_use]
+    pub fn is_failing(&self) -> bool {
+        self.failing.load(Ordering::Relaxed)
     }
 }
 

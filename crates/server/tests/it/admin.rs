@@ -67,8 +67,22 @@ fn a_server_is_ready_once_a_catalog_is_live() {
     assert_eq!(server.ask_admin("GET", "/livez").status, 200);
     let reply = server.ask_admin("GET", "/readyz");
     assert_eq!(reply.status, 503);
-    let body = serde_json::json!({"ready": false, "reason": "no_catalog", "revision": null});
-    assert_eq!(reply.json(), body);
+    let body = reply.json();
+    assert_eq!(
+        (&body["ready"], &body["reason"], &body["revision"]),
+        (
+            &false.into(),
+            &"no_catalog".into(),
+            &serde_json::Value::Null
+        )
+    );
+    assert_eq!(
+        (
+            &body["store"]["readable"],
+            &body["store"]["max_stale_keys_seconds"]
+        ),
+        (&true.into(), &3600.into())
+    );
     let report = store.load(SAMPLE);
     server.wait_for_loaded(&report);
     let reply = server.ask_admin("GET", "/readyz");

@@ -57,6 +57,7 @@ mod requests;
 mod round_trip;
 mod smoke;
 mod snapshot_file;
+mod store_away;
 mod store_safety;
 mod terminal;
 mod texts;

@@ -165,7 +165,7 @@ fn replace(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     transaction.execute_batch(
         "update main.state set store_id = kept.store_id, \
             texts_counter = kept.texts_counter + 1 + (random() & 0xffffffff), \
-            keys_counter = kept.keys_counter + 1 \
+            keys_counter = kept.keys_counter + 1 + (random() & 0xffffffff) \
             from temp.kept_state as kept;
          update main.api_key set revoked_at = revoked.revoked_at from temp.revoked as revoked \
             where revoked.prefix = api_key.prefix and api_key.revoked_at is null;

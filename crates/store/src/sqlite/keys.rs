@@ -37,7 +37,10 @@ pub(super) fn change(
         FailPoint::KeysWritten.pass()?;
     }
     transaction
-        .execute("update state set keys_counter = keys_counter + 1", [])
+        .execute(
+            "update state set keys_counter = keys_counter + 1 + (random() & 0xffffffff)",
+            [],
+        )
         .map_err(during(WRITING))?;
     FailPoint::KeysCounted.pass()?;
     committed(transaction.commit(), FailPoint::KeysCommitted, WRITING)

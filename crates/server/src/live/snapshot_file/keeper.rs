@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use vitrine_model::snapshot::Snapshot;
 
+use super::Identity;
 use super::write::write;
-use super::{Identity, StateDirectory};
 use crate::live::background::lower_priority;
+use crate::live::state_directory::StateDirectory;
 
 /// The file is written when so much time has passed since the last swap.
 const SETTLED_AFTER: Duration = Duration::from_secs(1);
@@ -52,13 +53,12 @@ enum Job {
 
 impl Keeper {
     /// Starts the thread. It ends after this was dropped; a server that ends doesn't wait for it. Half a file
-    /// that it leaves then goes here.
+    /// that it leaves then goes at the next start.
     ///
     /// # Errors
     ///
     /// Where the system gives no thread.
     pub(in crate::live) fn start(directory: StateDirectory) -> std::io::Result<Self> {
-        directory.remove_half_written();
         let (jobs, queue) = channel();
         let is_damaged = Arc::new(AtomicBool::new(false));
         let waiting = Arc::<Waiting>::default();

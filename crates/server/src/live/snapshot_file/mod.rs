@@ -2,7 +2,8 @@
 //! needn't read the store.
 //!
 //! It is written under another name, synced and renamed, and never edited. It is used only by the same
-//! build with the same settings over the same store; in any doubt everything is read from the store.
+//! build with the same settings over the same store; in any doubt everything is read from the store. While
+//! the store is away, it is the last that is known to be good: then the store's address tells whether it fits.
 //!
 //! | Part | What |
 //! | --- | --- |
@@ -25,14 +26,15 @@ mod map;
 mod read;
 mod write;
 
-use std::path::PathBuf;
 use std::time::UNIX_EPOCH;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use vitrine_model::revision::Revision;
+use vitrine_store::record::Changes;
 
 pub(in crate::live) use keeper::Keeper;
-pub(super) use read::read;
+pub(super) use read::{read, read_while_away};
 
 /// What a snapshot file begins with. The last byte counts changes of the format.
 const MARK: [u8; 16] = *b"Vitrine-snapshot";
@@ -42,42 +44,8 @@ const FORMAT: u64 = 1;
 /// Mark, format, lengths and checksum.
 const PREAMBLE_BYTES: usize = 16 + 8 + 3 * 8 + 32;
 
-/// What the names of files begin with that are being written.
-const HALF_WRITTEN: &str = ".catalog.snapshot.";
-
 /// A file of so many bytes is mapped instead of read.
 const MAPPED_FROM_BYTES: u64 = 256 << 20;
-
-/// Where the snapshot file lies.
-#[derive(Debug, Clone)]
-pub struct StateDirectory(PathBuf);
-
-impl StateDirectory {
-    /// A directory that is there and belongs to this server alone.
-    #[must_use]
-    pub fn new(path: PathBuf) -> Self {
-        Self(path)
-    }
-
-    /// Removes what a server left that ended while it wrote.
-    fn remove_half_written(&self) {
-        let entries = std::fs::read_dir(&self.0).into_iter().flatten();
-        for entry in entries.filter_map(Result::ok) {
-            if entry
-                .file_name()
-                .as_encoded_bytes()
-                .starts_with(HALF_WRITTEN.as_bytes())
-            {
-                // Where it can't be removed, writing will fail too, and say why.
-                let _ = std::fs::remove_file(entry.path());
-            }
-        }
-    }
-
-    fn snapshot_file(&self) -> PathBuf {
-        self.0.join("catalog.snapshot")
-    }
-}
 
 /// What must be the same for a file to be used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,6 +68,23 @@ struct Build {
 }
 
 impl Identity {
+    /// What the store said of itself when it held `revision`.
+    #[must_use]
+    pub(in crate::live) fn changes(&self, revision: &Revision) -> Changes {
+        Changes {
+            store_id: self.store_id.clone(),
+            revision_id: Some(revision.id.clone()),
+            texts: self.texts,
+            // Keys are followed apart.
+            keys: 0,
+        }
+    }
+
+    /// Whether the two are of one program with one set of settings, whatever the store.
+    fn renders_like(&self, other: &Self) -> bool {
+        (&self.text_addresses, &self.build) == (&other.text_addresses, &other.build)
+    }
+
     /// The identity of a snapshot that this program makes.
     #[must_use]
     pub(in crate::live) fn new(store_id: String, texts: u64, text_addresses: String) -> Self {
@@ -125,6 +110,8 @@ impl Identity {
 #[derive(Debug, Serialize, Deserialize)]
 struct Header {
     identity: Identity,
+    /// See [`StateDirectory`].
+    store_address: String,
     revision_number: u64,
     revision_id: String,
     revision_created_at: Timestamp,

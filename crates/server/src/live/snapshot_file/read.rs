@@ -10,7 +10,8 @@ use vitrine_model::revision::Revision;
 use vitrine_model::snapshot::{Block, Snapshot, TextTable};
 
 use super::map::map;
-use super::{FORMAT, Header, Identity, MAPPED_FROM_BYTES, MARK, PREAMBLE_BYTES, StateDirectory};
+use super::{FORMAT, Header, Identity, MAPPED_FROM_BYTES, MARK, PREAMBLE_BYTES};
+use crate::live::state_directory::StateDirectory;
 
 /// Why a file isn't used.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +44,36 @@ pub(in crate::live) fn read(
     directory: &StateDirectory,
     identity: &Identity,
 ) -> Result<Snapshot, ReadError> {
+    let (_, snapshot) = read_if(directory, |header| header.identity == *identity)?;
+    Ok(snapshot)
+}
+
+/// Reads the file, if it is of the store at the directory's address and was written by a program like the one of
+/// `identity`, whose store isn't known. All of it is checked. Returns also what it says
+/// of the store.
+///
+/// # Errors
+///
+/// Where there is no such file, or it isn't to be used.
+pub(in crate::live) fn read_while_away(
+    directory: &StateDirectory,
+    identity: &Identity,
+) -> Result<(Identity, Snapshot), ReadError> {
+    let fits = |header: &Header| {
+        header.store_address == directory.store_address && header.identity.renders_like(identity)
+    };
+    let (identity, snapshot) = read_if(directory, fits)?;
+    // There is nothing to put in its place, should it turn out to be damaged later.
+    match snapshot.is_undamaged() {
+        true => Ok((identity, snapshot)),
+        false => Err(ReadError::Damaged),
+    }
+}
+
+fn read_if(
+    directory: &StateDirectory,
+    fits: impl FnOnce(&Header) -> bool,
+) -> Result<(Identity, Snapshot), ReadError> {
     let file = File::open(directory.snapshot_file())?;
     let file_bytes = file.metadata()?.len();
     let mut source = if file_bytes >= MAPPED_FROM_BYTES {
@@ -70,10 +101,11 @@ pub(in crate::live) fn read(
         return Err(ReadError::Damaged);
     }
     let header: Header = serde_json::from_slice(&header).map_err(|_| ReadError::Damaged)?;
-    if header.identity != *identity {
+    if !fits(&header) {
         return Err(ReadError::Other);
     }
-    snapshot(header, index, &mut source, file_bytes)
+    let identity = header.identity.clone();
+    Ok((identity, snapshot(header, index, &mut source, file_bytes)?))
 }
 
 fn snapshot(
@@ -84,6 +116,7 @@ fn snapshot(
 ) -> Result<Snapshot, ReadError> {
     let Header {
         identity: _,
+        store_address: _,
         revision_number,
         revision_id,
         revision_created_at,

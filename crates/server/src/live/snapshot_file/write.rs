@@ -1,6 +1,5 @@
 //! A snapshot becomes a file.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
 use bytes::Bytes;
@@ -9,7 +8,8 @@ use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 use vitrine_model::snapshot::{Block, Snapshot};
 
-use super::{FORMAT, HALF_WRITTEN, Header, Identity, MARK, StateDirectory};
+use super::{FORMAT, Header, Identity, MARK};
+use crate::live::state_directory::{HALF_WRITTEN_SNAPSHOT, StateDirectory};
 
 /// Writes the file, which has its name once all of it is on the disk, in place of the one before.
 ///
@@ -26,6 +26,7 @@ pub(super) fn write(
     let revision = snapshot.revision();
     let header = Header {
         identity: identity.clone(),
+        store_address: directory.store_address.clone(),
         revision_number: revision.number,
         revision_id: revision.id.clone(),
         revision_created_at: revision.created_at,
@@ -52,7 +53,7 @@ pub(super) fn write(
     let data_bytes = arenas().map(Bytes::len).sum::<usize>() + texts.len();
 
     // A temporary file is for its owner only, and goes where this fails.
-    let file = NamedTempFile::with_prefix_in(HALF_WRITTEN, &directory.0)?;
+    let file = NamedTempFile::with_prefix_in(HALF_WRITTEN_SNAPSHOT, directory.path())?;
     let mut out = BufWriter::with_capacity(1 << 20, file.as_file());
     out.write_all(&MARK)?;
     for number in [
@@ -72,5 +73,5 @@ pub(super) fn write(
     drop(out);
     file.as_file().sync_all()?;
     file.persist(directory.snapshot_file())?;
-    File::open(&directory.0)?.sync_all()
+    directory.sync()
 }

@@ -25,7 +25,7 @@ create table state (
     revision_id      text,
     oldest_readable  integer references revision (number), -- older ones were pruned; null: none was
     texts_counter    integer not null default 0, -- goes up by random steps: copies go apart
-    keys_counter     integer not null default 0
+    keys_counter     integer not null default 0  -- likewise
 ) strict;
 insert into state (only_row) values (1);
 

@@ -1,0 +1,151 @@
+//! A store that can't be read, while a server runs: reads go on from memory, and keys are trusted for as long as the
+//! operator said.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::harness::{Reply, Server, Store, gift_card, text, wait_for};
+
+/// A server with an admin port over a store with one product.
+struct Place {
+    store: Store,
+    key: String,
+    server: Server,
+}
+
+impl Place {
+    fn new(options: &[&str]) -> Self {
+        let store = Store::of(&[gift_card("A")]);
+        let key = store.key("reader", &[]);
+        let admin = ["--admin-listen", "127.0.0.1:0"];
+        let server = store.serve_with(&[&admin[..], options].concat());
+        Self { store, key, server }
+    }
+
+    /// The files of the store, and where they go.
+    fn files(&self) -> impl Iterator<Item = (PathBuf, PathBuf)> {
+        ["vitrine.db", "vitrine.db-wal", "vitrine.db-shm"]
+            .map(|name| {
+                (
+                    self.store.path(name),
+                    self.store.path(&format!("away-{name}")),
+                )
+            })
+            .into_iter()
+    }
+
+    /// Puts something in the store's place that can't be read.
+    fn take_away(&self) {
+        self.files()
+            .filter(|(here, _)| here.exists())
+            .for_each(|(here, there)| fs::rename(here, there).expect("renamed"));
+        self.store.write("vitrine.db", "no store at all");
+        wait_for("the store to be missed", || {
+            self.server
+                .stderr()
+                .contains("the store can't be read; serving what is in memory")
+                .then_some(())
+        });
+    }
+
+    fn bring_back(&self) {
+        fs::remove_file(self.store.path("vitrine.db")).expect("removed");
+        self.files()
+            .filter(|(_, there)| there.exists())
+            .for_each(|(here, there)| fs::rename(there, here).expect("renamed"));
+    }
+
+    fn get(&self) -> Reply {
+        self.server.get(&self.key, "/v2/product/A")
+    }
+
+    fn metric(&self, line: &str) -> bool {
+        let metrics = text(&self.server.ask_admin("GET", "/metrics").body);
+        metrics.lines().any(|found| found == line)
+    }
+}
+
+#[test]
+fn reads_go_on_while_the_store_is_away_and_its_changes_come_with_it() {
+    let place = Place::new(&[]);
+    let before = place.get();
+    assert_eq!(before.status, 200);
+    place.take_away();
+    let after = place.get();
+    assert_eq!((after.status, after.body), (200, before.body));
+    let ready = place.server.ask_admin("GET", "/readyz");
+    assert_eq!(ready.status, 200, "keys are good for an hour");
+    let store = &ready.json()["store"];
+    assert_eq!(store["readable"], false, "{store}");
+    assert!(store["contact_age_seconds"].is_u64(), "{store}");
+    assert!(place.metric("vitrine_follow_store_readable 0"));
+    place.bring_back();
+    let report = place.store.load_products(&[gift_card("A"), gift_card("B")]);
+    place.server.wait_for_loaded(&report);
+    assert_eq!(place.server.get(&place.key, "/v2/product/B").status, 200);
+    wait_for("the store to be readable", || {
+        place.metric("vitrine_follow_store_readable 1").then_some(())
+    });
+    assert!(
+        place
+            .server
+            .stderr()
+            .contains("the store can be read again")
+    );
+}
+
+#[test]
+fn keys_that_are_older_than_allowed_open_nothing_and_are_not_called_wrong() {
+    let place = Place::new(&["--max-stale-keys", "1s"]);
+    assert_eq!(place.get().status, 200);
+    place.take_away();
+    let refused = wait_for("keys to be too old", || {
+        let reply = place.get();
+        (reply.status != 200).then_some(reply)
+    });
+    assert_eq!(refused.status, 503);
+    assert_eq!(refused.json()["type"], "unavailable");
+    assert!(refused.header("retry-after").is_some());
+    // Whatever the key, nobody knows better.
+    let wrong = place.server.get("vitrine_x.y", "/v2/ping");
+    assert_eq!((wrong.status, wrong.body), (503, refused.body));
+    let ready = place.server.ask_admin("GET", "/readyz");
+    assert_eq!(
+        (ready.status, &ready.json()["reason"]),
+        (503, &"stale_keys".into())
+    );
+    // What needs no key doesn't need the store either.
+    assert_eq!(place.server.send("GET", "/openapi.json", &[]).status, 200);
+    place.bring_back();
+    wait_for("keys to be good again", || {
+        (place.get().status == 200).then_some(())
+    });
+    assert_eq!(place.server.ask_admin("GET", "/readyz").status, 200);
+}
+
+#[test]
+fn an_empty_store_in_the_place_of_a_full_one_takes_nothing_down() {
+    let place = Place::new(&[]);
+    place
+        .files()
+        .filter(|(here, _)| here.exists())
+        .for_each(|(here, there)| fs::rename(here, there).expect("renamed"));
+    // Made by a command, as an operator might by mistake.
+    let other = place.store.key("of the new store", &[]);
+    wait_for("the empty store to be refused", || {
+        place
+            .server
+            .stderr()
+            .contains("nothing was ever published in the store that is there now")
+            .then_some(())
+    });
+    assert_eq!(place.get().status, 200);
+    assert_eq!(place.server.get(&other, "/v2/ping").status, 401);
+    // Once something is loaded, somebody means it.
+    let report = place.store.load_products(&[gift_card("C")]);
+    place.server.wait_for_loaded(&report);
+    wait_for("the new store's keys", || {
+        (place.server.get(&other, "/v2/product/C").status == 200).then_some(())
+    });
+    assert_eq!(place.get().status, 401);
+}
