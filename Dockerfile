@@ -26,7 +26,9 @@ COPY --from=build /image /
 COPY --from=build --chown=65532:65532 /state /var/lib
 # By number: Kubernetes' `runAsNonRoot` can't tell who a name is.
 USER 65532:65532
-# The store of the settings, sqlite:vitrine.db, and the last good catalog lie here.
+# For `serve`, and for commands on its store: `docker exec … /usr/bin/vitrine keys list`.
+ENV VITRINE_CONFIG=/etc/vitrine/vitrine.toml
+# The store and the last good catalog lie here.
 WORKDIR /var/lib/vitrine
 VOLUME /var/lib/vitrine
 # Clients; metrics and probes, which answer inside of the container alone unless settings say otherwise.
@@ -35,4 +37,4 @@ STOPSIGNAL SIGTERM
 # Whether it lives, not whether it is ready: whoever restarts what is unhealthy shouldn't restart what waits for a load.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --retries=3 CMD ["/usr/bin/vitrine", "ready", "--live"]
 ENTRYPOINT ["/usr/bin/vitrine"]
-CMD ["serve", "--config", "/etc/vitrine/vitrine.toml"]
+CMD ["serve"]

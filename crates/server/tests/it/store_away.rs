@@ -84,7 +84,9 @@ fn reads_go_on_while_the_store_is_away_and_its_changes_come_with_it() {
     place.server.wait_for_loaded(&report);
     assert_eq!(place.server.get(&place.key, "/v2/product/B").status, 200);
     wait_for("the store to be readable", || {
-        place.metric("vitrine_follow_store_readable 1").then_some(())
+        place
+            .metric("vitrine_follow_store_readable 1")
+            .then_some(())
     });
     assert!(
         place
