@@ -215,7 +215,7 @@ fn what_units_images_and_manifests_run_is_a_command_line() {
             .collect();
         let lines = read(path);
         let lines = lines.lines().filter(|line| {
-            let runs = ["ExecStart=", "CMD", "args:", "test: [CMD, /usr/bin/vitrine"];
+            let runs = ["ExecStart=", "CMD [", "args: [", "[CMD, /usr/bin/vitrine"];
             runs.iter().any(|start| line.contains(start))
         });
         let lines: Vec<&str> = lines.collect();
