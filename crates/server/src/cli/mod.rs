@@ -25,6 +25,7 @@ mod openapi;
 mod progress;
 mod proxies;
 mod prune;
+mod ready;
 mod reload;
 mod restore;
 mod rollback;
@@ -77,6 +78,7 @@ enum Command {
     Serve(Box<serve::Serve>),
     #[command(subcommand)]
     Config(config::Config),
+    Ready(ready::Ready),
     Demo(demo::Demo),
     Load(load::Load),
     Mirror(mirror::MirrorCommand),
@@ -184,6 +186,7 @@ fn run(command_line: CommandLine, read: Read) -> anyhow::Result<Outcome> {
             serve.run(&store, reload, &read.warnings)
         }
         Command::Config(command) => command.run(&config),
+        Command::Ready(ready) => ready.run(),
         Command::Demo(demo) => demo.run(),
         Command::Load(load) => load.run(&store),
         Command::Mirror(mirror) => mirror.run(&store),

@@ -9,7 +9,6 @@
 mod reply;
 mod scrape;
 pub mod server;
-mod server;
 mod tls;
 mod web;
 

@@ -1,0 +1,127 @@
+//! `vitrine ready`: asks the admin port of a running server, for probes that run a command.
+
+use std::io::{Read as _, Write as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use serde_json::Value;
+
+use super::{Outcome, OutputArgs, print, print_json};
+use crate::load::report::visible;
+
+const EXAMPLES: &str = "\
+Examples:
+  vitrine ready
+  vitrine ready --json --admin 127.0.0.1:9091
+  vitrine ready --live
+
+Exit codes:
+  0  it is ready; with --live, it lives
+  1  it isn't, or the admin port doesn't answer";
+
+/// How long the whole exchange may take: probes come every few seconds.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// The longest answer that is read, in bytes; a true one has some hundred.
+const LONGEST: usize = 64 << 10;
+
+/// Ask a server on this machine whether it is ready: its admin port, `vitrine serve --admin-listen`.
+///
+/// For health checks of containers and scripts that wait for a start.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Ready {
+    /// The server's admin port.
+    #[arg(
+        long,
+        env = "VITRINE_ADMIN_LISTEN",
+        value_name = "ADDR:PORT",
+        default_value = "127.0.0.1:9090"
+    )]
+    admin: SocketAddr,
+    /// Ask only whether it lives: a server without a catalog, or one that is ending, does.
+    #[arg(long)]
+    live: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl Ready {
+    pub(super) fn run(&self) -> anyhow::Result<Outcome> {
+        let path = if self.live { "/livez" } else { "/readyz" };
+        let address = reachable(self.admin);
+        let (is_fine, body) = ask(address, path).with_context(|| {
+            format!("the admin port {address} doesn't answer; is there a `vitrine serve --admin-listen {address}`?")
+        })?;
+        let told = match self.live {
+            true => serde_json::json!({ "live": is_fine }),
+            false => serde_json::from_slice(&body)
+                .with_context(|| format!("{address} isn't the admin port of a Vitrine"))?,
+        };
+        if self.output.json {
+            print_json(&told)?;
+        } else {
+            print(&to_text(is_fine, self.live, &told))?;
+        }
+        Ok(match is_fine {
+            true => Outcome::Done,
+            false => Outcome::Faulty,
+        })
+    }
+}
+
+/// A server that listens on all addresses is reached by the loopback one.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}
+
+/// Asks for a page; returns whether the status is 200, and the body.
+fn ask(address: SocketAddr, path: &str) -> anyhow::Result<(bool, Vec<u8>)> {
+    let end = Instant::now() + PATIENCE;
+    let mut socket = TcpStream::connect_timeout(&address, PATIENCE)?;
+    socket.set_write_timeout(Some(PATIENCE))?;
+    let head = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    socket.write_all(head.as_bytes())?;
+    let mut answer = Vec::new();
+    let mut part = [0; 4096];
+    loop {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() || answer.len() > LONGEST {
+            bail!("what it sends has no end");
+        }
+        socket.set_read_timeout(Some(left))?;
+        match socket.read(&mut part)? {
+            0 => break,
+            read => answer.extend_from_slice(&part[..read]),
+        }
+    }
+    let head = memchr::memmem::find(&answer, b"\r\n\r\n");
+    let (Some(head), true) = (head, answer.starts_with(b"HTTP/1.1 ")) else {
+        bail!("what it sends isn't an answer");
+    };
+    let is_fine = answer.starts_with(b"HTTP/1.1 200 ");
+    Ok((is_fine, answer.split_off(head + 4)))
+}
+
+fn to_text(is_fine: bool, live: bool, told: &Value) -> String {
+    match (is_fine, live) {
+        (true, true) => "it lives\n".to_owned(),
+        (false, true) => "it is in trouble\n".to_owned(),
+        (true, false) => {
+            let revision = &told["revision"];
+            let number = revision["number"].as_u64().unwrap_or_default();
+            let age = revision["age_seconds"].as_i64().unwrap_or_default();
+            format!("ready: revision {number}, published {age} s ago\n")
+        }
+        (false, false) => {
+            let reason = told["reason"].as_str().unwrap_or("no reason told");
+            format!("not ready: {}\n", visible(reason))
+        }
+    }
+}
