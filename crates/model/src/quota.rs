@@ -148,17 +148,25 @@ impl QuotaState {
     pub fn take(&self, quota: Quota, now: Duration) -> Taken {
         let now = nanos(now);
         let latest = now + quota.most_owed_nanos();
-        let next = |arrival: u64| arrival.clamp(now, latest) + quota.cost_nanos();
-        let outcome =
-            self.arrival_nanos
-                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |arrival| {
-                    let next = next(arrival);
-                    (next <= latest).then_some(next)
-                });
-        let owed = |arrival: u64| Duration::from_nanos(arrival.clamp(now, latest) - now);
-        let (admission, owed) = match outcome {
-            Ok(arrival) => (Admission::Granted, owed(next(arrival))),
-            Err(arrival) => (quota.refusal(owed(arrival)), owed(arrival)),
+        let before = |arrival: u64| arrival.clamp(now, latest);
+        let after = |arrival: u64| {
+            Some(before(arrival) + quota.cost_nanos()).filter(|next| *next <= latest)
+        };
+        let update = |arrival: u64| {
+            // Who is refused owes no more than that from now on, so that it is paid off.
+            let next = after(arrival).unwrap_or(before(arrival));
+            (next != arrival).then_some(next)
+        };
+        let outcome = self
+            .arrival_nanos
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, update);
+        let (Ok(arrival) | Err(arrival)) = outcome;
+        let (admission, owed) = match after(arrival) {
+            Some(next) => (Admission::Granted, Duration::from_nanos(next - now)),
+            None => {
+                let owed = Duration::from_nanos(before(arrival) - now);
+                (quota.refusal(owed), owed)
+            }
         };
         Taken {
             admission,
@@ -225,6 +233,8 @@ mod tests {
             retry_after: Duration::from_secs(1),
         };
         assert_eq!(state.take(after, now).admission, refused);
+        let later = now + Duration::from_secs(1);
+        assert_eq!(state.take(after, later).admission, Admission::Granted);
     }
 
     #[test]

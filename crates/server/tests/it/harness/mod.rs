@@ -1,11 +1,13 @@
 //! Runs the real program as its users do: stores with commands on them, servers, HTTP to the letter.
 //!
 //! - `server`: a running server, and the client that speaks to it
+//! - `redis`: a Redis of a test's own
 //! - `reply`: an answer
 //! - `scrape`: what `/metrics` says
 //! - `tls`: clients that speak TLS, and HTTP/2 over it
 //! - `web`: another server, which ours asks
 
+mod redis;
 mod reply;
 mod scrape;
 pub mod server;
@@ -20,6 +22,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
+pub use redis::{Redis, free_address};
 pub use reply::Reply;
 pub use scrape::Scrape;
 pub use server::{Headers, KeepAlive, Server};
