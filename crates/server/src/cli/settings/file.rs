@@ -107,12 +107,12 @@ fn parse(text: &str, settings: &[Setting]) -> Result<Vec<Entry>, Vec<Fault>> {
     let mut tables = vec![table.get_ref()];
     while let Some(table) = tables.pop() {
         for (key, value) in table {
+            if unreadable.contains(&places.of(key.span().start).0) {
+                continue;
+            }
             match entry(&places, settings, key, value) {
                 Ok(entry) => entries.push(entry),
-                Err(found) => {
-                    let new = found.into_iter();
-                    faults.extend(new.filter(|fault| !unreadable.contains(&fault.line)));
-                }
+                Err(found) => faults.extend(found),
             }
             // There are none; but what stands in one may be wrong too.
             tables.extend(value.get_ref().as_table());
