@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
 use tokio::signal::unix::{SignalKind, signal};
 use vitrine_model::web::WebUrl;
-use vitrine_store::{IfMissing, Store};
+use vitrine_store::Store;
 
 use super::admin_port::AdminArgs;
 use super::{Outcome, StoreArgs};
@@ -92,7 +92,7 @@ impl Serve {
         start_logging();
         let listening = listen(self.listen, self.public_url.as_deref())?;
         let admin = self.admin.listen()?;
-        let store = store.open(IfMissing::Create)?;
+        let store = store.open_to_follow()?;
         let access_log = match self.access_log {
             AccessLogArg::Stdout => Destination::Stdout,
             AccessLogArg::Off => Destination::Off,
