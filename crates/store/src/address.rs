@@ -30,6 +30,15 @@ impl StoreAddress {
         }
     }
 
+    /// Whether it is a PostgreSQL's, as far as its beginning tells.
+    #[must_use]
+    pub fn is_postgres(&self) -> bool {
+        matches!(
+            self.url.split_once(':'),
+            Some(("postgres" | "postgresql", _))
+        )
+    }
+
     /// Opens the store and brings its schema up to date. Writers wait for another one for `patience`, a day at
     /// most, before they fail with [`StoreError::Busy`].
     ///

@@ -46,12 +46,16 @@ pub(super) fn change(
             write(session, record)?;
             FailPoint::KeysWritten.pass()?;
         }
-        let sql = "update vitrine.state set keys_counter = keys_counter + 1";
-        session.run(WRITING, sql)?;
+        session.run(WRITING, COUNT_KEYS)?;
         FailPoint::KeysCounted.pass()?;
         session.run(WRITING, NOTIFY)
     })
 }
+
+/// By a random step: a database may fail over to a copy that was behind, where others then change keys. It mustn't
+/// come to the same number.
+pub(super) const COUNT_KEYS: &str = "update vitrine.state \
+    set keys_counter = keys_counter + 1 + floor(random() * 4294967296)::bigint";
 
 /// See [`Store::record_key_use`](crate::Store::record_key_use).
 pub(super) fn record_use(

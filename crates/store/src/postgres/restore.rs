@@ -9,6 +9,7 @@ use vitrine_model::revision::Revision;
 
 use super::copy::{Rows, Value};
 use super::history;
+use super::keys::COUNT_KEYS;
 use super::lock::{self, Lock};
 use super::schema;
 use super::session::{Session, Typed};
@@ -197,9 +198,10 @@ fn replace(session: &mut Session, backup: &Backup) -> Result<Option<Revision>, S
     let sql = "update vitrine.revision set id = $2 where number = $1";
     session.execute(RESTORING, sql, &[live.param(), id.param()])?;
     let sql = "update vitrine.state set revision_number = $1, revision_id = $2, \
-               oldest_readable = $3, keys_counter = keys_counter + 1";
+               oldest_readable = $3";
     session.execute(RESTORING, sql, &[live.param(), id.param(), oldest.param()])?;
     session.run(RESTORING, COUNT_TEXTS)?;
+    session.run(RESTORING, COUNT_KEYS)?;
     session.run(
         RESTORING,
         "update vitrine.api_key k set revoked_at = r.revoked_at from revoked r \
