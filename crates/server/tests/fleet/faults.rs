@@ -144,14 +144,14 @@ fn no_read_fails_while_the_schema_is_wrong() {
         }
     };
     let away = move |database: &mut Database| {
-        rename("public", "elsewhere")(database);
-        let made = database.sql("create schema public");
+        rename("vitrine", "elsewhere")(database);
+        let made = database.sql("create schema vitrine; create table vitrine.something (other int)");
         assert!(made.status.success(), "{made:?}");
     };
     let back = move |database: &mut Database| {
-        let dropped = database.sql("drop schema public cascade");
+        let dropped = database.sql("drop schema vitrine cascade");
         assert!(dropped.status.success(), "{dropped:?}");
-        rename("elsewhere", "public")(database);
+        rename("elsewhere", "vitrine")(database);
     };
     survives(&fleet, "another schema", &mut database, away, back);
 }

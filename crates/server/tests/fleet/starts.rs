@@ -117,11 +117,11 @@ fn a_database_that_failed_over_to_an_older_state_is_followed() {
     let database = Database::new();
     let fleet = Fleet::new(database.url());
     let tables = "select string_agg(format('%I.%I', schemaname, tablename), ',') from pg_tables \
-                  where schemaname = 'public'";
+                  where schemaname = 'vitrine'";
     let tables = text(&database.sql(tables).stdout);
     let tables: Vec<&str> = tables.trim().split(',').collect();
     for table in &tables {
-        let copy = table.replace("public.", "public.copy_");
+        let copy = table.replace("vitrine.", "public.copy_");
         let copied = database.sql(&format!("create table {copy} as table {table}"));
         assert!(copied.status.success(), "{copied:?}");
     }
@@ -130,7 +130,7 @@ fn a_database_that_failed_over_to_an_older_state_is_followed() {
     // All at once, as servers would see it.
     let mut back = String::from("begin; set session_replication_role = replica;");
     for table in &tables {
-        let copy = table.replace("public.", "public.copy_");
+        let copy = table.replace("vitrine.", "public.copy_");
         back += &format!("delete from {table}; insert into {table} select * from {copy};");
     }
     let went_back = database.sql(&(back + "commit"));
