@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 use socket2::{Domain, Socket, Type};
 
 use crate::harness::{Certificate, KeepAlive, Reply, Scrape, Server, Store, text, wait_for};
@@ -149,11 +149,12 @@ fn with_few_descriptors_fewer_connections_are_let_in() {
 fn out_of_descriptors_accepts_pause_and_recover() {
     let (_store, key, server) = served(&[]);
     let mut before = open(&server, &key);
+    let mut watch = server.keep_alive_admin();
     let opened = scrape(&server).value("process_open_fds") as u64;
     let process = Pid::from_raw(i32::try_from(server.id()).expect("an id"));
     let limit = |current| Rlimit {
         current,
-        maximum: Some(100_000),
+        maximum: getrlimit(Resource::Nofile).maximum,
     };
     // Room for the scrape, and for a connection or two.
     let usual = prlimit(process, Resource::Nofile, limit(Some(opened + 3))).expect("a limit");
@@ -162,19 +163,17 @@ fn out_of_descriptors_accepts_pause_and_recover() {
         server.stderr().contains("can't be accepted").then_some(())
     });
     assert_eq!(before.get(&key, "/v2/ping").expect("an answer").status, 200);
-    // The server tries again and again, and not as fast as it can.
-    let failures = || -> (Instant, f64) {
-        prlimit(process, Resource::Nofile, limit(Some(opened + 6))).expect("a limit");
-        (
-            Instant::now(),
-            scrape(&server).value("vitrine_http_accept_failures_total"),
-        )
+    // The server tries again and again, and not as fast as it can. Asked on a connection from before.
+    let mut failures = || -> f64 {
+        watch.write("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        let page = text(&watch.read("GET").expect("an answer").body);
+        Scrape::parse(&page).value("vitrine_http_accept_failures_total")
     };
-    let (start, first) = failures();
-    let (end, last) = wait_for("ten more failures", || {
-        Some(failures()).filter(|(_, last)| *last >= first + 10.0)
+    let (start, first) = (Instant::now(), failures());
+    let last = wait_for("ten more failures", || {
+        Some(failures()).filter(|last| *last >= first + 10.0)
     });
-    let tries = (last - first) / (end - start).as_secs_f64();
+    let tries = (last - first) / start.elapsed().as_secs_f64();
     eprintln!("out of descriptors, {tries:.1} tries to accept a second (20 at most)");
     assert!(tries < 40.0, "it spins");
     prlimit(process, Resource::Nofile, usual).expect("a limit");

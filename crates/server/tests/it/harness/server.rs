@@ -125,11 +125,12 @@ impl Server {
 
     /// A connection that stays open.
     pub fn keep_alive(&self) -> KeepAlive {
-        let socket = self.connect();
-        KeepAlive {
-            reader: BufReader::new(socket.try_clone().expect("a socket")),
-            socket,
-        }
+        KeepAlive::over(self.connect())
+    }
+
+    /// A connection to its admin port that stays open.
+    pub fn keep_alive_admin(&self) -> KeepAlive {
+        KeepAlive::over(connect(self.admin()))
     }
 
     /// Waits until what a load published, by its report, is live.
@@ -189,6 +190,13 @@ pub struct KeepAlive {
 }
 
 impl KeepAlive {
+    fn over(socket: TcpStream) -> Self {
+        Self {
+            reader: BufReader::new(socket.try_clone().expect("a socket")),
+            socket,
+        }
+    }
+
     /// Sends a GET with a key and reads its answer; `None` where the server has closed.
     pub fn get(&mut self, key: &str, target: &str) -> Option<Reply> {
         self.write(&format!(
