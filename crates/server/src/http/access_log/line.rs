@@ -133,7 +133,7 @@ impl<'a> Line<'a> {
         Self {
             time: Timestamp::UNIX_EPOCH,
             request_id: "id",
-            remote: std::net::Ipv4Addr::LOCALHOST.into(),
+            remote: Some(std::net::Ipv4Addr::LOCALHOST.into()),
             method: "GET",
             path,
             route: None,
@@ -164,7 +164,7 @@ mod tests {
         ) {
             let line = Line {
                 request_id: &request_id,
-                remote,
+                remote: Some(remote),
                 key: key.as_deref(),
                 duration_microseconds: numbers.1,
                 status: numbers.2,
