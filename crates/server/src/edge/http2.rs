@@ -15,7 +15,7 @@ use std::time::Duration;
 use bytes::{Buf, Bytes};
 use hyper::body::{Frame, SizeHint};
 use hyper::rt::Executor;
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::socket::Timeouts;
 use crate::http::body::Body;
@@ -114,7 +114,7 @@ impl Activity {
 pub(super) struct Stream {
     activity: Arc<Activity>,
     sending: AtomicBool,
-    /// How many pieces of its body went to the socket, wholly or in part.
+    /// When the client last took something of it, in milliseconds after the connection's start.
     taken: AtomicU64,
 }
 
@@ -135,17 +135,25 @@ impl Stream {
     }
 
     fn begin_sending(&self) {
-        self.sending.store(true, Ordering::Relaxed);
         let activity = &self.activity;
+        let now = activity.now();
+        self.taken.store(now, Ordering::Relaxed);
+        self.sending.store(true, Ordering::Relaxed);
         // Where others wait already, this one is no news of the client.
         if activity.sending.fetch_add(1, Ordering::Relaxed) == 0 {
-            activity.taken.store(activity.now(), Ordering::Relaxed);
+            activity.taken.store(now, Ordering::Relaxed);
         }
     }
 
+    /// Until when the client must take something.
+    fn deadline(&self) -> Instant {
+        let taken = Duration::from_millis(self.taken.load(Ordering::Relaxed));
+        self.activity.start + taken + self.activity.timeouts.stream
+    }
+
     fn note_taken(&self) {
-        self.taken.fetch_add(1, Ordering::Relaxed);
         let now = self.activity.now();
+        self.taken.store(now, Ordering::Relaxed);
         self.activity.taken.store(now, Ordering::Relaxed);
     }
 }
@@ -170,9 +178,7 @@ impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Streams {
         let stream = Arc::new(Stream::begin(&self.0));
         let limited = Limited {
             answering: Box::pin(answering),
-            limit: self.0.timeouts.stream,
             stream: Arc::clone(&stream),
-            taken: 0,
             timer: None,
         };
         tokio::spawn(STREAM.scope(stream, limited));
@@ -182,10 +188,8 @@ impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Streams {
 /// A stream that is reset where the client takes nothing of it for too long.
 struct Limited<F> {
     answering: Pin<Box<F>>,
-    limit: Duration,
     stream: Arc<Stream>,
-    /// What was taken when it was last looked at.
-    taken: u64,
+    /// There once it had to wait for the client.
     timer: Option<Pin<Box<Sleep>>>,
 }
 
@@ -199,18 +203,18 @@ impl<F: Future<Output = ()>> Future for Limited<F> {
         if !self.stream.sending.load(Ordering::Relaxed) {
             return Poll::Pending;
         }
+        let Self { stream, timer, .. } = &mut *self;
         loop {
-            let limit = self.limit;
-            let taken = self.stream.taken.load(Ordering::Relaxed);
-            if std::mem::replace(&mut self.taken, taken) != taken {
-                self.timer = None;
-            }
-            let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(limit)));
+            let deadline = stream.deadline();
+            let timer = timer.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
             ready!(timer.as_mut().poll(context));
-            if self.stream.taken.load(Ordering::Relaxed) == self.taken {
+            // Something may have been taken since it was set.
+            let deadline = stream.deadline();
+            if Instant::now() >= deadline {
                 tracing::debug!("a stream was reset: nobody takes it");
                 return Poll::Ready(());
             }
+            timer.as_mut().reset(deadline);
         }
     }
 }

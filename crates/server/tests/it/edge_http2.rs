@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Read, Write};
 use std::time::{Duration, Instant};
 
-use crate::harness::{Certificate, Http2, Reply, Scrape, Server, Store, block_on, read, text};
+use crate::harness::{Certificate, Http2, Server, Store, block_on};
 
 /// What a client's connection begins with: the preface, and no settings of its own.
 const START: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
@@ -155,69 +155,4 @@ fn a_stream_that_nobody_takes_is_reset_alone() {
             200
         );
     });
-}
-
-#[test]
-fn pages_that_would_wait_too_long_are_refused_before_they_are_made() {
-    let store = Store::sample();
-    let key = store.key("client", &["--quota", "1000000/3600"]);
-    let certificate = Certificate::new(&store, "server");
-    // Nothing is kept, so that every page has to be compressed.
-    let options = ["--cache-mib", "0", "--admin-listen", "127.0.0.1:0"];
-    let server = certificate.serve(&store, &options);
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let (good, shed) = block_on(async {
-        let mut asked = Vec::new();
-        // Three times as many as may wait.
-        for _ in 0..2 * cores {
-            let mut client = certificate.http2(server.address).await.expect("HTTP/2");
-            for _ in 0..100 {
-                let headers = [("x-api-key", key.as_str()), ("accept-encoding", "br")];
-                let answer = client
-                    .ask_with("/v2/product", &headers)
-                    .await
-                    .expect("asked");
-                asked.push(tokio::spawn(read(answer)));
-            }
-        }
-        let (mut good, mut shed) = (0, 0);
-        for answer in asked {
-            let (status, body) = answer.await.expect("no panic").expect("an answer");
-            match status {
-                200 => good += 1,
-                503 => {
-                    assert!(text(&body).contains("\"unavailable\""), "{}", text(&body));
-                    shed += 1;
-                }
-                other => panic!("{other}"),
-            }
-        }
-        (good, shed)
-    });
-    eprintln!("of {} pages, {shed} were refused", good + shed);
-    assert!(good > 0 && shed > 0);
-    let scrape = Scrape::parse(&text(&server.ask_admin("GET", "/metrics").body));
-    assert_eq!(
-        scrape.value("vitrine_http_requests_shed_total"),
-        f64::from(shed)
-    );
-    // What was refused has cost nothing.
-    let reply = quota_left(&certificate, &server, &key);
-    let left: i64 = reply.parse().expect("a number");
-    assert!(left >= 1_000_000 - i64::from(good) - 1, "{left} left");
-}
-
-/// What is left of a key's quota, after a request that costs one.
-fn quota_left(certificate: &Certificate, server: &Server, key: &str) -> String {
-    let mut stream = certificate.connect(server.address, &[]).expect("TLS");
-    let request = format!(
-        "GET /v2/ping HTTP/1.1\r\nHost: x\r\nX-Api-Key: {key}\r\nConnection: close\r\n\r\n"
-    );
-    stream.write_all(request.as_bytes()).expect("written");
-    let mut answer = Vec::new();
-    let _ = stream.read_to_end(&mut answer);
-    let reply = Reply::parse(&answer, "GET");
-    let limit = reply.header("ratelimit").expect("a quota");
-    let (_, left) = limit.split_once("r=").expect("what is left");
-    left.split(';').next().unwrap_or_default().to_owned()
 }
