@@ -48,7 +48,7 @@ fn every_file_says_what_it_is_and_fits_a_sitting() {
 }
 
 /// Words that a folder's files must not name.
-const BANNED: [(&str, &[&str]); 10] = [
+const BANNED: [(&str, &[&str]); 11] = [
     (
         "crates/model/src",
         &[
@@ -72,6 +72,15 @@ const BANNED: [(&str, &[&str]); 10] = [
     (
         "crates/server/src/http",
         &["vitrine_store", "crate::load", "crate::cli"],
+    ),
+    (
+        "crates/server/src/edge",
+        &[
+            "vitrine_store",
+            "vitrine_model",
+            "crate::load",
+            "crate::cli",
+        ],
     ),
     (
         "crates/server/src/metrics",

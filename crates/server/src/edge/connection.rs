@@ -203,9 +203,10 @@ impl Connection {
                     }
                     (Verdict::Idle, None) => true,
                     (Verdict::Busy, None) => activity.age() >= timeouts.age,
-                    (verdict, Some(asked)) => {
-                        let limit = if verdict == Verdict::Idle { QUIET_GOODBYE } else { GOODBYE };
-                        if activity.age() - asked >= limit {
+                    (_, Some(asked)) => {
+                        let waited = activity.age() - asked;
+                        let is_over = activity.is_quiet() && waited >= QUIET_GOODBYE;
+                        if is_over || waited >= GOODBYE {
                             return;
                         }
                         false

@@ -15,7 +15,7 @@ use std::time::Duration;
 use bytes::{Buf, Bytes};
 use hyper::body::{Frame, SizeHint};
 use hyper::rt::Executor;
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::socket::Timeouts;
 use crate::http::body::Body;
@@ -84,6 +84,11 @@ impl Activity {
         self.start.elapsed()
     }
 
+    /// Whether nothing is being answered, and all that was has been taken.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.open.load(Ordering::Relaxed) == 0
+    }
+
     pub(super) fn verdict(&self) -> Verdict {
         let Timeouts {
             head, write, idle, ..
@@ -97,7 +102,7 @@ impl Activity {
         if self.sending.load(Ordering::Relaxed) > 0 && self.is_over(&self.taken, write) {
             return Verdict::Useless;
         }
-        match self.open.load(Ordering::Relaxed) == 0 && self.is_over(&self.ended, idle) {
+        match self.is_quiet() && self.is_over(&self.ended, idle) {
             true => Verdict::Idle,
             false => Verdict::Busy,
         }
@@ -109,7 +114,7 @@ impl Activity {
 pub(super) struct Stream {
     activity: Arc<Activity>,
     sending: AtomicBool,
-    /// How many pieces of its body went to the socket, wholly or in part.
+    /// When the client last took something of it, in milliseconds after the connection's start.
     taken: AtomicU64,
 }
 
@@ -130,17 +135,25 @@ impl Stream {
     }
 
     fn begin_sending(&self) {
-        self.sending.store(true, Ordering::Relaxed);
         let activity = &self.activity;
+        let now = activity.now();
+        self.taken.store(now, Ordering::Relaxed);
+        self.sending.store(true, Ordering::Relaxed);
         // Where others wait already, this one is no news of the client.
         if activity.sending.fetch_add(1, Ordering::Relaxed) == 0 {
-            activity.taken.store(activity.now(), Ordering::Relaxed);
+            activity.taken.store(now, Ordering::Relaxed);
         }
     }
 
+    /// Until when the client must take something.
+    fn deadline(&self) -> Instant {
+        let taken = Duration::from_millis(self.taken.load(Ordering::Relaxed));
+        self.activity.start + taken + self.activity.timeouts.stream
+    }
+
     fn note_taken(&self) {
-        self.taken.fetch_add(1, Ordering::Relaxed);
         let now = self.activity.now();
+        self.taken.store(now, Ordering::Relaxed);
         self.activity.taken.store(now, Ordering::Relaxed);
     }
 }
@@ -165,9 +178,7 @@ impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Streams {
         let stream = Arc::new(Stream::begin(&self.0));
         let limited = Limited {
             answering: Box::pin(answering),
-            limit: self.0.timeouts.stream,
             stream: Arc::clone(&stream),
-            taken: 0,
             timer: None,
         };
         tokio::spawn(STREAM.scope(stream, limited));
@@ -177,10 +188,8 @@ impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Streams {
 /// A stream that is reset where the client takes nothing of it for too long.
 struct Limited<F> {
     answering: Pin<Box<F>>,
-    limit: Duration,
     stream: Arc<Stream>,
-    /// What was taken when it was last looked at.
-    taken: u64,
+    /// There once it had to wait for the client.
     timer: Option<Pin<Box<Sleep>>>,
 }
 
@@ -194,18 +203,18 @@ impl<F: Future<Output = ()>> Future for Limited<F> {
         if !self.stream.sending.load(Ordering::Relaxed) {
             return Poll::Pending;
         }
+        let Self { stream, timer, .. } = &mut *self;
         loop {
-            let limit = self.limit;
-            let taken = self.stream.taken.load(Ordering::Relaxed);
-            if std::mem::replace(&mut self.taken, taken) != taken {
-                self.timer = None;
-            }
-            let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(limit)));
+            let deadline = stream.deadline();
+            let timer = timer.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
             ready!(timer.as_mut().poll(context));
-            if self.stream.taken.load(Ordering::Relaxed) == self.taken {
+            // Something may have been taken since it was set.
+            let deadline = stream.deadline();
+            if Instant::now() >= deadline {
                 tracing::debug!("a stream was reset: nobody takes it");
                 return Poll::Ready(());
             }
+            timer.as_mut().reset(deadline);
         }
     }
 }
@@ -285,5 +294,80 @@ impl Buf for Piece {
         if let Some(stream) = &self.stream {
             stream.note_taken();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A connection whose limits are long, but for those that `change` makes short.
+    fn activity(change: impl FnOnce(&mut Timeouts)) -> Arc<Activity> {
+        let mut timeouts = Timeouts::default();
+        change(&mut timeouts);
+        Arc::new(Activity::new(timeouts))
+    }
+
+    #[test]
+    fn a_connection_is_idle_once_its_last_stream_was_taken() {
+        let activity = activity(|timeouts| timeouts.idle = Duration::ZERO);
+        assert_eq!(
+            activity.verdict(),
+            Verdict::Busy,
+            "its first request may come"
+        );
+        let stream = Arc::new(Stream::begin(&activity));
+        stream.begin_sending();
+        let mut piece = Piece {
+            bytes: Bytes::from_static(b"abc"),
+            stream: Some(Arc::clone(&stream)),
+        };
+        drop(stream);
+        piece.advance(2);
+        assert_eq!(activity.verdict(), Verdict::Busy, "a piece is on its way");
+        assert_eq!((piece.remaining(), piece.chunk()), (1, &b"c"[..]));
+        drop(piece);
+        assert_eq!(activity.verdict(), Verdict::Idle);
+        assert!(activity.is_quiet());
+    }
+
+    #[test]
+    fn a_connection_is_useless_where_nothing_is_asked_for_or_taken() {
+        let silent = activity(|timeouts| timeouts.head = Duration::ZERO);
+        assert_eq!(silent.verdict(), Verdict::Useless);
+        let stuck = activity(|timeouts| timeouts.write = Duration::ZERO);
+        let stream = Stream::begin(&stuck);
+        assert_eq!(stuck.verdict(), Verdict::Busy, "the answer is being made");
+        stream.begin_sending();
+        assert_eq!(stuck.verdict(), Verdict::Useless);
+        drop(stream);
+        assert_eq!(stuck.verdict(), Verdict::Busy);
+    }
+
+    #[test]
+    fn a_body_goes_in_pieces_and_all_of_it_goes() {
+        let long: Vec<u8> = (0..40_000_u32).map(|n| n as u8).collect();
+        let parts = [
+            Bytes::from_static(b"first"),
+            Bytes::new(),
+            long.clone().into(),
+        ];
+        let mut body = SentBody::new(Body::from(parts.to_vec()));
+        let mut context = Context::from_waker(std::task::Waker::noop());
+        let mut all = Vec::new();
+        let mut body = Pin::new(&mut body);
+        while !hyper::body::Body::is_end_stream(&*body) {
+            let left = hyper::body::Body::size_hint(&*body).exact().unwrap();
+            assert_eq!(left as usize, long.len() + 5 - all.len());
+            let Poll::Ready(Some(Ok(frame))) =
+                hyper::body::Body::poll_frame(body.as_mut(), &mut context)
+            else {
+                panic!("a piece");
+            };
+            let piece = frame.into_data().unwrap_or_else(|_| panic!("data"));
+            assert!(piece.remaining() <= PIECE_BYTES);
+            all.extend_from_slice(piece.chunk());
+        }
+        assert_eq!(all, [b"first", &long[..]].concat());
     }
 }

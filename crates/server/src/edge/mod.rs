@@ -6,9 +6,9 @@
 //! - [`listen`]: addresses, Unix sockets, sockets that systemd opened
 //! - [`tls`]: certificates, and their reload
 //! - [`server`]: the accept loop, and the end
-//! - [`connection`]: one connection, by its protocol
-//! - [`socket`]: a socket that gives up on clients that take too long; `reading` knows what they are sending
-//! - [`http2`]: what only HTTP/2 needs: streams that nobody takes, connections without any
+//! - `connection`: one connection, by its protocol
+//! - `socket`: a socket that gives up on clients that take too long; `reading` knows what they are sending
+//! - `http2`: what only HTTP/2 needs: streams that nobody takes, connections without any
 //! - [`admission`]: how many connections there may be
 //! - [`descriptors`]: how many the system lets this process have
 //! - [`systemd`]: what the service manager is told

@@ -220,7 +220,7 @@ impl Server {
                     connections.spawn(async move {
                         match accepted {
                             Accepted::Tcp(socket, _) if is_plain => {
-                                connection.turn_away(socket).await
+                                connection.turn_away(socket).await;
                             }
                             Accepted::Tcp(..) => {}
                             Accepted::Unix(socket) => connection.turn_away(socket).await,

@@ -78,7 +78,7 @@ impl Certificates {
             }
             Err(error) => {
                 self.metrics.reload_failures.increment();
-                let error: &dyn std::error::Error = error.as_ref();
+                let error = format!("{error:#}");
                 tracing::error!(
                     error,
                     "the new certificate can't be used; the one before stays"

@@ -320,3 +320,24 @@ impl From<ApiError> for Answer {
         answer
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_pages_that_would_wait_to_be_compressed_are_too_much() {
+        let is_too_much = |keep, accepted: &'static str, bodies: &BodyCache| {
+            let resource = Resource::ready(EntityTag::of(b"a page"), Bytes::new()).kept(keep);
+            let mut headers = HeaderMap::new();
+            let accepted = HeaderValue::from_static(accepted);
+            headers.insert(http::header::ACCEPT_ENCODING, accepted);
+            resource.is_too_much(&headers, bodies)
+        };
+        let (busy, quiet) = (BodyCache::busy(), BodyCache::new(0));
+        assert!(is_too_much(Keep::Plain, "br", &busy));
+        assert!(!is_too_much(Keep::Plain, "identity", &busy));
+        assert!(!is_too_much(Keep::No, "br", &busy));
+        assert!(!is_too_much(Keep::Plain, "br", &quiet));
+    }
+}

@@ -96,6 +96,14 @@ impl BodyCache {
         }
     }
 
+    /// A cache for which as many bodies wait as may.
+    #[cfg(test)]
+    pub(super) fn busy() -> Self {
+        let cache = Self::new(0);
+        cache.waiting.store(cache.most_waiting, Ordering::Relaxed);
+        cache
+    }
+
     /// Whether as many bodies wait to be compressed as may.
     pub(super) fn is_busy(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) >= self.most_waiting

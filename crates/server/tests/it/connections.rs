@@ -241,3 +241,13 @@ fn the_access_log_has_one_json_object_a_request_and_no_secret() {
     assert_eq!(first["version"], "2024-02-05");
     assert_eq!(lines[1]["status"], 401);
 }
+
+#[test]
+fn half_a_head_that_comes_with_a_whole_request_is_cut_like_any_other() {
+    let (_store, key, server) = served();
+    let request = format!("GET /v2/ping HTTP/1.1\r\nHost: x\r\nX-Api-Key: {key}\r\n\r\nGET /v2/pi");
+    let time = cut_after(&server, &request);
+    eprintln!("half a head behind a request was cut in {time:?} (the limit is 5 s)");
+    assert!(time >= Duration::from_secs(4), "not before its time");
+    // The limit for quiet connections is 75 s, and the harness waits for 60.
+}

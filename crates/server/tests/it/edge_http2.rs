@@ -55,15 +55,15 @@ fn a_head_that_comes_bit_by_bit_is_cut_though_something_always_comes() {
     let mut stream = certificate.connect(server.address, &["h2"]).expect("TLS");
     stream
         .sock
-        .set_read_timeout(Some(Duration::from_millis(250)))
+        .set_read_timeout(Some(Duration::from_secs(2)))
         .expect("a timeout");
     stream
         .write_all(&[START, HALF_HEAD].concat())
         .expect("written");
     let started = Instant::now();
-    // A part of the head after the other, until the server has had enough.
+    // An empty part of the head after the other, not too many of them, until the server has had enough.
     loop {
-        let more = b"\0\0\x01\x09\0\0\0\0\x01\x82";
+        let more = b"\0\0\0\x09\0\0\0\0\x01";
         if stream
             .write_all(more)
             .and_then(|()| stream.flush())
@@ -79,8 +79,7 @@ fn a_head_that_comes_bit_by_bit_is_cut_though_something_always_comes() {
     }
     let time = started.elapsed();
     eprintln!("a head without an end was cut in {time:?} (the limit is 5 s)");
-    // The protocol has a limit of its own for the number of frames.
-    assert!(time >= Duration::from_secs(2), "not before its time");
+    assert!(time >= Duration::from_secs(4), "not before its time");
 }
 
 /// A client that takes so much of each answer, and of all, before it says that it has read it.

@@ -125,7 +125,12 @@ impl Server {
 
     /// A connection that stays open.
     pub fn keep_alive(&self) -> KeepAlive {
-        KeepAlive::to(self.address)
+        KeepAlive::over(self.connect())
+    }
+
+    /// A connection to its admin port that stays open.
+    pub fn keep_alive_admin(&self) -> KeepAlive {
+        KeepAlive::over(connect(self.admin()))
     }
 
     /// Waits until what a load published, by its report, is live.
@@ -187,7 +192,10 @@ pub struct KeepAlive {
 impl KeepAlive {
     /// Connects.
     pub fn to(address: SocketAddr) -> Self {
-        let socket = connect(address);
+        Self::over(connect(address))
+    }
+
+    fn over(socket: TcpStream) -> Self {
         Self {
             reader: BufReader::new(socket.try_clone().expect("a socket")),
             socket,

@@ -113,10 +113,9 @@ pub struct Http2 {
 impl Http2 {
     /// Asks; the answer comes later.
     pub async fn ask(&mut self, key: &str, target: &str) -> Result<ResponseFuture, h2::Error> {
-        let request = http::Request::get(format!("https://localhost{target}"))
-            .header("x-api-key", key)
-            .body(())
-            .expect("a request");
+        let request = http::Request::get(format!("https://localhost{target}"));
+        let request = request.header("x-api-key", key);
+        let request = request.body(()).expect("a request");
         self.sender = self.sender.clone().ready().await?;
         Ok(self.sender.send_request(request, true)?.0)
     }
