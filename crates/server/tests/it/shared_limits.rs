@@ -88,6 +88,16 @@ fn left(reply: &Reply) -> String {
     limit.split(';').nth(1).expect("r=").to_owned()
 }
 
+/// Waits until all servers know a key; that costs nothing of its quota.
+fn wait_for_key(servers: &[Server], key: &str) {
+    for server in servers {
+        wait_for("the key", || {
+            let reply = server.get(key, "/v2/product?limit=0");
+            (reply.status == 400).then_some(())
+        });
+    }
+}
+
 /// Repeats a trial with new keys until none of its requests was decided by one server alone: on a busy machine an answer
 /// of Redis may come after 20 ms.
 fn all_shared(store: &Store, servers: &[Server], mut trial: impl FnMut(&str)) {
@@ -95,12 +105,7 @@ fn all_shared(store: &Store, servers: &[Server], mut trial: impl FnMut(&str)) {
         wait_for_breakers(servers, 0.0);
         let key = store.key(&format!("trial {number}"), &QUOTA);
         let before = decided_alone(servers);
-        for server in servers {
-            wait_for("the key", || {
-                let reply = server.send("GET", "/v2/product?limit=0", &[("X-Api-Key", &key)]);
-                (reply.status == 400).then_some(())
-            });
-        }
+        wait_for_key(servers, &key);
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| trial(&key)));
         if decided_alone(servers) == before {
             return outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -238,6 +243,7 @@ fn goes_on(fault: impl FnOnce(&mut Redis), mended: impl FnOnce(&mut Redis)) {
     let store = catalog();
     let servers = fleet(&store, &redis.url());
     let key = store.key("partner", &QUOTA);
+    wait_for_key(&servers, &key);
     wait_for_breakers(&servers, 0.0);
     let granted = std::thread::scope(|scope| {
         let during = scope.spawn(|| burst(&servers, &key, 400));
