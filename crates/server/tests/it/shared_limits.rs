@@ -3,9 +3,7 @@
 use std::process::Output;
 use std::time::{Duration, Instant};
 
-use crate::harness::{
-    Redis, Reply, Scrape, Server, Store, free_address, gift_card, text, wait_for,
-};
+use crate::harness::{Redis, Reply, Scrape, Server, Store, gift_card, text, wait_for};
 
 /// How long it takes at most until servers limit together again.
 const CONVERGENCE: Duration = Duration::from_secs(5);
@@ -221,7 +219,8 @@ fn a_quota_drips_as_fast_for_a_fleet_as_for_one() {
 fn without_redis_each_server_limits_alone() {
     let store = catalog();
     let key = store.key("partner", &QUOTA);
-    let servers = fleet(&store, &format!("redis://{}", free_address()));
+    // Nothing listens there.
+    let servers = fleet(&store, "redis://127.0.0.1:1");
     let granted = burst(&servers, &key, GRANTED + 8);
     assert_eq!(granted, 3 * GRANTED);
     for server in &servers {
@@ -351,6 +350,29 @@ fn a_redis_with_a_password_is_told_it_and_nobody_else() {
     command.args(["--admin-listen", "127.0.0.1:0"]);
     command.env("VITRINE_LIMITS_PASSWORD", "open-sesame");
     wait_for_breakers(&[Server::start(command)], 0.0);
+}
+
+#[test]
+fn a_redis_that_speaks_tls_must_show_its_certificate() {
+    let tls = |name: &str| format!("{}/tests/it/tls/{name}", env!("CARGO_MANIFEST_DIR"));
+    let (certificate, key) = (tls("server.pem"), tls("server.key"));
+    let options = [
+        ["--port", "0"],
+        ["--tls-cert-file", &certificate],
+        ["--tls-key-file", &key],
+        ["--tls-auth-clients", "no"],
+    ];
+    let Some(redis) = Redis::start_with("a Redis with TLS", &options.concat()) else {
+        return;
+    };
+    let store = catalog();
+    let url = format!("rediss://localhost:{}", redis.port());
+    for (authorities, open) in [(tls("authority.pem"), 0.0), ("/dev/null".to_owned(), 1.0)] {
+        let mut command = store.command(&["serve", "--listen", "127.0.0.1:0", "--limits", &url]);
+        command.args(["--admin-listen", "127.0.0.1:0"]);
+        command.env("SSL_CERT_FILE", authorities);
+        wait_for_breakers(&[Server::start(command)], open);
+    }
 }
 
 #[test]

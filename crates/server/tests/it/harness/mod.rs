@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-pub use redis::{Redis, free_address};
+pub use redis::Redis;
 pub use reply::Reply;
 pub use scrape::Scrape;
 pub use server::{Headers, Server};
