@@ -1,9 +1,9 @@
 //! Quotas that several servers share, kept in a Redis (or Valkey): the one thing that a request may wait for
 //! beside memory, and never for long.
 //!
-//! One script takes a request off a quota, in one round trip ([`script`]). A circuit breaker stands in front of it: where
+//! One script takes a request off a quota, in one round trip. A circuit breaker stands in front of it: where
 //! Redis doesn't answer, servers limit by what they know themselves, at once and without waiting, and a task of its own
-//! looks when Redis is back. So a Redis that is gone or hangs costs a few requests [`PATIENCE`] each, and no more.
+//! looks when Redis is back. So a Redis that is gone or hangs costs a few requests 20 ms each, and no more.
 //!
 //! - `address`: where that Redis is
 //! - `script`: what is asked of it

@@ -125,10 +125,10 @@ mod tests {
             self.runtime.block_on(taken).unwrap()
         }
 
-        /// When Redis says that a state was written, in microseconds.
-        fn written_at(&mut self, prefix: &str) -> u64 {
-            let state: String = self.ask(&["GET", &[NAMES, prefix].concat()]);
-            state.split_once(' ').unwrap().1.parse().unwrap()
+        /// When Redis says that a state was written, in microseconds; none where it is gone since.
+        fn written_at(&mut self, prefix: &str) -> Option<u64> {
+            let state: Option<String> = self.ask(&["GET", &[NAMES, prefix].concat()]);
+            state.map(|state| state.split_once(' ').unwrap().1.parse().unwrap())
         }
     }
 
@@ -152,7 +152,11 @@ mod tests {
             for (quota, times) in quotas {
                 for _ in 0..times {
                     let taken = connected.take(&prefix, quota);
-                    let now = Duration::from_micros(connected.written_at(&prefix));
+                    // A little that is owed is soon paid off, sometimes too soon to see when it was.
+                    let Some(at) = connected.written_at(&prefix) else {
+                        return Ok(());
+                    };
+                    let now = Duration::from_micros(at);
                     prop_assert_eq!(taken, model.take(quota, now));
                     let count = match taken.admission {
                         Admission::Granted => &granted,
@@ -184,7 +188,10 @@ mod tests {
         let later = seconds * 1_000_000 + hour;
         let () = connected.ask(&["SET", &name, &format!("{} {later}", hour * 1_000)]);
         assert_ne!(connected.take(&prefix, quota).admission, Admission::Granted);
-        assert!(connected.written_at(&prefix) < later, "it counts from now");
+        assert!(
+            connected.written_at(&prefix).unwrap() < later,
+            "it counts from now"
+        );
         let left: u64 = connected.ask(&["PTTL", &name]);
         assert!((3_500_000..=3_600_001).contains(&left), "{left}");
         // What somebody else wrote there counts as nothing owed.

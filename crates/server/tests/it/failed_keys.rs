@@ -32,7 +32,7 @@ fn too_many_wrong_keys_are_told_to_wait_and_a_good_one_never() {
     ]);
     let server = store.serve_with(&["--failed-keys", "4/3600", "--admin-listen", "127.0.0.1:0"]);
     let twice = [("X-Api-Key", key.as_str()), ("X-Api-Key", key.as_str())];
-    let wrong_secret = format!("{}x", key);
+    let wrong_secret = format!("{key}x");
     let failing = |number: usize| match number % 4 {
         0 => server.get("wrong.key", "/v2/product"),
         1 => server.get(&revoked, "/v2/ping"),

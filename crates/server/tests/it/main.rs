@@ -65,6 +65,7 @@ mod request_limits;
 mod requests;
 mod round_trip;
 mod shared_limits;
+mod shared_limits_settings;
 mod smoke;
 mod snapshot_file;
 mod store_away;

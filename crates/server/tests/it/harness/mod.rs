@@ -29,7 +29,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 pub use database::Database;
-pub use redis::{Redis, free_address};
+pub use redis::Redis;
 pub use reply::Reply;
 pub use scrape::Scrape;
 pub use server::{Headers, KeepAlive, Server};

@@ -46,6 +46,11 @@ impl Redis {
         Some(started)
     }
 
+    /// The port on which it listens, or did.
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
     /// Where it listens, or did.
     pub fn url(&self) -> String {
         format!("redis://{}", self.address)
@@ -100,16 +105,17 @@ impl Drop for Redis {
     }
 }
 
-/// An address at which nothing listens.
-pub fn free_address() -> SocketAddr {
+fn free_address() -> SocketAddr {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
     listener.local_addr().expect("its address")
 }
 
 fn spawn(address: SocketAddr, options: &[String], directory: &TempDir) -> Child {
     let port = address.port().to_string();
+    let speaks_tls = options.iter().any(|option| option.starts_with("--tls-"));
+    let port_option = if speaks_tls { "--tls-port" } else { "--port" };
     Command::new("redis-server")
-        .args(["--bind", "127.0.0.1", "--port", &port])
+        .args(["--bind", "127.0.0.1", port_option, &port])
         .args(["--save", "", "--appendonly", "no"])
         .args(options)
         .current_dir(directory.path())

@@ -93,6 +93,7 @@ impl Scrape {
             let last = buckets.last().expect("a bucket");
             assert!(last.0.is_infinite(), "{series} has no last bucket");
             let labels = series.trim_end_matches(',').replace("_bucket{", "_count{") + "}";
+            let labels = labels.replace("{}", "");
             assert_eq!(self.value(&labels), last.1, "{labels}");
         }
     }
