@@ -48,7 +48,7 @@ fn every_file_says_what_it_is_and_fits_a_sitting() {
 }
 
 /// Words that a folder's files must not name.
-const BANNED: [(&str, &[&str]); 10] = [
+const BANNED: [(&str, &[&str]); 11] = [
     (
         "crates/model/src",
         &[
@@ -82,6 +82,10 @@ const BANNED: [(&str, &[&str]); 10] = [
             "crate::live",
             "crate::cli",
         ],
+    ),
+    (
+        "crates/server/src/traces",
+        &["vitrine_store", "crate::http", "crate::load", "crate::cli"],
     ),
     (
         "crates/server/src/admin",
