@@ -93,6 +93,10 @@ const BANNED: [(&str, &[&str]); 11] = [
         ],
     ),
     (
+        "crates/server/src/traces",
+        &["vitrine_store", "crate::http", "crate::load", "crate::cli"],
+    ),
+    (
         "crates/server/src/admin",
         &["vitrine_store", "crate::load", "crate::cli"],
     ),

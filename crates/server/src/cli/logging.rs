@@ -108,12 +108,8 @@ fn start(level: Level, format: Format) {
         Format::Json => false,
         Format::Text => true,
     };
-    // Colours are for terminals.
     let layer = match is_text {
-        true => layer
-            .with_ansi(io::stderr().is_terminal())
-            .compact()
-            .boxed(),
+        true => layer.compact().boxed(),
         false => layer.json().boxed(),
     };
     tracing_subscriber::registry()

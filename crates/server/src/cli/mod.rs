@@ -183,9 +183,9 @@ fn stopped(stop: Stop) -> anyhow::Result<Outcome> {
         Stop::Failed(error) => Err(error),
         Stop::Refused(refusal) => {
             let faults = refusal.faults.len();
-            write!(
+            writeln!(
                 io::stderr(),
-                "{refusal}vitrine: the settings are refused; faults: {faults}\n"
+                "{refusal}vitrine: the settings are refused; faults: {faults}"
             )?;
             Ok(Outcome::Refused)
         }

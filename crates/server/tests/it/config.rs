@@ -1,4 +1,4 @@
-//! `vitrine config`, and settings from a file: what goes before what, every fault with its line, the manual.
+//! `vitrine config`, and settings from a file: what goes before what, the manual, secrets.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::harness::{Server, Store, text};
 const MANUAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vitrine.default.toml");
 
 /// Runs a command with a settings file, without what the harness puts into the environment.
-fn run(store: &Store, arguments: &[&str], environment: &[(&str, &str)]) -> Output {
+pub fn run(store: &Store, arguments: &[&str], environment: &[(&str, &str)]) -> Output {
     let mut command = store.command(arguments);
     command.env_remove("VITRINE_STORE");
     command.envs(environment.iter().copied());
@@ -40,7 +40,7 @@ fn effective(
 }
 
 /// The faults of a file: line, column, setting, what is wrong and what to do.
-fn faults(store: &Store, content: impl AsRef<[u8]>) -> Vec<(u64, u64, String, String)> {
+pub fn faults(store: &Store, content: impl AsRef<[u8]>) -> Vec<(u64, u64, String, String)> {
     let file = store.write("vitrine.toml", content);
     let file = file.display().to_string();
     let output = run(store, &["config", "check", "--json", &file], &[]);
@@ -148,211 +148,6 @@ fn a_server_runs_with_what_its_file_says() {
         "{}",
         text(&listed.stderr)
     );
-}
-
-#[test]
-fn every_fault_of_a_file_is_told_at_once_with_its_place() {
-    let store = Store::new();
-    let content = r#"# A comment, and a blank line.
-
-listen = 8080
-listn = "127.0.0.1:8080"
-cache-mib = 5
-	wait = 100000
-cache_mib = "96"
-cache_mib = 5
-log_level = "inof"
-admin_beyond_loopback = "yes"
-public_url = "https://catalog.example/v2"
-wholly_unknown = 1
-store = ["a"]
-state_dir = 2026-01-01
-log_format = = 3
-"Ünknown" = "ü" ; listen
-
-[limits]
-traces_sample_ratio = 3
-"#;
-    let expected = [
-        (
-            3,
-            10,
-            "listen",
-            "`listen` is a number → write ADDR:PORT in quotes, such as \"127.0.0.1:8080\"",
-        ),
-        (
-            4,
-            1,
-            "listn",
-            "there is no setting `listn` → did you mean `listen`?",
-        ),
-        (
-            5,
-            1,
-            "cache-mib",
-            "there is no setting `cache-mib` → did you mean `cache_mib`?",
-        ),
-        (
-            6,
-            9,
-            "wait",
-            "`wait` is `100000`: 100000 is not in 0..=86400 → write a number without quotes, such as 30",
-        ),
-        (
-            7,
-            13,
-            "cache_mib",
-            "`cache_mib` is a text → write a number without quotes, such as 96",
-        ),
-        (
-            8,
-            1,
-            "cache_mib",
-            "`cache_mib` is set twice → remove one of the two lines",
-        ),
-        (
-            9,
-            13,
-            "log_level",
-            "`log_level` is `inof` → write one of \"error\", \"warn\", \"info\", \"debug\", \"trace\"; did you mean `info`?",
-        ),
-        (
-            10,
-            25,
-            "admin_beyond_loopback",
-            "`admin_beyond_loopback` is a text → write true or false, without quotes",
-        ),
-        (
-            11,
-            14,
-            "public_url",
-            "`public_url` is `https://catalog.example/v2`: expected an address without query, fragment and `/v2` → write URL in quotes, such as \"https://catalog.example\"",
-        ),
-        (
-            12,
-            1,
-            "wholly_unknown",
-            "there is no setting `wholly_unknown` → `vitrine config default` prints all settings",
-        ),
-        (
-            13,
-            9,
-            "store",
-            "`store` is a list → write URL in quotes, such as \"sqlite:vitrine.db\"",
-        ),
-        (
-            14,
-            13,
-            "state_dir",
-            "`state_dir` is a time → write DIR in quotes, such as \"/var/lib/vitrine/state\"",
-        ),
-        (
-            15,
-            14,
-            "",
-            "this isn't TOML: extra `=`, expected nothing → write it as `name = value`, a text in quotes",
-        ),
-        (16, 17, "", "this isn't TOML"),
-        (
-            18,
-            2,
-            "limits",
-            "`limits` is a table → settings have no tables: write each as `name = value`",
-        ),
-        (
-            19,
-            23,
-            "traces_sample_ratio",
-            "expected a number from 0 to 1",
-        ),
-    ];
-    let found = faults(&store, content);
-    assert_eq!(found.len(), expected.len(), "{found:#?}");
-    for (found, expected) in found.iter().zip(expected) {
-        let (line, column, setting, said) = expected;
-        assert_eq!(
-            (found.0, found.1, found.2.as_str()),
-            (line, column, setting),
-            "{found:?}"
-        );
-        assert!(found.3.contains(said), "{found:?}: {said}");
-    }
-    // People are told the same, by `check` and by whatever was to be run.
-    let file = store.path("vitrine.toml").display().to_string();
-    let checked = text(&run(&store, &["config", "check", &file], &[]).stdout);
-    for arguments in [["serve", "--config"], ["history", "--config"]] {
-        let refused = run(&store, &[arguments[0], arguments[1], &file], &[]);
-        assert_eq!(refused.status.code(), Some(3));
-        let told = text(&refused.stderr);
-        for (line, column, ..) in expected {
-            let place = format!("{file}:{line}:{column}: ");
-            assert!(
-                checked.contains(&place) && told.contains(&place),
-                "{place}\n{told}"
-            );
-        }
-        assert!(
-            told.ends_with("the settings are refused; faults: 16\n"),
-            "{told}"
-        );
-    }
-    assert!(!store.path("vitrine.db").exists());
-}
-
-#[test]
-fn what_is_no_file_of_settings_is_told_as_such() {
-    let store = Store::new();
-    let found = faults(&store, b"listen = \"127.0.0.1:0\"\nstore = \"\xff\"\n");
-    assert_eq!(
-        (found[0].0, found[0].1, found.len()),
-        (2, 10, 1),
-        "{found:?}"
-    );
-    assert!(found[0].3.contains("isn't UTF-8"), "{found:?}");
-    let found = faults(&store, vec![b'#'; (1 << 20) + 1]);
-    assert!(
-        found[0].3.contains("longer than 1048576 bytes"),
-        "{found:?}"
-    );
-    assert_eq!(
-        faults(&store, "\u{feff}cache_mib = 0x10\r\nwait = 1_0\r\n"),
-        []
-    );
-    assert_eq!(faults(&store, ""), []);
-    let missing = store.path("missing.toml").display().to_string();
-    for arguments in [
-        &["config", "check", &missing][..],
-        &["serve", "--config", &missing],
-    ] {
-        let failed = run(&store, arguments, &[]);
-        assert_eq!(failed.status.code(), Some(1), "{arguments:?}");
-        let told = text(&failed.stderr);
-        assert!(
-            told.contains("can't read the settings file") && told.contains(&missing),
-            "{told}"
-        );
-    }
-    let nothing = run(&store, &["config", "check"], &[]);
-    assert_eq!(nothing.status.code(), Some(2), "{}", text(&nothing.stderr));
-    // Help is given all the same.
-    let broken = store.write("broken.toml", "=").display().to_string();
-    let help = run(&store, &["serve", "--help"], &[("VITRINE_CONFIG", &broken)]);
-    assert!(help.status.success() && text(&help.stdout).contains("--public-url"));
-}
-
-#[test]
-fn what_would_only_fail_at_the_start_is_found_by_a_check() {
-    let store = Store::new();
-    let file = store.write("file", "").display().to_string();
-    let content = format!("\nadmin_listen = \"0.0.0.0:0\"\nstate_dir = '{file}'\n");
-    let found = faults(&store, content);
-    assert_eq!(found.len(), 2, "{found:?}");
-    assert_eq!((found[0].0, found[0].2.as_str()), (2, "admin_listen"));
-    assert!(found[0].3.contains("--admin-beyond-loopback"), "{found:?}");
-    assert_eq!((found[1].0, found[1].2.as_str()), (3, "state_dir"));
-    assert!(found[1].3.contains("which is no directory"), "{found:?}");
-    let content = "admin_listen = \"0.0.0.0:0\"\nadmin_beyond_loopback = true\n";
-    assert_eq!(faults(&store, content), []);
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod answers;
 mod busy;
 mod caching;
 mod config;
+mod config_faults;
 mod connections;
 mod csv;
 mod deployment;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::harness::{SAMPLE, Server, Store, wait_for};
+use crate::harness::{SAMPLE, Server, Store, gift_card, wait_for};
 
 /// A server with a settings file, whose content is `more` beside what a test needs.
 fn serve(store: &Store, more: &str, options: &[&str]) -> Server {
@@ -175,4 +175,43 @@ fn messages_are_written_as_asked() {
     });
     store.load(SAMPLE);
     assert!(messages(&server).is_empty(), "{}", server.stderr());
+}
+
+#[test]
+fn a_message_of_a_request_bears_its_id() {
+    let store = Store::new();
+    let mut card = gift_card("A");
+    card["gift_card"]["content_resources"]["description_md"] = "A description".into();
+    store.load_products(&[card]);
+    let key = store.key("partner", &[]);
+    let copy = store.path("copy.db");
+    store.ok(&["backup", &copy.display().to_string()]);
+    // The one text of this store no longer looks like something packed.
+    let mut bytes = std::fs::read(&copy).expect("a copy");
+    let frame = b"\x28\xb5\x2f\xfd";
+    let frames: Vec<usize> = (0..bytes.len())
+        .filter(|at| bytes[*at..].starts_with(frame))
+        .collect();
+    assert!(!frames.is_empty(), "no packed text");
+    for at in frames {
+        bytes[at..at + frame.len()].fill(0);
+    }
+    std::fs::write(&copy, bytes).expect("a copy");
+    let mut command = store.command(&["serve", "--listen", "127.0.0.1:0"]);
+    command.env("VITRINE_STORE", format!("sqlite:{}", copy.display()));
+    let server = Server::start(command);
+    let headers = [
+        ("X-Api-Key", key.as_str()),
+        ("X-Request-Id", "of-a-damaged-text"),
+    ];
+    let reply = server.send("GET", "/v2/product/A?content=html", &headers);
+    assert_eq!(reply.status, 500);
+    let message = wait_for("the message", || {
+        let mut messages = messages(&server).into_iter();
+        messages.find(|message| message["fields"]["message"] == "a text is damaged")
+    });
+    assert_eq!(
+        message["fields"]["request_id"], "of-a-damaged-text",
+        "{message}"
+    );
 }

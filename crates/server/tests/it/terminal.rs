@@ -1,9 +1,11 @@
 //! What a person at a terminal is asked and shown, and a program isn't.
 
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::harness::{SAMPLE, Store, skipped, text};
+use crate::harness::{SAMPLE, Store, skipped, text, wait_for};
 
 /// Runs a command on a terminal on which somebody types `answer`; returns the exit code and what is seen.
 /// `None` where there is no program that makes terminals.
@@ -71,4 +73,50 @@ fn a_bar_is_drawn_on_a_terminal_and_nowhere_else() {
     let output = Store::new().run(&["load", SAMPLE]);
     assert_eq!(text(&output.stderr), "");
     assert!(!text(&output.stdout).contains('\u{1b}'));
+}
+
+#[test]
+fn a_server_ends_with_the_terminal_that_it_runs_on() {
+    let store = Store::sample();
+    let program = env!("CARGO_BIN_EXE_vitrine");
+    // The shell becomes the server, so the id that it says is the server's.
+    let line = format!("echo id $$; exec {program} serve --listen 127.0.0.1:0");
+    let mut script = Command::new("script");
+    script
+        .args(["-qec", &line, "/dev/null"])
+        .env("VITRINE_STORE", store.url())
+        .env("SHELL", "/bin/sh")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let Ok(mut terminal) = script.spawn() else {
+        skipped("a server whose terminal is closed: there is no `script`");
+        return;
+    };
+    let seen = BufReader::new(terminal.stdout.take().expect("piped"));
+    let (mut id, mut address) = (None, None);
+    for line in seen.lines().map_while(Result::ok) {
+        if let Some(said) = line.trim().strip_prefix("id ") {
+            id = Some(said.to_owned());
+        }
+        if let Some((_, said)) = line.split_once("vitrine: listening on ") {
+            address = said.split(',').next().map(str::to_owned);
+            break;
+        }
+    }
+    terminal.kill().expect("the terminal is closed");
+    terminal.wait().expect("an end");
+    let (id, address) = (id.expect("an id"), address.expect("an address"));
+    let process = format!("/proc/{id}");
+    let ended = std::panic::catch_unwind(|| {
+        wait_for("the server's end", || {
+            let is_over = !Path::new(&process).exists() || TcpStream::connect(&address).is_err();
+            is_over.then_some(())
+        });
+    });
+    // It is a child of nobody here, so nobody else ends it where it goes on.
+    if ended.is_err() {
+        let _ = Command::new("kill").args(["-s", "KILL", &id]).status();
+    }
+    assert!(ended.is_ok(), "the server outlived its terminal");
 }

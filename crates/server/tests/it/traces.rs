@@ -67,17 +67,18 @@ mod spans {
         std::thread::spawn(move || {
             for socket in listener.incoming().map_while(Result::ok) {
                 let mut reader = BufReader::new(socket);
-                let (mut length, mut head) = (0, String::new());
-                while reader.read_line(&mut head).is_ok_and(|read| read > 2) {
-                    let line = head.to_lowercase();
+                let (mut length, mut head, mut line) = (0, Vec::new(), String::new());
+                while reader.read_line(&mut line).is_ok_and(|read| read > 2) {
+                    head.extend_from_slice(line.as_bytes());
+                    line.make_ascii_lowercase();
                     if let Some(value) = line.strip_prefix("content-length:") {
                         length = value.trim().parse().expect("a length");
                     }
-                    head.clear();
+                    line.clear();
                 }
                 let mut body = vec![0; length];
                 if reader.read_exact(&mut body).is_ok() {
-                    into.lock().expect("unpoisoned").push(body);
+                    into.lock().expect("unpoisoned").push([head, body].concat());
                     let answer = format!(
                         "HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
                     );
@@ -134,6 +135,8 @@ mod spans {
         assert_eq!(server.wait(), Some(0));
         let taken = taken.lock().expect("unpoisoned").concat();
         for part in [
+            b"POST /v1/traces HTTP/1.1".to_vec(),
+            b"application/x-protobuf".to_vec(),
             bytes_of(TRACE),
             bytes_of(SPAN),
             b"GET /v2/product/{product_code}".to_vec(),

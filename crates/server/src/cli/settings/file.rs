@@ -169,6 +169,11 @@ fn entry(
         _ => &one,
     };
     let (mut values, mut faults) = (Vec::new(), Vec::new());
+    if given.is_empty() {
+        let what = format!("`{name}` is an empty list");
+        let advice = "name a value, or remove the line".to_owned();
+        faults.push(places.fault(&value.span(), Some(name), what, advice));
+    }
     for value in given {
         match checked(setting, value.get_ref()) {
             Ok(value) => values.push(value),
