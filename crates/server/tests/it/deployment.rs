@@ -259,7 +259,7 @@ fn settings_files_set_what_there_is_to_set() {
     }
     for path in SETTINGS {
         let file = format!("{ROOT}{path}");
-        let mut command = store.command(&["config", "check", "--config", &file]);
+        let mut command = store.command(&["config", "check", &file]);
         let output = command
             .env_remove("VITRINE_STORE")
             .output()
