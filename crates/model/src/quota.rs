@@ -45,13 +45,46 @@ impl Quota {
         self.window_seconds
     }
 
-    fn window_nanos(self) -> u64 {
-        u64::from(self.window_seconds) * 1_000_000_000
+    /// The time that one request costs: a window's part, in whole nanoseconds.
+    #[must_use]
+    pub fn cost(self) -> Duration {
+        Duration::from_nanos(self.cost_nanos())
     }
 
-    /// The time that one request costs.
-    fn interval_nanos(self) -> u64 {
-        (self.window_nanos() / u64::from(self.requests)).max(1)
+    /// The time that may be owed at most: that of a full window's requests. Less than the window by less than a
+    /// nanosecond a request, so that never more than the quota's requests are granted at once.
+    #[must_use]
+    pub fn most_owed(self) -> Duration {
+        Duration::from_nanos(self.most_owed_nanos())
+    }
+
+    /// What is left where this time is owed.
+    #[must_use]
+    pub fn remaining(self, owed: Duration) -> Remaining {
+        let owed = nanos(owed).min(self.most_owed_nanos());
+        let left = (self.most_owed_nanos() - owed) / self.cost_nanos();
+        Remaining {
+            requests: u32::try_from(left).unwrap_or(u32::MAX),
+            reset_after: Duration::from_nanos(owed),
+        }
+    }
+
+    /// What a request is told that was refused because this time is owed.
+    #[must_use]
+    pub fn refusal(self, owed: Duration) -> Admission {
+        let free_at = nanos(owed) + self.cost_nanos();
+        Admission::Refused {
+            retry_after: Duration::from_nanos(free_at.saturating_sub(self.most_owed_nanos())),
+        }
+    }
+
+    fn cost_nanos(self) -> u64 {
+        let window = u64::from(self.window_seconds) * 1_000_000_000;
+        (window / u64::from(self.requests)).max(1)
+    }
+
+    fn most_owed_nanos(self) -> u64 {
+        self.cost_nanos() * u64::from(self.requests)
     }
 }
 
@@ -88,50 +121,70 @@ pub enum Admission {
 pub struct Remaining {
     /// Requests that would be granted now.
     pub requests: u32,
-    /// How long until the quota is whole again.
+    /// How long until the quota is whole again: the time that is owed.
     pub reset_after: Duration,
 }
 
+/// What became of one request, and what is left after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Taken {
+    /// What became of it.
+    pub admission: Admission,
+    /// What is left.
+    pub left: Remaining,
+}
+
 /// The state of one key's quota: the theoretical arrival time of the next request, in nanoseconds
-/// of a clock that the caller reads and that never goes back.
+/// of a clock that the caller reads and that never goes back. The time from now until then is owed: each
+/// request that is granted adds its cost.
 #[derive(Debug, Default)]
 pub struct QuotaState {
     arrival_nanos: AtomicU64,
 }
 
 impl QuotaState {
-    /// Takes one request at `now`.
-    pub fn take(&self, quota: Quota, now: Duration) -> Admission {
+    /// Takes one request at `now`. Whoever owes more than the quota allows, since it was a more generous
+    /// one before, owes what this one allows: a change of a quota counts at once.
+    pub fn take(&self, quota: Quota, now: Duration) -> Taken {
         let now = nanos(now);
-        let outcome =
-            self.arrival_nanos
-                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |arrival| {
-                    let next = arrival.max(now) + quota.interval_nanos();
-                    (next <= now + quota.window_nanos()).then_some(next)
-                });
-        match outcome {
-            Ok(_) => Admission::Granted,
-            Err(arrival) => {
-                let free_at = arrival + quota.interval_nanos() - quota.window_nanos();
-                Admission::Refused {
-                    retry_after: Duration::from_nanos(free_at.saturating_sub(now)),
-                }
+        let latest = now + quota.most_owed_nanos();
+        let before = |arrival: u64| arrival.clamp(now, latest);
+        let after = |arrival: u64| {
+            Some(before(arrival) + quota.cost_nanos()).filter(|next| *next <= latest)
+        };
+        let update = |arrival: u64| {
+            // Who is refused owes no more than that from now on, so that it is paid off.
+            let next = after(arrival).unwrap_or(before(arrival));
+            (next != arrival).then_some(next)
+        };
+        let outcome = self
+            .arrival_nanos
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, update);
+        let (Ok(arrival) | Err(arrival)) = outcome;
+        let (admission, owed) = match after(arrival) {
+            Some(next) => (Admission::Granted, Duration::from_nanos(next - now)),
+            None => {
+                let owed = Duration::from_nanos(before(arrival) - now);
+                (quota.refusal(owed), owed)
             }
+        };
+        Taken {
+            admission,
+            left: quota.remaining(owed),
         }
     }
 
     /// What is left at `now`, without taking any.
     #[must_use]
     pub fn remaining(&self, quota: Quota, now: Duration) -> Remaining {
-        let owed = self
-            .arrival_nanos
-            .load(Ordering::Relaxed)
-            .saturating_sub(nanos(now));
-        let left = quota.window_nanos().saturating_sub(owed) / quota.interval_nanos();
-        Remaining {
-            requests: u32::try_from(left).unwrap_or(u32::MAX).min(quota.requests),
-            reset_after: Duration::from_nanos(owed),
-        }
+        let arrival = self.arrival_nanos.load(Ordering::Relaxed);
+        quota.remaining(Duration::from_nanos(arrival.saturating_sub(nanos(now))))
+    }
+
+    /// Takes note that at least this time is owed at `now`, as somebody says who knows of more requests.
+    pub fn learn(&self, owed: Duration, now: Duration) {
+        let arrival = nanos(now).saturating_add(nanos(owed));
+        self.arrival_nanos.fetch_max(arrival, Ordering::Relaxed);
     }
 }
 
@@ -149,22 +202,51 @@ mod tests {
         let state = QuotaState::default();
         let start = Duration::from_secs(1_000);
         for left in [2, 1, 0] {
-            assert_eq!(state.take(quota, start), Admission::Granted);
-            assert_eq!(state.remaining(quota, start).requests, left);
+            let taken = state.take(quota, start);
+            assert_eq!(taken.admission, Admission::Granted);
+            assert_eq!(taken.left.requests, left);
+            assert_eq!(state.remaining(quota, start), taken.left);
         }
         let refused = Admission::Refused {
             retry_after: Duration::from_secs(20),
         };
-        assert_eq!(state.take(quota, start), refused);
+        assert_eq!(state.take(quota, start).admission, refused);
         assert_eq!(state.remaining(quota, start).reset_after.as_secs(), 60);
         let later = start + Duration::from_secs(20);
-        assert_eq!(state.take(quota, later), Admission::Granted);
-        assert!(matches!(
-            state.take(quota, later),
-            Admission::Refused { .. }
-        ));
+        assert_eq!(state.take(quota, later).admission, Admission::Granted);
+        assert_ne!(state.take(quota, later).admission, Admission::Granted);
         let whole = start + Duration::from_secs(200);
         assert_eq!(state.remaining(quota, whole).requests, 3);
+    }
+
+    #[test]
+    fn a_change_of_the_quota_counts_at_once() {
+        let state = QuotaState::default();
+        let now = Duration::from_secs(1_000);
+        let (before, after): (Quota, Quota) = ("2/3600".parse().unwrap(), "60/60".parse().unwrap());
+        for _ in 0..3 {
+            state.take(before, now);
+        }
+        // An hour is owed; of the new quota a minute is owed at most.
+        assert_eq!(state.remaining(after, now).reset_after.as_secs(), 60);
+        let refused = Admission::Refused {
+            retry_after: Duration::from_secs(1),
+        };
+        assert_eq!(state.take(after, now).admission, refused);
+        let later = now + Duration::from_secs(1);
+        assert_eq!(state.take(after, later).admission, Admission::Granted);
+    }
+
+    #[test]
+    fn what_is_learnt_of_others_is_owed_too() {
+        let quota: Quota = "3/60".parse().unwrap();
+        let state = QuotaState::default();
+        let now = Duration::from_secs(1_000);
+        state.learn(Duration::from_secs(40), now);
+        state.learn(Duration::from_secs(20), now);
+        assert_eq!(state.remaining(quota, now).requests, 1);
+        assert_eq!(state.take(quota, now).admission, Admission::Granted);
+        assert_ne!(state.take(quota, now).admission, Admission::Granted);
     }
 
     #[test]

@@ -10,18 +10,24 @@
 //! - [`mirror`]: the catalog of another server, made the store's
 //! - [`outside`]: the clients that ask other servers
 //! - [`view`]: where the model and the wire meet
+//! - [`limits`]: quotas that several servers share
 //! - [`live`]: the snapshot and the keys that requests read
+//! - [`edge`]: where clients connect: listening, TLS, limits, the end
 //! - [`http`]: requests and answers
 //! - [`metrics`]: what a running server counts
+//! - [`traces`]: spans of requests for an OpenTelemetry collector
 
 pub mod admin;
 pub mod cli;
+pub mod edge;
 pub mod export;
 pub mod fetch;
 pub mod http;
+pub mod limits;
 pub mod live;
 pub mod load;
 pub mod metrics;
 pub mod mirror;
 pub mod outside;
+pub mod traces;
 pub mod view;

@@ -5,8 +5,9 @@
 //! and while all other threads are busy; and a scrape takes nothing from them but processor time.
 //!
 //! - `pages`: the answers
-//! - `scrape`: what `/metrics` says
+//! - `scrape`: what `/metrics` says; `limits`: of limits
 
+mod limits;
 mod pages;
 mod scrape;
 
@@ -23,8 +24,9 @@ use hyper_util::rt::TokioIo;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
+use crate::edge::reading::{Heads, Progress};
+use crate::edge::socket::{TimedSocket, Timeouts};
 use crate::http::App;
-use crate::http::connection::{Progress, TimedSocket, Timeouts};
 
 /// How many connections are open at most; more wait in the system's queue.
 const MOST_CONNECTIONS: usize = 64;
@@ -102,7 +104,9 @@ async fn accept(listener: tokio::net::TcpListener, app: Arc<App>) -> Infallible 
 /// Serves one connection until it ends.
 async fn connection(socket: tokio::net::TcpStream, app: Arc<App>) {
     let progress = Progress::default();
-    let socket = TimedSocket::new(socket, Timeouts::default(), progress.clone());
+    let timeouts = Timeouts::default();
+    let reading = Heads::new(timeouts, progress.clone());
+    let socket = TimedSocket::new(socket, &timeouts, reading);
     let answer = service_fn(move |request: http::Request<hyper::body::Incoming>| {
         progress.begin();
         let answer = pages::answer(&app, request.method(), request.uri().path());

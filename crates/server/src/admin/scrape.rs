@@ -4,11 +4,12 @@ use std::time::Instant;
 
 use vitrine_wire::error::ErrorType;
 
+use super::limits;
 use super::pages::{is_store_readable, not_ready};
 use crate::http::App;
 use crate::metrics::requests::RouteCounts;
 use crate::metrics::text::{Exposition, Kind};
-use crate::metrics::{Cause, Metrics, Rebuild, process};
+use crate::metrics::{Cause, Metrics, Rebuild, Refusal, TlsMetrics, process};
 
 /// All metrics at this moment.
 pub(super) fn text(app: &App) -> String {
@@ -16,7 +17,16 @@ pub(super) fn text(app: &App) -> String {
     let metrics = &*app.metrics;
     requests(&metrics.requests.counts(), &mut into);
     errors(metrics, &mut into);
+    limits::describe(app, &mut into);
     connections(metrics, &mut into);
+    into.counter(
+        "vitrine_http_requests_shed_total",
+        "Requests answered with 503 because too many bodies waited to be compressed.",
+        app.requests_shed(),
+    );
+    if let Some(metrics) = &metrics.tls {
+        tls(metrics, &mut into);
+    }
     catalog(app, &mut into);
     following(app, &mut into);
     caches(app, &mut into);
@@ -97,10 +107,38 @@ fn connections(metrics: &Metrics, into: &mut Exposition) {
         "How often a connection couldn't be accepted.",
         connections.not_accepted.get(),
     );
+    let mut metric = into.metric(
+        "vitrine_http_connections_refused_total",
+        Kind::Counter,
+        "Connections turned away, by which limit they had met.",
+    );
+    for (refusal, name) in [(Refusal::Full, "all"), (Refusal::Address, "address")] {
+        metric.sample(&[("limit", name)], connections.refused(refusal).get());
+    }
     into.counter(
         "vitrine_access_log_dropped_lines_total",
         "Lines of the access log dropped because its reader was slow.",
         metrics.access_log_dropped.get(),
+    );
+}
+
+fn tls(tls: &TlsMetrics, into: &mut Exposition) {
+    into.gauge(
+        "vitrine_tls_certificate_not_after_seconds",
+        "Until when the certificate may be used, in seconds since 1970.",
+        tls.not_after.get(),
+    );
+    let mut metric = into.metric(
+        "vitrine_tls_certificate_reloads_total",
+        Kind::Counter,
+        "How often the certificate was read again, by whether it could be used.",
+    );
+    metric.sample(&[("outcome", "ok")], tls.reloads.get());
+    metric.sample(&[("outcome", "failed")], tls.reload_failures.get());
+    into.counter(
+        "vitrine_tls_handshake_failures_total",
+        "TLS handshakes that failed or took too long.",
+        tls.handshake_failures.get(),
     );
 }
 

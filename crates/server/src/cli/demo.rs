@@ -7,9 +7,11 @@ use clap::Args;
 use vitrine_model::key::KeyKind;
 use vitrine_store::IfMissing;
 
+use super::edges::Listening;
 use super::keys::{NewKeySettings, create};
 use super::load::operator;
-use super::{Outcome, print, serve};
+use super::{Outcome, logging, print, serve};
+use crate::edge::listen::{Listener, tcp};
 use crate::live::Stores;
 use crate::load::progress::Silent;
 use crate::load::report::Verdict;
@@ -41,12 +43,12 @@ pub(super) struct Demo {
 
 impl Demo {
     pub(super) fn run(&self) -> anyhow::Result<Outcome> {
-        serve::start_logging();
-        let listening = match self.listen {
-            Some(address) => serve::listen(address, None)?,
-            None => serve::listen(USUAL_ADDRESS, None)
-                .or_else(|_| serve::listen(SocketAddr::new(USUAL_ADDRESS.ip(), 0), None))?,
+        logging::start_plain();
+        let listener = match self.listen {
+            Some(address) => tcp(address).with_context(|| format!("can't listen on {address}"))?,
+            None => tcp(USUAL_ADDRESS).or_else(|_| tcp(SocketAddr::new(USUAL_ADDRESS.ip(), 0)))?,
         };
+        let listening = Listening::new(vec![Listener::Tcp(listener)], "http", None)?;
         let directory = tempfile::tempdir().context("can't make a temporary directory")?;
         let path = directory.path().join("demo.db");
         let sample = Input::Embedded("the sample catalog", SAMPLE);

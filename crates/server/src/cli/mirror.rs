@@ -12,8 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use vitrine_store::{IfMissing, Store};
 
 use super::load::{operator, print_report};
-use super::serve::start_logging;
-use super::{Outcome, OutputArgs, StoreArgs, print, print_json, time};
+use super::{Outcome, OutputArgs, StoreArgs, logging, print, print_json, time};
 use crate::load::Settings;
 use crate::load::guard::Allowance;
 use crate::load::report::{Report, visible};
@@ -70,7 +69,7 @@ type Told = Pin<Box<dyn Future<Output = ()>>>;
 
 impl MirrorCommand {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
-        start_logging();
+        logging::start_plain();
         let source = self.source()?;
         let by_default = || format!("mirror of {}", source.base());
         let settings = Settings {

@@ -5,8 +5,10 @@ mod admin_port;
 mod backup;
 mod check;
 mod completions;
+mod config;
 mod confirm;
 mod demo;
+mod edges;
 #[cfg(test)]
 mod examples;
 mod export;
@@ -14,18 +16,24 @@ mod follow_settings;
 mod generate;
 mod history;
 mod keys;
+mod limits;
 mod load;
+mod logging;
 mod man;
 mod mirror;
 mod openapi;
 mod progress;
+mod proxies;
 mod prune;
 mod ready;
+mod reload;
 mod restore;
 mod rollback;
 mod serve;
+mod settings;
 mod texts;
 mod time;
+mod traces;
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
@@ -37,6 +45,7 @@ use clap::{Args, Parser, Subcommand};
 use vitrine_store::{IfMissing, Store, StoreError};
 
 use crate::load::report::visible;
+use settings::{CommandLine, ConfigArgs, Read, Stop};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -58,13 +67,17 @@ Exit codes:
 struct Cli {
     #[command(flatten)]
     store: StoreArgs,
+    #[command(flatten)]
+    config: ConfigArgs,
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Serve(serve::Serve),
+    Serve(Box<serve::Serve>),
+    #[command(subcommand)]
+    Config(config::Config),
     Ready(ready::Ready),
     Demo(demo::Demo),
     Load(load::Load),
@@ -141,9 +154,38 @@ enum Outcome {
 /// Runs the program: reads the command line, runs the command, says what failed.
 #[must_use]
 pub fn main() -> ExitCode {
-    let Cli { store, command } = Cli::parse();
-    let outcome = match command {
-        Command::Serve(serve) => serve.run(&store),
+    let command_line = CommandLine::of_process();
+    let outcome = match command_line.read() {
+        Ok(read) => run(command_line, read),
+        Err(stop) => stopped(stop),
+    };
+    match outcome {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Refused) => ExitCode::from(3),
+        Ok(Outcome::Partial) => ExitCode::from(4),
+        Ok(Outcome::Faulty) => ExitCode::FAILURE,
+        Err(error) => {
+            // The chain of causes on one line; nothing in it holds a key.
+            let error = format!("{error:#}");
+            let _ = writeln!(io::stderr(), "vitrine: {}", visible(&error));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs the command.
+fn run(command_line: CommandLine, read: Read) -> anyhow::Result<Outcome> {
+    let Cli {
+        store,
+        config,
+        command,
+    } = read.cli;
+    match command {
+        Command::Serve(serve) => {
+            let reload = reload::Reload::install(command_line, read.values)?;
+            serve.run(&store, reload, &read.warnings)
+        }
+        Command::Config(command) => command.run(&config),
         Command::Ready(ready) => ready.run(),
         Command::Demo(demo) => demo.run(),
         Command::Load(load) => load.run(&store),
@@ -163,17 +205,21 @@ pub fn main() -> ExitCode {
         Command::Check(check) => check.run(&store),
         Command::Backup(backup) => backup.run(&store),
         Command::Restore(restore) => restore.run(&store),
-    };
-    match outcome {
-        Ok(Outcome::Done) => ExitCode::SUCCESS,
-        Ok(Outcome::Refused) => ExitCode::from(3),
-        Ok(Outcome::Partial) => ExitCode::from(4),
-        Ok(Outcome::Faulty) => ExitCode::FAILURE,
-        Err(error) => {
-            // The chain of causes on one line; nothing in it holds a key.
-            let error = format!("{error:#}");
-            let _ = writeln!(io::stderr(), "vitrine: {}", visible(&error));
-            ExitCode::FAILURE
+    }
+}
+
+/// What it comes to where the settings can't be taken. A wrong command line ends the program.
+fn stopped(stop: Stop) -> anyhow::Result<Outcome> {
+    match stop {
+        Stop::CommandLine(error) => error.exit(),
+        Stop::Failed(error) => Err(error),
+        Stop::Refused(refusal) => {
+            let faults = refusal.faults.len();
+            write!(
+                io::stderr(),
+                "{refusal}vitrine: the settings are refused; faults: {faults}\n"
+            )?;
+            Ok(Outcome::Refused)
         }
     }
 }

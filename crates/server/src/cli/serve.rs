@@ -1,28 +1,37 @@
 //! `vitrine serve`: serves the catalog of a store.
 
-use std::io::{self, IsTerminal, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::io::{self, Write};
+use std::net::TcpListener;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use clap::{Args, ValueEnum};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use vitrine_model::web::WebUrl;
 use vitrine_store::IfMissing;
 
 use super::admin_port::AdminArgs;
+use super::edges::{EdgeArgs, Listening};
 use super::follow_settings::FollowArgs;
-use super::{Outcome, StoreArgs};
+use super::limits::LimitArgs;
+use super::logging::LogArgs;
+use super::proxies::ProxyArgs;
+use super::reload::Reload;
+use super::traces::TraceArgs;
+use super::{Outcome, StoreArgs, wrong_command_line};
 use crate::admin::Admin;
-use crate::http::App;
+use crate::edge::server::{self, Server};
+use crate::edge::systemd;
+use crate::edge::tls::Certificates;
 use crate::http::access_log::{AccessLog, Destination};
 use crate::http::routes::ROUTES;
-use crate::http::server::{Server, Timeouts};
+use crate::http::{Access, App};
 use crate::live::{Follower, Live, StateDirectory, Stores, USUAL_MAX_STALE_KEYS};
 use crate::metrics::Metrics;
+use crate::traces::Traces;
 use crate::view::TextAddresses;
 
 const EXAMPLES: &str = "\
@@ -30,6 +39,8 @@ Examples:
   vitrine serve
   vitrine serve --listen 0.0.0.0:8080 --public-url https://catalog.example
   vitrine serve --store sqlite:/var/lib/vitrine/vitrine.db --state-dir /var/lib/vitrine/state
+  vitrine serve --listen 0.0.0.0:8443 --tls-certificate chain.pem --tls-key key.pem
+  vitrine serve --listen unix:/run/vitrine.sock --public-url https://catalog.example
   vitrine serve --admin-listen 127.0.0.1:9090";
 
 /// Serve the catalog over HTTP.
@@ -39,17 +50,11 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Serve {
-    /// The address and port to listen on; port 0 takes a free one.
-    #[arg(
-        long,
-        env = "VITRINE_LISTEN",
-        value_name = "ADDR:PORT",
-        default_value = "127.0.0.1:8080"
-    )]
-    listen: SocketAddr,
+    #[command(flatten)]
+    edges: EdgeArgs,
     /// Where clients find the service, without `/v2`: the addresses of texts are made from it.
-    /// By default the address listened on.
-    #[arg(long, env = "VITRINE_PUBLIC_URL", value_name = "URL")]
+    /// By default the first address listened on.
+    #[arg(long, env = "VITRINE_PUBLIC_URL", value_name = "URL", value_parser = checked_public_url)]
     public_url: Option<String>,
     /// A directory where the server keeps a copy of the live catalog, so that its next start needn't read
     /// the store. It must be this server's alone, and is made where it is missing.
@@ -76,7 +81,15 @@ pub(super) struct Serve {
     #[command(flatten)]
     follow: FollowArgs,
     #[command(flatten)]
+    limits: LimitArgs,
+    #[command(flatten)]
+    proxies: ProxyArgs,
+    #[command(flatten)]
     admin: AdminArgs,
+    #[command(flatten)]
+    logs: LogArgs,
+    #[command(flatten)]
+    traces: TraceArgs,
 }
 
 /// Room for some thousand different pages of 500 products, compressed.
@@ -92,10 +105,44 @@ enum AccessLogArg {
 }
 
 impl Serve {
-    pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
-        start_logging();
-        let listening = listen(self.listen, self.public_url.as_deref())?;
+    /// What is wrong with the settings together, and which of them it is. `vitrine config check` and a reload
+    /// ask this too, so it only looks.
+    pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
+        self.admin.check()?;
+        self.traces.check()
+    }
+
+    pub(super) fn run(
+        &self,
+        store: &StoreArgs,
+        mut reload: Reload,
+        warnings: &[String],
+    ) -> anyhow::Result<Outcome> {
+        if let Err((_, message)) = self.check() {
+            wrong_command_line(&message);
+        }
+        self.logs.start();
+        for warning in warnings {
+            tracing::warn!("{warning}");
+        }
+        reload.register(|serve| {
+            let logs = serve.logs;
+            Ok(Box::new(move || logs.apply_level()))
+        });
+        let edge = self.edges.settings()?;
+        if let Some(certificates) = edge.certificates.clone() {
+            reload.register(move |_| {
+                let certificates = Arc::clone(&certificates);
+                Ok(Box::new(move || certificates.reload()))
+            });
+        }
+        let listening = self.edges.listen(self.public_url.as_deref())?;
         let admin = self.admin.listen()?;
+        let access = Access {
+            shared: self.limits.shared()?,
+            failed_keys: self.limits.failed_keys(),
+            proxies: self.proxies.proxies(),
+        };
         let state = self.state_dir.as_deref();
         let state = state.map(|path| state_directory(path, &store.url));
         let stores = Stores::one(store.open(IfMissing::Create)?);
@@ -103,7 +150,7 @@ impl Serve {
             AccessLogArg::Stdout => Destination::Stdout,
             AccessLogArg::Off => Destination::Off,
         };
-        let (address, public_url) = (listening.address, listening.public_url.clone());
+        let (addresses, public_url) = (listening.addresses.clone(), listening.public_url.clone());
         let admin = match admin {
             Some((listener, address)) => {
                 writeln!(io::stderr(), "vitrine: admin port on {address}")?;
@@ -112,78 +159,38 @@ impl Serve {
             None => None,
         };
         let settings = Settings {
+            edge,
             admin,
             state: state.transpose()?,
             max_stale_keys: self.follow.max_stale_keys,
+            access,
             access_log,
             cache_mib: self.cache_mib,
+            traces: self.traces.start()?,
+            reload,
         };
         serve(listening, settings, &stores, || {
-            writeln!(
-                io::stderr(),
-                "vitrine: listening on {address}, serving {public_url}/v2"
-            )
+            let mut serving = format!(", serving {public_url}/v2");
+            for address in &addresses {
+                let serving = std::mem::take(&mut serving);
+                writeln!(io::stderr(), "vitrine: listening on {address}{serving}")?;
+            }
+            Ok(())
         })?;
         Ok(Outcome::Done)
     }
 }
 
-/// Messages go to standard error: as JSON, or as plain lines where a person reads along.
-pub(super) fn start_logging() {
-    let builder = tracing_subscriber::fmt()
-        .with_writer(io::stderr)
-        .with_target(false);
-    if io::stderr().is_terminal() {
-        builder.compact().init();
-    } else {
-        builder.json().init();
-    }
-    // A panic is a message like any other; it goes on as it would have.
-    std::panic::set_hook(Box::new(|panic| {
-        let backtrace = std::backtrace::Backtrace::force_capture();
-        tracing::error!(%panic, %backtrace, "a bug: the program panicked");
-    }));
-}
-
-/// A socket that listens, and where clients find it.
-pub(super) struct Listening {
-    listener: TcpListener,
-    address: SocketAddr,
-    pub(super) public_url: String,
-}
-
-/// Listens, and settles the public address.
-pub(super) fn listen(address: SocketAddr, public_url: Option<&str>) -> anyhow::Result<Listening> {
-    let public_url = public_url.map(checked_public_url).transpose()?;
-    let can_not = || format!("can't listen on {address}");
-    let listener = TcpListener::bind(address).with_context(can_not)?;
-    let address = listener.local_addr().with_context(can_not)?;
-    Ok(Listening {
-        public_url: public_url.unwrap_or_else(|| format!("http://{}", reachable(address))),
-        address,
-        listener,
-    })
-}
-
-fn checked_public_url(url: &str) -> anyhow::Result<String> {
+/// Checks the address by which clients find the service.
+fn checked_public_url(url: &str) -> Result<String, String> {
     let trimmed = url.trim_end_matches('/');
     let parsed: WebUrl = trimmed
         .parse()
-        .map_err(|invalid| anyhow::anyhow!("--public-url is `{url}`; expected {invalid}"))?;
+        .map_err(|invalid| format!("expected {invalid}"))?;
     if parsed.as_str().contains(['?', '#']) || trimmed.ends_with("/v2") {
-        bail!("--public-url is `{url}`; expected an address without query, fragment and `/v2`");
+        return Err("expected an address without query, fragment and `/v2`".to_owned());
     }
     Ok(trimmed.to_owned())
-}
-
-/// The address by which this machine reaches what it listens on.
-fn reachable(bound: SocketAddr) -> SocketAddr {
-    let ip = match bound.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
-        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
-        ip => ip,
-    };
-    SocketAddr::new(ip, bound.port())
 }
 
 /// The directory for what the server keeps, made for its owner only where it is missing.
@@ -199,25 +206,37 @@ fn state_directory(path: &Path, store_address: &str) -> anyhow::Result<StateDire
 /// What a server does beside answering.
 #[derive(Debug)]
 pub(super) struct Settings {
+    /// How it treats its clients.
+    pub(super) edge: server::Settings,
     /// Where it shows its state to operators.
     pub(super) admin: Option<TcpListener>,
     /// Where it keeps what is live for its next start.
     pub(super) state: Option<StateDirectory>,
     /// How long keys are trusted while the store is away.
     pub(super) max_stale_keys: Duration,
+    /// How often who may ask.
+    pub(super) access: Access,
     pub(super) access_log: Destination,
     /// How much memory kept bodies may take.
     pub(super) cache_mib: u32,
+    /// Where spans of requests go.
+    pub(super) traces: Traces,
+    /// What SIGHUP changes.
+    pub(super) reload: Reload,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Self {
+            edge: server::Settings::default(),
             admin: None,
             state: None,
             max_stale_keys: USUAL_MAX_STALE_KEYS,
+            access: Access::default(),
             access_log: Destination::Off,
             cache_mib: USUAL_CACHE_MIB,
+            traces: Traces::default(),
+            reload: Reload::default(),
         }
     }
 }
@@ -230,26 +249,38 @@ pub(super) fn serve(
     ready: impl FnOnce() -> io::Result<()>,
 ) -> anyhow::Result<()> {
     let Listening {
-        listener,
-        address: _,
+        listeners,
+        addresses: _,
         public_url,
     } = listening;
     let Settings {
+        edge,
         admin,
         state,
         max_stale_keys,
+        access,
         access_log,
         cache_mib,
+        traces,
+        reload,
     } = settings;
     let live = Arc::new(Live::new(max_stale_keys));
-    let metrics = Arc::new(Metrics::new(&ROUTES.each_ref().map(|route| route.template)));
+    let mut metrics = Metrics::new(&ROUTES.each_ref().map(|route| route.template));
+    let certificates = edge.certificates.clone();
+    metrics.tls = certificates
+        .as_ref()
+        .map(|certificates| Arc::clone(certificates.metrics()));
+    let metrics = Arc::new(metrics);
     let addresses = TextAddresses::new(&public_url);
-    let app = Arc::new(App::new(
+    let mut app = App::new(
         Arc::clone(&live),
         Arc::clone(&metrics),
         addresses.clone(),
         u64::from(cache_mib) << 20,
-    ));
+    );
+    app.traces = traces.clone();
+    let shared_limits = access.shared.clone();
+    let app = Arc::new(app.with_access(access));
     // First, and ending last: it answers while a large catalog is read, and while the server drains.
     let start_admin = |listener| Admin::start(listener, Arc::clone(&app));
     let _admin = admin.map(start_admin).transpose()?;
@@ -262,26 +293,24 @@ pub(super) fn serve(
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        listener.set_nonblocking(true)?;
-        let listener = tokio::net::TcpListener::from_std(listener)?;
-        let server = Server::new(listener, app, access_log, Timeouts::default())?;
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut interrupt = signal(SignalKind::interrupt())?;
+        if let Some(shared) = shared_limits {
+            shared.start().await;
+        }
+        let server = Server::new(listeners, app, access_log, edge)?;
+        let mut ending = Ending::new()?;
+        reload.start()?;
+        tokio::spawn(follow_certificates(certificates));
+        tokio::spawn(async move { systemd::attend(&live).await });
         ready()?;
-        let mut signalled = async || {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
-            }
-        };
+        systemd::ready();
         let (told, stop) = tokio::sync::oneshot::channel::<()>();
         let server = server.run(async {
             let _ = stop.await;
         });
         let ending = async {
-            signalled().await;
+            ending.signalled().await;
             let _ = told.send(());
-            signalled().await;
+            ending.signalled().await;
             tracing::warn!("told to end twice: connections are cut");
         };
         // The server ends when it has drained, or at the second signal.
@@ -292,5 +321,48 @@ pub(super) fn serve(
         anyhow::Ok(())
     })?;
     drop(follower);
+    traces.finish();
     Ok(())
+}
+
+/// The signals that end a server.
+struct Ending {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Ending {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn signalled(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+/// How often the files of a certificate are looked at.
+const CERTIFICATE_CHECK: Duration = Duration::from_secs(10);
+
+/// Reads certificates again when their files change.
+async fn follow_certificates(certificates: Option<Arc<Certificates>>) {
+    let Some(certificates) = certificates else {
+        return;
+    };
+    let mut look = tokio::time::interval(CERTIFICATE_CHECK);
+    loop {
+        look.tick().await;
+        let certificates = Arc::clone(&certificates);
+        // A file may be far away: no thread that answers waits for it.
+        let read = move || certificates.reload_if_changed();
+        if tokio::task::spawn_blocking(read).await.is_err() {
+            tracing::error!("reading the certificate again panicked");
+        }
+    }
 }

@@ -50,12 +50,17 @@ fn no_span(text: &str) -> String {
 
 /// Reads the length of a pause: `30s`, `10m`, `1h`, at least a second.
 pub(super) fn pause(text: &str) -> Result<Duration, String> {
-    let start = Timestamp::UNIX_EPOCH;
-    let span = after(text, start)?.duration_since(start).unsigned_abs();
+    let span = length(text)?;
     match span >= Duration::from_secs(1) {
         true => Ok(span),
         false => Err(format!("`{text}` is too short; give at least 1s")),
     }
+}
+
+/// Reads a length of time: `0s`, `10s`, `5m`.
+pub(super) fn length(text: &str) -> Result<Duration, String> {
+    let start = Timestamp::UNIX_EPOCH;
+    Ok(after(text, start)?.duration_since(start).unsigned_abs())
 }
 
 /// A moment to the second that it lies in, as lists show it.

@@ -144,6 +144,14 @@ impl<'s> Resource<'s> {
         answer
     }
 
+    /// Whether this is a page that would have to wait too long for being compressed. Only pages are put off: what
+    /// else is long goes out as it is.
+    pub(super) fn is_too_much(&self, request: &HeaderMap, bodies: &BodyCache) -> bool {
+        self.keep == Keep::Plain
+            && bodies.is_busy()
+            && bodies.is_too_busy_for(&(self.tag.hash(), Accepted::by(request).best()))
+    }
+
     /// The answer with the body, encoded as the client likes it best. What is kept needs no body to be
     /// made; what takes long to compress is left to [`Prepared::finish`].
     pub(super) fn found(

@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::available_parallelism;
 
 use bytes::Bytes;
@@ -28,6 +29,10 @@ const SHARD_BYTES: u64 = 8 << 20;
 /// Bodies up to this length are compressed where they are, in less time than it takes to hand
 /// them to another thread and wait for it.
 const HERE_BYTES: usize = 16 << 10;
+
+/// How many bodies wait for each core that compresses, at most: a second at worst, with Brotli, and as many pages in
+/// memory.
+const WAITING_PER_CORE: usize = 64;
 
 /// Which body, and how it is encoded.
 pub(super) type Key = (ContentHash, Coding);
@@ -68,20 +73,43 @@ pub(super) struct BodyCache {
     plain_asked: Asked,
     /// As many bodies are compressed at the same time as there are cores.
     turns: Arc<Semaphore>,
+    /// How many wait for a turn, not counting those who wait for a body that another request has compressed.
+    waiting: AtomicUsize,
+    most_waiting: usize,
+    /// How many requests were refused because of that.
+    pub(super) shed: Counter,
 }
 
 impl BodyCache {
     /// A cache that takes up to `bytes` of memory, a third of it for plain bodies; 0 keeps nothing.
     pub(super) fn new(bytes: u64) -> Self {
+        let cores = available_parallelism().map_or(1, usize::from);
         Self {
             compressed: bodies(bytes - bytes / 3).map(Arc::new),
             plain: bodies(bytes / 3),
             compressed_asked: Asked::default(),
             plain_asked: Asked::default(),
-            turns: Arc::new(Semaphore::new(
-                available_parallelism().map_or(1, usize::from),
-            )),
+            turns: Arc::new(Semaphore::new(cores)),
+            waiting: AtomicUsize::new(0),
+            most_waiting: cores * WAITING_PER_CORE,
+            shed: Counter::default(),
         }
+    }
+
+    /// Whether as many bodies wait to be compressed as may.
+    pub(super) fn is_busy(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) >= self.most_waiting
+    }
+
+    /// Whether a body would have to wait behind so many others that it had better not be made. In passing, one that is
+    /// kept or is just being compressed may be found to be so; its client asks again.
+    pub(super) fn is_too_busy_for(&self, key: &Key) -> bool {
+        self.is_busy()
+            && key.1 != Coding::Identity
+            && self
+                .compressed
+                .as_ref()
+                .is_none_or(|cache| cache.peek(key).is_none())
     }
 
     /// A body that is kept encoded. One that was made quickly, and is asked for again, is made smaller meanwhile.
@@ -164,7 +192,7 @@ impl BodyCache {
 
     /// The encoded form of a body: the kept one, or one that is made on a thread that serves nobody.
     /// Whoever asks for the same body meanwhile waits for it; should its maker fail or go away, one of
-    /// those makes it. `None` where it can't be made.
+    /// those makes it. `None` where it can't be made, or too many wait.
     pub(super) async fn compress(&self, key: Key, plain: Bytes) -> Option<Bytes> {
         let Some(cache) = &self.compressed else {
             return self.make(key.1, plain).await;
@@ -184,13 +212,34 @@ impl BodyCache {
     }
 
     async fn make(&self, coding: Coding, plain: Bytes) -> Option<Bytes> {
+        let waits = Waits::begin(&self.waiting);
+        if self.waiting.load(Ordering::Relaxed) > self.most_waiting {
+            return None;
+        }
         let turn = Arc::clone(&self.turns).acquire_owned().await.ok()?;
+        drop(waits);
         let made = tokio::task::spawn_blocking(move || {
             // The turn ends with the work, even where nobody waits for it any more.
             let _turn = turn;
             compress(coding, Effort::Quick, &plain)
         });
         settled(made.await.unwrap_or_else(|panic| Err(panic.into())))
+    }
+}
+
+/// A request that waits for a turn, until this is dropped: the client may go away meanwhile.
+struct Waits<'c>(&'c AtomicUsize);
+
+impl<'c> Waits<'c> {
+    fn begin(waiting: &'c AtomicUsize) -> Self {
+        waiting.fetch_add(1, Ordering::Relaxed);
+        Self(waiting)
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -257,5 +306,44 @@ impl fmt::Debug for BodyCache {
             .field("compressed_bytes", &bytes(self.compressed.as_deref()))
             .field("plain_bytes", &bytes(self.plain.as_ref()))
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::conditional::EntityTag;
+
+    #[tokio::test]
+    async fn only_so_many_bodies_wait_for_their_turn() {
+        let cache = Arc::new(BodyCache::new(0));
+        let key = (EntityTag::of(b"a body").hash(), Coding::Zstd);
+        let cores = u32::try_from(available_parallelism().map_or(1, usize::from)).unwrap();
+        let turns = Arc::clone(&cache.turns);
+        let taken = turns.acquire_many_owned(cores).await.unwrap();
+        let waiting: Vec<_> = (0..cache.most_waiting)
+            .map(|_| {
+                assert!(!cache.is_too_busy_for(&key));
+                let asked = Arc::clone(&cache);
+                let asked = async move { asked.compress(key, Bytes::from_static(b"a body")).await };
+                tokio::spawn(asked)
+            })
+            .collect();
+        while cache.waiting.load(Ordering::Relaxed) < cache.most_waiting {
+            tokio::task::yield_now().await;
+        }
+        assert!(cache.is_too_busy_for(&key));
+        assert!(!cache.is_too_busy_for(&(key.0, Coding::Identity)));
+        // What isn't refused beforehand goes out as it is.
+        assert_eq!(
+            cache.compress(key, Bytes::from_static(b"a body")).await,
+            None
+        );
+        drop(taken);
+        for asked in waiting {
+            assert!(asked.await.unwrap().is_some());
+        }
+        assert!(!cache.is_too_busy_for(&key));
+        assert_eq!(cache.waiting.load(Ordering::Relaxed), 0);
     }
 }

@@ -139,6 +139,19 @@ impl ApiError {
         }
     }
 
+    /// There is more to do than can be done soon.
+    #[must_use]
+    pub fn overloaded() -> Self {
+        Self {
+            retry_after: Some(RETRY_SOON),
+            ..Self::new(
+                ErrorType::Unavailable,
+                "the service has more to do than it can",
+                Some("try again as `Retry-After` says"),
+            )
+        }
+    }
+
     /// The product isn't in the catalog.
     #[must_use]
     pub fn no_such_product(code: &str) -> Self {
@@ -178,16 +191,31 @@ impl ApiError {
         }
     }
 
-    /// What `X-Simulate` asks for isn't in the table.
+    /// Too many keys that aren't valid came from the client's address.
     #[must_use]
-    pub fn unknown_simulation() -> Self {
+    pub fn too_many_failed_keys(retry_after: Duration) -> Self {
+        Self {
+            retry_after: Some(retry_after),
+            ..Self::new(
+                ErrorType::RateLimited,
+                "too many requests with keys that are wrong, expired or revoked came from this address",
+                Some(
+                    "check the key, and wait as long as `Retry-After` says; a valid key needn't wait",
+                ),
+            )
+        }
+    }
+
+    /// What `X-Simulate` asks for isn't in the table; what can't be read is empty.
+    #[must_use]
+    pub fn unknown_simulation(asked: &str) -> Self {
         let types: Vec<&str> = ErrorType::ALL.iter().map(|kind| kind.as_str()).collect();
         let help = format!("`X-Simulate` takes one of {}", types.join(", "));
-        Self::new(
-            ErrorType::BadRequest,
-            "there is no such error type to simulate",
-            Some(&help),
-        )
+        let message = match asked.len() {
+            1..=64 => format!("there is no error type `{asked}` to simulate"),
+            _ => "there is no such error type to simulate".to_owned(),
+        };
+        Self::new(ErrorType::BadRequest, message, Some(&help))
     }
 
     /// Parameters were refused: all faults together, in the request's order.

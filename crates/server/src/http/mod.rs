@@ -1,13 +1,14 @@
 //! The HTTP side: requests in, answers out, from memory alone.
 //!
 //! An answer is a plain function of the request's head and what is live: no handler awaits, locks or
-//! calls anything out. Only a long body that nobody asked for before is waited for, while another
-//! thread compresses it. Only `server` and `connection` know sockets.
+//! calls anything out. Two things are waited for, by `service` alone: a long body that nobody asked for before, while
+//! another thread compresses it; and a quota that servers share. Nothing here knows sockets:
+//! that is `edge`.
 //!
 //! # The way of a request
 //!
-//! `server` accepts → `connection` reads the head under its limits → `service` gives it an id, drains
-//! its body and logs → `pipeline` judges it step by step → a handler asks the snapshot → `answer`
+//! `edge` accepts and reads the head under its limits → `service` gives it an id, drains its body
+//! and logs → `pipeline` judges it step by step → a handler asks the snapshot → `answer`
 //! takes the body from the `body_cache`, or makes and compresses it.
 //!
 //! - [`routes`]: every route on one page
@@ -19,11 +20,12 @@ pub mod access_log;
 pub mod answer;
 pub mod body;
 mod body_cache;
+pub mod client;
 pub mod compress;
 pub mod conditional;
-pub(crate) mod connection;
 pub mod encoding;
 pub mod error;
+pub mod failed_keys;
 mod handlers;
 pub mod html;
 mod observe;
@@ -33,28 +35,45 @@ pub mod parameters;
 mod pipeline;
 mod quota;
 mod ready;
+pub(crate) mod request_id;
 pub mod routes;
-pub mod server;
-mod service;
+pub(crate) mod service;
 mod texts;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
+use crate::limits::SharedLimits;
 use crate::live::Live;
 use crate::metrics::{CacheState, Metrics};
+use crate::traces::Traces;
 use crate::view::TextAddresses;
+
+/// How often who may ask, and who that is. By default only the quotas of keys count, for this server alone.
+#[derive(Debug, Default)]
+pub struct Access {
+    /// Where quotas are shared with other servers.
+    pub shared: Option<Arc<SharedLimits>>,
+    /// The counts of keys that aren't valid.
+    pub failed_keys: failed_keys::FailedKeys,
+    /// Whose word is taken for a client's address.
+    pub proxies: client::Proxies,
+}
 
 /// What answers are made of: shared by all connections.
 #[derive(Debug)]
 pub struct App {
     /// The snapshot and the keys.
     pub live: Arc<Live>,
+    /// How often who may ask.
+    pub access: Access,
     /// Where clients find texts.
     addresses: TextAddresses,
     /// What is counted.
     pub metrics: Arc<Metrics>,
+    /// Where spans of requests go; nowhere at first.
+    pub traces: Traces,
     /// Whether the server is ending: it takes no new connections, and says goodbye on open ones.
     pub draining: Arc<AtomicBool>,
     /// Renders Markdown.
@@ -81,8 +100,10 @@ impl App {
     ) -> Self {
         Self {
             live,
+            access: Access::default(),
             addresses,
             metrics,
+            traces: Traces::default(),
             draining: Arc::default(),
             html: html::HtmlRenderer::new(),
             bodies: body_cache::BodyCache::new(cache_bytes),
@@ -90,6 +111,12 @@ impl App {
             damages_forgotten: AtomicU64::new(0),
             started: Instant::now(),
         }
+    }
+
+    /// With these limits.
+    #[must_use]
+    pub fn with_access(self, access: Access) -> Self {
+        Self { access, ..self }
     }
 
     /// Empties the caches where what they hold may have been made of a damaged snapshot.
@@ -101,6 +128,12 @@ impl App {
             self.bodies.clear();
             self.html.clear();
         }
+    }
+
+    /// How many requests were refused because too many bodies waited to be compressed.
+    #[must_use]
+    pub fn requests_shed(&self) -> u64 {
+        self.bodies.shed.get()
     }
 
     /// The caches by name.

@@ -1,20 +1,23 @@
 //! How a request is judged: route → method → catalog loaded → key → version → parameters → does the
 //! product exist → quota. The first step that fails answers (decisions, "Errors").
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use jiff::Timestamp;
 use vitrine_model::key::{KeyKind, KeyTable, KnownKey};
+use vitrine_model::quota::{Admission, Taken};
 use vitrine_model::version::{ApiVersion, VersionError};
 use vitrine_wire::error::ErrorType;
 
 use super::answer::{Prepared, Resource, X_API_VERSION};
-use super::body_cache::BodyCache;
+use super::client::Peer;
 use super::error::ApiError;
+use super::quota::{Account, Cost, Step};
 use super::routes::{Captured, KeyedOperation, Operation, Route, Target, find};
-use super::{App, handlers, parameters, quota, ready, texts};
+use super::{App, handlers, parameters, ready, texts};
+use crate::metrics::limits::Decision;
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const X_SIMULATE: HeaderName = HeaderName::from_static("x-simulate");
@@ -66,21 +69,43 @@ pub(super) fn admit(request: &Parts, trail: &mut Trail<'_>) -> Result<Target, Ap
     }
 }
 
-/// The steps that follow.
-pub(super) fn answer<'r>(
+/// What judging comes to.
+pub(super) enum Judged<'r> {
+    /// An answer.
+    Answer(Prepared),
+    /// An answer that costs quota which is kept elsewhere: ask there, and judge again.
+    Costs(Cost<'r>),
+}
+
+/// The steps that follow. `settled` is what became of the request's [`Cost`], where an earlier judging of the same
+/// request came to one.
+pub(super) fn judge<'r>(
     app: &App,
     request: &'r Parts,
     target: &Target,
+    client: Peer,
+    settled: Option<Taken>,
     trail: &mut Trail<'r>,
-) -> Prepared {
+) -> Judged<'r> {
     app.forget_damage();
     let answer = match target.route.operation {
-        Operation::Keyed(operation) => keyed(app, request, operation, &target.captured, trail),
+        Operation::Keyed(operation) => {
+            let keyed = Keyed {
+                app,
+                request,
+                operation,
+                captured: &target.captured,
+            };
+            match keyed.judge(client, settled, trail) {
+                Ok(judged) => return judged,
+                Err(error) => Err(error),
+            }
+        }
         Operation::GetText => text(app, request, &target.captured),
         Operation::GetOpenapi => parameters::none(request.uri.query())
             .and_then(|()| public(app, request, ready::document())),
     };
-    answer.unwrap_or_else(Prepared::from)
+    Judged::Answer(answer.unwrap_or_else(Prepared::from))
 }
 
 fn text(app: &App, request: &Parts, captured: &Captured) -> Result<Prepared, ApiError> {
@@ -104,62 +129,109 @@ fn public(app: &App, request: &Parts, found: Resource<'_>) -> Result<Prepared, A
     found.found(&request.headers, &app.bodies)
 }
 
-fn keyed<'r>(
-    app: &App,
+/// A request for something that needs a key.
+struct Keyed<'a, 'r> {
+    app: &'a App,
     request: &'r Parts,
     operation: KeyedOperation,
-    captured: &Captured,
-    trail: &mut Trail<'r>,
-) -> Result<Prepared, ApiError> {
-    let snapshot = app
-        .live
-        .snapshot()
-        .ok_or_else(|| ApiError::plain(ErrorType::Unavailable))?;
-    trail.revision = Some(snapshot.revision().number);
-    let moment = Instant::now();
-    if !app.live.contact.is_fresh(moment) {
-        return Err(ApiError::keys_too_old());
-    }
-    let keys = app.live.keys();
-    let (key, prefix) = authenticate(&request.headers, &keys, Timestamp::now())?;
-    trail.key = Some(prefix);
-    let now = moment.saturating_duration_since(app.started);
-    let outcome = negotiate_version(&request.headers, key).map(|version| {
-        trail.version = Some(version.as_str());
-        let simulated = simulate(&request.headers, key);
-        trail.simulated = simulated.is_err();
-        let found = simulated.and_then(|()| {
-            let query = request.uri.query();
-            handlers::read(operation, &snapshot, app, captured, query)
-        });
-        let mut prepared = settle(found, &request.headers, &app.bodies, key, now);
-        let version = HeaderValue::from_static(version.as_str());
-        let headers = prepared.answer.headers_mut();
-        headers.insert(X_API_VERSION, version);
-        prepared
-    });
-    let mut prepared = outcome.unwrap_or_else(Prepared::from);
-    quota::describe(key, now, prepared.answer.headers_mut());
-    Ok(prepared)
+    captured: &'a Captured,
 }
 
-/// The last steps: a client that has the answer is told so for nothing; 200 and 404 cost quota.
-fn settle(
-    found: Result<Resource<'_>, ApiError>,
-    headers: &HeaderMap,
-    bodies: &BodyCache,
-    key: &KnownKey,
-    now: Duration,
-) -> Prepared {
-    match found {
-        Ok(resource) if resource.is_known_to(headers) => resource.not_modified().into(),
-        Ok(resource) => quota::take(key, now)
-            .and_then(|()| resource.found(headers, bodies))
-            .unwrap_or_else(Prepared::from),
-        Err(error) if error.kind == ErrorType::NotFound => {
-            quota::take(key, now).err().unwrap_or(error).into()
+impl<'r> Keyed<'_, 'r> {
+    fn judge(
+        &self,
+        client: Peer,
+        settled: Option<Taken>,
+        trail: &mut Trail<'r>,
+    ) -> Result<Judged<'r>, ApiError> {
+        let (app, headers) = (self.app, &self.request.headers);
+        let snapshot = app
+            .live
+            .snapshot()
+            .ok_or_else(|| ApiError::plain(ErrorType::Unavailable))?;
+        trail.revision = Some(snapshot.revision().number);
+        let moment = Instant::now();
+        if !app.live.contact.is_fresh(moment) {
+            return Err(ApiError::keys_too_old());
         }
-        Err(error) => error.into(),
+        let keys = app.live.keys();
+        let (key, prefix) = authenticate(headers, &keys, Timestamp::now())
+            .map_err(|error| count_failed(error, app, client))?;
+        trail.key = Some(prefix);
+        let mut account = Account::new(key, moment.saturating_duration_since(app.started), settled);
+        let mut prepared = match negotiate_version(headers, key) {
+            Err(error) => Prepared::from(error),
+            Ok(version) => {
+                trail.version = Some(version.as_str());
+                let simulated = simulate(headers, key);
+                trail.simulated = simulated.is_err();
+                let found = simulated.and_then(|()| {
+                    let query = self.request.uri.query();
+                    handlers::read(self.operation, &snapshot, app, self.captured, query)
+                });
+                let mut prepared = match self.settle(found, &mut account, prefix) {
+                    Judged::Answer(prepared) => prepared,
+                    elsewhere => return Ok(elsewhere),
+                };
+                let version = HeaderValue::from_static(version.as_str());
+                let headers = prepared.answer.headers_mut();
+                headers.insert(X_API_VERSION, version);
+                prepared
+            }
+        };
+        account.describe(prepared.answer.headers_mut());
+        Ok(Judged::Answer(prepared))
+    }
+
+    /// The last steps: a client that has the answer is told so for nothing; 200 and 404 cost quota.
+    fn settle(
+        &self,
+        found: Result<Resource<'_>, ApiError>,
+        account: &mut Account<'_>,
+        prefix: &'r str,
+    ) -> Judged<'r> {
+        let headers = &self.request.headers;
+        let found = match found {
+            Ok(resource) if resource.is_known_to(headers) => {
+                return Judged::Answer(resource.not_modified().into());
+            }
+            // Before the body is made, and before it costs anything.
+            Ok(resource) if resource.is_too_much(headers, &self.app.bodies) => {
+                self.app.bodies.shed.increment();
+                return Judged::Answer(ApiError::overloaded().into());
+            }
+            Err(error) if error.kind != ErrorType::NotFound => {
+                return Judged::Answer(error.into());
+            }
+            found => found,
+        };
+        match account.take(self.app, prefix) {
+            Step::Granted => {
+                let answer = found.and_then(|resource| resource.found(headers, &self.app.bodies));
+                Judged::Answer(answer.unwrap_or_else(Prepared::from))
+            }
+            Step::Refused(error) => Judged::Answer(error.into()),
+            Step::Elsewhere(cost) => Judged::Costs(cost),
+        }
+    }
+}
+
+/// Counts a key that isn't valid against the client's address: who tries too many is told to wait. A request without
+/// any key guesses nothing.
+fn count_failed(error: ApiError, app: &App, client: Peer) -> ApiError {
+    if error.kind != ErrorType::InvalidApiKey {
+        return error;
+    }
+    let failed = &app.metrics.limits.failed_keys;
+    match app.access.failed_keys.take(client, app.started.elapsed()) {
+        Admission::Granted => {
+            failed.of(Decision::Granted).increment();
+            error
+        }
+        Admission::Refused { retry_after } => {
+            failed.of(Decision::Refused).increment();
+            ApiError::too_many_failed_keys(retry_after)
+        }
     }
 }
 
@@ -193,18 +265,17 @@ fn negotiate_version(headers: &HeaderMap, key: &KnownKey) -> Result<ApiVersion, 
 
 /// Gives a test key the error that it asks for.
 fn simulate(headers: &HeaderMap, key: &KnownKey) -> Result<(), ApiError> {
-    let asked = single(headers, &X_SIMULATE).map_err(|Unreadable| ApiError::unknown_simulation());
+    let asked = single(headers, &X_SIMULATE);
     if asked == Ok(None) {
         return Ok(());
     }
     if key.record.kind != KeyKind::Test {
         return Err(ApiError::plain(ErrorType::Forbidden));
     }
-    let asked = asked?;
-    let kind = ErrorType::ALL
-        .iter()
-        .find(|kind| Some(kind.as_str()) == asked);
-    Err(kind.map_or_else(ApiError::unknown_simulation, |kind| ApiError::plain(*kind)))
+    let asked = asked.ok().flatten().unwrap_or_default();
+    let kind = ErrorType::ALL.iter().find(|kind| kind.as_str() == asked);
+    let unknown = || ApiError::unknown_simulation(asked);
+    Err(kind.map_or_else(unknown, |kind| ApiError::plain(*kind)))
 }
 
 /// A header is there twice, or isn't text.

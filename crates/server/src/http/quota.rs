@@ -1,44 +1,140 @@
-//! What a key with a quota is told about it (IETF draft "RateLimit header fields for HTTP").
+//! The quota step: takes a request off its key's quota, here or together with other servers, and tells what is left
+//! (IETF draft "RateLimit header fields for HTTP").
 
 use std::fmt;
 use std::io::Write as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use vitrine_model::key::KnownKey;
-use vitrine_model::quota::Admission;
+use vitrine_model::key::{KeyUsage, KnownKey};
+use vitrine_model::quota::{Admission, Quota, Remaining, Taken};
 
+use super::App;
 use super::error::ApiError;
+use crate::metrics::limits::{Decision, Place};
 
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 
-/// Takes one request off the key's quota, if it has one.
-pub(super) fn take(key: &KnownKey, now: Duration) -> Result<(), ApiError> {
-    let Some(quota) = key.record.quota else {
-        return Ok(());
-    };
-    match key.usage.quota.take(quota, now) {
-        Admission::Granted => Ok(()),
-        Admission::Refused { retry_after } => Err(ApiError::rate_limited(retry_after)),
+/// A request that is about to be answered, at the cost of a quota that servers share. Who judges doesn't wait: the
+/// service asks, and lets judge again with what came of it.
+#[derive(Debug)]
+pub(super) struct Cost<'r> {
+    prefix: &'r str,
+    quota: Quota,
+    usage: Arc<KeyUsage>,
+}
+
+/// What the quota step comes to.
+#[derive(Debug)]
+pub(super) enum Step<'r> {
+    /// The request may be answered.
+    Granted,
+    /// It may not.
+    Refused(ApiError),
+    /// Others have to be asked.
+    Elsewhere(Cost<'r>),
+}
+
+/// The quota of one request's key.
+#[derive(Debug)]
+pub(super) struct Account<'k> {
+    key: &'k KnownKey,
+    now: Duration,
+    /// What was said elsewhere of this request.
+    settled: Option<Taken>,
+    /// What is left, once it is known better than by what lies here.
+    left: Option<Remaining>,
+}
+
+impl<'k> Account<'k> {
+    /// The account of a key at this moment.
+    pub(super) fn new(key: &'k KnownKey, now: Duration, settled: Option<Taken>) -> Self {
+        Self {
+            key,
+            now,
+            settled,
+            left: None,
+        }
+    }
+
+    /// Takes one request off the quota, if the key has one.
+    pub(super) fn take<'r>(&mut self, app: &App, prefix: &'r str) -> Step<'r> {
+        let Some(quota) = self.key.record.quota else {
+            return Step::Granted;
+        };
+        let taken = match (self.settled, &app.access.shared) {
+            (Some(settled), _) => settled,
+            (None, Some(shared)) if shared.are_reachable() => {
+                return Step::Elsewhere(Cost {
+                    prefix,
+                    quota,
+                    usage: Arc::clone(&self.key.usage),
+                });
+            }
+            (None, _) => take_here(app, quota, &self.key.usage, self.now),
+        };
+        self.left = Some(taken.left);
+        match taken.admission {
+            Admission::Granted => Step::Granted,
+            Admission::Refused { retry_after } => {
+                Step::Refused(ApiError::rate_limited(retry_after))
+            }
+        }
+    }
+
+    /// Adds the headers that say how much of the key's quota is left, if it has one. What costs nothing is told
+    /// what this server knows: where servers share quotas, what it last heard.
+    pub(super) fn describe(&self, headers: &mut HeaderMap) {
+        let Some(quota) = self.key.record.quota else {
+            return;
+        };
+        let left = self
+            .left
+            .unwrap_or_else(|| self.key.usage.quota.remaining(quota, self.now));
+        let policy = format_args!(
+            "\"default\";q={};w={}",
+            quota.requests(),
+            quota.window_seconds()
+        );
+        headers.insert(POLICY, header(policy));
+        let reset = seconds_up(left.reset_after);
+        let limit = format_args!("\"default\";r={};t={reset}", left.requests);
+        headers.insert(LIMIT, header(limit));
     }
 }
 
-/// Adds the headers that say how much of the key's quota is left, if it has one.
-pub(super) fn describe(key: &KnownKey, now: Duration, headers: &mut HeaderMap) {
-    let Some(quota) = key.record.quota else {
-        return;
+impl Cost<'_> {
+    /// Asks where quotas are shared. Where that says nothing in time, this server decides alone, by what it
+    /// last heard of others and what it granted itself since.
+    pub(super) async fn settle(self, app: &App) -> Taken {
+        let asked = match &app.access.shared {
+            Some(shared) => shared.take(self.prefix, self.quota).await,
+            None => None,
+        };
+        let now = app.started.elapsed();
+        let Some(taken) = asked else {
+            return take_here(app, self.quota, &self.usage, now);
+        };
+        self.usage.quota.learn(taken.left.reset_after, now);
+        count(app, Place::Shared, taken);
+        taken
+    }
+}
+
+fn take_here(app: &App, quota: Quota, usage: &KeyUsage, now: Duration) -> Taken {
+    let taken = usage.quota.take(quota, now);
+    count(app, Place::Local, taken);
+    taken
+}
+
+fn count(app: &App, place: Place, taken: Taken) {
+    let decision = match taken.admission {
+        Admission::Granted => Decision::Granted,
+        Admission::Refused { .. } => Decision::Refused,
     };
-    let left = key.usage.quota.remaining(quota, now);
-    let policy = format_args!(
-        "\"default\";q={};w={}",
-        quota.requests(),
-        quota.window_seconds()
-    );
-    headers.insert(POLICY, header(policy));
-    let reset = seconds_up(left.reset_after);
-    let limit = format_args!("\"default\";r={};t={reset}", left.requests);
-    headers.insert(LIMIT, header(limit));
+    app.metrics.limits.quotas(place).of(decision).increment();
 }
 
 /// A header's value of a few dozen visible characters, made without memory of its own but the value's.

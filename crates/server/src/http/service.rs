@@ -1,6 +1,6 @@
 //! What surrounds the judging of one request: its id, its body, a panic, its line in the access log.
 
-use std::net::IpAddr;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,10 +16,14 @@ use vitrine_wire::error::ErrorType;
 
 use super::App;
 use super::access_log::{AccessLog, Line};
-use super::answer::{Answer, encode_error};
+use super::answer::{Answer, Prepared, encode_error};
 use super::body::Body;
+use super::client::Peer;
 use super::error::ApiError;
-use super::pipeline::{self, Trail};
+use super::pipeline::{self, Judged, Trail};
+use super::request_id;
+use super::routes::Target;
+use crate::traces::{RequestSpan, TraceParent};
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -31,35 +35,82 @@ const LOGGED_PATH_CHARACTERS: usize = 256;
 
 /// What all connections of a server share.
 #[derive(Debug)]
-pub(super) struct Service {
-    pub(super) app: Arc<App>,
-    pub(super) access_log: AccessLog,
-    pub(super) ids: RequestIds,
-    pub(super) body_timeout: Duration,
+pub(crate) struct Service {
+    pub(crate) app: Arc<App>,
+    access_log: AccessLog,
+    ids: RequestIds,
+    body_timeout: Duration,
 }
 
 /// Whether the connection stays open after the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum KeepAlive {
+pub(crate) enum KeepAlive {
     Yes,
     No,
 }
 
 impl Service {
-    /// Answers one request.
-    pub(super) async fn serve(
+    /// What answers the requests of a server; a body may take `body_timeout` to arrive.
+    ///
+    /// # Errors
+    ///
+    /// Where the system has no random numbers.
+    pub(crate) fn new(
+        app: Arc<App>,
+        access_log: AccessLog,
+        body_timeout: Duration,
+    ) -> io::Result<Self> {
+        Ok(Self {
+            app,
+            access_log,
+            ids: RequestIds::new().map_err(io::Error::other)?,
+            body_timeout,
+        })
+    }
+
+    /// Answers one request; one that came over a Unix socket has no address.
+    pub(crate) async fn serve(
         &self,
         request: Request<Incoming>,
-        remote: IpAddr,
+        peer: Peer,
         keep_alive: impl FnOnce() -> KeepAlive,
     ) -> Answer {
         let started = Instant::now();
         let (request, body) = request.into_parts();
-        let id = self.ids.of(&request.headers);
+        let remote = self.app.access.proxies.client(peer, &request.headers);
         let mut trail = Trail::default();
-        let mut answer = self.answer(&request, body, &mut trail).await;
+        let mut id = self.ids.of(&request.headers);
+        let answer = self
+            .answer(&request, body, remote, &mut trail, &mut id)
+            .await;
+        self.finish(started, &request, answer, &trail, id, remote, keep_alive())
+    }
+
+    /// Answers one request of a connection that is one too many, whatever it asks for.
+    pub(crate) fn turn_away(&self, request: Request<Incoming>, peer: Peer) -> Answer {
+        let started = Instant::now();
+        let (request, _) = request.into_parts();
+        let remote = self.app.access.proxies.client(peer, &request.headers);
+        let answer = ApiError::overloaded().into();
+        let trail = Trail::default();
+        let id = self.ids.of(&request.headers);
+        self.finish(started, &request, answer, &trail, id, remote, KeepAlive::No)
+    }
+
+    /// Makes an answer ready to be sent, counts it and writes it down.
+    fn finish(
+        &self,
+        started: Instant,
+        request: &Parts,
+        mut answer: Answer,
+        trail: &Trail<'_>,
+        id: HeaderValue,
+        remote: Peer,
+        keep_alive: KeepAlive,
+    ) -> Answer {
+        let parent = TraceParent::of(&request.headers);
         encode_error(&mut answer, &request.headers);
-        let closes = keep_alive() == KeepAlive::No;
+        let closes = keep_alive == KeepAlive::No;
         let headers = answer.headers_mut();
         if closes || headers.contains_key(CONNECTION) {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
@@ -72,20 +123,34 @@ impl Service {
         }
         let sent = if is_head { 0 } else { bytes };
         let took = started.elapsed();
-        self.app.observe(&trail, &answer, sent, took);
+        self.app.observe(trail, &answer, sent, took);
+        let request_id = id.to_str().unwrap_or_default();
+        let route = trail.route.map(|route| route.template);
+        let status = answer.status().as_u16();
+        let trace_id = self.app.traces.record(&RequestSpan {
+            parent,
+            headers: &request.headers,
+            method: &request.method,
+            route,
+            status,
+            request_id,
+            revision: trail.revision,
+            took,
+        });
         self.access_log.log(&Line {
             time: Timestamp::now(),
-            request_id: id.to_str().unwrap_or_default(),
+            request_id,
             remote,
             method: request.method.as_str(),
             path: start(request.uri.path(), LOGGED_PATH_CHARACTERS),
-            route: trail.route.map(|route| route.template),
-            status: answer.status().as_u16(),
+            route,
+            status,
             bytes: sent,
             duration_microseconds: u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
             key: trail.key,
             version: trail.version,
             revision: trail.revision,
+            trace_id: trace_id.as_deref().or(parent.map(|parent| parent.trace_id)),
         });
         answer
     }
@@ -94,7 +159,9 @@ impl Service {
         &self,
         request: &'r Parts,
         body: Incoming,
+        remote: Peer,
         trail: &mut Trail<'r>,
+        id: &mut HeaderValue,
     ) -> Answer {
         let target = match pipeline::admit(request, trail) {
             Ok(target) => target,
@@ -104,12 +171,34 @@ impl Service {
         if let Err(error) = self.drain(body).await {
             return last_answer(error);
         }
-        let judged = AssertUnwindSafe(|| pipeline::answer(&self.app, request, &target, trail));
-        let prepared = catch_unwind(judged).unwrap_or_else(|_| {
-            // The panic itself was written down by the panic hook.
-            ApiError::plain(ErrorType::InternalServerError).into()
-        });
+        let prepared = self.judge(request, &target, remote, trail, id).await;
         prepared.finish(&self.app.bodies).await
+    }
+
+    /// Judges a request, a second time where others had to be asked about its quota.
+    async fn judge<'r>(
+        &self,
+        request: &'r Parts,
+        target: &Target,
+        remote: Peer,
+        trail: &mut Trail<'r>,
+        id: &mut HeaderValue,
+    ) -> Prepared {
+        let mut settled = None;
+        loop {
+            let judge = AssertUnwindSafe(|| {
+                pipeline::judge(&self.app, request, target, remote, settled, trail)
+            });
+            match request_id::during(id, || catch_unwind(judge)) {
+                Ok(Judged::Answer(prepared)) => return prepared,
+                // In a box of its own: all other requests needn't have room for it.
+                Ok(Judged::Costs(cost)) => {
+                    settled = Some(Box::pin(cost.settle(&self.app)).await);
+                }
+                // The panic itself was written down by the panic hook.
+                Err(_) => return ApiError::plain(ErrorType::InternalServerError).into(),
+            }
+        }
     }
 
     /// Reads a body and ignores it, up to a limit of size and time.
@@ -162,7 +251,7 @@ const START_BYTES: usize = 17;
 
 /// Makes ids of requests: a random start, then counting.
 #[derive(Debug)]
-pub(super) struct RequestIds {
+struct RequestIds {
     /// The random start and a hyphen; room for the count.
     start: [u8; START_BYTES + 16],
     next: AtomicU64,
@@ -170,7 +259,7 @@ pub(super) struct RequestIds {
 
 impl RequestIds {
     /// Ids that no other server process makes.
-    pub(super) fn new() -> Result<Self, getrandom::Error> {
+    fn new() -> Result<Self, getrandom::Error> {
         let mut start = [b'-'; START_BYTES + 16];
         let random = format!("{:016x}", getrandom::u64()?);
         start[..START_BYTES - 1].copy_from_slice(random.as_bytes());

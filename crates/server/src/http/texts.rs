@@ -16,6 +16,7 @@ use super::body::Body;
 use super::conditional::EntityTag;
 use super::error::ApiError;
 use super::html::Html;
+use super::request_id;
 use crate::view::{ContentForm, ParsedContent, content_json, parse_content};
 
 /// A text that is served.
@@ -79,7 +80,12 @@ pub(super) fn in_product<'s>(
     };
     let unreadable = move |error: serde_json::Error| {
         let (code, error): (_, &dyn std::error::Error) = (product.code(), &error);
-        tracing::error!(code, error, "the content resources can't be read back");
+        tracing::error!(
+            code,
+            error,
+            request_id = request_id::current(),
+            "the content resources can't be read back"
+        );
         ApiError::plain(ErrorType::InternalServerError)
     };
     let bytes = product.bytes();
@@ -142,7 +148,7 @@ impl Parts<'_> {
 /// The Markdown of a text. Of a damaged one the log tells, the client learns only that the service failed.
 fn unpacked(digest: &TextDigest, markdown: &PackedMarkdown) -> Result<String, ApiError> {
     markdown.unpack().map_err(|_| {
-        tracing::error!(%digest, "a text is damaged");
+        tracing::error!(%digest, request_id = request_id::current(), "a text is damaged");
         ApiError::plain(ErrorType::InternalServerError)
     })
 }

@@ -3,6 +3,7 @@
 //! Rooms count here what they do; only the admin port reads it. Nothing here knows HTTP, a catalog or a
 //! store. Names and labels come from tables of the program, never from a request: no path, code or key.
 //!
+//! - [`limits`]: quotas, and keys that aren't valid
 //! - [`requests`]: what every request pays for
 //! - [`text`]: Prometheus's text format
 //! - [`process`]: what the system knows of the process
@@ -13,6 +14,7 @@
 //! a counter by hashing its labels under a lock, or keep a summary of their own. What is left for them, the
 //! text, is a hundred lines here, which `vitrine mirror` uses as well.
 
+pub mod limits;
 pub mod process;
 pub mod requests;
 pub mod text;
@@ -24,6 +26,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use vitrine_wire::error::ErrorType;
 
+use limits::LimitMetrics;
 use requests::Requests;
 
 /// Counts up, from the start of the process on.
@@ -77,8 +80,12 @@ pub struct Metrics {
     pub requests: Requests,
     /// Errors, answered.
     pub errors: Errors,
+    /// Quotas, and keys that aren't valid.
+    pub limits: LimitMetrics,
     /// Connections of clients.
     pub connections: Arc<Connections>,
+    /// TLS of clients' connections, where there is any.
+    pub tls: Option<Arc<TlsMetrics>>,
     /// Lines of the access log that nobody read in time.
     pub access_log_dropped: Counter,
     /// When the process started, as nearly as it knows.
@@ -92,7 +99,9 @@ impl Metrics {
         Self {
             requests: Requests::new(routes),
             errors: Errors::default(),
+            limits: LimitMetrics::default(),
             connections: Arc::default(),
+            tls: None,
             access_log_dropped: Counter::default(),
             started: Timestamp::now(),
         }
@@ -127,6 +136,15 @@ impl Errors {
     }
 }
 
+/// Why a connection is turned away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// There are as many as there may be.
+    Full,
+    /// There are as many from its address.
+    Address,
+}
+
 /// Connections of clients.
 #[derive(Debug, Default)]
 pub struct Connections {
@@ -134,6 +152,10 @@ pub struct Connections {
     pub accepted: Counter,
     /// How often one couldn't be accepted, for want of descriptors for one.
     pub not_accepted: Counter,
+    /// How many were turned away because there were as many as there may be.
+    refused_full: Counter,
+    /// How many were turned away because there were as many from their address.
+    refused_address: Counter,
     closed: Counter,
 }
 
@@ -149,6 +171,15 @@ impl Connections {
         OpenConnection(Arc::clone(self))
     }
 
+    /// How many were turned away: because of their address, or because there were too many in all.
+    #[must_use]
+    pub fn refused(&self, reason: Refusal) -> &Counter {
+        match reason {
+            Refusal::Full => &self.refused_full,
+            Refusal::Address => &self.refused_address,
+        }
+    }
+
     /// How many are open now.
     #[must_use]
     pub fn open_now(&self) -> u64 {
@@ -162,6 +193,19 @@ impl Drop for OpenConnection {
     fn drop(&mut self) {
         self.0.closed.increment();
     }
+}
+
+/// TLS of clients' connections.
+#[derive(Debug, Default)]
+pub struct TlsMetrics {
+    /// Until when the certificate may be used.
+    pub not_after: Gauge,
+    /// How often it was read again.
+    pub reloads: Counter,
+    /// How often it couldn't be.
+    pub reload_failures: Counter,
+    /// Handshakes that failed.
+    pub handshake_failures: Counter,
 }
 
 /// How following the store goes.

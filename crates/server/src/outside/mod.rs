@@ -39,21 +39,41 @@ const MOST_REDIRECTS: usize = 5;
 ///
 /// Where TLS can't be set up.
 pub fn builder() -> anyhow::Result<ClientBuilder> {
-    // On a machine without certificates plain http still works; TLS fails, and says why.
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    let tls = ClientConfig::builder_with_provider(ring::default_provider().into())
-        .with_safe_default_protocol_versions()
-        .context("can't set up TLS")?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
     Ok(Client::builder()
-        .tls_backend_preconfigured(tls)
+        .tls_backend_preconfigured(tls()?)
         .user_agent(USER_AGENT)
         .connect_timeout(CONNECT_TIMEOUT)
         .read_timeout(READ_TIMEOUT)
         .timeout(TOTAL_TIMEOUT)
         .redirect(Policy::limited(MOST_REDIRECTS)))
+}
+
+/// A client that blocks, for threads without a runtime. It follows no redirects.
+///
+/// # Errors
+///
+/// Where TLS can't be set up.
+#[cfg(feature = "traces")]
+pub fn blocking_client(timeout: Duration) -> anyhow::Result<reqwest::blocking::Client> {
+    let client = reqwest::blocking::Client::builder()
+        .tls_backend_preconfigured(tls()?)
+        .user_agent(USER_AGENT)
+        .timeout(timeout)
+        .redirect(Policy::none());
+    client.build().context("can't make an HTTP client")
+}
+
+fn tls() -> anyhow::Result<ClientConfig> {
+    // On a machine without certificates plain http still works; TLS fails, and says why.
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    Ok(
+        ClientConfig::builder_with_provider(ring::default_provider().into())
+            .with_safe_default_protocol_versions()
+            .context("can't set up TLS")?
+            .with_root_certificates(roots)
+            .with_no_client_auth(),
+    )
 }
 
 /// Follows redirects within the origin that was asked, and refuses others: a header with a key in it is

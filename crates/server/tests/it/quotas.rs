@@ -178,6 +178,30 @@ fn an_error_that_does_not_exist_cannot_be_simulated() {
             (400, "bad_request"),
             "{error}"
         );
+        let body = reply.json();
+        let help = body["help"].as_str().expect("help");
+        assert!(
+            ERRORS.iter().all(|(known, _)| help.contains(known)),
+            "{help}"
+        );
+        let named = body["message"].as_str().expect("a message").contains(error);
+        assert_eq!(named, error.is_ascii(), "{body}");
+    }
+}
+
+#[test]
+fn a_simulated_error_costs_what_a_real_one_costs() {
+    let store = catalog();
+    let key = store.key("tester", &["--test", "--quota", "3/3600"]);
+    let server = store.serve();
+    let mut expected = 3;
+    for (error, _) in ERRORS {
+        let headers = [("X-Api-Key", key.as_str()), ("X-Simulate", error)];
+        let reply = server.send("GET", "/v2/product", &headers);
+        if error == "not_found" {
+            expected -= 1;
+        }
+        assert_eq!(left(&reply), expected, "{error}");
     }
 }
 

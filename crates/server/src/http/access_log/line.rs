@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::http::client::Peer;
+
 /// One request, answered.
 #[derive(Debug)]
 pub struct Line<'a> {
@@ -12,8 +14,8 @@ pub struct Line<'a> {
     pub time: Timestamp,
     /// The request's id.
     pub request_id: &'a str,
-    /// The client's address.
-    pub remote: std::net::IpAddr,
+    /// The client.
+    pub remote: Peer,
     /// The method.
     pub method: &'a str,
     /// The path as it was sent, cut to 256 characters.
@@ -32,6 +34,8 @@ pub struct Line<'a> {
     pub version: Option<&'a str>,
     /// The revision that answered.
     pub revision: Option<u64>,
+    /// The trace that the request belongs to.
+    pub trace_id: Option<&'a str>,
 }
 
 impl Line<'_> {
@@ -62,6 +66,8 @@ impl Line<'_> {
         text_or_null(self.version, out);
         out.extend_from_slice(b",\"revision\":");
         other(&self.revision, out);
+        out.extend_from_slice(b",\"trace_id\":");
+        text_or_null(self.trace_id, out);
         out.extend_from_slice(b"}\n");
     }
 }
@@ -133,7 +139,7 @@ impl<'a> Line<'a> {
         Self {
             time: Timestamp::UNIX_EPOCH,
             request_id: "id",
-            remote: std::net::Ipv4Addr::LOCALHOST.into(),
+            remote: Peer::Unix,
             method: "GET",
             path,
             route: None,
@@ -143,6 +149,7 @@ impl<'a> Line<'a> {
             key: None,
             version: None,
             revision: None,
+            trace_id: None,
         }
     }
 }
@@ -164,7 +171,7 @@ mod tests {
         ) {
             let line = Line {
                 request_id: &request_id,
-                remote,
+                remote: Some(remote).into(),
                 key: key.as_deref(),
                 duration_microseconds: numbers.1,
                 status: numbers.2,
@@ -188,6 +195,7 @@ mod tests {
                 "key": key,
                 "version": null,
                 "revision": null,
+                "trace_id": null,
             });
             prop_assert_eq!(read, expected);
         }

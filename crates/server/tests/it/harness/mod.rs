@@ -1,13 +1,17 @@
 //! Runs the real program as its users do: stores with commands on them, servers, HTTP to the letter.
 //!
 //! - `server`: a running server, and the client that speaks to it
+//! - `redis`: a Redis of a test's own
 //! - `reply`: an answer
 //! - `scrape`: what `/metrics` says
+//! - `tls`: clients that speak TLS, and HTTP/2 over it
 //! - `web`: another server, which ours asks
 
+mod redis;
 mod reply;
 mod scrape;
-mod server;
+pub mod server;
+mod tls;
 mod web;
 
 use std::io::Write as _;
@@ -18,9 +22,11 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
+pub use redis::{Redis, free_address};
 pub use reply::Reply;
 pub use scrape::Scrape;
-pub use server::{Headers, Server};
+pub use server::{Headers, KeepAlive, Server};
+pub use tls::{Certificate, Http2, TlsStream, block_on, read};
 pub use web::{Page, Web};
 
 /// The sample catalog.

@@ -65,6 +65,11 @@ impl Server {
         self.stderr.lock().expect("unpoisoned").clone()
     }
 
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a signal by name, such as `TERM`.
     pub fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
@@ -120,11 +125,7 @@ impl Server {
 
     /// A connection that stays open.
     pub fn keep_alive(&self) -> KeepAlive {
-        let socket = self.connect();
-        KeepAlive {
-            reader: BufReader::new(socket.try_clone().expect("a socket")),
-            socket,
-        }
+        KeepAlive::to(self.address)
     }
 
     /// Waits until what a load published, by its report, is live.
@@ -184,6 +185,15 @@ pub struct KeepAlive {
 }
 
 impl KeepAlive {
+    /// Connects.
+    pub fn to(address: SocketAddr) -> Self {
+        let socket = connect(address);
+        Self {
+            reader: BufReader::new(socket.try_clone().expect("a socket")),
+            socket,
+        }
+    }
+
     /// Sends a GET with a key and reads its answer; `None` where the server has closed.
     pub fn get(&mut self, key: &str, target: &str) -> Option<Reply> {
         self.write(&format!(

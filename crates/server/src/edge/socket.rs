@@ -1,158 +1,100 @@
-//! A client's connection with limits on time: for the head, for writing, for doing nothing.
+//! A client's connection with limits on time: for what has begun to arrive, for writing, for doing nothing.
 //!
 //! hyper has none for writing, and one that counts a quiet connection as a slow head. So the socket
-//! itself keeps the time: it knows when it was last of use, and the service tells it when a request
-//! is being answered.
+//! itself keeps the time.
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
+use super::reading::Reading;
+
+/// How long a connection stays open for reading after its last answer, for the client to have taken that.
+const LINGER: Duration = Duration::from_secs(2);
+
 /// How long things may take.
 #[derive(Debug, Clone, Copy)]
 pub struct Timeouts {
+    /// For a TLS handshake.
+    pub handshake: Duration,
     /// From a head's first byte to its last, and from a connection's start to its first byte.
     pub head: Duration,
     /// For the client to take any of what is being written.
     pub write: Duration,
+    /// For the client to take any of what one HTTP/2 stream of several has for it.
+    pub stream: Duration,
     /// Between one answer and the next request's first byte.
     pub idle: Duration,
     /// For a body to arrive.
     pub body: Duration,
+    /// How long a connection may live before it is asked to end.
+    pub age: Duration,
 }
 
 impl Default for Timeouts {
     fn default() -> Self {
         Self {
+            handshake: Duration::from_secs(5),
             head: Duration::from_secs(5),
             write: Duration::from_secs(10),
+            stream: Duration::from_secs(30),
             idle: Duration::from_secs(75),
             body: Duration::from_secs(10),
+            age: Duration::from_secs(3600),
         }
     }
 }
 
-/// What the service tells the socket; shared by the two.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Progress(Arc<ProgressState>);
-
-#[derive(Debug, Default)]
-struct ProgressState {
-    answering: AtomicBool,
-    answered: AtomicU64,
-    reading_head: AtomicBool,
-}
-
-impl Progress {
-    /// A head has arrived. Until it is answered, the socket doesn't watch the clock for reading.
-    pub(crate) fn begin(&self) {
-        self.0.answering.store(true, Ordering::Relaxed);
-        self.0.reading_head.store(false, Ordering::Relaxed);
-    }
-
-    /// Whether a part of a head has arrived and the rest hasn't.
-    pub(crate) fn is_reading_head(&self) -> bool {
-        self.0.reading_head.load(Ordering::Relaxed)
-    }
-
-    /// The answer is ready.
-    pub(crate) fn end(&self) {
-        self.0.answered.fetch_add(1, Ordering::Relaxed);
-        self.0.answering.store(false, Ordering::Relaxed);
-    }
-}
-
-/// What the socket waits for when it waits to read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Waiting {
-    /// The first byte of a head.
-    ForRequest,
-    /// The rest of a head.
-    ForHead,
-}
-
 /// A socket that gives up on a client that takes too long.
-pub(crate) struct TimedSocket<S> {
+pub(crate) struct TimedSocket<S, R> {
     socket: S,
-    timeouts: Timeouts,
-    progress: Progress,
-    answered: u64,
-    waiting: Waiting,
-    /// None where a head has begun and was never waited for: most arrive whole.
-    read_by: Option<Instant>,
+    reading: R,
+    write_timeout: Duration,
     write_by: Option<Instant>,
+    /// Set once nothing more is written: until when the client may go on sending.
+    linger_by: Option<Instant>,
     read_timer: Pin<Box<Sleep>>,
     write_timer: Pin<Box<Sleep>>,
 }
 
-impl<S> TimedSocket<S> {
-    pub(crate) fn new(socket: S, timeouts: Timeouts, progress: Progress) -> Self {
-        let read_by = Instant::now() + timeouts.head;
-        let (read_timer, write_timer) = (sleep_until(read_by), sleep_until(read_by));
+impl<S, R: Reading> TimedSocket<S, R> {
+    pub(crate) fn new(socket: S, timeouts: &Timeouts, reading: R) -> Self {
+        // Both are set anew before they are waited for.
+        let (read_timer, write_timer) = (Instant::now(), Instant::now());
         Self {
             socket,
-            timeouts,
-            progress,
-            answered: 0,
-            waiting: Waiting::ForRequest,
-            read_by: Some(read_by),
+            reading,
+            write_timeout: timeouts.write,
             write_by: None,
-            read_timer: Box::pin(read_timer),
-            write_timer: Box::pin(write_timer),
+            linger_by: None,
+            read_timer: Box::pin(sleep_until(read_timer)),
+            write_timer: Box::pin(sleep_until(write_timer)),
         }
     }
 
     /// A read would wait: has it waited too long?
     fn check_reading(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.progress.0.answering.load(Ordering::Relaxed) {
-            return Poll::Pending;
+        match self.reading.deadline() {
+            Some(read_by) => wait_until(&mut self.read_timer, read_by, context),
+            None => Poll::Pending,
         }
-        if self.has_answered() {
-            self.waiting = Waiting::ForRequest;
-            self.read_by = Some(Instant::now() + self.timeouts.idle);
-        }
-        let read_by = *self
-            .read_by
-            .get_or_insert_with(|| Instant::now() + self.timeouts.head);
-        wait_until(&mut self.read_timer, read_by, context)
-    }
-
-    /// Bytes arrived: the first ones of a head start its clock.
-    fn note_read(&mut self) {
-        if self.progress.0.answering.load(Ordering::Relaxed) {
-            return;
-        }
-        if self.has_answered() || self.waiting == Waiting::ForRequest {
-            self.waiting = Waiting::ForHead;
-            self.read_by = None;
-            self.progress.0.reading_head.store(true, Ordering::Relaxed);
-        }
-    }
-
-    /// Whether a request was answered since this was last asked.
-    fn has_answered(&mut self) -> bool {
-        let answered = self.progress.0.answered.load(Ordering::Relaxed);
-        std::mem::replace(&mut self.answered, answered) != answered
     }
 
     /// A write would wait: has it waited too long?
     fn check_writing(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let write_by = *self
             .write_by
-            .get_or_insert_with(|| Instant::now() + self.timeouts.write);
+            .get_or_insert_with(|| Instant::now() + self.write_timeout);
         wait_until(&mut self.write_timer, write_by, context)
     }
 
-    /// Bytes went out: a slow reader that makes progress isn't idle.
     fn note_written(&mut self, outcome: &Poll<io::Result<usize>>) {
-        if outcome.is_ready() && self.waiting == Waiting::ForRequest {
-            self.read_by = Some(Instant::now() + self.timeouts.idle);
+        if outcome.is_ready() {
+            self.reading.note_written();
         }
     }
 
@@ -185,7 +127,7 @@ fn wait_until(
     Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for TimedSocket<S> {
+impl<S: AsyncRead + Unpin, R: Reading + Unpin> AsyncRead for TimedSocket<S, R> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -195,8 +137,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for TimedSocket<S> {
         match Pin::new(&mut self.socket).poll_read(context, buffer) {
             Poll::Pending => self.check_reading(context),
             Poll::Ready(outcome) => {
-                if buffer.filled().len() > filled {
-                    self.note_read();
+                let arrived = &buffer.filled()[filled..];
+                if !arrived.is_empty() {
+                    self.reading.note(arrived);
                 }
                 Poll::Ready(outcome)
             }
@@ -204,7 +147,35 @@ impl<S: AsyncRead + Unpin> AsyncRead for TimedSocket<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for TimedSocket<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin, R: Reading + Unpin> TimedSocket<S, R> {
+    /// Reads and ignores what still comes until the client closes too: a socket that is closed with unread bytes
+    /// in it throws away what the client hasn't got yet, and with that the end of an answer.
+    fn poll_linger(
+        &mut self,
+        linger_by: Instant,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        let mut ignored = [0; 2048];
+        loop {
+            let mut buffer = ReadBuf::new(&mut ignored);
+            match Pin::new(&mut self.socket).poll_read(context, &mut buffer) {
+                Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {
+                    if Instant::now() >= linger_by {
+                        return Poll::Ready(Ok(()));
+                    }
+                }
+                // Closed, by the client or by an accident: nothing is left to be waited for.
+                Poll::Ready(_) => return Poll::Ready(Ok(())),
+                Poll::Pending => {
+                    let waited = wait_until(&mut self.read_timer, linger_by, context);
+                    return waited.map(|_| Ok(()));
+                }
+            }
+        }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin, R: Reading + Unpin> AsyncWrite for TimedSocket<S, R> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -235,7 +206,13 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimedSocket<S> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let outcome = Pin::new(&mut self.socket).poll_shutdown(context);
-        self.settle_write(outcome, context)
+        if self.linger_by.is_none() {
+            let outcome = Pin::new(&mut self.socket).poll_shutdown(context);
+            ready!(self.settle_write(outcome, context))?;
+        }
+        let linger_by = *self
+            .linger_by
+            .get_or_insert_with(|| Instant::now() + LINGER);
+        self.poll_linger(linger_by, context)
     }
 }

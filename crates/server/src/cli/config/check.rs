@@ -1,0 +1,147 @@
+//! `vitrine config check`: all that is wrong with a settings file, before a server is started with it.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::json;
+
+use super::super::settings::{CommandLine, ConfigArgs, Fault, Read, Refusal, Source, Stop, Value};
+use super::super::{Command, Outcome, OutputArgs, print, print_json, stopped, wrong_command_line};
+use crate::load::report::visible;
+
+const EXAMPLES: &str = "\
+Examples:
+  vitrine config check vitrine.toml
+  vitrine config check --json vitrine.toml
+
+Exit codes:
+  0  a server would start with it; there may be warnings
+  1  the file can't be read
+  3  there are faults";
+
+/// Check a settings file: each fault is told with its line and what to do.
+///
+/// The environment is looked at too, since it goes before the file. Files that settings name must be there
+/// and readable by whoever runs this. Nothing is started, opened for writing or connected to.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(in crate::cli) struct Check {
+    /// The file; by default the one that `--config` or VITRINE_CONFIG names.
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl Check {
+    pub(super) fn run(&self, config: &ConfigArgs) -> Result<Outcome> {
+        let Some(file) = self.file.as_deref().or(config.config.as_deref()) else {
+            wrong_command_line("there is no file to check: name one, or set VITRINE_CONFIG");
+        };
+        let (faults, warnings) = match CommandLine::of_server(Some(file), &[]).read() {
+            Ok(read) => (faults(&read), read.warnings),
+            Err(Stop::Refused(refusal)) => (refusal.faults, Vec::new()),
+            Err(stop) => return stopped(stop),
+        };
+        let is_clean = faults.is_empty();
+        let refusal = Refusal {
+            path: file.to_owned(),
+            faults,
+        };
+        if self.output.json {
+            print_json(&to_json(&refusal, &warnings))?;
+        } else {
+            let mut text = refusal.to_string();
+            for warning in &warnings {
+                text.push_str(&format!("warning: {}\n", visible(warning)));
+            }
+            text.push_str(&match refusal.faults.len() {
+                0 => "the settings are sound\n".to_owned(),
+                faults => format!("faults: {faults}\n"),
+            });
+            print(&text)?;
+        }
+        Ok(match is_clean {
+            true => Outcome::Done,
+            false => Outcome::Refused,
+        })
+    }
+}
+
+/// What only goes wrong at the start.
+fn faults(read: &Read) -> Vec<Fault> {
+    let mut faults: Vec<Fault> = read.values.iter().flat_map(missing).collect();
+    if let Command::Serve(serve) = &read.cli.command
+        && let Err((name, what)) = serve.check()
+    {
+        let mut values = read.values.iter();
+        let value = values.find(|value| value.setting.name == name);
+        faults.push(fault(
+            value,
+            what,
+            "see its help in `vitrine config default`".to_owned(),
+        ));
+    }
+    faults.sort_by_key(|fault| fault.line);
+    faults
+}
+
+/// Files and directories that a setting names and that aren't there.
+fn missing(value: &Value) -> Vec<Fault> {
+    let (is_file, is_directory) = (
+        value.setting.names_a_file(),
+        value.setting.names_a_directory(),
+    );
+    if !is_file && !is_directory {
+        return Vec::new();
+    }
+    let wrong = |path: &Path| match (is_file, fs::metadata(path)) {
+        (true, Ok(found)) if found.is_dir() => Some("is a directory".to_owned()),
+        (true, _) => File::open(path)
+            .err()
+            .map(|error| format!("can't be read: {error}")),
+        (false, Ok(found)) if !found.is_dir() => Some("is no directory".to_owned()),
+        // A directory that isn't there is made.
+        (false, _) => None,
+    };
+    let faults = value.paths().filter_map(|path| {
+        let name = &value.setting.name;
+        let what = format!("`{name}` is `{}`, which {}", path.display(), wrong(path)?);
+        let advice = "name one that the server can read".to_owned();
+        Some(fault(Some(value), what, advice))
+    });
+    faults.collect()
+}
+
+fn fault(value: Option<&Value>, what: String, advice: String) -> Fault {
+    let line = match value.map(|value| value.source) {
+        Some(Source::File(line)) => line,
+        _ => 0,
+    };
+    Fault {
+        line,
+        column: 1,
+        setting: value.map(|value| value.setting.name.clone()),
+        what,
+        advice,
+    }
+}
+
+fn to_json(refusal: &Refusal, warnings: &[String]) -> serde_json::Value {
+    let faults = refusal.faults.iter().map(|fault| {
+        json!({
+            "setting": fault.setting,
+            "line": (fault.line > 0).then_some(fault.line),
+            "column": (fault.line > 0).then_some(fault.column),
+            "what": fault.what,
+            "advice": fault.advice,
+        })
+    });
+    json!({
+        "file": refusal.path.display().to_string(),
+        "clean": refusal.faults.is_empty(),
+        "faults": faults.collect::<Vec<_>>(),
+        "warnings": warnings,
+    })
+}

@@ -1,0 +1,189 @@
+//! The settings of the edge: where clients connect, and how many may.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Args;
+
+use super::{time, wrong_command_line};
+use crate::edge::admission::Limits;
+use crate::edge::descriptors;
+use crate::edge::listen::{Address, Listener, listen_all};
+use crate::edge::server;
+use crate::edge::tls::{Certificates, Files};
+
+/// Where clients connect, and how many may.
+#[derive(Debug, Args)]
+pub(super) struct EdgeArgs {
+    /// Where to listen: an address and a port (port 0 takes a free one), `unix:/PATH` for a Unix socket, or `systemd`
+    /// for the sockets of a socket unit. May be given several times, or several with commas between them.
+    #[arg(
+        long,
+        env = "VITRINE_LISTEN",
+        value_name = "WHERE",
+        default_value = "127.0.0.1:8080",
+        value_delimiter = ','
+    )]
+    listen: Vec<Address>,
+    /// Who may connect to Unix sockets, as the mode of their files.
+    #[arg(
+        long,
+        env = "VITRINE_UNIX_SOCKET_MODE",
+        value_name = "MODE",
+        default_value = "660",
+        value_parser = mode
+    )]
+    unix_socket_mode: u32,
+    /// Speak TLS on TCP, with the certificate in this file: PEM, the server's own first, then those that lead to one
+    /// that clients know. Read again when it changes, and on SIGHUP.
+    #[arg(
+        long,
+        env = "VITRINE_TLS_CERTIFICATE",
+        value_name = "FILE",
+        requires = "tls_key"
+    )]
+    tls_certificate: Option<PathBuf>,
+    /// The certificate's private key: PEM, without a password.
+    #[arg(
+        long,
+        env = "VITRINE_TLS_KEY",
+        value_name = "FILE",
+        requires = "tls_certificate"
+    )]
+    tls_key: Option<PathBuf>,
+    /// How many connections there may be. More are answered with 503 and closed; where the system gives fewer
+    /// descriptors, so is what exceeds those.
+    #[arg(
+        long,
+        env = "VITRINE_MAX_CONNECTIONS",
+        value_name = "N",
+        default_value = "10000",
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000)
+    )]
+    max_connections: u32,
+    /// How many of them may come from one address; of IPv6, from one network of 64 bits.
+    #[arg(
+        long,
+        env = "VITRINE_MAX_CONNECTIONS_PER_ADDRESS",
+        value_name = "N",
+        default_value = "1000",
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000)
+    )]
+    max_connections_per_address: u32,
+    /// How long to accept connections once told to end, not being ready any more: as long as balancers take to notice.
+    #[arg(
+        long,
+        env = "VITRINE_DRAIN_DELAY",
+        value_name = "SPAN",
+        default_value = "0s",
+        value_parser = time::length
+    )]
+    drain_delay: Duration,
+    /// How long what is open may then take before it is cut.
+    #[arg(
+        long,
+        env = "VITRINE_DRAIN_TIMEOUT",
+        value_name = "SPAN",
+        default_value = "30s",
+        value_parser = time::length
+    )]
+    drain_timeout: Duration,
+}
+
+/// Reads a mode as `chmod` takes it.
+fn mode(text: &str) -> Result<u32, String> {
+    match u32::from_str_radix(text, 8) {
+        Ok(mode) if mode <= 0o777 => Ok(mode),
+        _ => Err(format!("`{text}` is no mode; give one such as 660 or 600")),
+    }
+}
+
+impl EdgeArgs {
+    /// Listens, and settles by which address clients find the service.
+    pub(super) fn listen(&self, public_url: Option<&str>) -> anyhow::Result<Listening> {
+        let public_url = public_url.map(str::to_owned);
+        let is_local = matches!(self.listen.first(), Some(Address::Unix(_)));
+        if is_local && public_url.is_none() {
+            wrong_command_line(
+                "the first --listen is a Unix socket, so the server can't tell where clients find it; \
+                 add --public-url (VITRINE_PUBLIC_URL), such as https://catalog.example",
+            );
+        }
+        let listeners = listen_all(&self.listen, self.unix_socket_mode)?;
+        let scheme = if self.tls_certificate.is_some() {
+            "https"
+        } else {
+            "http"
+        };
+        Listening::new(listeners, scheme, public_url)
+    }
+
+    /// How clients are treated.
+    pub(super) fn settings(&self) -> anyhow::Result<server::Settings> {
+        let certificates = match (&self.tls_certificate, &self.tls_key) {
+            (Some(certificate), Some(key)) => {
+                let files = Files {
+                    certificate: certificate.clone(),
+                    key: key.clone(),
+                };
+                Some(Arc::new(Certificates::load(files)?))
+            }
+            _ => None,
+        };
+        let limits = Limits {
+            connections: descriptors::make_room(self.max_connections as usize),
+            per_address: self.max_connections_per_address as usize,
+            ..Limits::default()
+        };
+        Ok(server::Settings {
+            limits,
+            certificates,
+            drain_delay: self.drain_delay,
+            drain_timeout: self.drain_timeout,
+            ..server::Settings::default()
+        })
+    }
+}
+
+/// Sockets that listen, and where clients find them.
+#[derive(Debug)]
+pub(super) struct Listening {
+    pub(super) listeners: Vec<Listener>,
+    /// Of each socket, as people are told.
+    pub(super) addresses: Vec<Address>,
+    pub(super) public_url: String,
+}
+
+impl Listening {
+    /// `public_url` is by default the first address.
+    pub(super) fn new(
+        listeners: Vec<Listener>,
+        scheme: &str,
+        public_url: Option<String>,
+    ) -> anyhow::Result<Self> {
+        let addresses: Result<Vec<_>, _> = listeners.iter().map(Listener::address).collect();
+        let addresses = addresses.context("can't tell where the sockets listen")?;
+        let first = || match addresses.first() {
+            Some(Address::Tcp(address)) => format!("{scheme}://{}", reachable(*address)),
+            _ => format!("{scheme}://localhost"),
+        };
+        Ok(Self {
+            public_url: public_url.unwrap_or_else(first),
+            listeners,
+            addresses,
+        })
+    }
+}
+
+/// The address by which this machine reaches what it listens on.
+fn reachable(bound: SocketAddr) -> SocketAddr {
+    let ip = match bound.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        ip => ip,
+    };
+    SocketAddr::new(ip, bound.port())
+}

@@ -1,0 +1,92 @@
+//! The settings of limits: where quotas are kept, and how many keys that aren't valid an address may try.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use clap::Args;
+use vitrine_model::quota::Quota;
+
+use super::wrong_command_line;
+use crate::http::failed_keys::FailedKeys;
+use crate::limits::{Address, SharedLimits};
+
+/// Where the password of the shared limits may stand instead of a file.
+const PASSWORD_VARIABLE: &str = "VITRINE_LIMITS_PASSWORD";
+
+/// How often who may ask.
+#[derive(Debug, Args)]
+pub(super) struct LimitArgs {
+    /// Where the quotas of keys are counted: `memory`, by each server for itself, or a Redis or Valkey that several
+    /// servers share, such as redis://127.0.0.1:6379/0, or rediss://… for TLS. A password stands elsewhere, in
+    /// --limits-password-file or the environment variable VITRINE_LIMITS_PASSWORD.
+    #[arg(
+        long,
+        env = "VITRINE_LIMITS",
+        value_name = "WHERE",
+        default_value = "memory",
+        hide_env_values = true
+    )]
+    limits: String,
+    /// A file that holds the password of the Redis, and nothing else.
+    #[arg(long, env = "VITRINE_LIMITS_PASSWORD_FILE", value_name = "FILE")]
+    limits_password_file: Option<PathBuf>,
+    /// How many requests with keys that are wrong, expired or revoked an address may send, in how many seconds, before
+    /// they get 429; `off` counts none. Valid keys are answered in any case.
+    #[arg(
+        long,
+        env = "VITRINE_FAILED_KEYS",
+        value_name = "REQUESTS/SECONDS",
+        default_value = "60/60"
+    )]
+    failed_keys: FailedKeyLimit,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct FailedKeyLimit(Option<Quota>);
+
+impl FromStr for FailedKeyLimit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "off" {
+            return Ok(Self(None));
+        }
+        text.parse()
+            .map(|quota| Self(Some(quota)))
+            .map_err(|invalid| format!("expected `off`, or {invalid}"))
+    }
+}
+
+impl LimitArgs {
+    /// Where quotas are shared, if they are.
+    pub(super) fn shared(&self) -> anyhow::Result<Option<Arc<SharedLimits>>> {
+        if self.limits == "memory" {
+            return Ok(None);
+        }
+        let password = self.password()?;
+        let address = Address::new(&self.limits, password.as_deref())
+            .unwrap_or_else(|wrong| wrong_command_line(&format!("--limits: {wrong}")));
+        Ok(Some(Arc::new(SharedLimits::new(address))))
+    }
+
+    fn password(&self) -> anyhow::Result<Option<String>> {
+        let Some(file) = &self.limits_password_file else {
+            return Ok(std::env::var(PASSWORD_VARIABLE)
+                .ok()
+                .filter(|password| !password.is_empty()));
+        };
+        let text = std::fs::read_to_string(file).with_context(|| {
+            let file = file.display();
+            format!("--limits-password-file is `{file}`, which can't be read")
+        })?;
+        // Editors end the line.
+        Ok(Some(text.trim_end_matches(['\r', '\n']).to_owned()))
+    }
+
+    /// The counts of keys that aren't valid.
+    pub(super) fn failed_keys(&self) -> FailedKeys {
+        FailedKeys::new(self.failed_keys.0)
+    }
+}

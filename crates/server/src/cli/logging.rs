@@ -1,0 +1,128 @@
+//! The messages of a server: how much is told, and how it reads. They go to standard error.
+
+use std::io::{self, IsTerminal};
+use std::sync::OnceLock;
+
+use clap::{Args, ValueEnum};
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{Registry, fmt, reload};
+
+use crate::http::request_id;
+
+/// How much is told, and how.
+#[derive(Debug, Clone, Copy, Args)]
+#[command(next_help_heading = "Logs")]
+pub(super) struct LogArgs {
+    /// How much the server tells on standard error.
+    #[arg(
+        long,
+        env = "VITRINE_LOG_LEVEL",
+        value_name = "LEVEL",
+        default_value = "info"
+    )]
+    log_level: Level,
+    /// How these messages are written. The access log is JSON in any case.
+    #[arg(
+        long,
+        env = "VITRINE_LOG_FORMAT",
+        value_name = "FORMAT",
+        default_value = "auto"
+    )]
+    log_format: Format,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Level {
+    /// what failed and needs somebody
+    Error,
+    /// and what may become a failure
+    Warn,
+    /// and what happens a few times a day: starts, catalogs, settings
+    Info,
+    /// and what happens to single connections
+    Debug,
+    /// all there is
+    Trace,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// lines for people where they read along on a terminal, else JSON
+    Auto,
+    /// one JSON object a line
+    Json,
+    /// lines for people
+    Text,
+}
+
+impl Level {
+    /// Other crates' details are not the server's, and might hold what a client sent: of them, warnings alone.
+    fn filter(self) -> Targets {
+        let own = match self {
+            Self::Error => LevelFilter::ERROR,
+            Self::Warn => LevelFilter::WARN,
+            Self::Info => LevelFilter::INFO,
+            Self::Debug => LevelFilter::DEBUG,
+            Self::Trace => LevelFilter::TRACE,
+        };
+        Targets::new()
+            .with_target("vitrine", own)
+            .with_default(own.min(LevelFilter::WARN))
+    }
+}
+
+/// Where the level is changed.
+static LEVEL: OnceLock<reload::Handle<Targets, Registry>> = OnceLock::new();
+
+impl LogArgs {
+    /// Starts telling.
+    pub(super) fn start(self) {
+        start(self.log_level, self.log_format);
+    }
+
+    /// Tells as much as these settings say, from now on.
+    pub(super) fn apply_level(self) {
+        let Some(handle) = LEVEL.get() else {
+            return;
+        };
+        if let Err(error) = handle.reload(self.log_level.filter()) {
+            tracing::error!(%error, "the level of messages can't be changed");
+        }
+    }
+}
+
+/// Starts telling what a server tells without any settings.
+pub(super) fn start_plain() {
+    start(Level::Info, Format::Auto);
+}
+
+fn start(level: Level, format: Format) {
+    let (filter, handle) = reload::Layer::new(level.filter());
+    let _ = LEVEL.set(handle);
+    let layer = fmt::layer().with_writer(io::stderr).with_target(false);
+    let is_text = match format {
+        Format::Auto => io::stderr().is_terminal(),
+        Format::Json => false,
+        Format::Text => true,
+    };
+    // Colours are for terminals.
+    let layer = match is_text {
+        true => layer
+            .with_ansi(io::stderr().is_terminal())
+            .compact()
+            .boxed(),
+        false => layer.json().boxed(),
+    };
+    tracing_subscriber::registry()
+        .with(layer.with_filter(filter))
+        .init();
+    // A panic is a message like any other; it goes on as it would have.
+    std::panic::set_hook(Box::new(|panic| {
+        let backtrace = std::backtrace::Backtrace::force_capture();
+        let request_id = request_id::current();
+        tracing::error!(%panic, %backtrace, request_id, "a bug: the program panicked");
+    }));
+}

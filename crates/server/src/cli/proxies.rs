@@ -1,0 +1,46 @@
+//! The settings of proxies in front of a server.
+
+use clap::{Args, ValueEnum};
+
+use crate::http::client::{ForwardedHeader, Proxies, TrustedPeer};
+
+/// Whose word is taken for a client's address.
+#[derive(Debug, Args)]
+pub(super) struct ProxyArgs {
+    /// The proxies whose word is taken for a client's address: networks such as 10.0.0.0/8, addresses, or `unix` for
+    /// whoever connects by a Unix socket. Several with commas in between, or given several times. By default nobody is
+    /// trusted.
+    #[arg(
+        long,
+        env = "VITRINE_TRUSTED_PROXIES",
+        value_name = "NETWORK,…",
+        value_delimiter = ','
+    )]
+    trusted_proxies: Vec<TrustedPeer>,
+    /// The header in which trusted proxies name their clients. The other one is never looked at.
+    #[arg(
+        long,
+        env = "VITRINE_FORWARDED_HEADER",
+        value_name = "HEADER",
+        default_value = "x-forwarded-for"
+    )]
+    forwarded_header: HeaderArg,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum HeaderArg {
+    XForwardedFor,
+    Forwarded,
+}
+
+impl ProxyArgs {
+    pub(super) fn proxies(&self) -> Proxies {
+        Proxies {
+            trusted: self.trusted_proxies.clone(),
+            header: match self.forwarded_header {
+                HeaderArg::XForwardedFor => ForwardedHeader::XForwardedFor,
+                HeaderArg::Forwarded => ForwardedHeader::Forwarded,
+            },
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! SIGHUP: the settings are read again, and what can change while the server runs does.
+//!
+//! Whoever has something to change registers it with [`Reload::register`] before the server starts. Everything
+//! is prepared first, and changed only where nothing was wrong with any of it.
+
+use std::fmt;
+use std::io::{self, IsTerminal as _};
+
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::Command;
+use super::serve::Serve;
+use super::settings::{CommandLine, Read, Stop, Value};
+use crate::edge::systemd;
+
+/// The settings that change while a server runs, by their keys in the file.
+pub(super) const RELOADED: [&str; 1] = ["log_level"];
+
+/// A change that was prepared and can't fail any more.
+pub(super) type Change = Box<dyn FnOnce() + Send>;
+
+type Prepare = Box<dyn Fn(&Serve) -> anyhow::Result<Change> + Send>;
+
+/// What happens at SIGHUP. The default takes no notice of it: the process ends, as without a server.
+#[derive(Default)]
+pub(super) struct Reload(Option<Waiting>);
+
+struct Waiting {
+    runtime: Runtime,
+    hangups: Signal,
+    command_line: CommandLine,
+    running: Vec<Value>,
+    prepare: Vec<Prepare>,
+    has_terminal: bool,
+}
+
+impl fmt::Debug for Reload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Reload").field(&self.0.is_some()).finish()
+    }
+}
+
+impl Reload {
+    /// From here on SIGHUP doesn't end the process; it is acted on once [`start`](Self::start) was called.
+    /// `read` is what the server runs with.
+    pub(super) fn install(command_line: CommandLine, running: Vec<Value>) -> io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .build()?;
+        let hangups = {
+            let _inside = runtime.enter();
+            signal(SignalKind::hangup())?
+        };
+        Ok(Self(Some(Waiting {
+            runtime,
+            hangups,
+            command_line,
+            running,
+            prepare: Vec::new(),
+            has_terminal: io::stdin().is_terminal(),
+        })))
+    }
+
+    /// Has `prepare` called at each SIGHUP with the settings as they are then, changed or not: a file that one of
+    /// them names may have another content. What it returns is called once all others were prepared too. Settings that
+    /// it takes up belong into [`RELOADED`].
+    pub(super) fn register(
+        &mut self,
+        prepare: impl Fn(&Serve) -> anyhow::Result<Change> + Send + 'static,
+    ) {
+        if let Some(waiting) = &mut self.0 {
+            waiting.prepare.push(Box::new(prepare));
+        }
+    }
+
+    /// Acts on signals, on a thread that ends with the process.
+    pub(super) fn start(self) -> io::Result<()> {
+        let Some(mut waiting) = self.0 else {
+            return Ok(());
+        };
+        let thread = std::thread::Builder::new().name("reload".to_owned());
+        thread.spawn(move || {
+            while waiting.runtime.block_on(waiting.hangups.recv()).is_some() {
+                if waiting.has_terminal && !io::stdin().is_terminal() {
+                    // The terminal was closed, and the server was a program on it.
+                    end();
+                } else {
+                    systemd::reloading();
+                    waiting.reload();
+                    systemd::ready();
+                }
+            }
+        })?;
+        Ok(())
+    }
+}
+
+/// Ends the server as SIGTERM does.
+fn end() {
+    let own = rustix::process::getpid();
+    if let Err(error) = rustix::process::kill_process(own, rustix::process::Signal::TERM) {
+        tracing::error!(%error, "the terminal is gone, and the server can't end");
+    }
+}
+
+impl Waiting {
+    fn reload(&mut self) {
+        let read = match self.command_line.read() {
+            Ok(read) => read,
+            Err(stop) => return refused(&stop),
+        };
+        let Read {
+            cli, values, file, ..
+        } = read;
+        let Command::Serve(serve) = &cli.command else {
+            return;
+        };
+        if let Err((setting, fault)) = serve.check() {
+            tracing::error!(
+                setting,
+                fault,
+                "the settings are refused: nothing was changed"
+            );
+            return;
+        }
+        let prepared = self.prepare.iter().map(|prepare| prepare(serve));
+        let changes = match prepared.collect::<anyhow::Result<Vec<Change>>>() {
+            Ok(changes) => changes,
+            Err(error) => {
+                let fault = format!("{error:#}");
+                tracing::error!(fault, "the settings are refused: nothing was changed");
+                return;
+            }
+        };
+        for change in changes {
+            change();
+        }
+        let (changed, waiting) = self.compare(values);
+        let file = file.map(|file| file.display().to_string());
+        tracing::info!(file, changed, "the settings were read again");
+        if !waiting.is_empty() {
+            tracing::warn!(settings = waiting, "changed settings need a restart");
+        }
+    }
+
+    /// The names of what changed now, and of what waits for the next start.
+    fn compare(&mut self, values: Vec<Value>) -> (String, String) {
+        let (mut changed, mut waiting) = (Vec::new(), Vec::new());
+        for (running, value) in self.running.iter_mut().zip(values) {
+            if !value.differs(running) {
+                continue;
+            }
+            let name = value.setting.name.clone();
+            if RELOADED.contains(&name.as_str()) {
+                *running = value;
+                changed.push(name);
+            } else {
+                waiting.push(name);
+            }
+        }
+        (changed.join(", "), waiting.join(", "))
+    }
+}
+
+/// Says why the settings aren't taken: each fault of a file in a line of its own.
+fn refused(stop: &Stop) {
+    const REFUSED: &str = "the settings are refused: nothing was changed";
+    match stop {
+        Stop::CommandLine(error) => {
+            let fault = error.render().to_string();
+            let fault = fault.split("\n\n").next().unwrap_or_default();
+            tracing::error!(fault, "{REFUSED}");
+        }
+        Stop::Failed(error) => {
+            let fault = format!("{error:#}");
+            tracing::error!(fault, "{REFUSED}");
+        }
+        Stop::Refused(refusal) => {
+            let file = refusal.path.display().to_string();
+            for fault in &refusal.faults {
+                tracing::error!(
+                    file,
+                    line = fault.line,
+                    column = fault.column,
+                    setting = fault.setting,
+                    fault = fault.what,
+                    advice = fault.advice,
+                    "{REFUSED}"
+                );
+            }
+        }
+    }
+}

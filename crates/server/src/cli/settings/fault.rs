@@ -1,0 +1,95 @@
+//! What is wrong in a settings file, and where.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::PathBuf;
+
+use crate::load::report::visible;
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::cli) struct Fault {
+    /// The line, counted from 1; 0 where it lies in no line.
+    pub(in crate::cli) line: usize,
+    /// The character in it, counted from 1.
+    pub(in crate::cli) column: usize,
+    /// The key that it is about, as the file writes it.
+    pub(in crate::cli) setting: Option<String>,
+    /// What is wrong. Holds no secret.
+    pub(in crate::cli) what: String,
+    /// What to do.
+    pub(in crate::cli) advice: String,
+}
+
+/// A settings file that isn't taken.
+#[derive(Debug)]
+pub(in crate::cli) struct Refusal {
+    /// The file.
+    pub(in crate::cli) path: PathBuf,
+    /// All that is wrong in it, in the order of its lines.
+    pub(in crate::cli) faults: Vec<Fault>,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = super::named(&self.path);
+        for fault in &self.faults {
+            writeln!(
+                f,
+                "{}{}: {}\n    → {}",
+                visible(&path),
+                Place(fault),
+                visible(&fault.what),
+                visible(&fault.advice)
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// `:LINE:COLUMN`, where a fault has them.
+struct Place<'f>(&'f Fault);
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.line {
+            0 => Ok(()),
+            line => write!(f, ":{line}:{}", self.0.column),
+        }
+    }
+}
+
+/// Finds lines and columns in a text.
+pub(super) struct Places<'t>(pub(super) &'t str);
+
+impl Places<'_> {
+    /// The line and the column of a byte, both counted from 1.
+    pub(super) fn of(&self, byte: usize) -> (usize, usize) {
+        let mut byte = byte.min(self.0.len());
+        while !self.0.is_char_boundary(byte) {
+            byte -= 1;
+        }
+        let before = &self.0[..byte];
+        let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+        let lines = before.bytes().filter(|byte| *byte == b'\n').count();
+        (lines + 1, before[line_start..].chars().count() + 1)
+    }
+
+    /// A fault at a place.
+    pub(super) fn fault(
+        &self,
+        span: &Range<usize>,
+        setting: Option<&str>,
+        what: String,
+        advice: String,
+    ) -> Fault {
+        let (line, column) = self.of(span.start);
+        Fault {
+            line,
+            column,
+            setting: setting.map(str::to_owned),
+            what,
+            advice,
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! A settings file: TOML becomes values of flags, or all its faults with their places.
+
+use std::collections::BTreeSet;
+use std::fs::File as Opened;
+use std::io::{self, Read as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use clap::error::{ContextKind, ContextValue};
+use toml::Spanned;
+use toml::de::{DeString, DeTable, DeValue};
+
+use super::fault::{Fault, Places, Refusal};
+use super::secret::shown;
+use super::template::example;
+use super::{Kind, Setting};
+
+/// The longest file, in bytes: whoever has a longer one named the wrong file.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// What a file sets.
+#[derive(Debug)]
+pub(super) struct File {
+    pub(super) path: PathBuf,
+    pub(super) entries: Vec<Entry>,
+    /// What is dangerous about the file, without being wrong.
+    pub(super) warnings: Vec<String>,
+}
+
+/// One setting that a file sets.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) name: String,
+    /// As they would stand behind the flag.
+    pub(super) values: Vec<String>,
+    pub(super) line: usize,
+    pub(super) column: usize,
+}
+
+/// Reads a file. The outer error says that it can't be read, the inner one what is wrong in it.
+pub(super) fn read(path: &Path, settings: &[Setting]) -> io::Result<Result<File, Refusal>> {
+    let opened = Opened::open(path)?;
+    let mode = opened.metadata()?.permissions().mode();
+    let mut bytes = Vec::new();
+    opened.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    let entries = match bytes.len() as u64 > MAX_BYTES {
+        false => text(&bytes).and_then(|text| parse(text, settings)),
+        true => Err(vec![Fault {
+            line: 0,
+            column: 0,
+            setting: None,
+            what: format!("it is longer than {MAX_BYTES} bytes"),
+            advice: "name a file of settings, as `vitrine config default` prints it".to_owned(),
+        }]),
+    };
+    let path = path.to_owned();
+    Ok(match entries {
+        Ok(entries) => Ok(File {
+            warnings: open_secrets(&path, &entries, mode),
+            path,
+            entries,
+        }),
+        Err(faults) => Err(Refusal { path, faults }),
+    })
+}
+
+fn text(bytes: &[u8]) -> Result<&str, Vec<Fault>> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let good = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
+        let what = "this isn't UTF-8".to_owned();
+        let advice = "save the file as UTF-8".to_owned();
+        vec![Places(&good).fault(&(good.len()..good.len()), None, what, advice)]
+    })
+}
+
+/// Settings that hold a secret, in a file that everybody can read.
+fn open_secrets(path: &Path, entries: &[Entry], mode: u32) -> Vec<String> {
+    if mode & 0o004 == 0 {
+        return Vec::new();
+    }
+    let is_secret = |entry: &&Entry| {
+        let mut values = entry.values.iter();
+        values.any(|value| shown(&entry.name, value) != *value)
+    };
+    let secrets = entries.iter().filter(is_secret);
+    let warning = |entry: &Entry| {
+        format!(
+            "{path}:{line}: `{name}` holds a password, and every user of this machine can read the file; \
+             `chmod o-r {path}` keeps others out",
+            path = super::named(path),
+            line = entry.line,
+            name = entry.name,
+        )
+    };
+    secrets.map(warning).collect()
+}
+
+/// What a text sets, or all that is wrong with it.
+fn parse(text: &str, settings: &[Setting]) -> Result<Vec<Entry>, Vec<Fault>> {
+    let places = Places(text);
+    let (table, errors) = DeTable::parse_recoverable(text);
+    let mut faults: Vec<Fault> = errors.iter().map(|error| syntax(&places, error)).collect();
+    faults.dedup_by_key(|fault| fault.line);
+    // What stands in a line that can't be read is guesswork.
+    let unreadable: BTreeSet<usize> = faults.iter().map(|fault| fault.line).collect();
+    let mut entries = Vec::new();
+    let mut tables = vec![table.get_ref()];
+    while let Some(table) = tables.pop() {
+        for (key, value) in table {
+            if unreadable.contains(&places.of(key.span().start).0) {
+                continue;
+            }
+            match entry(&places, settings, key, value) {
+                Ok(entry) => entries.push(entry),
+                Err(found) => faults.extend(found),
+            }
+            // There are none; but what stands in one may be wrong too.
+            tables.extend(value.get_ref().as_table());
+        }
+    }
+    if faults.is_empty() {
+        return Ok(entries);
+    }
+    faults.sort_by_key(|fault| (fault.line, fault.column));
+    Err(faults)
+}
+
+fn syntax(places: &Places<'_>, error: &toml::de::Error) -> Fault {
+    let span = error.span().unwrap_or_default();
+    let mut lines = error.message().lines();
+    let what = lines.next().unwrap_or_default();
+    let expected: Vec<&str> = lines
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
+    if what == "duplicate key" {
+        let key = places.0.get(span.clone()).unwrap_or_default();
+        let what = format!("`{key}` is set twice");
+        let advice = "remove one of the two lines".to_owned();
+        return places.fault(&span, Some(key), what, advice);
+    }
+    let advice = match expected.as_slice() {
+        [] => "write it as `name = value`, a text in quotes".to_owned(),
+        expected => expected.join("; "),
+    };
+    places.fault(&span, None, format!("this isn't TOML: {what}"), advice)
+}
+
+fn entry(
+    places: &Places<'_>,
+    settings: &[Setting],
+    key: &Spanned<DeString<'_>>,
+    value: &Spanned<DeValue<'_>>,
+) -> Result<Entry, Vec<Fault>> {
+    let name: &str = key.get_ref();
+    if let DeValue::Table(_) = value.get_ref() {
+        let what = format!("`{name}` is a table");
+        let advice = "settings have no tables: write each as `name = value`".to_owned();
+        return Err(vec![places.fault(&key.span(), Some(name), what, advice)]);
+    }
+    let Some(setting) = settings.iter().find(|setting| setting.name == name) else {
+        let what = format!("there is no setting `{name}`");
+        let advice = nearest(name, settings);
+        return Err(vec![places.fault(&key.span(), Some(name), what, advice)]);
+    };
+    let one = [value.clone()];
+    let given: &[Spanned<DeValue<'_>>] = match value.get_ref() {
+        DeValue::Array(values) if setting.takes_several() => values,
+        _ => &one,
+    };
+    let (mut values, mut faults) = (Vec::new(), Vec::new());
+    for value in given {
+        match checked(setting, value.get_ref()) {
+            Ok(value) => values.push(value),
+            Err((what, advice)) => {
+                faults.push(places.fault(&value.span(), Some(name), what, advice));
+            }
+        }
+    }
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    let (line, column) = places.of(key.span().start);
+    Ok(Entry {
+        name: setting.name.clone(),
+        values,
+        line,
+        column,
+    })
+}
+
+/// What was meant, as far as that can be told.
+fn nearest(name: &str, settings: &[Setting]) -> String {
+    let meant = name.to_lowercase().replace('-', "_");
+    let candidates = settings.iter().map(|setting| {
+        let likeness = strsim::jaro_winkler(&meant, &setting.name);
+        (likeness, setting.name.as_str())
+    });
+    let nearest = candidates
+        .filter(|(likeness, _)| *likeness > 0.75)
+        .max_by(|left, right| left.0.total_cmp(&right.0));
+    match nearest {
+        Some((_, nearest)) => format!("did you mean `{nearest}`?"),
+        None => "`vitrine config default` prints all settings".to_owned(),
+    }
+}
+
+/// A value as it would stand behind the flag; or what is wrong with it, and what to write.
+fn checked(setting: &Setting, value: &DeValue<'_>) -> Result<String, (String, String)> {
+    let name = &setting.name;
+    let kind = setting.kind();
+    let text = match (kind, value) {
+        (Kind::Switch | Kind::Boolean, DeValue::Boolean(value)) => value.to_string(),
+        (Kind::Number, DeValue::Integer(number)) => {
+            match i128::from_str_radix(number.as_str(), number.radix()) {
+                Ok(number) => number.to_string(),
+                Err(_) => number.as_str().to_owned(),
+            }
+        }
+        (Kind::Number, DeValue::Float(number)) => number.as_str().to_owned(),
+        (Kind::Text, DeValue::String(text)) => text.clone().into_owned(),
+        (kind, other) => {
+            let what = format!("`{name}` is {}", in_words(other));
+            return Err((what, format!("write {}", expected(setting, kind))));
+        }
+    };
+    let Some(refusal) = setting.refusal(&text) else {
+        return Ok(text);
+    };
+    let what = format!("`{name}` is `{}`", shown(name, &text));
+    let what = match std::error::Error::source(&refusal) {
+        // A parser may say the value again, and it may hold a password.
+        Some(reason) if shown(name, &text) == text => format!("{what}: {reason}"),
+        _ => what,
+    };
+    let suggested = match refusal.get(ContextKind::SuggestedValue) {
+        Some(ContextValue::String(suggested)) => format!("; did you mean `{suggested}`?"),
+        _ => String::new(),
+    };
+    Err((
+        what,
+        format!("write {}{suggested}", expected(setting, kind)),
+    ))
+}
+
+fn in_words(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a text",
+        DeValue::Integer(_) | DeValue::Float(_) => "a number",
+        DeValue::Boolean(_) => "a boolean",
+        DeValue::Datetime(_) => "a time",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}
+
+/// What a value of the setting looks like.
+fn expected(setting: &Setting, kind: Kind) -> String {
+    let possible = setting.argument.get_possible_values();
+    let names = possible.iter().filter(|value| !value.is_hide_set());
+    let names: Vec<String> = names
+        .map(|value| format!("\"{}\"", value.get_name()))
+        .collect();
+    match kind {
+        Kind::Switch | Kind::Boolean => "true or false, without quotes".to_owned(),
+        Kind::Text if !names.is_empty() => format!("one of {}", names.join(", ")),
+        Kind::Number => format!("a number without quotes, such as {}", example(setting)),
+        Kind::Text => {
+            let placeholder = setting.placeholder().unwrap_or("a text");
+            format!("{placeholder} in quotes, such as {}", example(setting))
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! The settings of a server, and where their values come from: flags over environment over the settings
+//! file over defaults.
+//!
+//! The one table of settings is the command line of `vitrine serve`, as clap describes it. The file's keys are
+//! its flags with `_` for `-`, its values are judged by the flags' own parsers, and its manual is made of their help.
+//!
+//! - `file`: a TOML file becomes values, or faults with their places
+//! - `fault`: what is wrong in a file
+//! - `sources`: the command line, the environment and the file become one
+//! - `template`: the manual, `vitrine.default.toml`
+//! - `secret`: what of a value may be shown
+
+mod fault;
+mod file;
+mod secret;
+mod sources;
+mod template;
+
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use clap::builder::ValueParser;
+use clap::{Arg, ArgAction, Args, Command, ValueHint, value_parser};
+
+pub(super) use fault::{Fault, Refusal};
+pub(super) use sources::{CommandLine, Read, Source, Stop, Value};
+pub(super) use template::template;
+
+/// The command whose flags are the settings.
+const SERVE: &str = "serve";
+
+/// Where the settings file is, if there is one.
+#[derive(Debug, Args)]
+pub(super) struct ConfigArgs {
+    /// A file of settings, as `vitrine config default` prints it. Flags and the environment go before it.
+    /// Commands other than `serve` take from it what they have too: where the store is.
+    #[arg(
+        long = "config",
+        global = true,
+        env = "VITRINE_CONFIG",
+        value_name = "FILE"
+    )]
+    pub(super) config: Option<PathBuf>,
+}
+
+/// What a value is written as in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// `true` or `false`, for a flag without a value.
+    Switch,
+    /// `true` or `false`, for a flag with that value.
+    Boolean,
+    /// A number without quotes.
+    Number,
+    /// A text in quotes.
+    Text,
+}
+
+/// The numbers that a flag's parser may make.
+static NUMBERS: LazyLock<[ValueParser; 8]> = LazyLock::new(|| {
+    [
+        value_parser!(u8).into(),
+        value_parser!(u16).into(),
+        value_parser!(u32).into(),
+        value_parser!(u64).into(),
+        value_parser!(i32).into(),
+        value_parser!(i64).into(),
+        value_parser!(usize).into(),
+        value_parser!(f64).into(),
+    ]
+});
+
+/// A setting: a flag of `vitrine serve`.
+#[derive(Debug, Clone)]
+pub(super) struct Setting {
+    /// Its key in the file.
+    pub(super) name: String,
+    argument: Arg,
+}
+
+impl Setting {
+    /// The flag as it is written on a command line.
+    pub(super) fn flag(&self) -> String {
+        format!("--{}", self.name.replace('_', "-"))
+    }
+
+    /// Its variable in the environment.
+    pub(super) fn variable(&self) -> Option<&str> {
+        self.argument.get_env()?.to_str()
+    }
+
+    /// Its default, one text for each value; none where it isn't set by default.
+    fn defaults(&self) -> Vec<String> {
+        let defaults = self.argument.get_default_values().iter();
+        defaults
+            .map(|value| value.to_string_lossy().into_owned())
+            .collect()
+    }
+
+    fn takes_several(&self) -> bool {
+        matches!(self.argument.get_action(), ArgAction::Append)
+    }
+
+    fn kind(&self) -> Kind {
+        if !self.argument.get_action().takes_values() {
+            return Kind::Switch;
+        }
+        let made = self.argument.get_value_parser().type_id();
+        let is_number = |text: &String| text.parse::<f64>().is_ok();
+        if made == value_parser!(bool).type_id() {
+            Kind::Boolean
+        } else if NUMBERS.iter().any(|number| number.type_id() == made)
+            && self.defaults().iter().all(is_number)
+        {
+            Kind::Number
+        } else {
+            Kind::Text
+        }
+    }
+
+    /// What the flag's parser says of a value, where it refuses it.
+    fn refusal(&self, value: &str) -> Option<clap::Error> {
+        if self.kind() == Kind::Switch {
+            return None;
+        }
+        let mut argument = Arg::new("value")
+            .long("value")
+            .value_parser(self.argument.get_value_parser().clone())
+            .action(self.argument.get_action().clone());
+        if let Some(delimiter) = self.argument.get_value_delimiter() {
+            argument = argument.value_delimiter(delimiter);
+        }
+        Command::new("value")
+            .no_binary_name(true)
+            .arg(argument)
+            .try_get_matches_from([format!("--value={value}")])
+            .err()
+    }
+
+    /// What the placeholder in the help says, such as `FILE`.
+    fn placeholder(&self) -> Option<&str> {
+        let names = self.argument.get_value_names()?;
+        names.first().map(AsRef::as_ref)
+    }
+
+    /// Whether it names a file that has to be there.
+    pub(super) fn names_a_file(&self) -> bool {
+        self.placeholder() == Some("FILE")
+            || self.argument.get_value_hint() == ValueHint::FilePath
+            || self.name.ends_with("_file")
+    }
+
+    /// Whether it names a directory.
+    pub(super) fn names_a_directory(&self) -> bool {
+        self.placeholder() == Some("DIR") || self.argument.get_value_hint() == ValueHint::DirPath
+    }
+}
+
+/// All settings in the order of the help; `root` is the whole program, built.
+fn all(root: &Command) -> Vec<Setting> {
+    let serve = root.find_subcommand(SERVE);
+    let arguments = serve.into_iter().flat_map(Command::get_arguments);
+    let is_setting = |argument: &&Arg| {
+        !argument.is_hide_set()
+            && !matches!(
+                argument.get_long(),
+                None | Some("help" | "version" | "config")
+            )
+    };
+    arguments
+        .filter(is_setting)
+        .filter_map(|argument| {
+            Some(Setting {
+                name: argument.get_long()?.replace('-', "_"),
+                argument: argument.clone(),
+            })
+        })
+        .collect()
+}
+
+/// The whole program, built, so that global flags are on every command. Its help doesn't show what the
+/// environment holds: that may be a secret.
+fn program() -> Command {
+    fn quiet(command: Command) -> Command {
+        command
+            .mut_args(|argument| argument.hide_env_values(true))
+            .mut_subcommands(quiet)
+    }
+    let mut program = quiet(<super::Cli as clap::CommandFactory>::command());
+    program.build();
+    program
+}
+
+/// How a path is shown.
+fn named(path: &Path) -> String {
+    path.display().to_string()
+}

@@ -1,0 +1,61 @@
+//! What of a setting's value may be shown. Where that is in doubt, too much is hidden.
+
+/// Stands for what is hidden.
+const HIDDEN: &str = "(hidden)";
+
+/// A value without what is secret in it: the password of an address, all of a setting that is a password.
+pub(in crate::cli) fn shown(name: &str, value: &str) -> String {
+    let is_secret = ["password", "secret", "token"]
+        .iter()
+        .any(|word| name.contains(word));
+    if is_secret && !name.ends_with("_file") {
+        return HIDDEN.to_owned();
+    }
+    let mut value = value.to_owned();
+    // `postgres://user:password@host/…`. A password may hold what it shouldn't, so the last `@` counts.
+    if let Some(start) = value.find("://").map(|scheme| scheme + 3)
+        && let Some(end) = value.rfind('@').filter(|end| *end > start)
+        && let Some(colon) = value[start..end].find(':')
+    {
+        value.replace_range(start + colon + 1..end, HIDDEN);
+    }
+    // `…?password=…`, `host=… password=…`, and what stands behind.
+    if let Some(found) = value.to_ascii_lowercase().find("password=") {
+        value.replace_range(found + "password=".len().., HIDDEN);
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_hidden_and_nothing_else_is() {
+        for plain in [
+            "sqlite:/var/lib/vitrine/vitrine.db",
+            "127.0.0.1:8080",
+            "[::1]:9090",
+            "https://catalog.example",
+            "postgres://vitrine@database.internal:5432/vitrine?sslmode=verify-full",
+            "stdout",
+        ] {
+            assert_eq!(shown("store", plain), plain);
+        }
+        for secret in [
+            "postgres://vitrine:hunter2@database.internal/vitrine",
+            "postgres://vitrine:p/hunter2@x?y#z@database.internal/vitrine",
+            "postgres://:hunter2@database.internal",
+            "postgres://database.internal/vitrine?user=vitrine&password=hunter2",
+            "postgres://database.internal/vitrine?sslPassword=hunter2&a=b",
+            "host=database.internal password='hun ter2 hunter2' dbname=vitrine",
+            "redis://:hunter2@limits.internal:6379/0",
+        ] {
+            let shown = shown("store", secret);
+            assert!(!shown.contains("ter2"), "{shown}");
+            assert!(shown.contains(HIDDEN), "{shown}");
+        }
+        assert_eq!(shown("store_password", "hunter2"), HIDDEN);
+        assert_eq!(shown("store_password_file", "/run/secret"), "/run/secret");
+    }
+}

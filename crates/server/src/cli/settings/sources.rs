@@ -1,0 +1,288 @@
+//! The command line, the environment and the settings file become one.
+//!
+//! What the file sets and neither a flag nor the environment does is put on the command line as flags, and
+//! that is parsed like any other: so parsers, and rules between flags, hold for the file too.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Command, FromArgMatches as _};
+
+use super::super::Cli;
+use super::fault::{Fault, Refusal};
+use super::file::{self, Entry, File};
+use super::secret::shown;
+use super::{Kind, SERVE, Setting, all, program};
+
+/// Where a value comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::cli) enum Source {
+    /// The command line.
+    Flag,
+    /// The environment.
+    Environment,
+    /// The settings file, in this line.
+    File(usize),
+    /// It is the default.
+    Default,
+    /// It has no value.
+    Unset,
+}
+
+/// What a setting is, and why.
+#[derive(Debug, Clone)]
+pub(in crate::cli) struct Value {
+    pub(in crate::cli) setting: Setting,
+    /// One text for each value, as it was given. May hold a secret.
+    values: Vec<String>,
+    pub(in crate::cli) source: Source,
+}
+
+impl Value {
+    /// The values without what is secret in them.
+    pub(in crate::cli) fn shown(&self) -> Vec<String> {
+        let values = self.values.iter();
+        values
+            .map(|value| shown(&self.setting.name, value))
+            .collect()
+    }
+
+    /// Whether it was given otherwise before.
+    pub(in crate::cli) fn differs(&self, before: &Self) -> bool {
+        self.values != before.values
+    }
+
+    /// The paths that it names.
+    pub(in crate::cli) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.values.iter().map(Path::new)
+    }
+
+    /// The value, as the file writes it.
+    pub(in crate::cli) fn to_toml(&self) -> Option<String> {
+        let write = |value: String| match self.setting.kind() {
+            Kind::Text => super::template::toml_text(&value),
+            Kind::Switch | Kind::Boolean | Kind::Number => value,
+        };
+        let mut values: Vec<String> = self.shown().into_iter().map(write).collect();
+        match values.len() {
+            0 | 1 => values.pop(),
+            _ => Some(format!("[{}]", values.join(", "))),
+        }
+    }
+}
+
+/// Why there are no settings.
+#[derive(Debug)]
+pub(in crate::cli) enum Stop {
+    /// The command line is wrong, or asks for help.
+    CommandLine(clap::Error),
+    /// The settings file is wrong.
+    Refused(Refusal),
+    /// The settings file can't be read.
+    Failed(anyhow::Error),
+}
+
+impl From<clap::Error> for Stop {
+    fn from(error: clap::Error) -> Self {
+        Self::CommandLine(error)
+    }
+}
+
+/// The arguments of the process; they can be read again when the file has changed.
+#[derive(Debug, Clone)]
+pub(in crate::cli) struct CommandLine {
+    arguments: Vec<OsString>,
+}
+
+/// A command line that was read, with its environment and its file.
+#[derive(Debug)]
+pub(in crate::cli) struct Read {
+    pub(in crate::cli) cli: Cli,
+    /// The settings of the server; empty where the command isn't `serve`.
+    pub(in crate::cli) values: Vec<Value>,
+    /// The settings file.
+    pub(in crate::cli) file: Option<PathBuf>,
+    /// What is dangerous about the file.
+    pub(in crate::cli) warnings: Vec<String>,
+}
+
+impl CommandLine {
+    /// The process's own.
+    pub(in crate::cli) fn of_process() -> Self {
+        Self {
+            arguments: std::env::args_os().collect(),
+        }
+    }
+
+    /// The one that `vitrine serve` would have with these flags.
+    pub(in crate::cli) fn of_server(file: Option<&Path>, flags: &[String]) -> Self {
+        let mut arguments: Vec<OsString> = vec!["vitrine".into(), SERVE.into()];
+        if let Some(file) = file {
+            arguments.extend(["--config".into(), file.into()]);
+        }
+        arguments.extend(flags.iter().map(OsString::from));
+        Self { arguments }
+    }
+
+    /// Reads it. The file is checked as a whole, whatever the command takes from it.
+    pub(in crate::cli) fn read(&self) -> Result<Read, Stop> {
+        let program = program();
+        let Some(path) = self.file(&program)? else {
+            let matches = program.clone().try_get_matches_from(&self.arguments)?;
+            return Ok(Read {
+                values: values(&program, &matches, &[]),
+                cli: Cli::from_arg_matches(&matches)?,
+                file: None,
+                warnings: Vec::new(),
+            });
+        };
+        let settings = all(&program);
+        let read = file::read(&path, &settings)
+            .with_context(|| format!("can't read the settings file `{}`", super::named(&path)));
+        let file = read.map_err(Stop::Failed)?.map_err(Stop::Refused)?;
+        let lenient = program.clone().ignore_errors(true);
+        let given = lenient.try_get_matches_from(&self.arguments)?;
+        let wanted = wanted(&program, &settings, &given, &file.entries);
+        let matches = program.clone().try_get_matches_from(self.with(&wanted));
+        let matches = matches.map_err(|error| together(error, &file, &wanted))?;
+        let lines: Vec<&Entry> = wanted.iter().map(|(_, entry)| *entry).collect();
+        Ok(Read {
+            values: values(&program, &matches, &lines),
+            cli: Cli::from_arg_matches(&matches)?,
+            file: Some(path),
+            warnings: file.warnings,
+        })
+    }
+
+    /// The settings file that flags or the environment name. `vitrine config` looks at it by itself.
+    fn file(&self, program: &Command) -> Result<Option<PathBuf>, Stop> {
+        let strict = program.clone().try_get_matches_from(&self.arguments);
+        let given = match strict {
+            Ok(matches) => matches,
+            // Help that was asked for; or a flag is missing, which the file may set.
+            Err(error) if !error.use_stderr() => return Err(error.into()),
+            Err(_) => {
+                let lenient = program.clone().ignore_errors(true);
+                lenient.try_get_matches_from(&self.arguments)?
+            }
+        };
+        Ok(match given.subcommand() {
+            Some(("config", _)) | None => None,
+            Some((_, command)) => command.get_one::<PathBuf>("config").cloned(),
+        })
+    }
+
+    /// The arguments with these settings among them.
+    fn with(&self, wanted: &[(&Setting, &Entry)]) -> Vec<OsString> {
+        let flags = wanted.iter().flat_map(|(setting, entry)| {
+            let flag = setting.flag();
+            let is_switch = setting.kind() == Kind::Switch;
+            let values = entry.values.iter();
+            values.filter_map(move |value| match (is_switch, value.as_str()) {
+                (false, value) => Some(format!("{flag}={value}")),
+                (true, "true") => Some(flag.clone()),
+                (true, _) => None,
+            })
+        });
+        // Behind `--` there are no flags.
+        let mut arguments = self.arguments.clone();
+        let end = arguments.iter().position(|argument| argument == "--");
+        let end = end.unwrap_or(arguments.len());
+        arguments.splice(end..end, flags.map(OsString::from));
+        arguments
+    }
+}
+
+/// What of a file counts for the command: the settings that it has, and that are set nowhere else.
+fn wanted<'s>(
+    program: &Command,
+    settings: &'s [Setting],
+    given: &ArgMatches,
+    entries: &'s [Entry],
+) -> Vec<(&'s Setting, &'s Entry)> {
+    let Some((name, given)) = given.subcommand() else {
+        return Vec::new();
+    };
+    let is_set = |setting: &Setting| {
+        let source = given.value_source(setting.argument.get_id().as_str());
+        let in_environment = setting.argument.get_env().and_then(std::env::var_os);
+        source == Some(ValueSource::CommandLine) || in_environment.is_some()
+    };
+    let has = |setting: &Setting| match name {
+        SERVE => true,
+        _ => program.get_arguments().any(|argument| {
+            argument.is_global_set() && argument.get_id() == setting.argument.get_id()
+        }),
+    };
+    let found = entries.iter().filter_map(|entry| {
+        let setting = settings.iter().find(|setting| setting.name == entry.name)?;
+        Some((setting, entry))
+    });
+    found
+        .filter(|(setting, _)| has(setting) && !is_set(setting))
+        .collect()
+}
+
+/// What flags say against each other is the file's fault where one of them stands there.
+fn together(error: clap::Error, file: &File, wanted: &[(&Setting, &Entry)]) -> Stop {
+    if !error.use_stderr() || error.kind() == ErrorKind::UnknownArgument {
+        return error.into();
+    }
+    let text = error.render().to_string();
+    let text = text.split("\n\n").next().unwrap_or_default();
+    let text = text.trim_start_matches("error: ");
+    let words: Vec<&str> = text
+        .split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'))
+        .collect();
+    let named = wanted
+        .iter()
+        .find(|(setting, _)| words.contains(&setting.flag().as_str()));
+    let Some((setting, entry)) = named else {
+        return error.into();
+    };
+    Stop::Refused(Refusal {
+        path: file.path.clone(),
+        faults: vec![Fault {
+            line: entry.line,
+            column: entry.column,
+            setting: Some(setting.name.clone()),
+            what: text.split_whitespace().collect::<Vec<_>>().join(" "),
+            advice: "the flag `--a-b` is the setting `a_b`".to_owned(),
+        }],
+    })
+}
+
+/// The settings as they are, where the command is `serve`.
+fn values(program: &Command, matches: &ArgMatches, from_file: &[&Entry]) -> Vec<Value> {
+    let Some((SERVE, matches)) = matches.subcommand() else {
+        return Vec::new();
+    };
+    let value = |setting: Setting| {
+        let id = setting.argument.get_id().as_str();
+        let values = match setting.kind() {
+            Kind::Switch => vec![matches.get_flag(id).to_string()],
+            _ => {
+                let raw = matches.get_raw(id).into_iter().flatten();
+                raw.map(|value| value.to_string_lossy().into_owned())
+                    .collect()
+            }
+        };
+        let line = from_file.iter().find(|entry| entry.name == setting.name);
+        let source = match (line, matches.value_source(id)) {
+            (Some(entry), _) => Source::File(entry.line),
+            (None, Some(ValueSource::CommandLine)) => Source::Flag,
+            (None, Some(ValueSource::EnvVariable)) => Source::Environment,
+            (None, Some(_)) => Source::Default,
+            (None, None) => Source::Unset,
+        };
+        Value {
+            setting,
+            values,
+            source,
+        }
+    };
+    all(program).into_iter().map(value).collect()
+}

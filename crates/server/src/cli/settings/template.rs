@@ -1,0 +1,194 @@
+//! The manual of the settings, `vitrine.default.toml`: made of the help of `vitrine serve`.
+
+use super::{Kind, Setting, all, program};
+
+const HEAD: &str = "\
+# The settings of `vitrine serve`, each with its default. This file is made by `vitrine config default`.
+#
+# Flags go before the environment, the environment before this file, this file before defaults. A key is
+# the flag's name with `_` for `-`. To change a setting, remove the `#` before its key and write another value;
+# a setting that isn't set by default shows an example.
+#
+#     vitrine config default > vitrine.toml
+#     vitrine config check vitrine.toml
+#     vitrine serve --config vitrine.toml
+#
+# SIGHUP reads the file again. Settings marked `reload` change at once, others with the next start. A file with
+# any fault changes nothing. Let nobody else read a file with a password in it: `chmod 640`.
+";
+
+/// Examples of settings that have no default. Each is a value that the setting takes.
+const EXAMPLES: [(&str, &str); 4] = [
+    ("public_url", "https://catalog.example"),
+    ("state_dir", "/var/lib/vitrine/state"),
+    ("admin_listen", "127.0.0.1:9090"),
+    ("traces_endpoint", "http://127.0.0.1:4318/v1/traces"),
+];
+
+/// How wide lines are, in characters.
+const WIDTH: usize = 110;
+
+/// The manual.
+pub(in crate::cli) fn template() -> String {
+    let settings = all(&program());
+    let heading = |setting: &Setting| setting.argument.get_help_heading().map(str::to_owned);
+    let mut headings: Vec<Option<String>> = Vec::new();
+    for setting in &settings {
+        if !headings.contains(&heading(setting)) {
+            headings.push(heading(setting));
+        }
+    }
+    headings.sort_by_key(Option::is_some);
+    let mut text = HEAD.to_owned();
+    for current in headings {
+        if let Some(current) = &current {
+            text.push_str(&format!("\n# ---- {current} ----\n"));
+        }
+        for setting in settings
+            .iter()
+            .filter(|setting| heading(setting) == current)
+        {
+            text.push('\n');
+            describe(setting, &mut text);
+        }
+    }
+    text
+}
+
+fn describe(setting: &Setting, text: &mut String) {
+    let argument = &setting.argument;
+    let help = argument.get_long_help().or_else(|| argument.get_help());
+    let help = help.map(ToString::to_string).unwrap_or_default();
+    for paragraph in help.split("\n\n") {
+        // The help leaves out the last one.
+        let end = if paragraph.ends_with(['.', ':']) {
+            ""
+        } else {
+            "."
+        };
+        wrap(&format!("{paragraph}{end}"), text);
+    }
+    let possible = argument.get_possible_values();
+    if setting.kind() == Kind::Text && !possible.is_empty() {
+        for value in possible.iter().filter(|value| !value.is_hide_set()) {
+            let help = value.get_help().map(|help| format!(": {help}"));
+            wrap(
+                &format!("- {}{}", value.get_name(), help.unwrap_or_default()),
+                text,
+            );
+        }
+    }
+    let mut notes = vec![setting.flag()];
+    if let (Kind::Number | Kind::Text, Some(placeholder), true) =
+        (setting.kind(), setting.placeholder(), possible.is_empty())
+    {
+        notes[0].push_str(&format!(" {placeholder}"));
+    }
+    notes.extend(setting.variable().map(str::to_owned));
+    if setting.takes_several() {
+        notes.push("one value, or a list of them".to_owned());
+    }
+    if crate::cli::reload::RELOADED.contains(&setting.name.as_str()) {
+        notes.push("reload".to_owned());
+    }
+    wrap(&format!("({})", notes.join("; ")), text);
+    let values = defaults(setting);
+    match values.as_slice() {
+        [] => text.push_str(&format!(
+            "# Not set by default. For example:\n# {} = {}\n",
+            setting.name,
+            example(setting)
+        )),
+        [value] => text.push_str(&format!("#{} = {value}\n", setting.name)),
+        values => text.push_str(&format!("#{} = [{}]\n", setting.name, values.join(", "))),
+    }
+}
+
+/// The default's values as the file writes them.
+fn defaults(setting: &Setting) -> Vec<String> {
+    match setting.kind() {
+        Kind::Switch => vec!["false".to_owned()],
+        kind => {
+            let defaults = setting.defaults().into_iter();
+            defaults.map(|value| written(kind, &value)).collect()
+        }
+    }
+}
+
+/// A value that the setting takes, as the file writes it.
+pub(super) fn example(setting: &Setting) -> String {
+    if let Some(default) = defaults(setting).into_iter().next() {
+        return default;
+    }
+    let known = EXAMPLES.iter().find(|(name, _)| *name == setting.name);
+    let example = known.map_or(setting.placeholder().unwrap_or_default(), |(_, value)| {
+        value
+    });
+    written(setting.kind(), example)
+}
+
+fn written(kind: Kind, value: &str) -> String {
+    match kind {
+        Kind::Text => toml_text(value),
+        Kind::Switch | Kind::Boolean | Kind::Number => value.to_owned(),
+    }
+}
+
+/// A text in quotes. JSON's escapes are TOML's too.
+pub(in crate::cli) fn toml_text(value: &str) -> String {
+    serde_json::Value::from(value).to_string()
+}
+
+/// Appends a comment, its words in lines of a readable width.
+fn wrap(words: &str, text: &mut String) {
+    let mut line = String::from("#");
+    for word in words.split_whitespace() {
+        if line.chars().count() + 1 + word.chars().count() > WIDTH {
+            text.push_str(&line);
+            text.push('\n');
+            line = String::from("#");
+        }
+        line.push(' ');
+        line.push_str(word);
+    }
+    text.push_str(&line);
+    text.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_without_a_default_has_an_example_that_it_takes() {
+        let settings = all(&program());
+        for setting in &settings {
+            let known = EXAMPLES.iter().find(|(name, _)| *name == setting.name);
+            let name = &setting.name;
+            match (defaults(setting).is_empty(), known) {
+                (true, Some((_, example))) => {
+                    assert!(setting.refusal(example).is_none(), "{name}: {example}");
+                }
+                (true, None) => panic!("`{name}` has no default: give it an example in EXAMPLES"),
+                (false, Some(_)) => panic!("`{name}` has a default and needs no example"),
+                (false, None) => {}
+            }
+            assert!(
+                setting.argument.get_help().is_some(),
+                "`{name}` has no help for the manual"
+            );
+            assert!(
+                setting
+                    .variable()
+                    .is_some_and(|name| name.starts_with("VITRINE_")),
+                "`{name}` has no variable"
+            );
+        }
+        for (name, _) in EXAMPLES {
+            assert!(
+                settings.iter().any(|setting| setting.name == name),
+                "EXAMPLES has `{name}`, which is no setting"
+            );
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! One connection, from its first byte to its last: HTTP/1.1, or HTTP/2 where TLS settled on that.
+
+use std::convert::Infallible;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
+
+use super::http2::{Activity, SentBody, Streams, Verdict};
+use super::reading::{Frames, Heads, Progress};
+use super::socket::{TimedSocket, Timeouts};
+use super::tls::{Certificates, HTTP2};
+use crate::http::service::{KeepAlive, Service};
+
+/// How often a connection is looked at whose next request has begun to arrive.
+const HEAD_CHECK: Duration = Duration::from_millis(50);
+/// How often an HTTP/2 connection is looked at.
+const HTTP2_CHECK: Duration = Duration::from_secs(1);
+/// How long a connection that was asked to end may take for it, while requests are being answered.
+const GOODBYE: Duration = Duration::from_secs(60);
+/// The same, while none are: for the client to say that it has understood.
+const QUIET_GOODBYE: Duration = Duration::from_secs(5);
+/// How long a connection that is turned away may take for its request and its answer.
+const REFUSAL: Duration = Duration::from_secs(3);
+/// The most headers that hyper parses: more than ours, so that ours answers.
+const PARSED_HEADERS: usize = 512;
+/// The most that HTTP/2's headers may come to: more than ours, so that ours answers.
+const HEADER_LIST_BYTES: u32 = 64 << 10;
+/// How many requests of one connection are answered at once.
+const MOST_STREAMS: u32 = 100;
+/// How many streams a client may have reset that weren't answered yet, before that is taken for an attack.
+const MOST_RESETS: usize = 20;
+/// How much of an answer is kept ready for a stream beyond what the client takes.
+const STREAM_BUFFER_BYTES: usize = 64 << 10;
+/// How often a quiet HTTP/2 connection is asked whether its client is still there, and how long that may take.
+const PING: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(10));
+
+/// How far a server's end has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Phase {
+    /// It serves.
+    Serving,
+    /// No connections are accepted any more: those that are open end with their next answer.
+    Closing,
+    /// Connections without a request end.
+    Quiet,
+}
+
+/// What all connections of a server share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) service: Service,
+    pub(super) timeouts: Timeouts,
+    pub(super) certificates: Option<Arc<Certificates>>,
+    /// Whether the listeners are closed: the next answer is a connection's last.
+    pub(super) closing: AtomicBool,
+}
+
+/// A connection that was let in.
+#[derive(Debug, Clone)]
+pub(super) struct Connection {
+    pub(super) shared: Arc<Shared>,
+    /// The client's address; none of a Unix socket.
+    pub(super) remote: Option<IpAddr>,
+    pub(super) phase: watch::Receiver<Phase>,
+}
+
+impl Connection {
+    /// Serves a TCP connection until it ends.
+    pub(super) async fn serve_tcp(self, socket: TcpStream) {
+        // Answers are written whole; waiting to fill a segment would only delay them.
+        if let Err(error) = socket.set_nodelay(true) {
+            tracing::debug!(%error, "a connection ended before it began");
+        }
+        let Some(certificates) = &self.shared.certificates else {
+            return self.serve_http1(socket).await;
+        };
+        let acceptor = TlsAcceptor::from(certificates.config());
+        let handshake =
+            tokio::time::timeout(self.shared.timeouts.handshake, acceptor.accept(socket));
+        let failed = match handshake.await {
+            Ok(Ok(socket)) => {
+                return match socket.get_ref().1.alpn_protocol() {
+                    Some(protocol) if protocol == HTTP2 => self.serve_http2(socket).await,
+                    _ => self.serve_http1(socket).await,
+                };
+            }
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "it took too long".to_owned(),
+        };
+        certificates.metrics().handshake_failures.increment();
+        tracing::debug!(error = failed, "a TLS handshake failed");
+    }
+
+    /// Serves HTTP/1.1 until the connection ends.
+    pub(super) async fn serve_http1<S>(mut self, socket: S)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let timeouts = &self.shared.timeouts;
+        let age = timeouts.age;
+        let progress = Progress::default();
+        let head = progress.clone();
+        let socket = TimedSocket::new(socket, timeouts, Heads::new(*timeouts, progress.clone()));
+        let remote = self.remote;
+        // One counter a connection: counters that all cores count on cost each of them time.
+        let shared = Arc::new((self.shared, progress));
+        let answer = service_fn(move |request| {
+            let shared = Arc::clone(&shared);
+            async move {
+                let (shared, progress) = &*shared;
+                progress.begin();
+                let keep_alive = || match shared.closing.load(Ordering::Relaxed) {
+                    true => KeepAlive::No,
+                    false => KeepAlive::Yes,
+                };
+                let answer = shared
+                    .service
+                    .serve(request, remote.into(), keep_alive)
+                    .await;
+                progress.end();
+                Ok::<_, Infallible>(answer)
+            }
+        });
+        let connection = http1::Builder::new()
+            .header_read_timeout(None)
+            .half_close(true)
+            .max_headers(PARSED_HEADERS)
+            .serve_connection(TokioIo::new(socket), answer);
+        let mut connection = std::pin::pin!(connection);
+        let ended = tokio::select! {
+            ended = connection.as_mut() => Some(ended),
+            _ = self.phase.wait_for(|phase| *phase == Phase::Quiet) => None,
+            () = tokio::time::sleep(age) => None,
+        };
+        if let Some(ended) = ended {
+            return note_end(ended);
+        }
+        // What has begun to arrive is still answered; the socket cuts what takes too long.
+        let whole_head = async {
+            while head.is_reading_head() {
+                tokio::time::sleep(HEAD_CHECK).await;
+            }
+        };
+        tokio::select! {
+            ended = connection.as_mut() => return note_end(ended),
+            () = whole_head => connection.as_mut().graceful_shutdown(),
+        }
+        if let Ok(ended) = tokio::time::timeout(GOODBYE, connection).await {
+            note_end(ended);
+        }
+    }
+
+    /// Serves HTTP/2 until the connection ends.
+    async fn serve_http2<S>(mut self, socket: S)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let timeouts = self.shared.timeouts;
+        let activity = Arc::new(Activity::new(timeouts));
+        let socket = TimedSocket::new(socket, &timeouts, Frames::new(timeouts));
+        let (shared, remote) = (self.shared, self.remote);
+        let answer = service_fn(move |request| {
+            let shared = Arc::clone(&shared);
+            async move {
+                // HTTP/2 says goodbye by frames of its own.
+                let keep_alive = || KeepAlive::Yes;
+                let answer = shared
+                    .service
+                    .serve(request, remote.into(), keep_alive)
+                    .await;
+                Ok::<_, Infallible>(answer.map(SentBody::new))
+            }
+        });
+        let connection = http2::Builder::new(Streams(Arc::clone(&activity)))
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(MOST_STREAMS)
+            .max_header_list_size(HEADER_LIST_BYTES)
+            .max_pending_accept_reset_streams(MOST_RESETS)
+            .max_send_buf_size(STREAM_BUFFER_BYTES)
+            .keep_alive_interval(PING.0)
+            .keep_alive_timeout(PING.1)
+            .serve_connection(TokioIo::new(socket), answer);
+        let mut connection = std::pin::pin!(connection);
+        let mut look = tokio::time::interval(HTTP2_CHECK);
+        // How old the connection was when it was asked to end.
+        let mut asked: Option<Duration> = None;
+        loop {
+            let must_end = tokio::select! {
+                ended = connection.as_mut() => return note_end(ended),
+                _ = self.phase.wait_for(|phase| *phase >= Phase::Closing), if asked.is_none() => true,
+                _ = look.tick() => match (activity.verdict(), asked) {
+                    (Verdict::Useless, _) => {
+                        return tracing::debug!("a connection was cut: its client asks or takes nothing");
+                    }
+                    (Verdict::Idle, None) => true,
+                    (Verdict::Busy, None) => activity.age() >= timeouts.age,
+                    (verdict, Some(asked)) => {
+                        let limit = if verdict == Verdict::Idle { QUIET_GOODBYE } else { GOODBYE };
+                        if activity.age() - asked >= limit {
+                            return;
+                        }
+                        false
+                    }
+                },
+            };
+            if must_end {
+                asked = Some(activity.age());
+                connection.as_mut().graceful_shutdown();
+            }
+        }
+    }
+
+    /// Answers whatever is asked that there are too many connections, and ends.
+    pub(super) async fn turn_away<S>(self, socket: S)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let timeouts = &self.shared.timeouts;
+        let reading = Heads::new(*timeouts, Progress::default());
+        let socket = TimedSocket::new(socket, timeouts, reading);
+        let answer = service_fn(move |request| {
+            let answer = self.shared.service.turn_away(request, self.remote.into());
+            std::future::ready(Ok::<_, Infallible>(answer))
+        });
+        let connection = http1::Builder::new()
+            .header_read_timeout(None)
+            .max_headers(PARSED_HEADERS)
+            .serve_connection(TokioIo::new(socket), answer);
+        if let Ok(ended) = tokio::time::timeout(REFUSAL, connection).await {
+            note_end(ended);
+        }
+    }
+}
+
+fn note_end(ended: hyper::Result<()>) {
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection ended early");
+    }
+}

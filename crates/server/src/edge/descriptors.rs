@@ -1,0 +1,40 @@
+//! How many descriptors the system lets this process have: a connection is one.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// What is needed beside connections: the store, files, logs, the admin port, connections that are turned away.
+const OTHERS: u64 = 160;
+
+/// Raises the limit of this process, as far as the system lets it, to what so many connections need. Returns how many
+/// connections there may be then.
+#[must_use]
+pub fn make_room(connections: usize) -> usize {
+    let needed = connections as u64 + OTHERS;
+    let limit = getrlimit(Resource::Nofile);
+    // None is no limit.
+    let enough = |limit: Option<u64>| limit.is_none_or(|limit| limit >= needed);
+    if enough(limit.current) {
+        return connections;
+    }
+    let raised = limit.maximum.map_or(needed, |most| needed.min(most));
+    let wanted = Rlimit {
+        current: Some(raised),
+        maximum: limit.maximum,
+    };
+    let has = match setrlimit(Resource::Nofile, wanted) {
+        Ok(()) => raised,
+        Err(_) => limit.current.unwrap_or(needed),
+    };
+    if has >= needed {
+        return connections;
+    }
+    let room = usize::try_from(has.saturating_sub(OTHERS).max(has / 4)).unwrap_or(connections);
+    tracing::warn!(
+        descriptors = has,
+        connections = room,
+        wanted = connections,
+        "the system lets this process have too few descriptors for --max-connections, so fewer are let in; \
+         raise the hard limit (LimitNOFILE= of a systemd unit, `ulimit -Hn` of a shell)"
+    );
+    room
+}

@@ -1,0 +1,232 @@
+//! Addresses to listen on: TCP, Unix sockets, and sockets that systemd has opened.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use anyhow::{Context as _, bail};
+use listenfd::ListenFd;
+use rustix::fs::Mode;
+use rustix::process::umask;
+use socket2::{Domain, Protocol, Socket, Type};
+
+/// How many connections the system keeps for us until they are accepted; it may allow fewer.
+const BACKLOG: i32 = 4096;
+
+/// Where to listen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// An address and a port.
+    Tcp(SocketAddr),
+    /// A socket in the file system.
+    Unix(PathBuf),
+    /// Whatever systemd passes.
+    Systemd,
+}
+
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "systemd" {
+            return Ok(Self::Systemd);
+        }
+        if let Some(path) = text.strip_prefix("unix:") {
+            return match Path::new(path).is_absolute() {
+                true => Ok(Self::Unix(path.into())),
+                false => Err(format!(
+                    "`{text}` needs a whole path: unix:/run/vitrine.sock"
+                )),
+            };
+        }
+        text.parse().map(Self::Tcp).map_err(|_| {
+            "give an address with a port (127.0.0.1:8080, [::]:8080), a Unix socket (unix:/run/vitrine.sock) or `systemd`"
+                .to_owned()
+        })
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(out),
+            Self::Unix(path) => write!(out, "unix:{}", path.display()),
+            Self::Systemd => out.write_str("systemd"),
+        }
+    }
+}
+
+/// A socket that listens.
+#[derive(Debug)]
+pub enum Listener {
+    /// For connections over a network.
+    Tcp(TcpListener),
+    /// For connections of this machine; with the file, where that is ours.
+    Unix(UnixListener, Option<SocketFile>),
+}
+
+impl Listener {
+    /// Where it listens, by `host:port` for TCP.
+    ///
+    /// # Errors
+    ///
+    /// Where the system doesn't know.
+    pub fn address(&self) -> io::Result<Address> {
+        Ok(match self {
+            Self::Tcp(listener) => Address::Tcp(listener.local_addr()?),
+            Self::Unix(listener, _) => {
+                let address = listener.local_addr()?;
+                let path = address.as_pathname().unwrap_or(Path::new("(unnamed)"));
+                Address::Unix(path.to_owned())
+            }
+        })
+    }
+}
+
+/// Listens on all of these; `socket_mode` is what files of Unix sockets are given.
+///
+/// # Errors
+///
+/// Where one of them can't be had, with its name.
+pub fn listen_all(addresses: &[Address], socket_mode: u32) -> anyhow::Result<Vec<Listener>> {
+    let mut listeners = Vec::new();
+    for address in addresses {
+        let can_not = || format!("can't listen on {address}");
+        match address {
+            Address::Tcp(address) => {
+                listeners.push(Listener::Tcp(tcp(*address).with_context(can_not)?));
+            }
+            Address::Unix(path) => listeners.push(unix(path, socket_mode).with_context(can_not)?),
+            Address::Systemd => listeners.extend(passed().with_context(can_not)?),
+        }
+    }
+    if !addresses.contains(&Address::Systemd) && std::env::var_os("LISTEN_FDS").is_some() {
+        tracing::warn!("systemd has passed sockets that nobody listens on: add `--listen systemd`");
+    }
+    Ok(listeners)
+}
+
+/// Listens on an address and a port.
+///
+/// # Errors
+///
+/// Where it is taken, or not this machine's.
+pub fn tcp(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(
+        Domain::for_address(address),
+        Type::STREAM,
+        Some(Protocol::TCP),
+    )?;
+    // A restart needn't wait for the last connections of the one before.
+    socket.set_reuse_address(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
+}
+
+/// The file of a Unix socket, removed at the end.
+#[derive(Debug)]
+pub struct SocketFile {
+    path: PathBuf,
+    /// Device and number: another server may have put its own in the place.
+    identity: (u64, u64),
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        let is_ours = identity(&self.path).is_ok_and(|found| found == self.identity);
+        if is_ours && let Err(error) = fs::remove_file(&self.path) {
+            tracing::warn!(path = %self.path.display(), %error, "the socket's file can't be removed");
+        }
+    }
+}
+
+fn identity(path: &Path) -> io::Result<(u64, u64)> {
+    let file = fs::symlink_metadata(path)?;
+    Ok((file.dev(), file.ino()))
+}
+
+fn unix(path: &Path, mode: u32) -> anyhow::Result<Listener> {
+    remove_stale(path)?;
+    // Nobody else gets in between its being made and its being given its mode.
+    let usual = umask(Mode::RWXG | Mode::RWXO);
+    let bound = UnixListener::bind(path);
+    umask(usual);
+    let listener = bound?;
+    let file = SocketFile {
+        identity: identity(path)?,
+        path: path.to_owned(),
+    };
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))
+        .context("the socket can't be given its mode")?;
+    Ok(Listener::Unix(listener, Some(file)))
+}
+
+/// Removes the socket of a server that is gone. One that somebody listens on stays, and so does any other file.
+fn remove_stale(path: &Path) -> anyhow::Result<()> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error.into()),
+        Ok(file) if !file.file_type().is_socket() => {
+            bail!(
+                "there is a file of that name which is no socket; name another path, or remove it"
+            )
+        }
+        Ok(_) => {}
+    }
+    match UnixStream::connect(path) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            fs::remove_file(path).context("the socket of a server that is gone can't be removed")
+        }
+        Err(error) => Err(error).context("there is a socket, and whose it is can't be told"),
+        Ok(_) => bail!("another program listens there; end it first, or name another path"),
+    }
+}
+
+/// The sockets that systemd has passed: TCP and Unix ones, all of them.
+fn passed() -> anyhow::Result<Vec<Listener>> {
+    let mut passed = ListenFd::from_env();
+    if passed.len() == 0 {
+        bail!(
+            "systemd has passed no socket (LISTEN_FDS, LISTEN_PID); start the service by its socket unit, \
+             or name an address"
+        );
+    }
+    let mut listeners = Vec::new();
+    for index in 0..passed.len() {
+        // What isn't taken because it is of another kind stays where it is.
+        let tcp = passed.take_tcp_listener(index);
+        let listener = match tcp {
+            Ok(Some(listener)) => Listener::Tcp(listener),
+            _ => match passed.take_unix_listener(index) {
+                Ok(Some(listener)) => Listener::Unix(listener, None),
+                _ => bail!(
+                    "passed socket {index} is neither TCP nor a Unix stream socket; use ListenStream= in the socket unit"
+                ),
+            },
+        };
+        listeners.push(listener);
+    }
+    Ok(listeners)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_told_apart() {
+        let read = |text: &str| text.parse::<Address>();
+        for text in ["127.0.0.1:8080", "[::]:0", "unix:/run/v.sock", "systemd"] {
+            assert_eq!(read(text).unwrap().to_string(), text);
+        }
+        for text in ["", "8080", "localhost", "unix:", "unix:v.sock", "SYSTEMD"] {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+}

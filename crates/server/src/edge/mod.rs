@@ -1,0 +1,25 @@
+//! The edge: where clients connect. Listening, TLS, who is let in, limits on time, and how a server ends.
+//!
+//! What a request is answered is `http`'s business: this room brings it there, over HTTP/1.1 or HTTP/2, and
+//! takes the answer away. `docs/edges.md` tells operators every limit and why it is what it is.
+//!
+//! - [`listen`]: addresses, Unix sockets, sockets that systemd opened
+//! - [`tls`]: certificates, and their reload
+//! - [`server`]: the accept loop, and the end
+//! - [`connection`]: one connection, by its protocol
+//! - [`socket`]: a socket that gives up on clients that take too long; `reading` knows what they are sending
+//! - [`http2`]: what only HTTP/2 needs: streams that nobody takes, connections without any
+//! - [`admission`]: how many connections there may be
+//! - [`descriptors`]: how many the system lets this process have
+//! - [`systemd`]: what the service manager is told
+
+pub mod admission;
+mod connection;
+pub mod descriptors;
+mod http2;
+pub mod listen;
+pub(crate) mod reading;
+pub mod server;
+pub(crate) mod socket;
+pub mod systemd;
+pub mod tls;

@@ -1,0 +1,278 @@
+//! When a connection from which nothing comes has been waited for long enough: that depends on what has begun to
+//! arrive, which each protocol shows in its own way.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use tokio::time::Instant;
+
+use super::socket::Timeouts;
+
+/// Watches what arrives.
+pub(crate) trait Reading {
+    /// These bytes have arrived.
+    fn note(&mut self, bytes: &[u8]);
+    /// Bytes went out.
+    fn note_written(&mut self);
+    /// Nothing more is there to be read: until when may that last?
+    fn deadline(&mut self) -> Option<Instant>;
+}
+
+/// What the service tells the socket of an HTTP/1.1 connection; shared by the two.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Progress(Arc<ProgressState>);
+
+#[derive(Debug, Default)]
+struct ProgressState {
+    answering: AtomicBool,
+    answered: AtomicU64,
+    reading_head: AtomicBool,
+}
+
+impl Progress {
+    /// A head has arrived. Until it is answered, the socket doesn't watch the clock for reading.
+    pub(crate) fn begin(&self) {
+        self.0.answering.store(true, Ordering::Relaxed);
+        self.0.reading_head.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether a part of a head has arrived and the rest hasn't.
+    pub(crate) fn is_reading_head(&self) -> bool {
+        self.0.reading_head.load(Ordering::Relaxed)
+    }
+
+    /// The answer is ready.
+    pub(crate) fn end(&self) {
+        self.0.answered.fetch_add(1, Ordering::Relaxed);
+        self.0.answering.store(false, Ordering::Relaxed);
+    }
+}
+
+/// What the socket waits for when it waits to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Waiting {
+    /// The first byte of a head.
+    ForRequest,
+    /// The rest of a head.
+    ForHead,
+}
+
+/// HTTP/1.1: heads, and quiet between them.
+pub(crate) struct Heads {
+    timeouts: Timeouts,
+    progress: Progress,
+    answered: u64,
+    waiting: Waiting,
+    /// None where a head has begun and was never waited for: most arrive whole.
+    read_by: Option<Instant>,
+    /// The last bytes that arrived, the newest lowest.
+    last: u32,
+}
+
+impl Heads {
+    /// A connection that begins now.
+    pub(crate) fn new(timeouts: Timeouts, progress: Progress) -> Self {
+        Self {
+            timeouts,
+            progress,
+            answered: 0,
+            waiting: Waiting::ForRequest,
+            read_by: Some(Instant::now() + timeouts.head),
+            last: 0,
+        }
+    }
+
+    /// Whether a request was answered since this was last asked.
+    fn has_answered(&mut self) -> bool {
+        let answered = self.progress.0.answered.load(Ordering::Relaxed);
+        std::mem::replace(&mut self.answered, answered) != answered
+    }
+
+    /// Whether what arrived ends as a head does. Half a head may come in one piece with a whole request, and then
+    /// only its bytes tell that it is there. A request's body may end in any way: behind one, a client has as
+    /// long as if it had begun a head.
+    fn ends_with_head(&self) -> bool {
+        let [_, a, b, c] = self.last.to_be_bytes();
+        // The parser takes a bare line feed as the end of a line too.
+        matches!((a, b, c), (_, b'\n', b'\n') | (b'\n', b'\r', b'\n'))
+    }
+
+    fn wait_for_head(&mut self) {
+        self.waiting = Waiting::ForHead;
+        self.read_by = None;
+        self.progress.0.reading_head.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Reading for Heads {
+    fn note(&mut self, bytes: &[u8]) {
+        for byte in &bytes[bytes.len().saturating_sub(4)..] {
+            self.last = self.last << 8 | u32::from(*byte);
+        }
+        if self.progress.0.answering.load(Ordering::Relaxed) {
+            return;
+        }
+        if self.has_answered() || self.waiting == Waiting::ForRequest {
+            self.wait_for_head();
+        }
+    }
+
+    /// A slow reader that makes progress isn't idle.
+    fn note_written(&mut self) {
+        if self.waiting == Waiting::ForRequest {
+            self.read_by = Some(Instant::now() + self.timeouts.idle);
+        }
+    }
+
+    fn deadline(&mut self) -> Option<Instant> {
+        if self.progress.0.answering.load(Ordering::Relaxed) {
+            return None;
+        }
+        if self.has_answered() {
+            if self.ends_with_head() {
+                self.waiting = Waiting::ForRequest;
+                self.read_by = Some(Instant::now() + self.timeouts.idle);
+            } else {
+                self.wait_for_head();
+            }
+        }
+        let head = self.timeouts.head;
+        Some(*self.read_by.get_or_insert_with(|| Instant::now() + head))
+    }
+}
+
+/// What every HTTP/2 connection of a client begins with (RFC 9113, 3.4), in bytes.
+const PREFACE: usize = 24;
+/// The head of a frame, in bytes (RFC 9113, 4.1).
+const FRAME_HEAD: usize = 9;
+const HEADERS: u8 = 1;
+const CONTINUATION: u8 = 9;
+const END_HEADERS: u8 = 4;
+
+/// HTTP/2: frames, which have to be whole soon once they have begun, and so have heads of several frames. How long
+/// a connection without requests may last is `http2`'s to watch.
+pub(crate) struct Frames {
+    timeouts: Timeouts,
+    /// What is left to skip: the preface, then frames' payloads.
+    skip: usize,
+    head: [u8; FRAME_HEAD],
+    head_filled: usize,
+    /// Whether a head has begun whose last frame hasn't come.
+    in_head: bool,
+    /// Until when what has begun must be whole.
+    whole_by: Option<Instant>,
+}
+
+impl Frames {
+    /// A connection that begins now, with its preface.
+    pub(crate) fn new(timeouts: Timeouts) -> Self {
+        Self {
+            timeouts,
+            skip: PREFACE,
+            head: [0; FRAME_HEAD],
+            head_filled: 0,
+            in_head: false,
+            whole_by: Some(Instant::now() + timeouts.head),
+        }
+    }
+
+    fn is_whole(&self) -> bool {
+        self.skip == 0 && self.head_filled == 0 && !self.in_head
+    }
+
+    /// Takes the next bytes of a frame; returns what is left.
+    fn take<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
+        if self.skip > 0 {
+            let skipped = self.skip.min(bytes.len());
+            self.skip -= skipped;
+            return &bytes[skipped..];
+        }
+        let taken = (FRAME_HEAD - self.head_filled).min(bytes.len());
+        self.head[self.head_filled..][..taken].copy_from_slice(&bytes[..taken]);
+        self.head_filled += taken;
+        if self.head_filled == FRAME_HEAD {
+            self.head_filled = 0;
+            let [a, b, c, kind, flags, ..] = self.head;
+            self.skip = u32::from_be_bytes([0, a, b, c]) as usize;
+            if matches!(kind, HEADERS | CONTINUATION) {
+                self.in_head = flags & END_HEADERS == 0;
+            }
+        }
+        &bytes[taken..]
+    }
+}
+
+impl Reading for Frames {
+    fn note(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            bytes = self.take(bytes);
+            if self.is_whole() {
+                self.whole_by = None;
+            }
+        }
+        if !self.is_whole() && self.whole_by.is_none() {
+            self.whole_by = Some(Instant::now() + self.timeouts.head);
+        }
+    }
+
+    fn note_written(&mut self) {}
+
+    fn deadline(&mut self) -> Option<Instant> {
+        self.whole_by
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A frame with a payload of `length` bytes.
+    fn frame(kind: u8, flags: u8, length: u8) -> Vec<u8> {
+        let mut frame = vec![0, 0, length, kind, flags, 0, 0, 0, 1];
+        frame.resize(FRAME_HEAD + usize::from(length), b'x');
+        frame
+    }
+
+    /// Whether the watch waits for more, after each byte.
+    fn waits(stream: &[u8]) -> Vec<bool> {
+        let mut frames = Frames::new(Timeouts::default());
+        frames.note(&[b'p'; PREFACE]);
+        let step = |byte: &u8| {
+            frames.note(&[*byte]);
+            frames.deadline().is_some()
+        };
+        stream.iter().map(step).collect()
+    }
+
+    #[test]
+    fn a_frame_and_a_head_are_waited_for_until_they_are_whole() {
+        const SETTINGS: u8 = 4;
+        let whole = frame(SETTINGS, 0, 3);
+        let waiting = waits(&whole);
+        assert!(waiting[..11].iter().all(|waits| *waits), "{waiting:?}");
+        assert!(!waiting[11]);
+        assert!(!waits(&frame(HEADERS, END_HEADERS, 5))[13]);
+        let half = frame(HEADERS, 0, 5);
+        assert!(waits(&half).iter().all(|waits| *waits));
+        let rest = [half.clone(), frame(CONTINUATION, END_HEADERS, 2)].concat();
+        assert_eq!(waits(&rest).last(), Some(&false));
+        let more = [half, frame(CONTINUATION, 0, 2)].concat();
+        assert_eq!(waits(&more).last(), Some(&true));
+        assert_eq!(waits(&frame(SETTINGS, 0, 0)).last(), Some(&false));
+    }
+
+    #[test]
+    fn only_whole_heads_end_as_heads_do() {
+        let ends = |bytes: &[u8]| {
+            let mut heads = Heads::new(Timeouts::default(), Progress::default());
+            bytes.chunks(3).for_each(|bytes| heads.note(bytes));
+            heads.ends_with_head()
+        };
+        assert!(ends(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"));
+        assert!(ends(b"GET / HTTP/1.1\nHost: x\n\n"));
+        assert!(ends(b"GET / HTTP/1.1\r\nHost: x\r\n\n"));
+        assert!(!ends(b"GET / HTTP/1.1\r\nHost: x\r\n"));
+        assert!(!ends(b"GET / HTTP/1.1\r\nHost: x\r\n\r\nGET"));
+        assert!(!ends(b""));
+    }
+}

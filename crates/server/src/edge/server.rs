@@ -1,0 +1,309 @@
+//! The accept loop, and how a server ends.
+//!
+//! Ending: readiness fails at once, and connections are still accepted for as long as the settings say, while balancers
+//! take notice. Then the listeners are emptied and closed; answers say `Connection: close`, and HTTP/2 connections
+//! are told to end. Connections that stay quiet are closed after a moment, and whatever is left is cut at the end
+//! of the drain.
+
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+
+use super::admission::{Admission, Limits};
+use super::connection::{Connection, Phase, Shared};
+use super::listen::{Listener, SocketFile};
+use super::socket::Timeouts;
+use super::systemd;
+use super::tls::Certificates;
+use crate::http::App;
+use crate::http::access_log::AccessLog;
+use crate::http::service::Service;
+
+/// How long a quiet connection stays open while the server ends: its next request may be on the way.
+const QUIET_GRACE: Duration = Duration::from_secs(5);
+/// How long to wait before accepting again where that failed, out of descriptors for one.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// How many connections are being told at a time that there are too many; more are closed without a word.
+const MOST_REFUSALS: usize = 32;
+
+/// How a server treats its clients.
+#[derive(Debug)]
+pub struct Settings {
+    /// How long things may take.
+    pub timeouts: Timeouts,
+    /// How many connections there may be.
+    pub limits: Limits,
+    /// What TCP connections are shown; without it they speak plain HTTP.
+    pub certificates: Option<Arc<Certificates>>,
+    /// How long connections are still accepted once the server is told to end.
+    pub drain_delay: Duration,
+    /// How long open connections may then take.
+    pub drain_timeout: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            timeouts: Timeouts::default(),
+            limits: Limits::default(),
+            certificates: None,
+            drain_delay: Duration::ZERO,
+            drain_timeout: Duration::from_secs(30),
+        }
+    }
+}
+
+/// A server that listens.
+#[derive(Debug)]
+pub struct Server {
+    listeners: Listeners,
+    shared: Arc<Shared>,
+    admission: Arc<Admission>,
+    refusals: Arc<Semaphore>,
+    drain_delay: Duration,
+    drain_timeout: Duration,
+}
+
+impl Server {
+    /// A server on sockets that listen. Must be called where a runtime is.
+    ///
+    /// # Errors
+    ///
+    /// Where the system can't wait on a socket, or has no random numbers.
+    pub fn new(
+        listeners: Vec<Listener>,
+        app: Arc<App>,
+        access_log: AccessLog,
+        settings: Settings,
+    ) -> io::Result<Self> {
+        let Settings {
+            timeouts,
+            limits,
+            certificates,
+            drain_delay,
+            drain_timeout,
+        } = settings;
+        let listeners: io::Result<Vec<_>> = listeners.into_iter().map(waiting).collect();
+        let shared = Shared {
+            service: Service::new(app, access_log, timeouts.body)?,
+            timeouts,
+            certificates,
+            closing: AtomicBool::new(false),
+        };
+        Ok(Self {
+            listeners: Listeners {
+                all: listeners?,
+                next: 0,
+            },
+            shared: Arc::new(shared),
+            admission: Arc::new(Admission::new(limits)),
+            refusals: Arc::new(Semaphore::new(MOST_REFUSALS)),
+            drain_delay,
+            drain_timeout,
+        })
+    }
+
+    /// Serves until `stop` ends, then finishes what is in flight.
+    pub async fn run(mut self, stop: impl Future<Output = ()>) {
+        let mut connections = JoinSet::new();
+        let (phase, serving) = watch::channel(Phase::Serving);
+        self.accept_until(stop, &mut connections, &serving).await;
+        let app = &self.shared.service.app;
+        app.draining.store(true, Ordering::Relaxed);
+        systemd::stopping();
+        let drain_delay = self.drain_delay;
+        if !drain_delay.is_zero() {
+            tracing::info!(
+                seconds = drain_delay.as_secs_f64(),
+                "told to end: not ready any more"
+            );
+            let over = tokio::time::sleep(drain_delay);
+            self.accept_until(over, &mut connections, &serving).await;
+        }
+        self.shared.closing.store(true, Ordering::Relaxed);
+        // Connections that the system has accepted already get their answers too.
+        while let Ok(Ok(accepted)) =
+            tokio::time::timeout(Duration::ZERO, self.listeners.accept()).await
+        {
+            self.begin(accepted, &mut connections, &serving);
+        }
+        drop(self.listeners);
+        phase.send_replace(Phase::Closing);
+        tracing::info!(connections = connections.len(), "draining");
+        let drained = async {
+            let quiet = async { while connections.join_next().await.is_some() {} };
+            if tokio::time::timeout(QUIET_GRACE, quiet).await.is_err() {
+                phase.send_replace(Phase::Quiet);
+                while connections.join_next().await.is_some() {}
+            }
+        };
+        if tokio::time::timeout(self.drain_timeout, drained)
+            .await
+            .is_err()
+        {
+            tracing::warn!("connections were cut at the end of the drain");
+        }
+    }
+
+    async fn accept_until(
+        &mut self,
+        stop: impl Future<Output = ()>,
+        connections: &mut JoinSet<()>,
+        phase: &watch::Receiver<Phase>,
+    ) {
+        let mut stop = std::pin::pin!(stop);
+        let mut accepting = true;
+        loop {
+            let accepted = tokio::select! {
+                () = &mut stop => return,
+                Some(_) = connections.join_next(), if !connections.is_empty() => continue,
+                accepted = self.listeners.accept() => accepted,
+            };
+            match accepted {
+                Ok(accepted) => {
+                    accepting = true;
+                    self.begin(accepted, connections, phase);
+                }
+                Err(error) => {
+                    let metrics = &self.shared.service.app.metrics.connections;
+                    metrics.not_accepted.increment();
+                    if std::mem::replace(&mut accepting, false) {
+                        let error: &dyn std::error::Error = &error;
+                        tracing::warn!(error, "connections can't be accepted");
+                    }
+                    tokio::select! {
+                        () = &mut stop => return,
+                        () = tokio::time::sleep(ACCEPT_PAUSE) => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// Lets a connection in, or turns it away.
+    fn begin(
+        &self,
+        accepted: Accepted,
+        connections: &mut JoinSet<()>,
+        phase: &watch::Receiver<Phase>,
+    ) {
+        let metrics = &self.shared.service.app.metrics.connections;
+        let remote = accepted.remote();
+        let connection = Connection {
+            shared: Arc::clone(&self.shared),
+            remote,
+            phase: phase.clone(),
+        };
+        match self.admission.admit(remote) {
+            Ok(admitted) => {
+                let open = metrics.open();
+                connections.spawn(async move {
+                    match accepted {
+                        Accepted::Tcp(socket, _) => connection.serve_tcp(socket).await,
+                        Accepted::Unix(socket) => connection.serve_http1(socket).await,
+                    }
+                    drop((admitted, open));
+                });
+            }
+            Err(refused) => {
+                metrics.refused(refused).increment();
+                // A handshake would cost more than an answer.
+                let is_plain = self.shared.certificates.is_none();
+                if let Ok(permit) = Arc::clone(&self.refusals).try_acquire_owned() {
+                    connections.spawn(async move {
+                        match accepted {
+                            Accepted::Tcp(socket, _) if is_plain => {
+                                connection.turn_away(socket).await
+                            }
+                            Accepted::Tcp(..) => {}
+                            Accepted::Unix(socket) => connection.turn_away(socket).await,
+                        }
+                        drop(permit);
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// A connection that the system has accepted.
+enum Accepted {
+    Tcp(TcpStream, IpAddr),
+    Unix(UnixStream),
+}
+
+impl Accepted {
+    fn remote(&self) -> Option<IpAddr> {
+        match self {
+            Self::Tcp(_, remote) => Some(*remote),
+            Self::Unix(_) => None,
+        }
+    }
+}
+
+/// A listener that can be waited for.
+#[derive(Debug)]
+enum Waiting {
+    Tcp(TcpListener),
+    Unix(
+        UnixListener,
+        #[expect(dead_code, reason = "its end removes the file")] Option<SocketFile>,
+    ),
+}
+
+fn waiting(listener: Listener) -> io::Result<Waiting> {
+    Ok(match listener {
+        Listener::Tcp(listener) => {
+            listener.set_nonblocking(true)?;
+            Waiting::Tcp(TcpListener::from_std(listener)?)
+        }
+        Listener::Unix(listener, file) => {
+            listener.set_nonblocking(true)?;
+            Waiting::Unix(UnixListener::from_std(listener)?, file)
+        }
+    })
+}
+
+impl Waiting {
+    fn poll_accept(&self, context: &mut Context<'_>) -> Poll<io::Result<Accepted>> {
+        match self {
+            Self::Tcp(listener) => listener
+                .poll_accept(context)
+                .map_ok(|(socket, remote)| Accepted::Tcp(socket, remote.ip())),
+            Self::Unix(listener, _) => listener
+                .poll_accept(context)
+                .map_ok(|(socket, _)| Accepted::Unix(socket)),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Listeners {
+    all: Vec<Waiting>,
+    /// Which is looked at first: a busy one must not keep others waiting.
+    next: usize,
+}
+
+impl Listeners {
+    async fn accept(&mut self) -> io::Result<Accepted> {
+        let Self { all, next } = self;
+        std::future::poll_fn(|context| {
+            for step in 0..all.len() {
+                let index = (*next + step) % all.len();
+                if let Poll::Ready(accepted) = all[index].poll_accept(context) {
+                    *next = index + 1;
+                    return Poll::Ready(accepted);
+                }
+            }
+            Poll::Pending
+        })
+        .await
+    }
+}

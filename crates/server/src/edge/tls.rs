@@ -1,0 +1,221 @@
+//! TLS: a certificate and its key from two files, read again when they change or when the server is told to. What can't
+//! be used is refused with the file's name, and never replaces what can.
+
+use std::fmt;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context as _, anyhow, bail};
+use arc_swap::ArcSwap;
+use jiff::{Timestamp, Unit};
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{InconsistentKeys, ServerConfig};
+use x509_cert::Certificate;
+use x509_cert::der::Decode as _;
+
+use crate::metrics::TlsMetrics;
+
+/// HTTP/2, as TLS names it (RFC 9113, 3.1).
+pub(super) const HTTP2: &[u8] = b"h2";
+const HTTP1: &[u8] = b"http/1.1";
+
+/// The longest file that is read: a chain of certificates is some kilobytes.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// Where a certificate and its key are.
+#[derive(Debug, Clone)]
+pub struct Files {
+    /// The server's certificate, and those that lead from it to one that clients know, in PEM.
+    pub certificate: PathBuf,
+    /// Its private key, in PEM.
+    pub key: PathBuf,
+}
+
+/// The certificate that new connections are shown.
+pub struct Certificates {
+    files: Files,
+    live: ArcSwap<ServerConfig>,
+    /// What the files looked like when they were read last, whatever came of it.
+    seen: Mutex<Seen>,
+    metrics: Arc<TlsMetrics>,
+}
+
+/// Device, number, length and time of change of both files.
+type Seen = [Option<(u64, u64, u64, i64, i64)>; 2];
+
+impl Certificates {
+    /// Reads a certificate and its key for the first time.
+    ///
+    /// # Errors
+    ///
+    /// Where they can't be used, with the file and what is wrong in it.
+    pub fn load(files: Files) -> anyhow::Result<Self> {
+        let metrics = Arc::new(TlsMetrics::default());
+        let seen = files.seen();
+        let pair = files.read()?;
+        pair.describe(&metrics);
+        Ok(Self {
+            live: ArcSwap::from_pointee(pair.config),
+            files,
+            seen: Mutex::new(seen),
+            metrics,
+        })
+    }
+
+    /// Reads both files again. What can't be used is logged, and what is live stays.
+    pub fn reload(&self) {
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = self.files.seen();
+        match self.files.read() {
+            Ok(pair) => {
+                pair.describe(&self.metrics);
+                self.live.store(Arc::new(pair.config));
+                self.metrics.reloads.increment();
+                tracing::info!(expires = %pair.not_after, "the certificate was read again");
+            }
+            Err(error) => {
+                self.metrics.reload_failures.increment();
+                let error: &dyn std::error::Error = error.as_ref();
+                tracing::error!(
+                    error,
+                    "the new certificate can't be used; the one before stays"
+                );
+            }
+        }
+    }
+
+    /// Reads both files again if they aren't those that were read.
+    pub fn reload_if_changed(&self) {
+        let seen = *self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.files.seen() != seen {
+            self.reload();
+        }
+    }
+
+    /// What is counted of TLS.
+    #[must_use]
+    pub fn metrics(&self) -> &Arc<TlsMetrics> {
+        &self.metrics
+    }
+
+    /// What a handshake needs.
+    pub(super) fn config(&self) -> Arc<ServerConfig> {
+        self.live.load_full()
+    }
+}
+
+impl fmt::Debug for Certificates {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let files = &self.files;
+        out.debug_struct("Certificates")
+            .field("files", files)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A certificate with its key, fit to be shown.
+struct Pair {
+    config: ServerConfig,
+    not_after: Timestamp,
+}
+
+impl Pair {
+    fn describe(&self, metrics: &TlsMetrics) {
+        metrics.not_after.set_moment(self.not_after);
+        if self.not_after <= Timestamp::now() {
+            tracing::warn!(
+                expired = %self.not_after,
+                "the certificate has expired: clients will refuse it; renew it, the server notices"
+            );
+        }
+    }
+}
+
+impl Files {
+    fn seen(&self) -> Seen {
+        [&self.certificate, &self.key].map(|path| {
+            let file = fs::metadata(path).ok()?;
+            Some((
+                file.dev(),
+                file.ino(),
+                file.len(),
+                file.mtime(),
+                file.mtime_nsec(),
+            ))
+        })
+    }
+
+    fn read(&self) -> anyhow::Result<Pair> {
+        let Self { certificate, key } = self;
+        let chain = read_chain(certificate)
+            .with_context(|| format!("--tls-certificate is `{}`", certificate.display()))?;
+        let named = || format!("--tls-key is `{}`", key.display());
+        let private = read_key(key).with_context(named)?;
+        let first = chain.first().context("no certificate")?;
+        let not_after = not_after(first)
+            .with_context(|| format!("--tls-certificate is `{}`", certificate.display()))?;
+        let mut config = ServerConfig::builder_with_provider(ring::default_provider().into())
+            .with_safe_default_protocol_versions()
+            .context("can't set up TLS")?
+            .with_no_client_auth()
+            .with_single_cert(chain, private)
+            .map_err(|error| match error {
+                rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => anyhow!(
+                    "the key isn't the one of the first certificate in `{}`; give the two that belong together, \
+                     the server's own certificate first",
+                    certificate.display()
+                ),
+                // What a library says of a key isn't shown: it might hold a part of it.
+                _ => anyhow!("the key is of no kind that can be used; give RSA (2048 bits or more), ECDSA or Ed25519"),
+            })
+            .with_context(named)?;
+        config.alpn_protocols = vec![HTTP2.to_vec(), HTTP1.to_vec()];
+        Ok(Pair { config, not_after })
+    }
+}
+
+fn read_file(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let length = fs::metadata(path).context("it can't be read")?.len();
+    if length > MOST_BYTES {
+        bail!("it has {length} bytes, more than any certificate or key");
+    }
+    fs::read(path).context("it can't be read")
+}
+
+fn read_chain(path: &Path) -> anyhow::Result<Vec<CertificateDer<'static>>> {
+    let text = read_file(path)?;
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    let chain = chain.map_err(|_| anyhow!("it isn't whole: it isn't PEM from beginning to end"))?;
+    if chain.is_empty() {
+        bail!(
+            "there is no certificate in it; give one in PEM, which begins with -----BEGIN CERTIFICATE-----"
+        );
+    }
+    Ok(chain)
+}
+
+fn read_key(path: &Path) -> anyhow::Result<PrivateKeyDer<'static>> {
+    let text = read_file(path)?;
+    if text.windows(9).any(|window| window == b"ENCRYPTED") {
+        bail!(
+            "the key is encrypted, and nobody is there to be asked for its password; give one without (`openssl pkey` takes it off)"
+        );
+    }
+    PrivateKeyDer::from_pem_slice(&text).map_err(|_| {
+        anyhow!("there is no whole private key in it; give one in PEM, which begins with -----BEGIN PRIVATE KEY-----")
+    })
+}
+
+/// Until when a certificate may be used, to the second.
+fn not_after(certificate: &CertificateDer<'_>) -> anyhow::Result<Timestamp> {
+    let parsed = Certificate::from_der(certificate)
+        .map_err(|error| anyhow!("its first certificate can't be read: {error}"))?;
+    let since_1970 = parsed.tbs_certificate.validity.not_after.to_unix_duration();
+    Timestamp::UNIX_EPOCH
+        .checked_add(since_1970)
+        .and_then(|moment| moment.round(Unit::Second))
+        .context("its end can't be told")
+}

@@ -1,0 +1,339 @@
+//! Who a client is: the address at the other end of the connection, or the one that a proxy names which is trusted.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use http::header::FORWARDED;
+use http::{HeaderMap, HeaderName};
+use ipnet::IpNet;
+use serde::{Serialize, Serializer};
+
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+
+/// Who is at the other end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peer {
+    /// A machine with this address.
+    Address(IpAddr),
+    /// Somebody on this machine, by a Unix socket.
+    Unix,
+}
+
+impl From<Option<IpAddr>> for Peer {
+    /// Who has no address came over a Unix socket.
+    fn from(address: Option<IpAddr>) -> Self {
+        address.map_or(Self::Unix, Self::Address)
+    }
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(address) => address.fmt(out),
+            Self::Unix => out.write_str("unix"),
+        }
+    }
+}
+
+impl Serialize for Peer {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// A peer whose word is taken for who its client is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TrustedPeer {
+    /// A machine in this network.
+    Network(IpNet),
+    /// Whoever connects by a Unix socket.
+    Unix,
+}
+
+impl FromStr for TrustedPeer {
+    type Err = String;
+
+    /// Reads `unix`, an address or a network such as `10.0.0.0/8`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "unix" {
+            return Ok(Self::Unix);
+        }
+        let network = text.parse::<IpNet>().ok();
+        let address = || text.parse::<IpAddr>().ok().map(IpNet::from);
+        network.or_else(address).map(Self::Network).ok_or_else(|| {
+            "expected a network such as 10.0.0.0/8, an address, or `unix`".to_owned()
+        })
+    }
+}
+
+/// The header in which trusted proxies name their clients. Only one: a proxy writes one of them and lets the other
+/// through as the client sent it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ForwardedHeader {
+    /// `X-Forwarded-For: 192.0.2.1, 10.0.0.3`
+    #[default]
+    XForwardedFor,
+    /// `Forwarded: for=192.0.2.1;proto=https, for="[2001:db8::1]"` (RFC 7239)
+    Forwarded,
+}
+
+/// Whose word is taken, and where it stands. By default nobody's.
+#[derive(Debug, Clone, Default)]
+pub struct Proxies {
+    /// Who is trusted.
+    pub trusted: Vec<TrustedPeer>,
+    /// Where clients are named.
+    pub header: ForwardedHeader,
+}
+
+impl Proxies {
+    /// The client of a request: the nearest that no trusted proxy is. What a proxy adds stands at the end of the
+    /// header; what stands before the first who isn't trusted, anybody may have written.
+    #[must_use]
+    pub fn client(&self, peer: Peer, headers: &HeaderMap) -> Peer {
+        if !self.trusts(peer) {
+            return peer;
+        }
+        let found = match self.header {
+            ForwardedHeader::XForwardedFor => self.nearest(
+                lines_backwards(headers, &X_FORWARDED_FOR)
+                    .flat_map(|line| line.unwrap_or("?").rsplit(','))
+                    .map(|hop| address(hop.trim())),
+            ),
+            ForwardedHeader::Forwarded => self.nearest(
+                lines_backwards(headers, &FORWARDED)
+                    .flat_map(|line| forwarded_for(line.unwrap_or("?")).into_iter().rev()),
+            ),
+        };
+        found.map_or(peer, Peer::Address)
+    }
+
+    /// The first of these that isn't trusted, else the last; none where one on the way can't be read.
+    fn nearest(&self, hops: impl Iterator<Item = Option<IpAddr>>) -> Option<IpAddr> {
+        let mut last = None;
+        for hop in hops {
+            let hop = hop?;
+            last = Some(hop);
+            if !self.trusts(Peer::Address(hop)) {
+                break;
+            }
+        }
+        last
+    }
+
+    fn trusts(&self, peer: Peer) -> bool {
+        let is_peer = |trusted: &TrustedPeer| match (trusted, peer) {
+            (TrustedPeer::Unix, Peer::Unix) => true,
+            (TrustedPeer::Network(network), Peer::Address(address)) => {
+                network.contains(&address) || network.contains(&address.to_canonical())
+            }
+            _ => false,
+        };
+        self.trusted.iter().any(is_peer)
+    }
+}
+
+/// The lines of a header from the last to the first; none for one that isn't text.
+fn lines_backwards<'h>(
+    headers: &'h HeaderMap,
+    name: &HeaderName,
+) -> impl Iterator<Item = Option<&'h str>> {
+    let lines = headers.get_all(name).iter();
+    lines.rev().map(|line| line.to_str().ok())
+}
+
+/// An address as proxies write it: with brackets and a port, or without.
+fn address(text: &str) -> Option<IpAddr> {
+    let bare = match text.strip_prefix('[') {
+        Some(rest) => rest.split_once(']')?.0,
+        // An IPv4 address and a port; IPv6 has more colons.
+        None if text.matches(':').count() == 1 => text.split_once(':')?.0,
+        None => text,
+    };
+    bare.parse::<IpAddr>()
+        .ok()
+        .map(|address| address.to_canonical())
+}
+
+/// The `for` of each element of a line of `Forwarded`, in order; none where it names no address. A line that isn't well
+/// formed has one element that names none.
+fn forwarded_for(line: &str) -> Vec<Option<IpAddr>> {
+    let mut found = Vec::new();
+    let mut rest = line;
+    let mut element = None;
+    loop {
+        let Some((name, value, after)) = pair(rest) else {
+            return vec![None];
+        };
+        if name.eq_ignore_ascii_case("for") {
+            element = address(&value);
+        }
+        let after = after.trim_start();
+        match after.as_bytes().first() {
+            None | Some(b',') => found.push(element.take()),
+            Some(b';') => {}
+            Some(_) => return vec![None],
+        }
+        match after.get(1..) {
+            Some(next) => rest = next,
+            None => return found,
+        }
+    }
+}
+
+/// The first `name=value` of a text, its value without quotes, and what follows.
+fn pair(text: &str) -> Option<(&str, String, &str)> {
+    let (name, rest) = text.split_once('=')?;
+    let name = name.trim_start();
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    if name.is_empty() || !name.bytes().all(is_token) {
+        return None;
+    }
+    let Some(quoted) = rest.strip_prefix('"') else {
+        let end = rest.find([',', ';', ' ', '\t']).unwrap_or(rest.len());
+        return Some((name, rest[..end].to_owned(), &rest[end..]));
+    };
+    let mut value = String::new();
+    let mut characters = quoted.char_indices();
+    while let Some((place, character)) = characters.next() {
+        match character {
+            '"' => return Some((name, value, &quoted[place + 1..])),
+            '\\' => value.push(characters.next()?.1),
+            other => value.push(other),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn proxies(header: ForwardedHeader) -> Proxies {
+        let trusted = ["10.0.0.0/8", "fd00::/8", "192.0.2.7", "unix"];
+        Proxies {
+            trusted: trusted.map(|text| text.parse().unwrap()).to_vec(),
+            header,
+        }
+    }
+
+    fn client(header: ForwardedHeader, peer: &str, lines: &[&str]) -> String {
+        let mut headers = HeaderMap::new();
+        let name = match header {
+            ForwardedHeader::XForwardedFor => X_FORWARDED_FOR,
+            ForwardedHeader::Forwarded => FORWARDED,
+        };
+        for line in lines {
+            headers.append(&name, line.parse().unwrap());
+        }
+        let peer = match peer {
+            "unix" => Peer::Unix,
+            address => Peer::Address(address.parse().unwrap()),
+        };
+        proxies(header).client(peer, &headers).to_string()
+    }
+
+    #[test]
+    fn only_a_trusted_peer_is_believed() {
+        let client = |peer, lines: &[_]| client(ForwardedHeader::XForwardedFor, peer, lines);
+        assert_eq!(client("203.0.113.9", &["198.51.100.1"]), "203.0.113.9");
+        for trusted in [
+            "10.1.2.3",
+            "::ffff:10.1.2.3",
+            "fd00::1",
+            "192.0.2.7",
+            "unix",
+        ] {
+            assert_eq!(client(trusted, &["198.51.100.1"]), "198.51.100.1");
+            assert_eq!(client(trusted, &[]), trusted);
+        }
+        let none = Proxies::default();
+        let mut headers = HeaderMap::new();
+        headers.insert(X_FORWARDED_FOR, "198.51.100.1".parse().unwrap());
+        assert_eq!(none.client(Peer::Unix, &headers), Peer::Unix);
+    }
+
+    #[test]
+    fn the_nearest_that_is_not_trusted_is_the_client() {
+        let client = |lines: &[_]| client(ForwardedHeader::XForwardedFor, "10.0.0.1", lines);
+        // What the client itself wrote stands further left.
+        assert_eq!(client(&["1.1.1.1, 198.51.100.1, 10.0.0.2"]), "198.51.100.1");
+        assert_eq!(
+            client(&["1.1.1.1", "198.51.100.1", "10.0.0.2,fd00::2"]),
+            "198.51.100.1"
+        );
+        assert_eq!(client(&["nonsense, 198.51.100.1"]), "198.51.100.1");
+        assert_eq!(client(&["10.0.0.9, 10.0.0.2"]), "10.0.0.9");
+        assert_eq!(client(&["198.51.100.1:4711"]), "198.51.100.1");
+        assert_eq!(client(&["[2001:db8::1]:4711"]), "2001:db8::1");
+        assert_eq!(client(&["2001:db8::1"]), "2001:db8::1");
+        assert_eq!(client(&["::ffff:198.51.100.1"]), "198.51.100.1");
+        for malformed in [
+            "",
+            ",",
+            "unknown",
+            "198.51.100.1, x",
+            "198.51.100.1,",
+            "1.2.3",
+            "[::1",
+            "198.51.100.1, , 10.0.0.2",
+        ] {
+            assert_eq!(client(&[malformed]), "10.0.0.1", "{malformed}");
+        }
+    }
+
+    #[test]
+    fn forwarded_is_read_as_its_standard_says() {
+        let client = |lines: &[_]| client(ForwardedHeader::Forwarded, "10.0.0.1", lines);
+        for (line, expected) in [
+            ("for=198.51.100.1", "198.51.100.1"),
+            (
+                "For=\"[2001:db8::1]:47011\";proto=https;by=10.0.0.1",
+                "2001:db8::1",
+            ),
+            (
+                "for=1.1.1.1, for=198.51.100.1;host=a, proto=http;for=10.0.0.2",
+                "198.51.100.1",
+            ),
+            (
+                "proto=\"a,for=1.1.1.1;\\\"\" ; for=198.51.100.1",
+                "198.51.100.1",
+            ),
+            ("for=\"198.51.100.1:80\" , for=10.0.0.3", "198.51.100.1"),
+            // Not told, or not well formed.
+            ("for=unknown", "10.0.0.1"),
+            ("for=_hidden, for=10.0.0.2", "10.0.0.1"),
+            ("proto=https", "10.0.0.1"),
+            ("for=198.51.100.1,", "10.0.0.1"),
+            ("for=\"198.51.100.1", "10.0.0.1"),
+            ("198.51.100.1", "10.0.0.1"),
+            ("for=198.51.100.1 nonsense", "10.0.0.1"),
+            ("", "10.0.0.1"),
+        ] {
+            assert_eq!(client(&[line]), expected, "{line}");
+        }
+        assert_eq!(
+            client(&["for=1.1.1.1", "for=198.51.100.1, for=10.0.0.2"]),
+            "198.51.100.1"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_header_is_too_odd(line in "[ -~]{0,80}|[for=\";, .:0-9\\\\]{0,40}") {
+            for header in [ForwardedHeader::XForwardedFor, ForwardedHeader::Forwarded] {
+                client(header, "10.0.0.1", &[&line]);
+            }
+        }
+    }
+
+    #[test]
+    fn who_is_trusted_is_a_network_an_address_or_unix() {
+        for wrong in ["", "10.0.0.0/33", "10.0.0", "localhost", "UNIX", "/8"] {
+            assert!(wrong.parse::<TrustedPeer>().is_err(), "{wrong}");
+        }
+    }
+}

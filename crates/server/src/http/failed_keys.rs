@@ -1,0 +1,110 @@
+//! Requests with keys that aren't valid, counted per client address. Whoever tries too many is told to wait; a
+//! good key is answered whatever its address did.
+
+use std::hash::{BuildHasher, RandomState};
+use std::net::IpAddr;
+use std::time::Duration;
+
+use vitrine_model::quota::{Admission, Quota, QuotaState};
+
+use super::client::Peer;
+
+/// How many counts there are, of 8 bytes each. Addresses that share one share the limit: with a thousand of them
+/// failing at a time, one in 65.
+const SLOTS: usize = 1 << 16;
+
+/// The counts: a table that never grows and forgets nobody. Whoever has many addresses fills it at most, and then
+/// all who fail wait together. So neither memory nor the guesses that are answered have no bound.
+#[derive(Debug, Default)]
+pub struct FailedKeys {
+    limit: Option<Quota>,
+    slots: Box<[QuotaState]>,
+    /// Of random keys, so that nobody can choose whom to share a count with.
+    hashes: RandomState,
+}
+
+impl FailedKeys {
+    /// Counts up to this limit; without one, none.
+    #[must_use]
+    pub fn new(limit: Option<Quota>) -> Self {
+        let slots = limit.map_or(0, |_| SLOTS);
+        Self {
+            limit,
+            slots: (0..slots).map(|_| QuotaState::default()).collect(),
+            hashes: RandomState::new(),
+        }
+    }
+
+    /// Counts a request of this client whose key isn't valid.
+    pub(super) fn take(&self, client: Peer, now: Duration) -> Admission {
+        let Some(limit) = self.limit else {
+            return Admission::Granted;
+        };
+        let hash = self.hashes.hash_one(counted_as(client));
+        let place = usize::try_from(hash % SLOTS as u64).unwrap_or(0);
+        match self.slots.get(place) {
+            Some(slot) => slot.take(limit, now).admission,
+            None => Admission::Granted,
+        }
+    }
+}
+
+/// What a client is counted as: a whole network of IPv6 (/64), which one customer has; all of a Unix socket as one.
+fn counted_as(client: Peer) -> u128 {
+    match client {
+        Peer::Address(address) => match address.to_canonical() {
+            IpAddr::V4(address) => u128::from(address.to_bits()),
+            IpAddr::V6(address) => address.to_bits() >> 64 << 64,
+        },
+        // No network of IPv6, nor an address of IPv4.
+        Peer::Unix => u128::MAX,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peer(address: &str) -> Peer {
+        Peer::Address(address.parse().unwrap())
+    }
+
+    #[test]
+    fn each_address_has_a_count_of_its_own() {
+        let counts = FailedKeys::new(Some("2/60".parse().unwrap()));
+        let now = Duration::from_secs(100);
+        let granted = |client: Peer| counts.take(client, now) == Admission::Granted;
+        let counted_alike = [
+            [peer("192.0.2.1"), peer("::ffff:192.0.2.1")],
+            [peer("2001:db8:0:1::1"), peer("2001:db8:0:1:ffff::2")],
+            [peer("2001:db8:0:2::1"), peer("2001:db8:0:2::1")],
+            [Peer::Unix, Peer::Unix],
+        ];
+        for [one, same] in counted_alike {
+            assert!(granted(one) && granted(same), "{one}");
+            assert!(!granted(one) && !granted(same), "{one}");
+        }
+        let later = now + Duration::from_secs(30);
+        assert_eq!(counts.take(peer("192.0.2.1"), later), Admission::Granted);
+    }
+
+    #[test]
+    fn many_addresses_take_no_more_memory() {
+        let counts = FailedKeys::new(Some("1/3600".parse().unwrap()));
+        let granted = (0..300_000_u32).filter(|address| {
+            let client = Peer::Address(IpAddr::V4((*address).into()));
+            counts.take(client, Duration::from_secs(1)) == Admission::Granted
+        });
+        assert!(granted.count() <= SLOTS);
+        assert_eq!(counts.slots.len(), SLOTS);
+    }
+
+    #[test]
+    fn without_a_limit_nobody_waits() {
+        let counts = FailedKeys::default();
+        for _ in 0..1_000 {
+            let admission = counts.take(peer("192.0.2.1"), Duration::ZERO);
+            assert_eq!(admission, Admission::Granted);
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Where shared limits are kept: the address of a Redis, told apart from its password, which stands elsewhere.
+
+use std::fmt;
+
+use redis::{ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo};
+
+/// The address of a Redis, with what is needed to be let in. Shows no password.
+#[derive(Clone)]
+pub struct Address(ConnectionInfo);
+
+impl Address {
+    /// Reads `redis://[USER@]HOST[:PORT][/DATABASE]`, or `rediss://…` for TLS; the password goes with it.
+    ///
+    /// # Errors
+    ///
+    /// Where the address isn't such a one, or has a password in it: addresses are shown, passwords mustn't be. The
+    /// text says what is wrong without repeating the address.
+    pub fn new(url: &str, password: Option<&str>) -> Result<Self, String> {
+        let expected = "expected `memory`, or an address such as redis://127.0.0.1:6379/0, or rediss://… for TLS";
+        let parsed = redis::parse_redis_url(url)
+            .filter(|parsed| ["redis", "rediss"].contains(&parsed.scheme()))
+            .filter(|parsed| parsed.host_str().is_some_and(|host| !host.is_empty()))
+            .ok_or(expected)?;
+        if parsed.password().is_some() {
+            return Err("the address has a password in it, where others may see it; take it out and put it into a \
+                        file, named by --limits-password-file, or into VITRINE_LIMITS_PASSWORD".to_owned());
+        }
+        let info = url
+            .into_connection_info()
+            .map_err(|error| format!("{expected}: {error}"))?;
+        let tcp = info.tcp_settings().clone().set_nodelay(true);
+        let mut redis: RedisConnectionInfo = info.redis_settings().clone();
+        if let Some(password) = password {
+            redis = redis.set_password(password);
+        }
+        Ok(Self(info.set_redis_settings(redis).set_tcp_settings(tcp)))
+    }
+
+    pub(super) fn connection(&self) -> ConnectionInfo {
+        self.0.clone()
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Host and port.
+        self.0.addr().fmt(out)
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Address({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_password_is_shown() {
+        let address = Address::new("redis://reader@cache.example:6380/2", Some("sesame")).unwrap();
+        assert_eq!(address.to_string(), "cache.example:6380");
+        assert!(!format!("{address:?}").contains("sesame"));
+        let redis = address.connection().redis_settings().clone();
+        assert_eq!((redis.username(), redis.db()), (Some("reader"), 2));
+        assert_eq!(redis.password(), Some("sesame"));
+        let refused = Address::new("redis://:sesame@cache.example", None).unwrap_err();
+        assert!(!refused.contains("sesame") && refused.contains("--limits-password-file"));
+    }
+
+    #[test]
+    fn only_addresses_of_redis_are_taken() {
+        assert!(Address::new("rediss://cache.example", None).is_ok());
+        for wrong in [
+            "",
+            "redis",
+            "redis://",
+            "http://cache.example",
+            "redis://h:x",
+            "redis://h/x",
+        ] {
+            let said = Address::new(wrong, None).unwrap_err();
+            assert!(said.contains("redis://127.0.0.1:6379/0"), "{wrong}: {said}");
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Quotas that several servers share, kept in a Redis (or Valkey): the one thing that a request may wait for
+//! beside memory, and never for long.
+//!
+//! One script takes a request off a quota, in one round trip ([`script`]). A circuit breaker stands in front of it: where
+//! Redis doesn't answer, servers limit by what they know themselves, at once and without waiting, and a task of its own
+//! looks when Redis is back. So a Redis that is gone or hangs costs a few requests [`PATIENCE`] each, and no more.
+//!
+//! - `address`: where that Redis is
+//! - `script`: what is asked of it
+
+mod address;
+mod script;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwapOption;
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Client, RedisError};
+use tokio::sync::Notify;
+use tokio::time::timeout;
+use vitrine_model::quota::{Quota, Taken};
+
+use crate::metrics::limits::{Breaker, SharedMetrics};
+use script::Script;
+
+pub use address::Address;
+
+/// How long a request waits for Redis at most.
+const PATIENCE: Duration = Duration::from_millis(20);
+/// So many answers in a row that come too late open the breaker. Not the first: Redis may pause for a moment, and
+/// whoever limits alone limits less well.
+const MOST_OVERDUE: u32 = 3;
+/// How long connecting may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+/// The pauses between attempts to connect double from the first of these to the second.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
+/// How many requests may wait to be written to Redis's socket.
+const QUEUE: usize = 1024;
+
+/// The quotas of a fleet's keys.
+#[derive(Debug)]
+pub struct SharedLimits {
+    address: Address,
+    /// None while the breaker is open.
+    connection: ArcSwapOption<Connection>,
+    /// Wakes the task that connects again.
+    opened: Notify,
+    /// What is counted.
+    pub metrics: SharedMetrics,
+}
+
+/// A connection that is good as far as anybody knows.
+struct Connection {
+    link: MultiplexedConnection,
+    script: Script,
+    /// How many answers in a row came too late.
+    overdue: AtomicU32,
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Connection").finish_non_exhaustive()
+    }
+}
+
+/// Why a connection is no good.
+#[derive(Debug, thiserror::Error)]
+enum Fault {
+    #[error("it doesn't answer in time")]
+    Late,
+    #[error(transparent)]
+    Failed(#[from] RedisError),
+}
+
+impl SharedLimits {
+    /// Limits kept at this address, of which nothing is known yet.
+    #[must_use]
+    pub fn new(address: Address) -> Self {
+        Self {
+            address,
+            connection: ArcSwapOption::empty(),
+            opened: Notify::new(),
+            metrics: SharedMetrics::default(),
+        }
+    }
+
+    /// Tries to connect once, and goes on trying in a task of its own, which lives as long as the runtime. Who can't
+    /// connect serves all the same: reads depend on nothing.
+    pub async fn start(self: &Arc<Self>) {
+        let first = self.connect().await;
+        let limits = Arc::clone(self);
+        tokio::spawn(async move { limits.stay_connected(first).await });
+    }
+
+    /// Whether Redis is asked: the breaker is closed.
+    #[must_use]
+    pub fn are_reachable(&self) -> bool {
+        self.connection.load().is_some()
+    }
+
+    /// Takes one request off the quota of the key with this prefix. None where Redis can't say in time: whoever
+    /// asks limits by what it knows itself.
+    pub async fn take(&self, prefix: &str, quota: Quota) -> Option<Taken> {
+        let connection = self.connection.load_full();
+        let Connection {
+            link,
+            script,
+            overdue,
+        } = connection.as_deref()?;
+        let asked = Instant::now();
+        let answer = timeout(PATIENCE, script.take(&mut link.clone(), prefix, quota)).await;
+        self.metrics.round_trips.observe(asked.elapsed());
+        match answer {
+            Ok(Ok(taken)) => {
+                overdue.store(0, Ordering::Relaxed);
+                return Some(taken);
+            }
+            Ok(Err(error)) => {
+                self.metrics.failures.increment();
+                self.open(&connection, &error.into());
+            }
+            Err(_) => {
+                self.metrics.timeouts.increment();
+                if overdue.fetch_add(1, Ordering::Relaxed) + 1 >= MOST_OVERDUE {
+                    self.open(&connection, &Fault::Late);
+                }
+            }
+        }
+        None
+    }
+
+    /// Opens the breaker, if this connection is still the one that is used: only the first who finds a
+    /// fault says so.
+    fn open(&self, faulty: &Option<Arc<Connection>>, fault: &Fault) {
+        let before = self.connection.compare_and_swap(faulty, None);
+        let was_first = match (before.as_ref(), faulty) {
+            (Some(before), Some(faulty)) => Arc::ptr_eq(before, faulty),
+            _ => false,
+        };
+        if was_first {
+            self.metrics.turned(Breaker::Open).increment();
+            tracing::warn!(redis = %self.address, %fault, "shared limits: Redis fails, each server limits alone");
+            self.opened.notify_one();
+        }
+    }
+
+    async fn stay_connected(&self, first: Result<Connection, Fault>) {
+        let (shortest, longest) = PAUSES;
+        let mut pause = shortest;
+        let mut attempt = first;
+        let mut is_told = false;
+        loop {
+            match attempt {
+                Ok(connection) => {
+                    let since = Instant::now();
+                    self.metrics.turned(Breaker::Closed).increment();
+                    tracing::info!(redis = %self.address, "shared limits: Redis answers, servers limit together");
+                    is_told = true;
+                    self.connection.store(Some(Arc::new(connection)));
+                    self.opened.notified().await;
+                    // Where it fails again and again, pauses go on growing.
+                    if since.elapsed() > longest {
+                        pause = shortest;
+                    }
+                }
+                Err(fault) if !is_told => {
+                    is_told = true;
+                    tracing::warn!(redis = %self.address, %fault, "shared limits: Redis can't be used, each server limits alone");
+                }
+                Err(_) => {}
+            }
+            tokio::time::sleep(jittered(pause)).await;
+            pause = (pause * 2).min(longest);
+            attempt = self.connect().await;
+        }
+    }
+
+    /// A connection over which the script works, as fast as requests need it.
+    async fn connect(&self) -> Result<Connection, Fault> {
+        let attempt = async {
+            let client = Client::open(self.address.connection())?;
+            let config = AsyncConnectionConfig::new()
+                .set_connection_timeout(None)
+                .set_response_timeout(None)
+                .set_pipeline_buffer_size(QUEUE);
+            let mut link = client
+                .get_multiplexed_async_connection_with_config(&config)
+                .await?;
+            let script = Script::load(&mut link).await?;
+            Ok::<_, RedisError>((link, script))
+        };
+        let late = |_| Fault::Late;
+        let (mut link, script) = timeout(CONNECT_TIMEOUT, attempt).await.map_err(late)??;
+        timeout(PATIENCE, script.probe(&mut link))
+            .await
+            .map_err(late)??;
+        Ok(Connection {
+            link,
+            script,
+            overdue: AtomicU32::new(0),
+        })
+    }
+}
+
+/// Somewhere between three quarters of a pause and the whole: servers that lost Redis together come back apart.
+fn jittered(pause: Duration) -> Duration {
+    // Without random numbers all pauses are whole.
+    let random = getrandom::u32().unwrap_or(0);
+    pause.mul_f64(1.0 - f64::from(random) / f64::from(u32::MAX) / 4.0)
+}

@@ -1,0 +1,106 @@
+//! Traces: one span for each request that is sampled, sent to an OpenTelemetry collector.
+//!
+//! What of this costs a library or time is behind the feature `traces`. Without it, all that is done is to read
+//! `traceparent`, so that the access log can say which trace a request belongs to.
+//!
+//! - `parent`: what a client says of its trace
+//! - `exporter`: how spans are made and sent
+
+#[cfg(feature = "traces")]
+mod exporter;
+mod parent;
+
+use std::time::Duration;
+
+use http::{HeaderMap, Method};
+
+pub use parent::TraceParent;
+
+/// Where spans go, and how many.
+#[derive(Debug, Clone)]
+pub struct TraceSettings {
+    /// The address that takes OTLP over HTTP, its path included.
+    pub endpoint: String,
+    /// Which part of the requests without a trace of their own is kept, from 0 to 1.
+    pub sample_ratio: f64,
+    /// The name that the server has among others.
+    pub service_name: String,
+}
+
+/// Where the spans of a server go. By default nowhere.
+#[derive(Debug, Clone, Default)]
+pub struct Traces {
+    #[cfg(feature = "traces")]
+    exporter: Option<exporter::Exporter>,
+}
+
+/// Whether this program can send spans.
+pub const ARE_BUILT_IN: bool = cfg!(feature = "traces");
+
+/// An answered request, as its span tells of it: no path, no query, no key.
+#[derive(Debug)]
+#[cfg_attr(
+    not(feature = "traces"),
+    expect(dead_code, reason = "only the exporter reads it")
+)]
+pub(crate) struct RequestSpan<'r> {
+    /// What the client said of its trace.
+    pub(crate) parent: Option<TraceParent<'r>>,
+    /// The request's headers, for `tracestate`.
+    pub(crate) headers: &'r HeaderMap,
+    pub(crate) method: &'r Method,
+    /// The route's template.
+    pub(crate) route: Option<&'static str>,
+    pub(crate) status: u16,
+    pub(crate) request_id: &'r str,
+    /// The revision that answered.
+    pub(crate) revision: Option<u64>,
+    pub(crate) took: Duration,
+}
+
+#[cfg(feature = "traces")]
+impl Traces {
+    /// Starts sending. Must not be called on a thread of an asynchronous runtime.
+    ///
+    /// # Errors
+    ///
+    /// Where the exporter can't be made: the address isn't one, TLS can't be set up.
+    pub fn start(settings: &TraceSettings) -> anyhow::Result<Self> {
+        Ok(Self {
+            exporter: Some(exporter::Exporter::start(settings)?),
+        })
+    }
+
+    /// Makes a span of a request where it is sampled; returns its trace.
+    pub(crate) fn record(&self, span: &RequestSpan<'_>) -> Option<String> {
+        self.exporter.as_ref()?.record(span)
+    }
+
+    /// Sends what is left, and waits for that a moment.
+    pub fn finish(&self) {
+        if let Some(exporter) = &self.exporter {
+            exporter.finish();
+        }
+    }
+}
+
+#[cfg(not(feature = "traces"))]
+impl Traces {
+    /// Refuses: this program was built without traces.
+    ///
+    /// # Errors
+    ///
+    /// Always.
+    pub fn start(_: &TraceSettings) -> anyhow::Result<Self> {
+        anyhow::bail!("this program was built without traces")
+    }
+
+    /// Does nothing: this program was built without traces.
+    #[expect(clippy::unused_self, reason = "the same with and without the feature")]
+    pub(crate) fn record(&self, _: &RequestSpan<'_>) -> Option<String> {
+        None
+    }
+
+    /// Does nothing: this program was built without traces.
+    pub fn finish(&self) {}
+}

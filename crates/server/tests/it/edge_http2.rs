@@ -1,0 +1,159 @@
+//! HTTP/2 and clients that take their time: the limits hold for it as they do for HTTP/1.1.
+
+use std::io::{ErrorKind, Read, Write};
+use std::time::{Duration, Instant};
+
+use crate::harness::{Certificate, Http2, Server, Store, block_on};
+
+/// What a client's connection begins with: the preface, and no settings of its own.
+const START: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+/// A HEADERS frame that ends the stream and not the head: one header, and no CONTINUATION.
+const HALF_HEAD: &[u8] = b"\0\0\x01\x01\x01\0\0\0\x01\x82";
+/// A HEADERS frame that breaks off.
+const HALF_FRAME: &[u8] = b"\0\0\x10\x01\x05\0\0\0\x01\x82\x87";
+
+fn served() -> (Store, String, Certificate, Server) {
+    let store = Store::sample();
+    let key = store.key("client", &[]);
+    let certificate = Certificate::new(&store, "server");
+    let server = certificate.serve(&store, &[]);
+    (store, key, certificate, server)
+}
+
+#[test]
+fn silent_connections_and_half_heads_are_cut() {
+    let (_store, _key, certificate, server) = served();
+    std::thread::scope(|scope| {
+        for (what, sent) in [
+            ("nothing", Vec::new()),
+            ("half the start", START[..10].to_vec()),
+            ("only the start", START.to_vec()),
+            ("half a head", [START, HALF_HEAD].concat()),
+            ("half a frame", [START, HALF_FRAME].concat()),
+        ] {
+            let mut stream = certificate.connect(server.address, &["h2"]).expect("TLS");
+            scope.spawn(move || {
+                let started = Instant::now();
+                stream.write_all(&sent).expect("written");
+                stream.flush().expect("written");
+                let mut answer = Vec::new();
+                match stream.read_to_end(&mut answer) {
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => panic!("never cut"),
+                    _ => {}
+                }
+                let time = started.elapsed();
+                eprintln!("after {what} cut in {time:?} (the limit is 5 s)");
+                assert!(time >= Duration::from_secs(4), "not before its time");
+            });
+        }
+    });
+}
+
+#[test]
+fn a_head_that_comes_bit_by_bit_is_cut_though_something_always_comes() {
+    let (_store, _key, certificate, server) = served();
+    let mut stream = certificate.connect(server.address, &["h2"]).expect("TLS");
+    stream
+        .sock
+        .set_read_timeout(Some(Duration::from_millis(250)))
+        .expect("a timeout");
+    stream
+        .write_all(&[START, HALF_HEAD].concat())
+        .expect("written");
+    let started = Instant::now();
+    // A part of the head after the other, until the server has had enough.
+    loop {
+        let more = b"\0\0\x01\x09\0\0\0\0\x01\x82";
+        if stream
+            .write_all(more)
+            .and_then(|()| stream.flush())
+            .is_err()
+        {
+            break;
+        }
+        match stream.read(&mut [0; 1024]) {
+            Ok(0) => break,
+            Err(error) if error.kind() != ErrorKind::WouldBlock => break,
+            _ => {}
+        }
+    }
+    let time = started.elapsed();
+    eprintln!("a head without an end was cut in {time:?} (the limit is 5 s)");
+    // The protocol has a limit of its own for the number of frames.
+    assert!(time >= Duration::from_secs(2), "not before its time");
+}
+
+/// A client that takes so much of each answer, and of all, before it says that it has read it.
+async fn client(certificate: &Certificate, server: &Server, window: u32) -> Http2 {
+    let mut settings = h2::client::Builder::new();
+    settings
+        .initial_window_size(window)
+        .initial_connection_window_size(1 << 24);
+    let client = certificate.http2_with(server.address, &settings).await;
+    client.expect("a connection")
+}
+
+#[test]
+fn a_client_whose_window_is_shut_is_cut() {
+    let (_store, key, certificate, server) = served();
+    block_on(async {
+        for window in [0, 1, 20_000] {
+            let mut client = client(&certificate, &server, window).await;
+            let mut answers = Vec::new();
+            for _ in 0..10 {
+                answers.push(client.ask(&key, "/v2/product").await.expect("asked"));
+            }
+            let started = Instant::now();
+            // Heads come; bodies aren't read.
+            let mut bodies = Vec::new();
+            for answer in answers {
+                bodies.push(answer.await.expect("a head").into_body());
+            }
+            let ended = client.connection.await.expect("no panic");
+            let time = started.elapsed();
+            eprintln!("with a window of {window} cut in {time:?} (the limit is 10 s): {ended:?}");
+            assert!(time >= Duration::from_secs(9), "not before its time");
+        }
+    });
+}
+
+#[test]
+fn a_stream_that_nobody_takes_is_reset_alone() {
+    let (_store, key, certificate, server) = served();
+    block_on(async {
+        let mut client = client(&certificate, &server, 20_000).await;
+        let stuck = client.ask(&key, "/v2/product").await.expect("asked");
+        let mut stuck = stuck.await.expect("a head").into_body();
+        let started = Instant::now();
+        let mut answered = 0;
+        let reset = loop {
+            let (status, _) = client.get(&key, "/v2/product").await.expect("others go on");
+            assert_eq!(status, 200);
+            answered += 1;
+            // What has come is read, and never said to be.
+            let more = async {
+                loop {
+                    match stuck.data().await {
+                        Some(Ok(_)) => {}
+                        other => return other,
+                    }
+                }
+            };
+            match tokio::time::timeout(Duration::from_millis(200), more).await {
+                Err(_) => {}
+                Ok(ended) => break ended,
+            }
+        };
+        let time = started.elapsed();
+        eprintln!(
+            "a stuck stream was reset in {time:?} (the limit is 30 s), {answered} others answered"
+        );
+        let error = reset.expect("not ended well").expect_err("reset");
+        assert!(error.is_reset(), "{error}");
+        assert!(time >= Duration::from_secs(29), "not before its time");
+        assert_eq!(
+            client.get(&key, "/v2/ping").await.expect("an answer").0,
+            200
+        );
+    });
+}

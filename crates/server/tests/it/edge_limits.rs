@@ -1,0 +1,275 @@
+//! How many connections there may be: in all, from one address, and with few descriptors. And what a thousand bad ones
+//! come to.
+
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use socket2::{Domain, Socket, Type};
+
+use crate::harness::{Certificate, KeepAlive, Reply, Scrape, Server, Store, text, wait_for};
+
+const ADMIN: [&str; 2] = ["--admin-listen", "127.0.0.1:0"];
+
+fn served(options: &[&str]) -> (Store, String, Server) {
+    let store = Store::sample();
+    let key = store.key("client", &[]);
+    let server = store.serve_with(&[&ADMIN, options].concat());
+    (store, key, server)
+}
+
+fn scrape(server: &Server) -> Scrape {
+    Scrape::parse(&text(&server.ask_admin("GET", "/metrics").body))
+}
+
+/// A connection that is known to have been let in.
+fn open(server: &Server, key: &str) -> KeepAlive {
+    let mut connection = server.keep_alive();
+    let reply = connection.get(key, "/v2/ping").expect("an answer");
+    assert_eq!(reply.status, 200);
+    connection
+}
+
+/// A connection from this address of the machine, and what it is answered.
+fn ask_from(ip: Ipv4Addr, to: SocketAddr, key: &str) -> Reply {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+    let from = SocketAddr::new(IpAddr::V4(ip), 0);
+    socket
+        .bind(&from.into())
+        .expect("an address of this machine");
+    socket.connect(&to.into()).expect("a connection");
+    let mut socket = TcpStream::from(socket);
+    let request = format!(
+        "GET /v2/ping HTTP/1.1\r\nHost: x\r\nX-Api-Key: {key}\r\nConnection: close\r\n\r\n"
+    );
+    socket.write_all(request.as_bytes()).expect("written");
+    let mut answer = Vec::new();
+    socket.read_to_end(&mut answer).expect("an answer");
+    Reply::parse(&answer, "GET")
+}
+
+fn assert_turned_away(reply: &Reply) {
+    assert_eq!((reply.status, reply.error().as_str()), (503, "unavailable"));
+    assert_eq!(reply.header("retry-after"), Some("5"));
+    assert_eq!(reply.header("connection"), Some("close"));
+}
+
+#[test]
+fn one_connection_too_many_is_told_so_and_room_is_used_again() {
+    let (_store, key, server) = served(&["--max-connections", "3"]);
+    let mut connections: Vec<_> = (0..3).map(|_| open(&server, &key)).collect();
+    for target in ["/v2/ping", "/v2/product", "/nowhere"] {
+        assert_turned_away(&server.get(&key, target));
+    }
+    for connection in &mut connections {
+        assert_eq!(
+            connection.get(&key, "/v2/ping").expect("an answer").status,
+            200
+        );
+    }
+    let refused = scrape(&server).value("vitrine_http_connections_refused_total{limit=\"all\"}");
+    assert_eq!(refused, 3.0);
+    connections.pop();
+    wait_for("room", || {
+        (server.get(&key, "/v2/ping").status == 200).then_some(())
+    });
+}
+
+#[test]
+fn one_address_has_its_share() {
+    let (_store, key, server) = served(&["--max-connections-per-address", "2"]);
+    let connections = [open(&server, &key), open(&server, &key)];
+    assert_turned_away(&ask_from(Ipv4Addr::LOCALHOST, server.address, &key));
+    let other = Ipv4Addr::new(127, 0, 0, 2);
+    assert_eq!(ask_from(other, server.address, &key).status, 200);
+    let refused =
+        scrape(&server).value("vitrine_http_connections_refused_total{limit=\"address\"}");
+    assert_eq!(refused, 1.0);
+    drop(connections);
+    wait_for("room", || {
+        (server.get(&key, "/v2/ping").status == 200).then_some(())
+    });
+}
+
+#[test]
+fn with_tls_one_too_many_is_closed_before_the_handshake() {
+    let store = Store::sample();
+    let certificate = Certificate::new(&store, "server");
+    let server = certificate.serve(&store, &["--max-connections", "1"]);
+    let first = certificate.connect(server.address, &[]);
+    assert!(first.is_some());
+    assert!(certificate.connect(server.address, &[]).is_none());
+    drop(first);
+    wait_for("room", || certificate.connect(server.address, &[]));
+}
+
+#[test]
+fn with_few_descriptors_fewer_connections_are_let_in() {
+    let store = Store::sample();
+    let key = store.key("client", &[]);
+    let mut command = std::process::Command::new("sh");
+    command
+        .args(["-c", "ulimit -n 256; exec \"$0\" \"$@\""])
+        .args([
+            env!("CARGO_BIN_EXE_vitrine"),
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+        ])
+        .args(ADMIN)
+        .env("VITRINE_STORE", store.url());
+    let server = Server::start(command);
+    assert!(
+        server.stderr().contains("too few descriptors"),
+        "{}",
+        server.stderr()
+    );
+    let connections: Vec<_> = (0..300).map(|_| server.keep_alive()).collect();
+    // Whoever was let in first is served; whoever came last isn't.
+    wait_for("all to be accepted", || {
+        let counts = scrape(&server);
+        let refused = counts.sum("vitrine_http_connections_refused_total");
+        let accepted = counts.value("vitrine_http_connections_accepted_total");
+        (refused + accepted >= 300.0).then_some(())
+    });
+    let mut connections = connections.into_iter();
+    let mut first = connections.next().expect("a connection");
+    assert_eq!(first.get(&key, "/v2/ping").expect("an answer").status, 200);
+    let counts = scrape(&server);
+    assert_eq!(counts.value("vitrine_http_accept_failures_total"), 0.0);
+    assert!(counts.value("process_open_fds") <= 256.0);
+    drop(connections);
+    wait_for("room", || {
+        (server.get(&key, "/v2/ping").status == 200).then_some(())
+    });
+}
+
+#[test]
+fn out_of_descriptors_accepts_pause_and_recover() {
+    let (_store, key, server) = served(&[]);
+    let mut before = open(&server, &key);
+    let opened = scrape(&server).value("process_open_fds") as u64;
+    let process = Pid::from_raw(i32::try_from(server.id()).expect("an id"));
+    let limit = |current| Rlimit {
+        current,
+        maximum: Some(100_000),
+    };
+    // Room for the scrape, and for a connection or two.
+    let usual = prlimit(process, Resource::Nofile, limit(Some(opened + 3))).expect("a limit");
+    let mut waiting: Vec<_> = (0..50).map(|_| server.connect()).collect();
+    wait_for("a failure", || {
+        server.stderr().contains("can't be accepted").then_some(())
+    });
+    assert_eq!(before.get(&key, "/v2/ping").expect("an answer").status, 200);
+    // The server tries again and again, and not as fast as it can.
+    let failures = || -> (Instant, f64) {
+        prlimit(process, Resource::Nofile, limit(Some(opened + 6))).expect("a limit");
+        (
+            Instant::now(),
+            scrape(&server).value("vitrine_http_accept_failures_total"),
+        )
+    };
+    let (start, first) = failures();
+    let (end, last) = wait_for("ten more failures", || {
+        Some(failures()).filter(|(_, last)| *last >= first + 10.0)
+    });
+    let tries = (last - first) / (end - start).as_secs_f64();
+    eprintln!("out of descriptors, {tries:.1} tries to accept a second (20 at most)");
+    assert!(tries < 40.0, "it spins");
+    prlimit(process, Resource::Nofile, usual).expect("a limit");
+    for socket in &mut waiting {
+        let request = format!(
+            "GET /v2/ping HTTP/1.1\r\nHost: x\r\nX-Api-Key: {key}\r\nConnection: close\r\n\r\n"
+        );
+        socket.write_all(request.as_bytes()).expect("written");
+    }
+    for socket in &mut waiting {
+        let mut answer = Vec::new();
+        // Those that were let in before have waited for their request too long by now.
+        if socket.read_to_end(&mut answer).is_ok() && !answer.is_empty() {
+            assert_eq!(Reply::parse(&answer, "GET").status, 200);
+        }
+    }
+    assert_eq!(server.get(&key, "/v2/ping").status, 200);
+}
+
+/// What clients do that a server must get rid of.
+#[derive(Debug, Clone, Copy)]
+enum Bad {
+    SendsNothing,
+    SendsHalfAHead,
+    NeverReads,
+}
+
+/// Opens so many bad connections; returns how long it takes until the last one is cut, and how long other clients'
+/// requests took meanwhile, sorted.
+fn hold(server: &Server, key: &str, bad: Bad, count: usize) -> (Duration, Vec<Duration>) {
+    let mut other = open(server, key);
+    let already = scrape(server).value("vitrine_http_connections_open");
+    let request = format!("GET /v2/product HTTP/1.1\r\nHost: x\r\nX-Api-Key: {key}\r\n\r\n");
+    let sent = match bad {
+        Bad::SendsNothing => String::new(),
+        Bad::SendsHalfAHead => request[..40].to_owned(),
+        Bad::NeverReads => request.repeat(60),
+    };
+    let started = Instant::now();
+    let connections: Vec<Socket> = (0..count)
+        .map(|_| {
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+            // So that it is soon full.
+            socket.set_recv_buffer_size(4096).expect("a size");
+            socket
+                .connect(&server.address.into())
+                .expect("a connection");
+            let _ = (&socket).write_all(sent.as_bytes());
+            socket
+        })
+        .collect();
+    let mut times = Vec::new();
+    wait_for("all to be cut", || {
+        let began = Instant::now();
+        let reply = other.get(key, "/v2/product?limit=10").expect("an answer");
+        assert_eq!(reply.status, 200);
+        times.push(began.elapsed());
+        let left = scrape(server).value("vitrine_http_connections_open");
+        (left <= already).then_some(())
+    });
+    drop(connections);
+    times.sort();
+    (started.elapsed(), times)
+}
+
+/// How many bad connections at once: `ci/long` may say more.
+fn bad_connections() -> usize {
+    let count = std::env::var("VITRINE_BAD_CONNECTIONS");
+    count.map_or(1000, |count| count.parse().expect("a number"))
+}
+
+#[test]
+fn a_thousand_bad_connections_are_cut_at_their_limit() {
+    let count = bad_connections();
+    // This process needs descriptors too.
+    let room = vitrine::edge::descriptors::make_room(count * 2);
+    assert!(room >= count, "too few descriptors for this test");
+    let (_store, key, server) = served(&["--max-connections-per-address", "100000"]);
+    for (bad, limit) in [
+        (Bad::SendsNothing, 5),
+        (Bad::SendsHalfAHead, 5),
+        (Bad::NeverReads, 10),
+    ] {
+        let (took, times) = hold(&server, &key, bad, count);
+        let p99 = times[times.len() * 99 / 100];
+        eprintln!(
+            "{count} x {bad:?}: all cut after {took:.1?} (limit {limit} s); p99 of others {p99:.1?}"
+        );
+        assert!(
+            took >= Duration::from_secs(limit - 1),
+            "not before their time"
+        );
+        assert!(
+            took <= Duration::from_secs(limit * 10),
+            "long after their time"
+        );
+    }
+}

@@ -1,0 +1,388 @@
+//! Quotas that servers share through Redis: what a fleet grants, and what it grants while Redis is gone.
+
+use std::process::Output;
+use std::time::{Duration, Instant};
+
+use crate::harness::{
+    Redis, Reply, Scrape, Server, Store, free_address, gift_card, text, wait_for,
+};
+
+/// How long it takes at most until servers limit together again.
+const CONVERGENCE: Duration = Duration::from_secs(5);
+
+/// Requests that a quota grants, of which none comes back while a test runs.
+const GRANTED: usize = 30;
+const QUOTA: [&str; 2] = ["--quota", "30/86400"];
+
+fn catalog() -> Store {
+    Store::of(&[gift_card("A-1")])
+}
+
+fn server(store: &Store, url: &str) -> Server {
+    store.serve_with(&["--limits", url, "--admin-listen", "127.0.0.1:0"])
+}
+
+fn fleet(store: &Store, url: &str) -> [Server; 3] {
+    [(); 3].map(|()| server(store, url))
+}
+
+fn scrape(server: &Server) -> Scrape {
+    Scrape::parse(&text(&server.ask_admin("GET", "/metrics").body))
+}
+
+/// How often this server asked Redis.
+fn asked(server: &Server) -> f64 {
+    scrape(server).value("vitrine_limits_round_trip_duration_seconds_count")
+}
+
+/// How often these servers decided by themselves.
+fn decided_alone(servers: &[Server]) -> f64 {
+    let local = "vitrine_quota_decisions_total{decided=\"local\"";
+    servers.iter().map(|server| scrape(server).sum(local)).sum()
+}
+
+fn wait_for_breakers(servers: &[Server], open: f64) {
+    wait_for("the breakers", || {
+        let is_so = |server: &Server| scrape(server).value("vitrine_limits_breaker_open") == open;
+        servers.iter().all(is_so).then_some(())
+    });
+}
+
+/// Sends so many requests to each server, over four connections each, all at the same time; returns how many were
+/// granted. All others must be refused properly: nothing fails.
+fn burst(servers: &[Server], key: &str, each: usize) -> usize {
+    std::thread::scope(|scope| {
+        let clients = servers.iter().flat_map(|server| [server; 4]);
+        let client = |server: &Server| {
+            let mut connection = server.keep_alive();
+            let replies = (0..each / 4).map(|_| connection.get(key, "/v2/product"));
+            let is_granted = |reply: Option<Reply>| is_granted(&reply.expect("an answer"));
+            replies.map(is_granted).filter(|granted| *granted).count()
+        };
+        let clients: Vec<_> = clients
+            .map(|server| scope.spawn(move || client(server)))
+            .collect();
+        clients
+            .into_iter()
+            .map(|client| client.join().expect("a client"))
+            .sum()
+    })
+}
+
+fn is_granted(reply: &Reply) -> bool {
+    assert!(reply.header("ratelimit").is_some() && reply.header("ratelimit-policy").is_some());
+    match reply.status {
+        200 => true,
+        429 => {
+            let seconds = reply.header("retry-after").expect("Retry-After");
+            assert!(seconds.parse::<u32>().is_ok_and(|seconds| seconds > 0));
+            false
+        }
+        status => panic!("{status}"),
+    }
+}
+
+/// What `RateLimit` says is left.
+fn left(reply: &Reply) -> String {
+    let limit = reply.header("ratelimit").expect("RateLimit");
+    limit.split(';').nth(1).expect("r=").to_owned()
+}
+
+/// Repeats a trial with new keys until none of its requests was decided by one server alone: on a busy machine an answer
+/// of Redis may come after 20 ms.
+fn all_shared(store: &Store, servers: &[Server], mut trial: impl FnMut(&str)) {
+    for number in 0..20 {
+        wait_for_breakers(servers, 0.0);
+        let key = store.key(&format!("trial {number}"), &QUOTA);
+        let before = decided_alone(servers);
+        for server in servers {
+            wait_for("the key", || {
+                let reply = server.send("GET", "/v2/product?limit=0", &[("X-Api-Key", &key)]);
+                (reply.status == 400).then_some(())
+            });
+        }
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| trial(&key)));
+        if decided_alone(servers) == before {
+            return outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        }
+    }
+    panic!("in no trial Redis answered all requests in time");
+}
+
+#[test]
+fn three_servers_grant_what_one_quota_grants() {
+    let Some(redis) = Redis::start("a shared quota") else {
+        return;
+    };
+    let store = catalog();
+    let servers = fleet(&store, &redis.url());
+    all_shared(&store, &servers, |key| {
+        let granted = burst(&servers, key, GRANTED);
+        assert!(granted.abs_diff(GRANTED) <= 1, "{granted}");
+    });
+    for server in &servers {
+        assert!(asked(server) > 0.0);
+        assert_eq!(server.stderr().matches("shared limits").count(), 1);
+    }
+}
+
+#[test]
+fn servers_tell_what_all_of_them_left() {
+    let Some(redis) = Redis::start("the headers of a shared quota") else {
+        return;
+    };
+    let store = catalog();
+    let free = store.key("free", &[]);
+    let servers = fleet(&store, &redis.url());
+    let [first, second, third] = &servers;
+    for _ in 0..5 {
+        assert_eq!(first.get(&free, "/v2/product").status, 200);
+    }
+    assert_eq!(
+        asked(first),
+        0.0,
+        "a key without a quota costs no round trip"
+    );
+    all_shared(&store, &servers, |key| {
+        let reply = first.get(key, "/v2/product");
+        assert_eq!((reply.status, left(&reply).as_str()), (200, "r=29"));
+        let tag = reply.header("etag").expect("a tag").to_owned();
+        let missing = second.get(key, "/v2/product/NONE");
+        assert_eq!((missing.status, left(&missing).as_str()), (404, "r=28"));
+        let head = third.send("HEAD", "/v2/product", &[("X-Api-Key", key)]);
+        assert_eq!((head.status, left(&head).as_str()), (200, "r=27"));
+        // What costs nothing isn't asked for; it tells what this server last heard.
+        let before = asked(third);
+        let known = [("X-Api-Key", key), ("If-None-Match", tag.as_str())];
+        for _ in 0..3 {
+            let reply = third.send("GET", "/v2/product", &known);
+            assert_eq!((reply.status, left(&reply).as_str()), (304, "r=27"));
+            let reply = third.get(key, "/v2/product?limit=0");
+            assert_eq!((reply.status, left(&reply).as_str()), (400, "r=27"));
+        }
+        assert_eq!(asked(third), before);
+        assert_eq!(left(&first.get(key, "/v2/ping")), "r=26");
+    });
+}
+
+#[test]
+fn a_quota_drips_as_fast_for_a_fleet_as_for_one() {
+    let Some(redis) = Redis::start("the pace of a shared quota") else {
+        return;
+    };
+    let store = catalog();
+    // One each 20 ms once ten are used.
+    let key = store.key("steady", &["--quota", "50/1"]);
+    let servers = fleet(&store, &redis.url());
+    let cost = Duration::from_millis(20).as_secs_f64();
+    let mut connections = servers.each_ref().map(Server::keep_alive);
+    for attempt in 0.. {
+        let before = decided_alone(&servers);
+        // All that it grants at once, after a pause of unknown length: to begin with, nothing is left.
+        let mut refused_at = loop {
+            let sent = Instant::now();
+            let reply = connections[0].get(&key, "/v2/ping").expect("an answer");
+            if !is_granted(&reply) {
+                break sent;
+            }
+        };
+        let (from, mut granted) = (Instant::now(), 0);
+        while from.elapsed() < Duration::from_secs(1) {
+            for connection in &mut connections {
+                let sent = Instant::now();
+                match is_granted(&connection.get(&key, "/v2/ping").expect("an answer")) {
+                    true => granted += 1,
+                    false => refused_at = sent,
+                }
+            }
+        }
+        if decided_alone(&servers) != before {
+            assert!(attempt < 20, "in no attempt Redis answered in time");
+            wait_for_breakers(&servers, 0.0);
+            continue;
+        }
+        let most = from.elapsed().as_secs_f64() / cost + 1.0;
+        let least = refused_at.duration_since(from).as_secs_f64() / cost - 1.0;
+        let granted = f64::from(granted);
+        assert!(
+            least <= granted + 1.0 && granted <= most + 1.0,
+            "{least} {granted} {most}"
+        );
+        return;
+    }
+}
+
+#[test]
+fn without_redis_each_server_limits_alone() {
+    let store = catalog();
+    let key = store.key("partner", &QUOTA);
+    let servers = fleet(&store, &format!("redis://{}", free_address()));
+    let granted = burst(&servers, &key, GRANTED + 8);
+    assert_eq!(granted, 3 * GRANTED);
+    for server in &servers {
+        assert_eq!(asked(server), 0.0, "nobody waits for what isn't there");
+        let said = server.stderr();
+        assert_eq!(
+            said.matches("shared limits: Redis can't be used").count(),
+            1,
+            "{said}"
+        );
+    }
+}
+
+/// A fleet is used while `fault` happens to its Redis, and after `mended`.
+fn goes_on(fault: impl FnOnce(&mut Redis), mended: impl FnOnce(&mut Redis)) {
+    let Some(mut redis) = Redis::start("shared limits and a Redis that fails") else {
+        return;
+    };
+    let store = catalog();
+    let servers = fleet(&store, &redis.url());
+    let key = store.key("partner", &QUOTA);
+    wait_for_breakers(&servers, 0.0);
+    let granted = std::thread::scope(|scope| {
+        let during = scope.spawn(|| burst(&servers, &key, 400));
+        wait_for("some requests", || (asked(&servers[0]) > 4.0).then_some(()));
+        fault(&mut redis);
+        during.join().expect("a burst")
+    });
+    let after = burst(&servers, &key, 40);
+    let granted = granted + after;
+    assert!((GRANTED - 1..=3 * GRANTED).contains(&granted), "{granted}");
+    let is_open = |server: &Server| scrape(server).value("vitrine_limits_breaker_open") == 1.0;
+    wait_for("the breakers to open", || {
+        // Who asks finds out.
+        burst(&servers, &key, 4);
+        servers.iter().all(is_open).then_some(())
+    });
+    // From now on nobody waits.
+    let before = servers.each_ref().map(asked);
+    burst(&servers, &key, 40);
+    assert_eq!(servers.each_ref().map(asked), before);
+    mended(&mut redis);
+    let since = Instant::now();
+    wait_for_breakers(&servers, 0.0);
+    assert!(since.elapsed() < CONVERGENCE, "{:?}", since.elapsed());
+    all_shared(&store, &servers, |key| {
+        let granted = burst(&servers, key, GRANTED);
+        assert!(granted.abs_diff(GRANTED) <= 1, "{granted}");
+    });
+    for server in &servers {
+        let (said, seen) = (server.stderr(), scrape(server));
+        let turns = |to| {
+            seen.value(&format!(
+                "vitrine_limits_breaker_transitions_total{{to=\"{to}\"}}"
+            ))
+        };
+        assert_eq!(
+            said.matches("shared limits: Redis fails").count() as f64,
+            turns("open")
+        );
+        assert_eq!(
+            said.matches("shared limits: Redis answers").count() as f64,
+            turns("closed")
+        );
+    }
+}
+
+#[test]
+fn a_redis_that_is_killed_takes_nothing_down() {
+    goes_on(Redis::kill, Redis::restart);
+}
+
+#[test]
+fn a_redis_that_hangs_takes_nothing_down() {
+    goes_on(|redis| redis.signal("STOP"), |redis| redis.signal("CONT"));
+}
+
+#[test]
+fn a_redis_that_may_not_be_written_takes_nothing_down() {
+    // As after a failover to which servers haven't followed yet.
+    goes_on(
+        |redis| assert_eq!(redis.ask("REPLICAOF 127.0.0.1 1"), "+OK"),
+        |redis| assert_eq!(redis.ask("REPLICAOF NO ONE"), "+OK"),
+    );
+}
+
+#[test]
+fn a_redis_that_is_flushed_begins_anew() {
+    let Some(redis) = Redis::start("shared limits and a Redis that is flushed") else {
+        return;
+    };
+    let store = catalog();
+    let servers = fleet(&store, &redis.url());
+    all_shared(&store, &servers, |key| {
+        assert!(burst(&servers, key, GRANTED).abs_diff(GRANTED) <= 1);
+        assert_eq!(redis.ask("FLUSHALL"), "+OK");
+        assert_eq!(redis.ask("SCRIPT FLUSH"), "+OK");
+        let again = burst(&servers, key, GRANTED);
+        assert!(again.abs_diff(GRANTED) <= 1, "{again}");
+    });
+    for server in &servers {
+        let failures = scrape(server).value("vitrine_limits_failures_total{cause=\"error\"}");
+        assert_eq!(failures, 0.0, "a script that is gone is no failure");
+    }
+}
+
+#[test]
+fn a_redis_with_a_password_is_told_it_and_nobody_else() {
+    let options = ["--requirepass", "open-sesame"];
+    let Some(redis) = Redis::start_with("a Redis with a password", &options) else {
+        return;
+    };
+    let store = catalog();
+    let key = store.key("partner", &QUOTA);
+    let url = redis.url();
+    for (password, open) in [("open-sesame\n", 0.0), ("closed-sesame\n", 1.0), ("", 1.0)] {
+        let file = store.write("password", password).display().to_string();
+        let options = ["--limits", &url, "--limits-password-file", &file];
+        let server = store.serve_with(&[&options[..], &["--admin-listen", "127.0.0.1:0"]].concat());
+        wait_for_breakers(std::slice::from_ref(&server), open);
+        assert!(is_granted(&server.get(&key, "/v2/ping")));
+        let said = server.stderr() + &server.stdout();
+        assert!(!said.contains("sesame"), "{said}");
+    }
+    let mut command = store.command(&["serve", "--listen", "127.0.0.1:0", "--limits", &url]);
+    command.args(["--admin-listen", "127.0.0.1:0"]);
+    command.env("VITRINE_LIMITS_PASSWORD", "open-sesame");
+    wait_for_breakers(&[Server::start(command)], 0.0);
+}
+
+#[test]
+fn settings_that_cannot_be_meant_are_refused() {
+    let store = catalog();
+    let refused = |options: &[&str]| -> String {
+        let arguments = [&["serve", "--listen", "127.0.0.1:0"], options].concat();
+        let Output { status, stderr, .. } = store.run(&arguments);
+        assert_eq!(status.code(), Some(2), "{options:?}: {}", text(&stderr));
+        text(&stderr)
+    };
+    let said = refused(&["--limits", "redis://:sesame@127.0.0.1"]);
+    assert!(
+        !said.contains("sesame") && said.contains("--limits-password-file"),
+        "{said}"
+    );
+    for wrong in [
+        "",
+        "redis",
+        "memcached://127.0.0.1",
+        "redis://",
+        "redis://127.0.0.1/x",
+    ] {
+        assert!(
+            refused(&["--limits", wrong]).contains("redis://127.0.0.1:6379"),
+            "{wrong}"
+        );
+    }
+    for wrong in ["", "60", "0/60", "none"] {
+        let said = refused(&[&format!("--failed-keys={wrong}")]);
+        assert!(
+            said.contains("60/60") || said.contains("600/60"),
+            "{wrong}: {said}"
+        );
+    }
+    for wrong in ["10.0.0.0/33", "localhost", "10.0.0.1,"] {
+        let said = refused(&[&format!("--trusted-proxies={wrong}")]);
+        assert!(said.contains("10.0.0.0/8"), "{wrong}: {said}");
+    }
+    refused(&["--forwarded-header", "x-real-ip"]);
+}
