@@ -3,41 +3,50 @@
 use std::fmt;
 use std::path::PathBuf;
 
+/// What was behind an error: what a database, or the system, says.
+pub type Cause = Box<dyn std::error::Error + Send + Sync>;
+
 /// A store failed. Whatever was being written is as it was before.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The address names no kind of store.
-    #[error("`{url}` is no store's address; give `sqlite:PATH`, such as `sqlite:vitrine.db`")]
+    #[error(
+        "`{url}` is no store's address; give `sqlite:PATH`, such as `sqlite:vitrine.db`, or `postgres://USER@HOST/DATABASE`"
+    )]
     UnknownAddress {
-        /// The address.
+        /// The address, without a password.
         url: String,
+    },
+    /// The address is that of a PostgreSQL store, but for a part of it.
+    #[error("the store's address {place} can't be used: {reason}")]
+    WrongAddress {
+        /// The address, without a password.
+        place: String,
+        /// What is wrong with it, and what would be right.
+        reason: String,
     },
     /// There is no store, and none was to be made.
     #[error(
-        "there is no store at {}; `vitrine load` or `vitrine keys create` makes one, or check `--store`",
-        path.display()
+        "there is no store at {place}; `vitrine load` or `vitrine keys create` makes one, or check `--store`"
     )]
     Missing {
         /// Where it should be.
-        path: PathBuf,
+        place: String,
     },
-    /// The file is something else.
-    #[error("{} is no Vitrine store: {reason}", path.display())]
+    /// The file, or what lies in the database, is something else.
+    #[error("{place} is no Vitrine store: {reason}")]
     NotAStore {
-        /// The file.
-        path: PathBuf,
+        /// The file or the database.
+        place: String,
         /// What speaks against it.
         reason: String,
     },
     /// The store was made by a newer release.
-    #[error(
-        "{} has schema {found}, and this release knows {known}; use the newer release",
-        path.display()
-    )]
+    #[error("{place} has schema {found}, and this release knows {known}; use the newer release")]
     NewerSchema {
-        /// The file.
-        path: PathBuf,
-        /// The file's schema.
+        /// The file or the database.
+        place: String,
+        /// Its schema.
         found: u32,
         /// The newest one known.
         known: u32,
@@ -47,6 +56,51 @@ pub enum StoreError {
         "nothing was ever published in the store that is there now, so it can't be the one that the live catalog came from; what is live stays: bring the right store back, or load into this one and start the server anew"
     )]
     Emptied,
+    /// A store that is only read has a schema of an older release.
+    #[error(
+        "{place} has schema {found}, and this release needs {known}, but nothing is written there; let this release open the store that it follows: `vitrine history --store …` does"
+    )]
+    OlderSchema {
+        /// The database.
+        place: String,
+        /// Its schema.
+        found: u32,
+        /// The one needed.
+        known: u32,
+    },
+    /// The store is only read.
+    #[error("{place} is only read (a replica): nothing can be written there")]
+    ReadOnly {
+        /// The database.
+        place: String,
+    },
+    /// This kind of store doesn't do this itself.
+    #[error("{0}")]
+    Unsupported(&'static str),
+    /// The database can't be reached, or doesn't answer in time.
+    #[error(
+        "can't reach the database at {place} ({doing}); nothing was changed, see that it runs and can be reached from here, and try again"
+    )]
+    Unreachable {
+        /// Its address, without a password.
+        place: String,
+        /// What was being done.
+        doing: &'static str,
+        /// What the system, or the database, says.
+        #[source]
+        source: Cause,
+    },
+    /// The connection broke in the last step.
+    #[error(
+        "the connection to the database broke at the very end of {doing}: it was changed wholly or not at all; see which (`vitrine history`, `vitrine keys list`), and do it again where it wasn't"
+    )]
+    UnreachableAtCommit {
+        /// What was being done.
+        doing: &'static str,
+        /// What the system, or the database, says.
+        #[source]
+        source: Cause,
+    },
     /// Another process is writing.
     #[error(
         "another process{} is writing to the store, and wasn't done after {waited_seconds} seconds; nothing was changed, try again when it is done",
@@ -92,7 +146,7 @@ pub enum StoreError {
     Full,
     /// The caller's own part failed while the store was read.
     #[error("the catalog can't be used")]
-    Visitor(#[source] Box<dyn std::error::Error + Send + Sync>),
+    Visitor(#[source] Cause),
     /// What rests in the store isn't as it was written.
     #[error("the store is damaged: {0}")]
     Damaged(String),
@@ -125,7 +179,7 @@ pub enum StoreError {
         doing: &'static str,
         /// What the database says.
         #[source]
-        source: rusqlite::Error,
+        source: Cause,
     },
     /// The disk failed in the last step.
     #[error(
@@ -136,7 +190,7 @@ pub enum StoreError {
         doing: &'static str,
         /// What the database says.
         #[source]
-        source: rusqlite::Error,
+        source: Cause,
     },
     /// Anything else that the database says.
     #[error("the database failed while {doing}; nothing was changed")]
@@ -145,25 +199,32 @@ pub enum StoreError {
         doing: &'static str,
         /// What it says.
         #[source]
-        source: rusqlite::Error,
+        source: Cause,
     },
 }
 
-/// A process that is writing to a store.
+/// Who is writing to a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Holder {
-    /// Its number.
-    pub process: u32,
-    /// Its command line; empty where it can't be read.
-    pub command: String,
+pub enum Holder {
+    /// A process of this machine.
+    Process {
+        /// Its number.
+        number: u32,
+        /// Its command line; empty where it can't be read.
+        command: String,
+    },
+    /// A session of the database, as it names itself there.
+    Session(String),
 }
 
 impl fmt::Display for Holder {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "process {}", self.process)?;
-        match self.command.as_str() {
-            "" => Ok(()),
-            command => write!(out, ", `{command}`"),
+        match self {
+            Self::Process { number, command } if command.is_empty() => {
+                write!(out, "process {number}")
+            }
+            Self::Process { number, command } => write!(out, "process {number}, `{command}`"),
+            Self::Session(name) => out.write_str(name),
         }
     }
 }

@@ -87,7 +87,7 @@ impl From<Failed> for StoreError {
     fn from(failed: Failed) -> Self {
         Self::Disk {
             doing: "passing a fail point",
-            source: failed.into(),
+            source: Box::new(rusqlite::Error::from(failed)),
         }
     }
 }

@@ -11,15 +11,21 @@
 //! - [`problem`]: what a check finds
 //! - [`error`]: what can go wrong
 //! - [`fail_point`]: where tests let a write fail
-//! - `sqlite`: the embedded store
+//! - `address`: which store is meant, and how it is opened
+//! - `sqlite`: the embedded store; `postgres`: the one that many servers share
+//! - `values`, `check`: what both keep in the same form, and what both look for
 
+mod address;
+mod check;
 pub mod error;
 pub mod fail_point;
+mod postgres;
 pub mod problem;
 pub mod record;
 mod sqlite;
+mod values;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +35,7 @@ use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::key::KeyRecord;
 use vitrine_model::revision::Revision;
 
+pub use address::StoreAddress;
 pub use error::StoreError;
 use problem::Problem;
 use record::{
@@ -251,6 +258,14 @@ pub trait Publication {
     /// Where the store can't be read.
     fn live(&mut self, code: &ProductCode) -> Result<Option<StoredProduct>, StoreError>;
 
+    /// Says which products are asked for next, so that a store across a network can fetch them together. It
+    /// changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// Where the store can't be read.
+    fn expect(&mut self, codes: &[&ProductCode]) -> Result<(), StoreError>;
+
     /// Keeps a text; one that is there already stays.
     ///
     /// # Errors
@@ -340,11 +355,11 @@ pub enum IfMissing {
     Refuse,
 }
 
-/// Opens the store at `url`, such as `sqlite:vitrine.db`, and brings its schema up to date.
+/// Opens the store at `url`, such as `sqlite:vitrine.db`, with the usual patience: see [`StoreAddress::open`].
 ///
 /// # Errors
 ///
-/// Where the address is no store's, or the store can't be opened.
+/// As there.
 pub fn open(url: &str, if_missing: IfMissing) -> Result<Arc<dyn Store>, StoreError> {
     open_with_patience(url, if_missing, USUAL_PATIENCE)
 }
@@ -352,8 +367,7 @@ pub fn open(url: &str, if_missing: IfMissing) -> Result<Arc<dyn Store>, StoreErr
 /// How long a writer waits for another one, unless told otherwise.
 pub const USUAL_PATIENCE: Duration = Duration::from_secs(30);
 
-/// As [`open`], with how long writers wait for another one before they fail with
-/// [`StoreError::Busy`]: a day at most.
+/// As [`open`], with how long writers wait for another one.
 ///
 /// # Errors
 ///
@@ -363,27 +377,6 @@ pub fn open_with_patience(
     if_missing: IfMissing,
     patience: Duration,
 ) -> Result<Arc<dyn Store>, StoreError> {
-    // More than the 24 days that SQLite can count would be none at all to it.
-    let patience = patience.min(Duration::from_secs(24 * 60 * 60));
-    let store = sqlite::SqliteStore::open(sqlite_path(url)?, if_missing, patience)?;
-    Ok(Arc::new(store))
-}
-
-/// Makes the store at `url`, where there is none, out of a backup. It is whole from its first moment:
-/// a server that waits for it never sees an empty one. Returns its live revision.
-///
-/// # Errors
-///
-/// As [`Store::restore`]; and where something of a store is there ([`StoreError::Exists`]).
-pub fn create_from(url: &str, backup: &Path) -> Result<Option<Revision>, StoreError> {
-    sqlite::create_from(&sqlite_path(url)?, backup)
-}
-
-fn sqlite_path(url: &str) -> Result<PathBuf, StoreError> {
-    match url.split_once(':') {
-        Some(("sqlite", path)) if !path.is_empty() => Ok(PathBuf::from(path)),
-        _ => Err(StoreError::UnknownAddress {
-            url: url.to_owned(),
-        }),
-    }
+    let Ok(address) = url.parse::<StoreAddress>();
+    address.open(if_missing, patience)
 }

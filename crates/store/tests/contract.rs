@@ -4,6 +4,7 @@
 //! - `contract/products.rs`: what is put in, and how what comes out is collected
 //! - `contract/publishes.rs`: revisions; `contract/changes.rs`: what differs between two; `contract/history.rs`: those of the past; `contract/prune.rs`: which of them go; `contract/texts.rs`: texts; `contract/fetched.rs`: where they came from; `contract/keys.rs`: API keys
 //! - `contract/sqlite_file.rs`: what is true of the embedded store's file only
+//! - `support/database.rs`: databases of PostgreSQL for tests
 
 #![expect(
     unreachable_pub,
@@ -16,6 +17,8 @@
 
 #[path = "contract/changes.rs"]
 mod changes;
+#[path = "support/database.rs"]
+mod database;
 #[path = "contract/fetched.rs"]
 mod fetched;
 #[path = "contract/history.rs"]
@@ -33,9 +36,11 @@ mod sqlite_file;
 #[path = "contract/texts.rs"]
 mod texts;
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use database::Database;
 use vitrine_store::{IfMissing, Store, open};
 
 /// Runs the whole contract; `fresh` opens a store that is empty.
@@ -68,5 +73,19 @@ fn the_sqlite_store_keeps_the_contract() {
         let number = count.fetch_add(1, Ordering::Relaxed);
         let path = directory.path().join(format!("{number}.db"));
         open(&format!("sqlite:{}", path.display()), IfMissing::Create).unwrap()
+    });
+}
+
+#[test]
+fn the_postgres_store_keeps_the_contract() {
+    let Some(first) = Database::create() else {
+        return;
+    };
+    let databases = RefCell::new(vec![first]);
+    suite(|| {
+        let database = Database::create().unwrap();
+        let store = open(&database.url, IfMissing::Create).unwrap();
+        databases.borrow_mut().push(database);
+        store
     });
 }

@@ -1,14 +1,26 @@
-//! How a server follows its store.
+//! The settings of following: which store is read, and what holds while it is away.
 
 use std::time::Duration;
 
 use clap::Args;
+use vitrine_store::{StoreAddress, StoreError};
 
+use super::store_args::StoreArgs;
 use super::time;
+use crate::live::Stores;
 
-/// What holds while the store is away.
+/// Which store is read, and what holds while it is away.
 #[derive(Debug, Clone, Args)]
 pub(super) struct FollowArgs {
+    /// Read the catalog and the keys from this replica of the store (postgres://USER@HOST/DATABASE), with the store's
+    /// password where that is in a file. Only when keys were last used is still written to --store.
+    #[arg(
+        long,
+        env = "VITRINE_FOLLOW_STORE",
+        hide_env_values = true,
+        value_name = "URL"
+    )]
+    follow_store: Option<StoreAddress>,
     /// How long keys are trusted since the store was last read: while it is away, nobody sees a revocation.
     /// Past that, requests with a key are answered with 503, and /readyz fails.
     #[arg(
@@ -19,4 +31,36 @@ pub(super) struct FollowArgs {
         value_parser = time::pause
     )]
     pub(super) max_stale_keys: Duration,
+}
+
+impl FollowArgs {
+    /// What is wrong with the settings together.
+    pub(super) fn check(&self, store: &StoreArgs) -> Result<(), (&'static str, String)> {
+        match &self.follow_store {
+            Some(_) if !store.url.is_postgres() => Err((
+                "follow_store",
+                "--follow-store needs --store, the PostgreSQL store that it is a replica of: \
+                 when keys were last used is written there"
+                    .to_owned(),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// The address of the store that is read.
+    pub(super) fn followed<'a>(&'a self, store: &'a StoreArgs) -> &'a StoreAddress {
+        self.follow_store.as_ref().unwrap_or(&store.url)
+    }
+
+    /// Opens the store or stores.
+    pub(super) fn open(&self, store: &StoreArgs) -> Result<Stores, StoreError> {
+        let written = store.open_to_follow()?;
+        match &self.follow_store {
+            None => Ok(Stores::one(written)),
+            Some(replica) => Ok(Stores {
+                followed: store.with_password(replica)?.open_replica()?,
+                written,
+            }),
+        }
+    }
 }

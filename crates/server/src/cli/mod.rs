@@ -31,21 +31,20 @@ mod restore;
 mod rollback;
 mod serve;
 mod settings;
+mod store_args;
 mod texts;
 mod time;
 mod traces;
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
-use vitrine_store::{IfMissing, Store, StoreError};
 
 use crate::load::report::visible;
 use settings::{CommandLine, ConfigArgs, Read, Stop};
+use store_args::StoreArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -99,37 +98,6 @@ enum Command {
     Openapi(openapi::Openapi),
     Completions(completions::Completions),
     Man(man::Man),
-}
-
-/// Where the catalog and its keys rest, and how long to wait for others there.
-#[derive(Debug, Args)]
-struct StoreArgs {
-    /// The store's address.
-    #[arg(
-        long = "store",
-        global = true,
-        env = "VITRINE_STORE",
-        value_name = "URL",
-        default_value = "sqlite:vitrine.db"
-    )]
-    url: String,
-    /// How long to wait for another process that is writing to the store.
-    #[arg(
-        long = "wait",
-        global = true,
-        env = "VITRINE_WAIT",
-        value_name = "SECONDS",
-        default_value_t = vitrine_store::USUAL_PATIENCE.as_secs(),
-        value_parser = clap::value_parser!(u64).range(..=86_400)
-    )]
-    wait_seconds: u64,
-}
-
-impl StoreArgs {
-    fn open(&self, if_missing: IfMissing) -> Result<Arc<dyn Store>, StoreError> {
-        let patience = Duration::from_secs(self.wait_seconds);
-        vitrine_store::open_with_patience(&self.url, if_missing, patience)
-    }
 }
 
 /// How what is printed is printed.

@@ -117,7 +117,8 @@ fn to_text(pruned: &Pruned, effect: Effect) -> String {
             pruned.waiting_versions
         ));
     }
-    if effect == Effect::Freed {
+    // A database reuses by itself what is free.
+    if effect == Effect::Freed && pruned.free_bytes > 0 {
         text.push_str(&format!(
             "free in the file for what is written next: {} bytes\n",
             pruned.free_bytes

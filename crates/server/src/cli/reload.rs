@@ -116,7 +116,7 @@ impl Waiting {
         let Command::Serve(serve) = &cli.command else {
             return;
         };
-        if let Err((setting, fault)) = serve.check() {
+        if let Err((setting, fault)) = serve.check(&cli.store) {
             tracing::error!(
                 setting,
                 fault,

@@ -40,7 +40,7 @@ impl Restore {
         let (url, file) = (&store.url, self.file.display());
         // Where there is no store, nothing can be lost: nobody is asked.
         let restored = match store.open(IfMissing::Refuse) {
-            Err(StoreError::Missing { .. }) => vitrine_store::create_from(url, &self.file),
+            Err(StoreError::Missing { .. }) => store.address()?.create_from(&self.file),
             opened => {
                 let store = opened?;
                 self.confirm.confirm(&format!(

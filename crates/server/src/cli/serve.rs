@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use vitrine_model::web::WebUrl;
-use vitrine_store::IfMissing;
+use vitrine_store::StoreAddress;
 
 use super::admin_port::AdminArgs;
 use super::edges::{EdgeArgs, Listening};
@@ -20,8 +20,9 @@ use super::limits::LimitArgs;
 use super::logging::LogArgs;
 use super::proxies::ProxyArgs;
 use super::reload::Reload;
+use super::store_args::StoreArgs;
 use super::traces::TraceArgs;
-use super::{Outcome, StoreArgs, wrong_command_line};
+use super::{Outcome, wrong_command_line};
 use crate::admin::Admin;
 use crate::edge::server::{self, Server};
 use crate::edge::systemd;
@@ -107,8 +108,9 @@ enum AccessLogArg {
 impl Serve {
     /// What is wrong with the settings together, and which of them it is. `vitrine config check` and a reload
     /// ask this too, so it only looks.
-    pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
+    pub(super) fn check(&self, store: &StoreArgs) -> Result<(), (&'static str, String)> {
         self.admin.check()?;
+        self.follow.check(store)?;
         self.traces.check()
     }
 
@@ -118,7 +120,7 @@ impl Serve {
         mut reload: Reload,
         warnings: &[String],
     ) -> anyhow::Result<Outcome> {
-        if let Err((_, message)) = self.check() {
+        if let Err((_, message)) = self.check(store) {
             wrong_command_line(&message);
         }
         self.logs.start();
@@ -144,8 +146,8 @@ impl Serve {
             proxies: self.proxies.proxies(),
         };
         let state = self.state_dir.as_deref();
-        let state = state.map(|path| state_directory(path, &store.url));
-        let stores = Stores::one(store.open(IfMissing::Create)?);
+        let state = state.map(|path| state_directory(path, &self.follow.followed(store)));
+        let stores = self.follow.open(store)?;
         let access_log = match self.access_log {
             AccessLogArg::Stdout => Destination::Stdout,
             AccessLogArg::Off => Destination::Off,
@@ -194,13 +196,13 @@ fn checked_public_url(url: &str) -> Result<String, String> {
 }
 
 /// The directory for what the server keeps, made for its owner only where it is missing.
-fn state_directory(path: &Path, store_address: &str) -> anyhow::Result<StateDirectory> {
+fn state_directory(path: &Path, store: &StoreAddress) -> anyhow::Result<StateDirectory> {
     std::fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(path)
         .with_context(|| format!("--state-dir is `{}`, which can't be made", path.display()))?;
-    Ok(StateDirectory::new(path.to_owned(), store_address))
+    Ok(StateDirectory::new(path.to_owned(), store))
 }
 
 /// What a server does beside answering.

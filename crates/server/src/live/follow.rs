@@ -189,7 +189,7 @@ fn run(wakes: &Receiver<Wake>, poll_every: Duration, rounds: &mut impl Rounds, m
 
 /// Whether the store is there, for all that is known, and just can't be reached.
 fn may_come_back(error: &StoreError) -> bool {
-    matches!(error, StoreError::Busy { .. })
+    matches!(error, StoreError::Unreachable { .. })
 }
 
 fn say_failing(error: &StoreError) {

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
+use vitrine_store::StoreAddress;
 
 /// What the name of a snapshot file begins with while it is being written.
 pub(super) const HALF_WRITTEN_SNAPSHOT: &str = ".catalog.snapshot.";
@@ -19,10 +20,11 @@ pub struct StateDirectory {
 }
 
 impl StateDirectory {
-    /// A directory that is there and belongs to this server alone, which follows the store at `store_address`.
+    /// A directory that is there and belongs to this server alone, which follows `store`.
     #[must_use]
-    pub fn new(path: PathBuf, store_address: &str) -> Self {
-        let digest = Sha256::digest(without_password(store_address));
+    pub fn new(path: PathBuf, store: &StoreAddress) -> Self {
+        // As it is shown: a new password makes no other store.
+        let digest = Sha256::digest(store.to_string());
         let store_address = digest.iter().map(|byte| format!("{byte:02x}")).collect();
         Self {
             path,
@@ -61,26 +63,16 @@ impl StateDirectory {
     }
 }
 
-/// The address without what may change while the store stays the same: the password.
-fn without_password(address: &str) -> String {
-    let Some((scheme, rest)) = address.split_once("://") else {
-        return address.to_owned();
-    };
-    let authority = rest.find(['/', '?']).unwrap_or(rest.len());
-    let (authority, rest) = rest.split_at(authority);
-    let host = authority
-        .rsplit_once('@')
-        .map_or(authority, |(_, host)| host);
-    format!("{scheme}://{host}{rest}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_new_password_is_no_new_store() {
-        let digest = |address: &str| StateDirectory::new(PathBuf::new(), address).store_address;
+        let digest = |address: &str| {
+            let Ok(store) = address.parse();
+            StateDirectory::new(PathBuf::new(), &store).store_address
+        };
         let first = digest("postgres://vitrine:one@db.example:5432/catalog");
         assert_eq!(
             first,

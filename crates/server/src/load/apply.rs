@@ -106,9 +106,13 @@ pub(super) fn apply(
             .texts
             .map(|(texts, directory)| Overlay::of(texts, directory)),
     };
-    records.each(report, |record, report| {
-        progress.applied();
-        applying.put(record, report)
+    records.each_few(report, |few, report| {
+        let codes: Vec<&ProductCode> = few.iter().map(|record| &record.product.code).collect();
+        applying.publication.expect(&codes)?;
+        few.iter().try_for_each(|record| {
+            progress.applied();
+            applying.put(record, report)
+        })
     })?;
     applying.put_texts_left(records, report)?;
     if !report.rejected.keeps_all {

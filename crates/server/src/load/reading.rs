@@ -292,14 +292,14 @@ impl Records {
         self.kept.contains_key(code.as_str())
     }
 
-    /// Gives each record to `put`. One whose code stands again in a record that was rejected is rejected as
-    /// well: which of them is right can't be told.
+    /// Gives the records to `put`, some at a time. One whose code stands again in a record that was rejected is
+    /// rejected as well: which of them is right can't be told.
     ///
     /// The records are unpacked and read on a thread of their own, while the store writes.
-    pub(super) fn each(
+    pub(super) fn each_few(
         &mut self,
         report: &mut Report,
-        mut put: impl FnMut(&CheckedRecord, &mut Report) -> anyhow::Result<()>,
+        mut put: impl FnMut(&[CheckedRecord], &mut Report) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         let Self {
             spooled,
@@ -317,19 +317,24 @@ impl Records {
                     }
                 }
             });
-            for record in receiver {
-                let (json, record) = record?;
-                let code = record.product.code.as_str();
-                let Some([first, other]) = kept.get(code) else {
-                    put(&record, report)?;
-                    continue;
-                };
-                let finding = duplicate(first, code, other);
-                report.rejected.records += 1;
-                if let Some(file) = rejected {
-                    file.add(std::slice::from_ref(&finding), &json)?;
+            // Waits for one record, and takes those with it that are there already.
+            while let Ok(first) = receiver.recv() {
+                let mut few = Vec::new();
+                for record in std::iter::once(first).chain(receiver.try_iter().take(READ_AHEAD)) {
+                    let (json, record) = record?;
+                    let code = record.product.code.as_str();
+                    let Some([first, other]) = kept.get(code) else {
+                        few.push(record);
+                        continue;
+                    };
+                    let finding = duplicate(first, code, other);
+                    report.rejected.records += 1;
+                    if let Some(file) = rejected {
+                        file.add(std::slice::from_ref(&finding), &json)?;
+                    }
+                    report.add(finding);
                 }
-                report.add(finding);
+                put(&few, report)?;
             }
             Ok(())
         })

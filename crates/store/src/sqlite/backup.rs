@@ -10,11 +10,11 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use vitrine_model::revision::Revision;
 
 use super::partial::{Partial, exists, with_ending};
-use super::publish::random_id;
 use super::{catalog, check, committed, during, open};
 use crate::StoreError;
 use crate::fail_point::FailPoint;
 use crate::problem::Severity;
+use crate::values::random_id;
 
 const BACKING_UP: &str = "backing up the store";
 const RESTORING: &str = "restoring the store";
@@ -97,6 +97,14 @@ pub(crate) fn create_from(path: &Path, backup: &Path) -> Result<Option<Revision>
     drop(connection);
     copy.place()?;
     Ok(revision)
+}
+
+/// A copy of the backup at `path`, where there is nothing yet, with today's schema, after a check.
+pub(crate) fn checked_copy(backup: &Path, path: &Path) -> Result<Connection, StoreError> {
+    let (copy, connection) = verified_copy(backup, path)?;
+    drop(connection);
+    copy.place()?;
+    open::read_only(path)
 }
 
 /// A copy of the backup beside `path`, with today's schema, after a check. What is checked is what is

@@ -9,9 +9,10 @@ use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::place::Country;
 use vitrine_model::revision::Revision;
 
-use super::{bytes_32, during, from_millis};
+use super::during;
 use crate::StoreError;
 use crate::record::{CatalogItem, ItemVisitor};
+use crate::values::{Lists, bytes_32, from_millis};
 
 const READING: &str = "reading the catalog";
 
@@ -219,32 +220,6 @@ fn content_range(row: &Row<'_>, column: usize) -> Result<Option<Range<usize>>, S
     let start: Option<usize> = row.get(column).map_err(during(READING))?;
     let end: Option<usize> = row.get(column + 1).map_err(during(READING))?;
     Ok(start.zip(end).map(|(start, end)| start..end))
-}
-
-/// JSON arrays of strings, each read once: most products share theirs with others.
-struct Lists<T> {
-    known: HashMap<String, Vec<T>>,
-    parse: fn(&str) -> Option<T>,
-}
-
-impl<T> Lists<T> {
-    fn new(parse: fn(&str) -> Option<T>) -> Self {
-        Self {
-            known: HashMap::new(),
-            parse,
-        }
-    }
-
-    fn get(&mut self, json: &str) -> Result<&[T], StoreError> {
-        if !self.known.contains_key(json) {
-            let damaged = || StoreError::Damaged(format!("a list that reads {json}"));
-            let texts: Vec<String> = serde_json::from_str(json).map_err(|_| damaged())?;
-            let values: Option<Vec<T>> = texts.iter().map(|text| (self.parse)(text)).collect();
-            self.known
-                .insert(json.to_owned(), values.ok_or_else(damaged)?);
-        }
-        Ok(self.known.get(json).map_or(&[], Vec::as_slice))
-    }
 }
 
 fn served_texts(

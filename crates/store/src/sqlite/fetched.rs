@@ -4,8 +4,9 @@
 use rusqlite::{Connection, OptionalExtension};
 use vitrine_model::content::TextDigest;
 
-use super::{bytes_32, during, from_millis};
+use super::during;
 use crate::record::FetchedText;
+use crate::values::{bytes_32, from_millis};
 use crate::{StoreError, TextServed};
 
 /// See [`Store::fetched_text`](crate::Store::fetched_text).

@@ -5,12 +5,13 @@ use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::revision::Revision;
 
-use super::{bytes_32, during, from_millis};
+use super::during;
 use crate::StoreError;
 use crate::record::{
     Moment, OwnText, ProductVisitor, PublishedCounts, PublishedRevision, Reading, RevisionNote,
     StoredProduct,
 };
+use crate::values::{bytes_32, code, from_millis, read_lists};
 
 const READING: &str = "reading the history";
 
@@ -185,9 +186,8 @@ fn revision_row(row: &Row<'_>) -> Result<Revision, StoreError> {
 
 fn product_row(row: &Row<'_>, texts: &mut Statement<'_>) -> Result<StoredProduct, StoreError> {
     let stored_code: String = get(row, 1)?;
-    let damaged = |_| StoreError::Damaged(format!("the lists of product {stored_code}"));
     let (countries, categories): (String, String) = (get(row, 7)?, get(row, 8)?);
-    let countries: Vec<String> = serde_json::from_str(&countries).map_err(damaged)?;
+    let (countries, categories) = read_lists(&stored_code, &countries, &categories)?;
     let (start, end): (Option<usize>, Option<usize>) = (get(row, 3)?, get(row, 4)?);
     Ok(StoredProduct {
         code: code(&stored_code)?,
@@ -195,11 +195,8 @@ fn product_row(row: &Row<'_>, texts: &mut Statement<'_>) -> Result<StoredProduct
         content: start.zip(end).map(|(start, end)| start..end),
         discount_multiplier: get(row, 5)?,
         is_orderable: get(row, 6)?,
-        countries: countries
-            .iter()
-            .filter_map(|country| country.parse().ok())
-            .collect(),
-        categories: serde_json::from_str(&categories).map_err(damaged)?,
+        countries,
+        categories,
         own_texts: own_texts(texts, get(row, 0)?)?,
     })
 }
@@ -225,12 +222,6 @@ fn own_texts(statement: &mut Statement<'_>, version_id: i64) -> Result<Vec<OwnTe
     // In the contract's order, as a load gives them: the digest of a version depends on it.
     texts.sort_by_key(|text| text.name);
     Ok(texts)
-}
-
-/// A code as it was stored.
-pub(super) fn code(text: &str) -> Result<ProductCode, StoreError> {
-    text.parse()
-        .map_err(|_| StoreError::Damaged(format!("a product of the code `{text}`")))
 }
 
 fn get<T: rusqlite::types::FromSql>(row: &Row<'_>, column: usize) -> Result<T, StoreError> {

@@ -20,7 +20,7 @@ pub(super) fn holder(path: &Path) -> Option<Holder> {
     let shared = fs::metadata(with_ending(path, "-shm")).ok()?;
     let locks = fs::read_to_string("/proc/locks").ok()?;
     // 1: POSIX  ADVISORY  WRITE 21701 fe:00:10011765 120 120
-    let process = locks.lines().find_map(|line| {
+    let number: u32 = locks.lines().find_map(|line| {
         let fields: Vec<&str> = line.split_whitespace().collect();
         let [_, "POSIX", _, "WRITE", process, file, first, last] = fields.as_slice() else {
             return None;
@@ -30,12 +30,12 @@ pub(super) fn holder(path: &Path) -> Option<Holder> {
         let is_writer = inode == shared.ino() && (*first, *last) == (WRITER_BYTE, WRITER_BYTE);
         is_writer.then(|| process.parse().ok())?
     })?;
-    let command = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    let command = fs::read(format!("/proc/{number}/cmdline")).unwrap_or_default();
     let command = String::from_utf8_lossy(&command).replace('\0', " ");
     // One line of a message: another program's arguments may hold anything.
     let words: Vec<&str> = command.split_whitespace().collect();
     let command = words.join(" ").chars().take(MOST_CHARACTERS).collect();
-    Some(Holder { process, command })
+    Some(Holder::Process { number, command })
 }
 
 #[cfg(test)]
@@ -55,9 +55,11 @@ mod tests {
                 .unwrap();
         assert_eq!(holder(&path), None);
         connection.execute_batch("begin immediate").unwrap();
-        let found = holder(&path).expect("a holder");
-        assert_eq!(found.process, std::process::id());
-        assert!(found.command.contains("vitrine_store"), "{found}");
+        let Some(Holder::Process { number, command }) = holder(&path) else {
+            panic!("no holder");
+        };
+        assert_eq!(number, std::process::id());
+        assert!(command.contains("vitrine_store"), "{command}");
         connection.execute_batch("rollback").unwrap();
         assert_eq!(holder(&path), None);
     }

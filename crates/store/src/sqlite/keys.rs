@@ -7,8 +7,9 @@ use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params};
 use vitrine_model::key::{KeyKind, KeyRecord, SecretHash};
 use vitrine_model::quota::Quota;
 
-use super::{bytes_32, committed, during, from_millis};
+use super::{committed, during};
 use crate::fail_point::FailPoint;
+use crate::values::{bytes_32, from_millis};
 use crate::{KeyDecision, StoreError};
 
 const READING: &str = "reading the keys";

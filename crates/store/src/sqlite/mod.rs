@@ -44,7 +44,7 @@ use crate::record::{
 };
 use crate::{Hint, HintGuard, IfMissing, KeyDecision, Publication, Store, StoreError, TextServed};
 
-pub(crate) use backup::create_from;
+pub(crate) use backup::{checked_copy, create_from};
 
 /// A store in one SQLite file.
 pub(crate) struct SqliteStore {
@@ -124,7 +124,7 @@ fn file_id(path: &Path) -> Result<FileId, StoreError> {
     match std::fs::metadata(path) {
         Ok(file) => Ok((file.dev(), file.ino())),
         Err(_) => Err(StoreError::Missing {
-            path: path.to_owned(),
+            place: path.display().to_string(),
         }),
     }
 }
@@ -294,8 +294,14 @@ fn during(doing: &'static str) -> impl Fn(rusqlite::Error) -> StoreError {
         },
         Some(ErrorCode::DiskFull) => StoreError::Full,
         Some(ErrorCode::DatabaseCorrupt) => StoreError::Damaged(source.to_string()),
-        Some(ErrorCode::SystemIoFailure) => StoreError::Disk { doing, source },
-        _ => StoreError::Database { doing, source },
+        Some(ErrorCode::SystemIoFailure) => StoreError::Disk {
+            doing,
+            source: source.into(),
+        },
+        _ => StoreError::Database {
+            doing,
+            source: source.into(),
+        },
     }
 }
 
@@ -311,17 +317,4 @@ fn committed(
         StoreError::Disk { doing, source } => StoreError::DiskAtCommit { doing, source },
         other => other,
     })
-}
-
-/// A moment as the store keeps it.
-fn from_millis(millis: i64) -> Result<Timestamp, StoreError> {
-    Timestamp::from_millisecond(millis)
-        .map_err(|_| StoreError::Damaged(format!("{millis} is no moment in time")))
-}
-
-/// 32 bytes as the store keeps them.
-fn bytes_32(bytes: &[u8]) -> Result<[u8; 32], StoreError> {
-    bytes
-        .try_into()
-        .map_err(|_| StoreError::Damaged(format!("a digest of {} bytes", bytes.len())))
 }

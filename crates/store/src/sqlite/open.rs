@@ -33,7 +33,7 @@ pub(super) fn open(
             }
             IfMissing::Refuse => {
                 return Err(StoreError::Missing {
-                    path: path.to_owned(),
+                    place: path.display().to_string(),
                 });
             }
         }
@@ -72,14 +72,14 @@ pub(super) fn backup(path: &Path) -> Result<Connection, StoreError> {
     // SQLite's word for a directory is an I/O error, and it would wait for a pipe.
     if path.exists() && !path.is_file() {
         return Err(StoreError::NotAStore {
-            path: path.to_owned(),
+            place: path.display().to_string(),
             reason: "it isn't even a file".to_owned(),
         });
     }
     let connection = read_only(path)?;
     match recognise(&connection, path)? {
         0 => Err(StoreError::NotAStore {
-            path: path.to_owned(),
+            place: path.display().to_string(),
             reason: "it is empty".to_owned(),
         }),
         _ => Ok(connection),
@@ -136,7 +136,7 @@ fn set_up(connection: &Connection, path: &Path, patience: Duration) -> Result<()
 fn cannot_open(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError {
     move |source| match source.sqlite_error_code() {
         Some(rusqlite::ErrorCode::NotADatabase) => StoreError::NotAStore {
-            path: path.to_owned(),
+            place: path.display().to_string(),
             reason: "it isn't even an SQLite database".to_owned(),
         },
         Some(rusqlite::ErrorCode::CannotOpen) => StoreError::Open {
@@ -199,12 +199,12 @@ fn recognise(connection: &Connection, path: &Path) -> Result<u32, StoreError> {
         (0, 0) if tables == 0 => Ok(0),
         (APPLICATION_ID, found) if found <= known => Ok(found),
         (APPLICATION_ID, found) => Err(StoreError::NewerSchema {
-            path: path.to_owned(),
+            place: path.display().to_string(),
             found,
             known,
         }),
         _ => Err(StoreError::NotAStore {
-            path: path.to_owned(),
+            place: path.display().to_string(),
             reason: "it is another program's SQLite database".to_owned(),
         }),
     }

@@ -7,9 +7,9 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::publish::random_id;
 use crate::StoreError;
 use crate::fail_point::FailPoint;
+use crate::values::random_id;
 
 /// A file in the making.
 pub(super) struct Partial {

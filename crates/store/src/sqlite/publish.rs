@@ -2,10 +2,8 @@
 
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use sha2::{Digest, Sha256};
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
-use vitrine_model::place::Country;
 use vitrine_model::revision::Revision;
 
 use super::{committed, during, fetched, history};
@@ -14,6 +12,7 @@ use crate::record::{
     Change, FetchedText, Moment, OwnText, ProductVisitor, PublishedCounts, RevisionNote,
     StoredProduct,
 };
+use crate::values::{self, random_id};
 use crate::{Publication, StoreError};
 
 const PUBLISHING: &str = "publishing";
@@ -152,6 +151,11 @@ impl Publication for SqlitePublication {
         history::product(&self.connection, code, Moment::Live)
     }
 
+    fn expect(&mut self, _codes: &[&ProductCode]) -> Result<(), StoreError> {
+        // Each is read when it is asked for: that takes microseconds.
+        Ok(())
+    }
+
     fn put_text(
         &mut self,
         digest: &TextDigest,
@@ -174,19 +178,8 @@ impl Publication for SqlitePublication {
     fn put(&mut self, product: &StoredProduct) -> Result<Change, StoreError> {
         self.mention(&product.code)?;
         let code = product.code.as_str();
-        let countries: Vec<&str> = product.countries.iter().map(Country::as_str).collect();
-        let lists = [json(&countries)?, json(&product.categories)?];
-        let digest = digest(
-            [
-                code,
-                &product.document,
-                &product.discount_multiplier,
-                &lists[0],
-                &lists[1],
-            ],
-            i64::from(product.is_orderable),
-            &product.own_texts,
-        );
+        let lists = values::lists(product)?;
+        let digest = values::product_digest(product, &lists);
         let live: Option<(i64, Vec<u8>)> = self.one(
             "select id, digest from product_version where code = ? and until_revision is null",
             [code],
@@ -262,7 +255,7 @@ impl Publication for SqlitePublication {
         self.counts.retired += codes.len() as u64;
         let mut codes = codes
             .iter()
-            .map(|code| history::code(code))
+            .map(|code| values::code(code))
             .collect::<Result<Vec<_>, _>>()?;
         codes.sort();
         Ok(codes)
@@ -330,37 +323,4 @@ impl Publication for SqlitePublication {
         self.finish()?;
         Ok(Some((revision, counts)))
     }
-}
-
-/// What tells a changed product from an unchanged one: a hash of all that is stored of it: code, document,
-/// discount, countries and categories as they are kept, whether it can be ordered, and its texts, whose order
-/// doesn't matter. The document states most of this, but lists are made of what is kept beside it.
-pub(super) fn digest(parts: [&str; 5], is_orderable: i64, own_texts: &[OwnText]) -> [u8; 32] {
-    let mut hash = Sha256::new();
-    hash.update(is_orderable.to_le_bytes());
-    // Lengths keep neighbours apart.
-    let mut part = |text: &str| {
-        hash.update((text.len() as u64).to_le_bytes());
-        hash.update(text);
-    };
-    parts.into_iter().for_each(&mut part);
-    let mut own_texts: Vec<&OwnText> = own_texts.iter().collect();
-    own_texts.sort_unstable_by_key(|own| own.name);
-    for own in own_texts {
-        part(own.name.as_str());
-        part(own.source.as_deref().unwrap_or_default());
-    }
-    hash.finalize().into()
-}
-
-fn json<T: AsRef<str>>(list: &[T]) -> Result<String, StoreError> {
-    let texts: Vec<&str> = list.iter().map(AsRef::as_ref).collect();
-    serde_json::to_string(&texts).map_err(|error| StoreError::Damaged(error.to_string()))
-}
-
-pub(super) fn random_id() -> Result<String, StoreError> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| StoreError::Damaged(format!("no random numbers: {error}")))?;
-    Ok(u128::from_ne_bytes(bytes)).map(|id| format!("{id:032x}"))
 }

@@ -73,7 +73,7 @@ fn a_missing_store_is_made_only_where_that_is_wanted() {
     let path = directory.path().join("missing.db");
     let error = at(&path, IfMissing::Refuse).err().expect("an error");
     assert!(
-        matches!(&error, StoreError::Missing { path: named } if *named == path),
+        matches!(&error, StoreError::Missing { place } if *place == path.display().to_string()),
         "{error}"
     );
     assert!(!path.exists());
@@ -134,7 +134,7 @@ fn a_newer_schema_is_refused_with_both_numbers() {
 
 #[test]
 fn an_address_of_no_store_is_refused() {
-    for address in ["", "vitrine.db", "sqlite:", "postgres://x", "SQLITE:x.db"] {
+    for address in ["", "vitrine.db", "sqlite:", "postgre://x", "SQLITE:x.db"] {
         let error = open(address, IfMissing::Refuse).err().expect("an error");
         assert!(
             matches!(error, StoreError::UnknownAddress { .. }),

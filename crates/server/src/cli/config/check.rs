@@ -73,7 +73,7 @@ impl Check {
 fn faults(read: &Read) -> Vec<Fault> {
     let mut faults: Vec<Fault> = read.values.iter().flat_map(missing).collect();
     if let Command::Serve(serve) = &read.cli.command
-        && let Err((name, what)) = serve.check()
+        && let Err((name, what)) = serve.check(&read.cli.store)
     {
         let mut values = read.values.iter();
         let value = values.find(|value| value.setting.name == name);

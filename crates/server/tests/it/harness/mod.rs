@@ -6,6 +6,9 @@
 //! - `scrape`: what `/metrics` says
 //! - `tls`: clients that speak TLS, and HTTP/2 over it
 //! - `web`: another server, which ours asks
+//! - `database`: databases of PostgreSQL
+//!
+//! With `VITRINE_TEST_STORE=postgres` stores are databases of PostgreSQL, each of its own.
 
 mod redis;
 mod reply;
@@ -13,6 +16,9 @@ mod scrape;
 pub mod server;
 mod tls;
 mod web;
+
+#[path = "../../../../store/tests/support/database.rs"]
+mod database;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -22,6 +28,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
+pub use database::Database;
 pub use redis::{Redis, free_address};
 pub use reply::Reply;
 pub use scrape::Scrape;
@@ -47,16 +54,39 @@ pub const ALLOW_ALL: [&str; 8] = [
 /// How long a test waits for what must come at once, before it gives up.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A store in a directory of its own, and the commands on it.
+/// Whether the stores of this run are databases.
+fn are_databases() -> bool {
+    let kind = std::env::var("VITRINE_TEST_STORE");
+    kind.is_ok_and(|kind| match kind.as_str() {
+        "postgres" => true,
+        "sqlite" => false,
+        other => panic!("VITRINE_TEST_STORE is `{other}`; expected `postgres` or `sqlite`"),
+    })
+}
+
+/// Whether stores are files. Where they aren't, says that what is about files is skipped.
+pub fn are_files(what: &str) -> bool {
+    if are_databases() {
+        skipped(&format!("{what}: it is about stores that are files"));
+    }
+    !are_databases()
+}
+
+/// A store, a directory of its own, and the commands on it.
 pub struct Store {
     directory: TempDir,
+    database: Option<Database>,
 }
 
 impl Store {
     /// A place for a store; the first command makes it.
     pub fn new() -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        Self { directory }
+        let database = are_databases().then(|| Database::create().expect("a PostgreSQL for tests"));
+        Self {
+            directory,
+            database,
+        }
     }
 
     /// A store that holds the sample catalog.
@@ -87,7 +117,15 @@ impl Store {
 
     /// The store's address.
     pub fn url(&self) -> String {
-        format!("sqlite:{}", self.path("vitrine.db").display())
+        match &self.database {
+            Some(database) => database.url.clone(),
+            None => format!("sqlite:{}", self.path("vitrine.db").display()),
+        }
+    }
+
+    /// The store's database, where it is one.
+    pub fn database(&self) -> Option<&Database> {
+        self.database.as_ref()
     }
 
     /// A command on the store, not yet run.

@@ -1,17 +1,18 @@
 //! Looks whether the file is what was written to it: SQLite's own checks, then the rules that only
 //! this crate knows. All of it as of one moment, while others write.
 //!
-//! - `found`: the rules, and the collection of what breaks them
 //! - `products`: versions of products and their texts
 
-mod found;
 mod products;
 
 use rusqlite::{Connection, Row, Transaction};
 
-use self::found::{API_KEY, Found, INTEGRITY, KEY_USE_ORPHAN, REFERENCE, STATE, UNREADABLE};
 use super::{during, keys};
 use crate::StoreError;
+use crate::check::found::{
+    API_KEY, Found, INTEGRITY, KEY_USE_ORPHAN, REFERENCE, STATE, UNREADABLE,
+};
+use crate::check::wrong_live;
 use crate::problem::Problem;
 
 const CHECKING: &str = "checking the store";
@@ -40,13 +41,19 @@ pub(super) fn check(connection: &mut Connection) -> Result<Vec<Problem>, StoreEr
         match part(&transaction, &mut found) {
             // What can't be read is found too, and doesn't hide what the other parts find.
             Err(StoreError::Damaged(what)) => found.add(&UNREADABLE, "the file".to_owned(), what),
-            Err(StoreError::Database { source, .. }) if source.sqlite_error_code().is_none() => {
+            Err(StoreError::Database { source, .. }) if is_about_a_value(&*source) => {
                 found.add(&UNREADABLE, "the file".to_owned(), source.to_string());
             }
             outcome => outcome?,
         }
     }
     Ok(found.into_problems())
+}
+
+/// Whether SQLite could read a row, and only what stands in it isn't what was asked for.
+fn is_about_a_value(error: &(dyn std::error::Error + 'static)) -> bool {
+    let error = error.downcast_ref::<rusqlite::Error>();
+    error.is_some_and(|error| error.sqlite_error_code().is_none())
 }
 
 /// Calls `look` with each row that `sql` gives.
@@ -96,18 +103,8 @@ fn state(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), StoreEr
         rows += 1;
         let live: (Option<i64>, Option<String>) = (row.get(0)?, row.get(1)?);
         let kept_id: Option<String> = row.get(2)?;
-        match live {
-            (None, None) => {}
-            (Some(number), Some(_)) if kept_id.is_none() => {
-                add(format!("is {number}, and there is no such revision"));
-            }
-            (Some(_), Some(id)) if kept_id.as_ref() == Some(&id) => {}
-            (Some(number), Some(id)) => {
-                let kept = kept_id.unwrap_or_default();
-                add(format!("is {number} with id {id}, and {number} has {kept}"));
-            }
-            (Some(number), None) => add(format!("is {number}, without an id")),
-            (None, Some(id)) => add(format!("has id {id} and no number")),
+        if let Some(what) = wrong_live((live.0, live.1.as_deref()), kept_id.as_deref()) {
+            add(what);
         }
         Ok(())
     })?;

@@ -1,19 +1,15 @@
 //! Versions of products, their lives, and their texts.
 
 use rusqlite::{CachedStatement, Row, Transaction};
-use serde_json::value::RawValue;
-use vitrine_model::code::ProductCode;
-use vitrine_model::content::{PackedMarkdown, TextDigest, TextName};
-use vitrine_model::place::Country;
+use vitrine_model::content::{TextDigest, TextName};
 
-use super::found::{
-    CONTENT_RANGE, DOCUMENT, Found, LIFE, PRODUCT_FACTS, TEXT_DIGEST, TEXT_NAME, TEXT_ORPHAN,
-    TEXT_REFERENCE, VERSION_DIGEST,
-};
 use super::{CHECKING, each_row};
 use crate::StoreError;
+use crate::check::found::{Found, LIFE, TEXT_NAME, TEXT_ORPHAN, TEXT_REFERENCE, VERSION_DIGEST};
+use crate::check::{crossed_life, life_without_revisions, text_digest, version, version_facts};
 use crate::record::OwnText;
-use crate::sqlite::{bytes_32, during, publish};
+use crate::sqlite::during;
+use crate::values::{self, bytes_32};
 
 /// The versions of a code live one after the other, between revisions that are there.
 pub(super) fn lives(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), StoreError> {
@@ -28,13 +24,7 @@ pub(super) fn lives(transaction: &Transaction<'_>, found: &mut Found) -> Result<
     each_row(transaction, sql, |row| {
         let (from, until): (i64, Option<i64>) = (row.get(1)?, row.get(2)?);
         let next: Option<i64> = row.get(3)?;
-        let what = match (until, next) {
-            (Some(until), _) if until <= from => format!("ends with revision {until} already"),
-            (_, next) => format!(
-                "still lives when revision {} brings the next",
-                next.unwrap_or_default()
-            ),
-        };
+        let what = crossed_life(from, until, next);
         found.add(&LIFE, version(&lossy(row, 0)?, from), what);
         Ok(())
     })?;
@@ -43,16 +33,10 @@ pub(super) fn lives(transaction: &Transaction<'_>, found: &mut Found) -> Result<
                   or until_revision not in (select number from revision)";
     each_row(transaction, sql, |row| {
         let (from, until): (i64, Option<i64>) = (row.get(1)?, row.get(2)?);
-        let until = until.map_or_else(String::new, |until| format!(" until {until}"));
-        let what = format!("lives from revision {from}{until}, and not all of these are there");
+        let what = life_without_revisions(from, until);
         found.add(&LIFE, version(&lossy(row, 0)?, from), what);
         Ok(())
     })
-}
-
-/// How a version is called in a report.
-fn version(code: &str, from_revision: i64) -> String {
-    format!("product {code} of revision {from_revision}")
 }
 
 /// A text for a report; damaged ones too.
@@ -71,23 +55,16 @@ pub(super) fn versions(transaction: &Transaction<'_>, found: &mut Found) -> Resu
                from product_version";
     each_row(transaction, sql, |row| {
         let place = version(&lossy(row, 1)?, row.get(2)?);
-        let mut add = |rule, what: &str| found.add(rule, place.clone(), what.to_owned());
         let text = |column: usize| row.get_ref(column).map(|value| value.as_str().ok());
-        if let Some(what) = wrong_fact(text(1)?, text(7)?, text(8)?) {
-            add(&PRODUCT_FACTS, what);
-        }
-        let Some(document) = text(3)? else {
-            add(&DOCUMENT, "its document isn't UTF-8");
-            return Ok(());
+        let document = text(3)?;
+        let facts = [text(1)?, text(7)?, text(8)?];
+        let range = match document {
+            Some(_) => (row.get(4)?, row.get(5)?),
+            None => (None, None),
         };
-        if serde_json::from_str::<&RawValue>(document).is_err() {
-            add(&DOCUMENT, "its document isn't JSON");
-        }
-        if !range_fits(document, row.get(4)?, row.get(5)?) {
-            add(
-                &CONTENT_RANGE,
-                "its content resources don't lie in its document",
-            );
+        version_facts(found, &place, facts, document, range);
+        if document.is_none() {
+            return Ok(());
         }
         // Without readable texts there is nothing to compare: `text_names` tells of those.
         if let Some(own_texts) = own_texts(&mut texts, row.get(0)?)? {
@@ -96,47 +73,14 @@ pub(super) fn versions(transaction: &Transaction<'_>, found: &mut Found) -> Resu
                 *part = text(column)?.unwrap_or_default();
             }
             let is_orderable = row.get_ref(10)?.as_i64().unwrap_or(-1);
-            let digest = publish::digest(parts, is_orderable, &own_texts);
+            let digest = values::digest(parts, is_orderable, &own_texts);
             if row.get_ref(9)?.as_bytes().ok() != Some(&digest[..]) {
-                add(
-                    &VERSION_DIGEST,
-                    "it isn't what was loaded: its digest differs",
-                );
+                let what = "it isn't what was loaded: its digest differs".to_owned();
+                found.add(&VERSION_DIGEST, place, what);
             }
         }
         Ok(())
     })
-}
-
-/// What the catalog's reader would stumble over.
-fn wrong_fact(
-    code: Option<&str>,
-    countries: Option<&str>,
-    categories: Option<&str>,
-) -> Option<&'static str> {
-    let list = |json: Option<&str>| serde_json::from_str::<Vec<String>>(json?).ok();
-    let is_country = |country: &String| country.parse::<Country>().is_ok();
-    if code.is_none_or(|code| code.parse::<ProductCode>().is_err()) {
-        return Some("its code isn't one");
-    }
-    if !list(countries).is_some_and(|countries| countries.iter().all(is_country)) {
-        return Some("its countries aren't a list of countries");
-    }
-    if list(categories).is_none() {
-        return Some("its categories aren't a list");
-    }
-    None
-}
-
-fn range_fits(document: &str, start: Option<i64>, end: Option<i64>) -> bool {
-    match (start, end) {
-        (None, None) => true,
-        (Some(start), Some(end)) => match (usize::try_from(start), usize::try_from(end)) {
-            (Ok(start), Ok(end)) => document.get(start..end).is_some(),
-            _ => false,
-        },
-        _ => false,
-    }
 }
 
 /// The texts of a version; `None` where they can't be read.
@@ -198,17 +142,9 @@ pub(super) fn text_names(
 pub(super) fn texts(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), StoreError> {
     let sql = "select digest, lower(hex(digest)), markdown from text";
     each_row(transaction, sql, |row| {
-        let place = format!("text {}", lossy(row, 1)?);
-        let packed = PackedMarkdown::from_bytes(row.get_ref(2)?.as_bytes().unwrap_or_default());
-        match packed.unpack() {
-            Err(_) => found.add(&TEXT_DIGEST, place, "can't be unpacked".to_owned()),
-            Ok(markdown) => {
-                let digest = TextDigest::of(&markdown);
-                if row.get_ref(0)?.as_bytes().ok() != Some(digest.as_bytes()) {
-                    found.add(&TEXT_DIGEST, place, format!("holds text {digest}"));
-                }
-            }
-        }
+        let digest = row.get_ref(0)?.as_bytes().unwrap_or_default();
+        let markdown = row.get_ref(2)?.as_bytes().unwrap_or_default();
+        text_digest(found, &lossy(row, 1)?, digest, markdown);
         Ok(())
     })
 }

@@ -8,7 +8,7 @@ use crate::problem::{Problem, Severity};
 const MOST_OF_A_RULE: u64 = 100;
 
 /// A rule of a check.
-pub(super) struct Rule {
+pub(crate) struct Rule {
     name: &'static str,
     severity: Severity,
     advice: &'static str,
@@ -34,37 +34,37 @@ const RESTORE: &str = "restore the last backup that is sound: `vitrine restore F
 const MOVE_AND_RESTORE: &str =
     "doubt the disk; move the store and the files beside it away, and `vitrine restore FILE`";
 
-pub(super) const INTEGRITY: Rule = fault("integrity", MOVE_AND_RESTORE);
-pub(super) const UNREADABLE: Rule = fault("unreadable", MOVE_AND_RESTORE);
-pub(super) const REFERENCE: Rule = fault("reference", RESTORE);
-pub(super) const STATE: Rule = fault("live_revision", RESTORE);
-pub(super) const API_KEY: Rule = fault("api_key", RESTORE);
-pub(super) const LIFE: Rule = fault("version_life", RESTORE);
-pub(super) const DOCUMENT: Rule = fault("document", RESTORE);
-pub(super) const CONTENT_RANGE: Rule = fault("content_range", RESTORE);
-pub(super) const PRODUCT_FACTS: Rule = fault("product_facts", RESTORE);
-pub(super) const VERSION_DIGEST: Rule = fault("version_digest", RESTORE);
-pub(super) const TEXT_NAME: Rule = fault("text_name", RESTORE);
-pub(super) const TEXT_REFERENCE: Rule = fault("text_reference", RESTORE);
-pub(super) const TEXT_DIGEST: Rule = fault("text_digest", RESTORE);
-pub(super) const TEXT_ORPHAN: Rule = warning(
+pub(crate) const INTEGRITY: Rule = fault("integrity", MOVE_AND_RESTORE);
+pub(crate) const UNREADABLE: Rule = fault("unreadable", MOVE_AND_RESTORE);
+pub(crate) const REFERENCE: Rule = fault("reference", RESTORE);
+pub(crate) const STATE: Rule = fault("live_revision", RESTORE);
+pub(crate) const API_KEY: Rule = fault("api_key", RESTORE);
+pub(crate) const LIFE: Rule = fault("version_life", RESTORE);
+pub(crate) const DOCUMENT: Rule = fault("document", RESTORE);
+pub(crate) const CONTENT_RANGE: Rule = fault("content_range", RESTORE);
+pub(crate) const PRODUCT_FACTS: Rule = fault("product_facts", RESTORE);
+pub(crate) const VERSION_DIGEST: Rule = fault("version_digest", RESTORE);
+pub(crate) const TEXT_NAME: Rule = fault("text_name", RESTORE);
+pub(crate) const TEXT_REFERENCE: Rule = fault("text_reference", RESTORE);
+pub(crate) const TEXT_DIGEST: Rule = fault("text_digest", RESTORE);
+pub(crate) const TEXT_ORPHAN: Rule = warning(
     "text_orphan",
     "nothing needs to be done: it is never served and only takes room; `vitrine prune` frees it",
 );
-pub(super) const KEY_USE_ORPHAN: Rule = warning(
+pub(crate) const KEY_USE_ORPHAN: Rule = warning(
     "key_use_orphan",
     "nothing needs to be done: it lets nobody in",
 );
 
 /// What was found until now.
 #[derive(Default)]
-pub(super) struct Found {
+pub(crate) struct Found {
     problems: Vec<Problem>,
     counts: HashMap<&'static str, (u64, Severity, &'static str)>,
 }
 
 impl Found {
-    pub(super) fn add(&mut self, rule: &Rule, place: String, what: String) {
+    pub(crate) fn add(&mut self, rule: &Rule, place: String, what: String) {
         let first = (0, rule.severity, rule.advice);
         let (count, ..) = self.counts.entry(rule.name).or_insert(first);
         *count += 1;
@@ -80,7 +80,7 @@ impl Found {
     }
 
     /// All of it, with a last line for each rule that broke too often to tell it one by one.
-    pub(super) fn into_problems(mut self) -> Vec<Problem> {
+    pub(crate) fn into_problems(mut self) -> Vec<Problem> {
         let told = |(_, (count, ..)): &(_, (u64, _, _))| *count > MOST_OF_A_RULE;
         let mut rests: Vec<_> = self.counts.into_iter().filter(told).collect();
         rests.sort_unstable_by_key(|(rule, _)| *rule);

@@ -1,0 +1,81 @@
+//! The settings that say where the store is.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use vitrine_store::{IfMissing, Store, StoreAddress, StoreError};
+
+/// Where the catalog and its keys rest, and how long to wait for others there.
+#[derive(Debug, Args)]
+pub(super) struct StoreArgs {
+    /// The store's address: sqlite:PATH, or postgres://USER@HOST/DATABASE.
+    // The environment's value isn't shown in helps: it may hold a password.
+    #[arg(
+        long = "store",
+        global = true,
+        env = "VITRINE_STORE",
+        hide_env_values = true,
+        value_name = "URL",
+        default_value = "sqlite:vitrine.db"
+    )]
+    pub(super) url: StoreAddress,
+    /// A file that holds the password for a PostgreSQL store. Without it, and without one in the address,
+    /// it is looked for as PostgreSQL's own programs do: PGPASSWORD, PGPASSFILE, ~/.pgpass.
+    #[arg(
+        long = "store-password-file",
+        global = true,
+        env = "VITRINE_STORE_PASSWORD_FILE",
+        value_name = "FILE"
+    )]
+    password_file: Option<PathBuf>,
+    /// How long to wait for another process that is writing to the store.
+    #[arg(
+        long = "wait",
+        global = true,
+        env = "VITRINE_WAIT",
+        value_name = "SECONDS",
+        default_value_t = vitrine_store::USUAL_PATIENCE.as_secs(),
+        value_parser = clap::value_parser!(u64).range(..=86_400)
+    )]
+    wait_seconds: u64,
+}
+
+impl StoreArgs {
+    /// Opens the store.
+    pub(super) fn open(&self, if_missing: IfMissing) -> Result<Arc<dyn Store>, StoreError> {
+        self.address()?.open(if_missing, self.patience())
+    }
+
+    /// Opens the store for a server, which begins without a database that can't be reached.
+    pub(super) fn open_to_follow(&self) -> Result<Arc<dyn Store>, StoreError> {
+        self.address()?.open_to_follow(self.patience())
+    }
+
+    /// The store's address with its password.
+    pub(super) fn address(&self) -> Result<StoreAddress, StoreError> {
+        self.with_password(&self.url)
+    }
+
+    /// Another address with the store's password: that of a replica.
+    pub(super) fn with_password(&self, url: &StoreAddress) -> Result<StoreAddress, StoreError> {
+        let Some(path) = &self.password_file else {
+            return Ok(url.clone());
+        };
+        Ok(url.clone().with_password(read(path)?))
+    }
+
+    fn patience(&self) -> Duration {
+        Duration::from_secs(self.wait_seconds)
+    }
+}
+
+/// A secret's file, without the line's end that editors leave.
+fn read(path: &Path) -> Result<String, StoreError> {
+    let text = std::fs::read_to_string(path).map_err(|source| StoreError::Open {
+        path: path.to_owned(),
+        source,
+    })?;
+    Ok(text.trim_end_matches(['\r', '\n']).to_owned())
+}

@@ -1,0 +1,31 @@
+//! Several servers over one PostgreSQL: that they agree, that changes reach all of them in time, and that nothing that
+//! happens to the database takes the reads down.
+//!
+//!     cargo test --test fleet
+//!
+//! Each test starts a PostgreSQL of its own, since it kills or stops it. `VITRINE_FAULT_SECONDS` says how long a fault
+//! lasts (5), `VITRINE_SOAK_SECONDS` how long the soak takes (20).
+//!
+//! - `database`: a PostgreSQL that can be killed, stopped and cut off
+//! - `proxy`: a proxy that stalls
+//! - `clients`: constant load, which notices every failed answer
+//! - `world`: three servers over a database
+//! - `agreement`, `promptness`, `faults`, `starts`, `soak`: the tests
+
+#![expect(
+    unreachable_pub,
+    reason = "a test binary exports nothing; `pub` marks what rooms offer each other"
+)]
+
+mod agreement;
+mod clients;
+mod database;
+mod faults;
+#[expect(dead_code, unused_imports, reason = "the other tests use all of it")]
+#[path = "../it/harness/mod.rs"]
+mod harness;
+mod promptness;
+mod proxy;
+mod soak;
+mod starts;
+mod world;

@@ -1,0 +1,52 @@
+//! Load, loads and revocations for a long time: memory and descriptors stay where they are.
+
+use std::time::Instant;
+
+use crate::clients::Clients;
+use crate::database::{Database, is_there};
+use crate::harness::{Scrape, Server, text};
+use crate::world::{Fleet, seconds};
+
+/// Resident bytes and open descriptors.
+fn taken(server: &Server) -> [f64; 2] {
+    let scrape = Scrape::parse(&text(&server.ask_admin("GET", "/metrics").body));
+    ["process_resident_memory_bytes", "process_open_fds"].map(|name| scrape.value(name))
+}
+
+#[test]
+fn memory_and_descriptors_stay_flat() {
+    if !is_there() {
+        return;
+    }
+    let database = Database::new();
+    let fleet = Fleet::new(database.url());
+    let clients = Clients::start(&fleet.addresses(), &fleet.key);
+    let lasts = seconds("VITRINE_SOAK_SECONDS", 20);
+    let started = Instant::now();
+    let mut number = 0;
+    let mut round = || {
+        number += 1;
+        fleet.add(&format!("SOAK{}", number % 50));
+        let key = fleet.make_key("soak");
+        fleet.ok(&["keys", "revoke", key.split_once('.').expect("a key").0]);
+    };
+    // Caches and buffers fill first.
+    while started.elapsed() < lasts / 3 {
+        round();
+    }
+    let before: Vec<_> = fleet.servers.iter().map(taken).collect();
+    while started.elapsed() < lasts {
+        round();
+    }
+    for (server, [memory_before, files_before]) in fleet.servers.iter().zip(before) {
+        let [memory, files] = taken(server);
+        println!(
+            "after {lasts:?} and {number} rounds: {:.1} MiB, before {:.1}; {files} descriptors, before {files_before}",
+            memory / 1048576.0,
+            memory_before / 1048576.0
+        );
+        assert!(memory < memory_before * 1.2 + 16e6, "memory grows");
+        assert!(files <= files_before + 8.0, "descriptors grow");
+    }
+    clients.finish("the soak");
+}

@@ -1,0 +1,228 @@
+//! The address of a store: which kind it is, and where. It may hold a password, which it never shows.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use vitrine_model::revision::Revision;
+
+use crate::postgres::{Access, PostgresStore, Target};
+use crate::{IfMissing, Store, StoreError, sqlite};
+
+/// Where a store is, such as `sqlite:vitrine.db` or `postgres://vitrine@db.example/catalog`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct StoreAddress {
+    url: String,
+    /// Instead of one in the address.
+    password: Option<String>,
+}
+
+impl StoreAddress {
+    /// The address with a password that isn't part of it. An SQLite store has no use for one.
+    #[must_use]
+    pub fn with_password(self, password: String) -> Self {
+        Self {
+            password: Some(password),
+            ..self
+        }
+    }
+
+    /// Whether it is a PostgreSQL's, as far as its beginning tells.
+    #[must_use]
+    pub fn is_postgres(&self) -> bool {
+        matches!(
+            self.url.split_once(':'),
+            Some(("postgres" | "postgresql", _))
+        )
+    }
+
+    /// Opens the store and brings its schema up to date. Writers wait for another one for `patience`, a day at
+    /// most, before they fail with [`StoreError::Busy`].
+    ///
+    /// # Errors
+    ///
+    /// Where the address is no store's, or the store can't be opened.
+    pub fn open(
+        &self,
+        if_missing: IfMissing,
+        patience: Duration,
+    ) -> Result<Arc<dyn Store>, StoreError> {
+        // More than the 24 days that SQLite can count would be none at all to it.
+        let patience = patience.min(Duration::from_secs(24 * 60 * 60));
+        Ok(match self.kind()? {
+            Kind::Sqlite(path) => Arc::new(sqlite::SqliteStore::open(path, if_missing, patience)?),
+            Kind::Postgres(target) => {
+                let access = Access::Write(if_missing);
+                let store = PostgresStore::new(*target, access, patience)?;
+                store.connect_now()?;
+                Arc::new(store)
+            }
+        })
+    }
+
+    /// As [`open`](Self::open), for a server, which makes the store where there is none. A database that can't be
+    /// reached is no error here: every call on the store fails until it can be.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open), except [`StoreError::Unreachable`].
+    pub fn open_to_follow(&self, patience: Duration) -> Result<Arc<dyn Store>, StoreError> {
+        self.follow(Access::Write(IfMissing::Create), patience)
+    }
+
+    /// As [`open_to_follow`](Self::open_to_follow), for a store where nothing is ever written: a read replica of
+    /// another. When keys were used isn't written down, and everything else that would write is refused
+    /// ([`StoreError::ReadOnly`]).
+    ///
+    /// # Errors
+    ///
+    /// As [`open_to_follow`](Self::open_to_follow); and where the address is no PostgreSQL's.
+    pub fn open_replica(&self) -> Result<Arc<dyn Store>, StoreError> {
+        match self.kind()? {
+            Kind::Sqlite(_) => Err(StoreError::WrongAddress {
+                place: self.to_string(),
+                reason: "only a PostgreSQL store has replicas; give `postgres://…`".to_owned(),
+            }),
+            Kind::Postgres(_) => self.follow(Access::ReadOnly, Duration::ZERO),
+        }
+    }
+
+    fn follow(&self, access: Access, patience: Duration) -> Result<Arc<dyn Store>, StoreError> {
+        let target = match self.kind()? {
+            Kind::Sqlite(_) => return self.open(IfMissing::Create, patience),
+            Kind::Postgres(target) => target,
+        };
+        let store = PostgresStore::new(*target, access, patience)?;
+        match store.connect_now() {
+            Ok(()) | Err(StoreError::Unreachable { .. }) => Ok(Arc::new(store)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes the store, where there is none, out of a backup. It is whole from its first moment: a server that
+    /// waits for it never sees an empty one. Returns its live revision.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::restore`]; and where something of a store is there ([`StoreError::Exists`]).
+    pub fn create_from(&self, backup: &Path) -> Result<Option<Revision>, StoreError> {
+        match self.kind()? {
+            Kind::Sqlite(path) => sqlite::create_from(&path, backup),
+            Kind::Postgres(target) => {
+                let access = Access::Write(IfMissing::Create);
+                PostgresStore::new(*target, access, crate::USUAL_PATIENCE)?.create_from(backup)
+            }
+        }
+    }
+
+    fn kind(&self) -> Result<Kind, StoreError> {
+        match self.url.split_once(':') {
+            Some(("sqlite", path)) if !path.is_empty() => Ok(Kind::Sqlite(PathBuf::from(path))),
+            Some(("postgres" | "postgresql", rest)) if rest.starts_with("//") => {
+                let place = self.to_string();
+                let target = Target::parse(&self.url, self.password.as_deref(), place)?;
+                Ok(Kind::Postgres(Box::new(target)))
+            }
+            _ => Err(StoreError::UnknownAddress {
+                url: self.to_string(),
+            }),
+        }
+    }
+}
+
+enum Kind {
+    Sqlite(PathBuf),
+    Postgres(Box<Target>),
+}
+
+impl FromStr for StoreAddress {
+    type Err = Infallible;
+
+    /// Takes any text: what is wrong with it is said where it is opened.
+    fn from_str(url: &str) -> Result<Self, Infallible> {
+        Ok(Self {
+            url: url.to_owned(),
+            password: None,
+        })
+    }
+}
+
+impl fmt::Display for StoreAddress {
+    /// The address without its password. What comes before an `@` may hold one in any spelling, and what is
+    /// mistyped may hold one in a place where none belongs: more is left out rather than less.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some((scheme, rest)) = self.url.split_once("://") else {
+            return match self.url.starts_with("sqlite:") || !self.url.contains('@') {
+                true => out.write_str(&self.url),
+                false => out.write_str("…"),
+            };
+        };
+        let (user, rest) = match rest.rsplit_once('@') {
+            Some((user, rest)) => (user.split(':').next(), rest),
+            None => (None, rest),
+        };
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        write!(out, "{scheme}://")?;
+        match user {
+            // No user's name: the `@` belongs to something else.
+            Some(user) if user.contains(['?', '&', '=', '/']) => out.write_str("…@")?,
+            Some(user) => write!(out, "{user}@")?,
+            None => {}
+        }
+        out.write_str(rest)?;
+        let shown = query.split('&').filter(|pair| {
+            // What stands before `=` may be percent-encoded, too.
+            let name = pair.split('=').next().unwrap_or_default();
+            !name.is_empty() && !name.contains('%') && !name.contains("password")
+        });
+        for (index, pair) in shown.enumerate() {
+            write!(out, "{}{pair}", if index == 0 { '?' } else { '&' })?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for StoreAddress {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "StoreAddress({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_never_shown() {
+        for (url, shown) in [
+            ("sqlite:a@b.db", "sqlite:a@b.db"),
+            ("postgres://h/d", "postgres://h/d"),
+            ("postgres://u@h:1/d", "postgres://u@h:1/d"),
+            (
+                "postgres://u:secret@h/d?sslmode=require",
+                "postgres://u@h/d?sslmode=require",
+            ),
+            ("postgres://u:se@cr/et?@h/d", "postgres://u@h/d"),
+            ("postgre://u:secret@h/d", "postgre://u@h/d"),
+            (
+                "postgres://h/d?password=secret&user=u",
+                "postgres://h/d?user=u",
+            ),
+            (
+                "postgres://h/d?user=u&pass%77ord=secret",
+                "postgres://h/d?user=u",
+            ),
+            ("postgres://h/d?password=sec@ret", "postgres://…@ret"),
+            ("postgres:u:secret@h", "…"),
+        ] {
+            let address = StoreAddress::from_str(url)
+                .unwrap()
+                .with_password("secret".to_owned());
+            assert_eq!(address.to_string(), shown);
+            assert_eq!(format!("{address:?}"), format!("StoreAddress({shown})"));
+        }
+    }
+}

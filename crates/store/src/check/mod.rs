@@ -1,0 +1,123 @@
+//! What a check looks for, whatever the store: the rules, and what single products must be.
+//!
+//! - `found`: the rules, and the collection of what breaks them
+
+pub(crate) mod found;
+
+use serde_json::value::RawValue;
+use vitrine_model::code::ProductCode;
+use vitrine_model::content::{PackedMarkdown, TextDigest};
+use vitrine_model::place::Country;
+
+use found::{CONTENT_RANGE, DOCUMENT, Found, PRODUCT_FACTS, TEXT_DIGEST};
+
+/// How a version is called in a report.
+pub(crate) fn version(code: &str, from_revision: i64) -> String {
+    format!("product {code} of revision {from_revision}")
+}
+
+/// Looks at what is kept of a version; what isn't UTF-8 is `None`.
+pub(crate) fn version_facts(
+    found: &mut Found,
+    place: &str,
+    [code, countries, categories]: [Option<&str>; 3],
+    document: Option<&str>,
+    range: (Option<i64>, Option<i64>),
+) {
+    let mut add = |rule, what: &str| found.add(rule, place.to_owned(), what.to_owned());
+    if let Some(what) = wrong_fact(code, countries, categories) {
+        add(&PRODUCT_FACTS, what);
+    }
+    let Some(document) = document else {
+        add(&DOCUMENT, "its document isn't UTF-8");
+        return;
+    };
+    if serde_json::from_str::<&RawValue>(document).is_err() {
+        add(&DOCUMENT, "its document isn't JSON");
+    }
+    if !range_fits(document, range.0, range.1) {
+        add(
+            &CONTENT_RANGE,
+            "its content resources don't lie in its document",
+        );
+    }
+}
+
+/// What the catalog's reader would stumble over.
+fn wrong_fact(
+    code: Option<&str>,
+    countries: Option<&str>,
+    categories: Option<&str>,
+) -> Option<&'static str> {
+    let list = |json: Option<&str>| serde_json::from_str::<Vec<String>>(json?).ok();
+    let is_country = |country: &String| country.parse::<Country>().is_ok();
+    if code.is_none_or(|code| code.parse::<ProductCode>().is_err()) {
+        return Some("its code isn't one");
+    }
+    if !list(countries).is_some_and(|countries| countries.iter().all(is_country)) {
+        return Some("its countries aren't a list of countries");
+    }
+    if list(categories).is_none() {
+        return Some("its categories aren't a list");
+    }
+    None
+}
+
+fn range_fits(document: &str, start: Option<i64>, end: Option<i64>) -> bool {
+    match (start, end) {
+        (None, None) => true,
+        (Some(start), Some(end)) => match (usize::try_from(start), usize::try_from(end)) {
+            (Ok(start), Ok(end)) => document.get(start..end).is_some(),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// How a life is told of that the next version's begin cuts across.
+pub(crate) fn crossed_life(from: i64, until: Option<i64>, next: Option<i64>) -> String {
+    match (until, next) {
+        (Some(until), _) if until <= from => format!("ends with revision {until} already"),
+        (_, next) => format!(
+            "still lives when revision {} brings the next",
+            next.unwrap_or_default()
+        ),
+    }
+}
+
+/// How a life is told of whose revisions aren't there.
+pub(crate) fn life_without_revisions(from: i64, until: Option<i64>) -> String {
+    let until = until.map_or_else(String::new, |until| format!(" until {until}"));
+    format!("lives from revision {from}{until}, and not all of these are there")
+}
+
+/// What is wrong with the live revision: its number and id as the state tells, and the id of the kept one.
+pub(crate) fn wrong_live(live: (Option<i64>, Option<&str>), kept: Option<&str>) -> Option<String> {
+    match live {
+        (None, None) => None,
+        (Some(number), Some(_)) if kept.is_none() => {
+            Some(format!("is {number}, and there is no such revision"))
+        }
+        (Some(_), Some(id)) if kept == Some(id) => None,
+        (Some(number), Some(id)) => {
+            let kept = kept.unwrap_or_default();
+            Some(format!("is {number} with id {id}, and {number} has {kept}"))
+        }
+        (Some(number), None) => Some(format!("is {number}, without an id")),
+        (None, Some(id)) => Some(format!("has id {id} and no number")),
+    }
+}
+
+/// Looks whether a text unpacks, and has the digest that it is kept under.
+pub(crate) fn text_digest(found: &mut Found, hex: &str, digest: &[u8], markdown: &[u8]) {
+    let place = format!("text {hex}");
+    match PackedMarkdown::from_bytes(markdown).unpack() {
+        Err(_) => found.add(&TEXT_DIGEST, place, "can't be unpacked".to_owned()),
+        Ok(markdown) => {
+            let own = TextDigest::of(&markdown);
+            if digest != own.as_bytes() {
+                found.add(&TEXT_DIGEST, place, format!("holds text {own}"));
+            }
+        }
+    }
+}

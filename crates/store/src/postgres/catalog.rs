@@ -1,0 +1,189 @@
+//! Reading the live catalog, as of one moment: rows come while they are read, and are never all there.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use tokio_postgres::Row;
+use vitrine_model::content::{PackedMarkdown, TextDigest};
+use vitrine_model::place::Country;
+use vitrine_model::revision::Revision;
+
+use super::history::{self, content_range};
+use super::session::{Param, Session, Typed, get, number};
+use crate::StoreError;
+use crate::record::{CatalogItem, ItemVisitor, Moment};
+use crate::values::{Lists, bytes_32, from_millis};
+
+pub(super) const READING: &str = "reading the catalog";
+
+/// See [`Store::read_catalog`](crate::Store::read_catalog).
+pub(super) fn read(
+    session: &mut Session,
+    texts_kept_since: Timestamp,
+    visit: ItemVisitor<'_>,
+) -> Result<Option<Revision>, StoreError> {
+    let Some(revision) = history::revision(session, Moment::Live)? else {
+        return Ok(None);
+    };
+    // Along the index, so that the first rows come at once, and nothing is sorted on the server's disk.
+    session.run(READING, "set local enable_sort = off")?;
+    let taken_down = TakenDown::read(session)?;
+    let sql = format!(
+        "select {PRODUCT_COLUMNS}, v.code from vitrine.product_version v \
+         where v.until_revision is null order by v.code"
+    );
+    visit_products(session, &sql, &[], &taken_down, visit)?;
+    session.run(READING, "set local enable_sort = on")?;
+    let since = texts_kept_since.as_millisecond();
+    served_texts(session, ALL_TEXTS, &[since.param()], visit)?;
+    Ok(Some(revision))
+}
+
+/// See [`Store::read_changes`](crate::Store::read_changes).
+pub(super) fn read_changes(
+    session: &mut Session,
+    since: &Revision,
+    most_products: u32,
+    texts_kept_since: Timestamp,
+    visit: ItemVisitor<'_>,
+) -> Result<Option<Revision>, StoreError> {
+    let Some(revision) = history::revision(session, Moment::Live)? else {
+        return Ok(None);
+    };
+    // Of what was pruned nobody knows any more whether it was live. And a text that was retired so long
+    // ago isn't served any more, so nothing would be said of it: whoever had it would keep it.
+    let sql = "select count(*) from vitrine.revision known, vitrine.state \
+               where known.number = $1 and known.id = $2 \
+                  and known.number >= coalesce(oldest_readable, 0) \
+                  and not exists (select 1 from vitrine.revision later \
+                     where later.number > known.number and later.created_at <= $3)";
+    let kept_since = texts_kept_since.as_millisecond();
+    let since_number = number(since.number);
+    let params = [since_number.param(), since.id.param(), kept_since.param()];
+    let known = session.number(READING, sql, &params)?;
+    let sql = format!("select count(*) from (select 1 from ({TOUCHED}) t limit $2) few");
+    let limit = i64::from(most_products) + 1;
+    let touched = session.number(READING, &sql, &[since_number.param(), limit.param()])?;
+    if known == 0 || touched > i64::from(most_products) {
+        return Ok(None);
+    }
+    let taken_down = TakenDown::read(session)?;
+    let sql = format!(
+        "select {PRODUCT_COLUMNS}, t.code from ({TOUCHED}) t \
+         left join vitrine.product_version v on v.code = t.code and v.until_revision is null \
+         order by t.code"
+    );
+    visit_products(session, &sql, &[since_number.param()], &taken_down, visit)?;
+    let params = [kept_since.param(), since_number.param()];
+    served_texts(session, TOUCHED_TEXTS, &params, visit)?;
+    Ok(Some(revision))
+}
+
+/// The codes of products that had another version in a later revision than $1, or none.
+const TOUCHED: &str = "select code from vitrine.product_version where from_revision > $1 \
+     union select code from vitrine.product_version where until_revision > $1";
+
+/// Of which texts [`served_texts`] tells: of all.
+const ALL_TEXTS: &str = "select distinct digest from vitrine.product_text";
+
+/// Of those that some version names which came or went after $2.
+const TOUCHED_TEXTS: &str = "select distinct t.digest from vitrine.product_text t \
+        where t.product_version_id in ( \
+           select id from vitrine.product_version where from_revision > $2 \
+           union select id from vitrine.product_version where until_revision > $2)";
+
+/// The texts that live versions name, or did until some time after $1. One is retired when the last version that
+/// names it was; a live one makes it live.
+fn texts_of(which: &str) -> String {
+    format!(
+        "select x.digest, x.markdown, d.is_live, d.retired_at \
+         from (select t.digest, bool_or(v.until_revision is null) as is_live, \
+                  max(r.created_at) as retired_at \
+               from ({which}) w \
+               join vitrine.product_text t on t.digest = w.digest \
+               join vitrine.product_version v on v.id = t.product_version_id \
+               left join vitrine.revision r on r.number = v.until_revision \
+               where v.until_revision is null or v.until_revision >= \
+                  (select min(number) from vitrine.revision where created_at > $1) \
+               group by t.digest) d \
+         join vitrine.markdown_text x on x.digest = d.digest \
+         where x.taken_down_at is null order by x.digest"
+    )
+}
+
+/// The texts of live products that were taken down, by the id of the product's version.
+#[derive(Default)]
+struct TakenDown(HashMap<i64, Vec<TextDigest>>);
+
+impl TakenDown {
+    fn read(session: &mut Session) -> Result<Self, StoreError> {
+        let sql = "select v.id, t.digest from vitrine.markdown_text x \
+                   join vitrine.product_text t on t.digest = x.digest \
+                   join vitrine.product_version v on v.id = t.product_version_id \
+                   where x.taken_down_at is not null and v.until_revision is null";
+        let mut texts = Self::default();
+        session.each_row(READING, sql, &[], |row| {
+            let digest = TextDigest::from_bytes(bytes_32(get(row, 1)?)?);
+            texts.0.entry(get(row, 0)?).or_default().push(digest);
+            Ok(())
+        })?;
+        Ok(texts)
+    }
+
+    fn of(&self, version_id: i64) -> &[TextDigest] {
+        self.0.get(&version_id).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// The columns of a product, in the order in which [`visit_products`] reads them.
+const PRODUCT_COLUMNS: &str =
+    "v.id, v.document, v.content_start, v.content_end, v.is_orderable, v.countries, v.categories";
+
+/// Hands products on; a row without an id is a product that was retired. The code is behind [`PRODUCT_COLUMNS`].
+fn visit_products(
+    session: &mut Session,
+    sql: &str,
+    params: &[Param<'_>],
+    taken_down: &TakenDown,
+    visit: ItemVisitor<'_>,
+) -> Result<(), StoreError> {
+    let mut countries = Lists::<Country>::new(|text| text.parse().ok());
+    let mut categories = Lists::<Box<str>>::new(|text| Some(text.into()));
+    session.each_row(READING, sql, params, |row: &Row| {
+        let code = get(row, 7)?;
+        let Some(id) = get::<Option<i64>>(row, 0)? else {
+            return visit(CatalogItem::Retired { code }).map_err(StoreError::Visitor);
+        };
+        let item = CatalogItem::Product {
+            code,
+            document: get(row, 1)?,
+            content: content_range(row, 2)?,
+            is_orderable: get(row, 4)?,
+            countries: countries.get(get(row, 5)?)?,
+            categories: categories.get(get(row, 6)?)?,
+            taken_down: taken_down.of(id),
+        };
+        visit(item).map_err(StoreError::Visitor)
+    })
+}
+
+fn served_texts(
+    session: &mut Session,
+    which: &str,
+    params: &[Param<'_>],
+    visit: ItemVisitor<'_>,
+) -> Result<(), StoreError> {
+    session.each_row(READING, &texts_of(which), params, |row| {
+        let is_live: bool = get(row, 2)?;
+        let retired_at: Option<i64> = get(row, 3)?;
+        let item = CatalogItem::Text {
+            digest: TextDigest::from_bytes(bytes_32(get(row, 0)?)?),
+            markdown: PackedMarkdown::from_bytes(get(row, 1)?),
+            retired_at: match retired_at {
+                Some(millis) if !is_live => Some(from_millis(millis)?),
+                _ => None,
+            },
+        };
+        visit(item).map_err(StoreError::Visitor)
+    })
+}

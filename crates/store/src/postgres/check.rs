@@ -1,0 +1,198 @@
+//! Looks whether the database holds what was written to it: the rules that only this crate knows, as of one moment
+//! and while others write. What PostgreSQL holds itself, such as that what is named is there, is left to it, and its
+//! files to its own checksums and `pg_amcheck`.
+
+use tokio_postgres::Row;
+use vitrine_model::content::TextName;
+
+use super::history::own_texts;
+use super::keys;
+use super::session::{Session, get};
+use crate::StoreError;
+use crate::check::found::{
+    API_KEY, Found, KEY_USE_ORPHAN, LIFE, STATE, TEXT_NAME, TEXT_ORPHAN, UNREADABLE, VERSION_DIGEST,
+};
+use crate::check::{
+    crossed_life, life_without_revisions, text_digest, version, version_facts, wrong_live,
+};
+use crate::problem::{Problem, Severity};
+use crate::values;
+
+pub(super) const CHECKING: &str = "checking the store";
+
+/// Looks at one part of the store.
+type Part = fn(&mut Session, &mut Found) -> Result<(), StoreError>;
+
+const PARTS: [Part; 8] = [
+    state,
+    api_keys,
+    lives,
+    revisions_of_lives,
+    versions,
+    text_names,
+    texts,
+    orphans,
+];
+
+/// See [`Store::check`](crate::Store::check).
+pub(super) fn check(session: &mut Session) -> Result<Vec<Problem>, StoreError> {
+    let mut found = Found::default();
+    for part in PARTS {
+        match part(session, &mut found) {
+            // What can't be read is found too.
+            Err(StoreError::Damaged(what)) if session.is_usable() => {
+                found.add(&UNREADABLE, "the database".to_owned(), what);
+            }
+            outcome => outcome?,
+        }
+    }
+    let mut problems = found.into_problems();
+    for problem in &mut problems {
+        if problem.severity == Severity::Fault {
+            problem.advice =
+                "restore the last dump of the database that is sound, with `pg_restore`";
+        }
+    }
+    Ok(problems)
+}
+
+fn state(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
+    let mut add = |what| found.add(&STATE, "the live revision".to_owned(), what);
+    let sql = "select s.revision_number, s.revision_id, r.id, s.oldest_readable \
+               from vitrine.state s left join vitrine.revision r on r.number = s.revision_number";
+    let rows = session.rows(CHECKING, sql, &[])?;
+    for row in &rows {
+        let number: Option<i64> = get(row, 0)?;
+        if let Some(what) = wrong_live((number, get(row, 1)?), get(row, 2)?) {
+            add(what);
+        }
+        let (live, oldest) = (number.unwrap_or_default(), get::<Option<i64>>(row, 3)?);
+        if let Some(oldest) = oldest.filter(|oldest| *oldest > live) {
+            add(format!(
+                "is {live}, and all before {oldest} are said to be pruned"
+            ));
+        }
+    }
+    if rows.len() != 1 {
+        add(format!("stands in {} rows instead of one", rows.len()));
+    }
+    Ok(())
+}
+
+fn api_keys(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
+    // Only a bad value is Damaged here: the key table's own reader judges it.
+    match keys::read(session) {
+        Err(StoreError::Damaged(what)) => found.add(&API_KEY, "the API keys".to_owned(), what),
+        outcome => drop(outcome?),
+    }
+    let sql = "select prefix from vitrine.api_key_use \
+               where prefix not in (select prefix from vitrine.api_key)";
+    session.each_row(CHECKING, sql, &[], |row| {
+        let prefix: &str = get(row, 0)?;
+        let what = "was used, and there is no such key".to_owned();
+        found.add(&KEY_USE_ORPHAN, format!("key {prefix}"), what);
+        Ok(())
+    })
+}
+
+/// The versions of a code live one after the other.
+fn lives(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
+    let sql = "with life as ( \
+                 select code, from_revision, until_revision, \
+                        lead(from_revision) over (partition by code order by from_revision, id) \
+                        as next_from from vitrine.product_version) \
+               select code, from_revision, until_revision, next_from from life \
+               where until_revision <= from_revision \
+                  or (next_from is not null \
+                      and (until_revision is null or until_revision > next_from))";
+    session.each_row(CHECKING, sql, &[], |row| {
+        let from = get(row, 1)?;
+        let what = crossed_life(from, get(row, 2)?, get(row, 3)?);
+        found.add(&LIFE, version(get(row, 0)?, from), what);
+        Ok(())
+    })
+}
+
+/// They begin and end with revisions that are there.
+fn revisions_of_lives(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
+    let sql = "select code, from_revision, until_revision from vitrine.product_version \
+               where from_revision not in (select number from vitrine.revision) \
+                  or until_revision not in (select number from vitrine.revision)";
+    session.each_row(CHECKING, sql, &[], |row| {
+        let from = get(row, 1)?;
+        let what = life_without_revisions(from, get(row, 2)?);
+        found.add(&LIFE, version(get(row, 0)?, from), what);
+        Ok(())
+    })
+}
+
+/// Each version's document, what is kept beside it, and the digest of all that.
+fn versions(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
+    let sql = "select v.code, v.from_revision, v.document, v.content_start, v.content_end, \
+                  v.discount_multiplier, v.countries, v.categories, v.digest, v.is_orderable, \
+                  t.names, t.digests, t.sources \
+               from vitrine.product_version v left join ( \
+                  select product_version_id, array_agg(name) as names, \
+                     array_agg(digest) as digests, array_agg(source_url) as sources \
+                  from vitrine.product_text group by product_version_id) t \
+               on t.product_version_id = v.id";
+    session.each_row(CHECKING, sql, &[], |row| version_row(row, found))
+}
+
+fn version_row(row: &Row, found: &mut Found) -> Result<(), StoreError> {
+    let place = version(get(row, 0)?, get(row, 1)?);
+    let facts = [get(row, 0)?, get(row, 6)?, get(row, 7)?];
+    let document: &str = get(row, 2)?;
+    let range = (get(row, 3)?, get(row, 4)?);
+    version_facts(found, &place, facts, Some(document), range);
+    // Without readable texts there is nothing to compare: `text_names` tells of those.
+    let Ok(own_texts) = own_texts(row, 10) else {
+        return Ok(());
+    };
+    let mut parts = [""; 5];
+    for (part, column) in parts.iter_mut().zip([0, 2, 5, 6, 7]) {
+        *part = get(row, column)?;
+    }
+    let digest = values::digest(parts, i64::from(get::<bool>(row, 9)?), &own_texts);
+    if get::<&[u8]>(row, 8)? != digest {
+        let what = "it isn't what was loaded: its digest differs".to_owned();
+        found.add(&VERSION_DIGEST, place, what);
+    }
+    Ok(())
+}
+
+/// Every text of a product is called as texts are.
+fn text_names(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
+    let sql = "select t.name, v.code, v.from_revision from vitrine.product_text t \
+               join vitrine.product_version v on v.id = t.product_version_id";
+    session.each_row(CHECKING, sql, &[], |row| {
+        let name: &str = get(row, 0)?;
+        if name.parse::<TextName>().is_err() {
+            let place = version(get(row, 1)?, get(row, 2)?);
+            found.add(&TEXT_NAME, place, format!("has a text named `{name}`"));
+        }
+        Ok(())
+    })
+}
+
+/// Every text unpacks, and has the digest that it is kept under.
+fn texts(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
+    let sql = "select encode(digest, 'hex'), digest, markdown from vitrine.markdown_text";
+    session.each_row(CHECKING, sql, &[], |row| {
+        text_digest(found, get(row, 0)?, get(row, 1)?, get(row, 2)?);
+        Ok(())
+    })
+}
+
+/// Texts that no version names. One that was taken down is kept on purpose: it stays down when it is loaded again.
+fn orphans(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
+    let sql = "select encode(digest, 'hex'), length(markdown)::bigint from vitrine.markdown_text x \
+               where taken_down_at is null and not exists \
+                  (select 1 from vitrine.product_text t where t.digest = x.digest)";
+    session.each_row(CHECKING, sql, &[], |row| {
+        let bytes: i64 = get(row, 1)?;
+        let what = format!("no product names it; it takes {bytes} bytes");
+        found.add(&TEXT_ORPHAN, format!("text {}", get::<&str>(row, 0)?), what);
+        Ok(())
+    })
+}

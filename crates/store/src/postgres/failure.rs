@@ -1,0 +1,126 @@
+//! What PostgreSQL and the network say, in the store's words.
+
+use std::time::Duration;
+
+use tokio_postgres::error::SqlState;
+
+use crate::StoreError;
+use crate::error::Cause;
+
+/// Why a call came to nothing.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The database, the connection, or the client library said so.
+    Postgres(tokio_postgres::Error),
+    /// No answer came for so long.
+    Silence(Duration),
+}
+
+impl Failure {
+    /// Whether the connection is of no use any more.
+    pub(super) fn breaks_connection(&self) -> bool {
+        match self {
+            Self::Silence(_) => true,
+            Self::Postgres(error) => match error.as_db_error() {
+                Some(error) => is_going_away(error.code()),
+                None => true,
+            },
+        }
+    }
+
+    /// The store's error: what was being done, and at which place.
+    pub(super) fn during(self, doing: &'static str, place: &str) -> StoreError {
+        let place = place.to_owned();
+        let error = match self {
+            Self::Silence(limit) => {
+                let seconds = limit.as_secs_f32();
+                return StoreError::Unreachable {
+                    place,
+                    doing,
+                    source: format!("no answer within {seconds} s").into(),
+                };
+            }
+            Self::Postgres(error) => error,
+        };
+        let Some(said) = error.as_db_error() else {
+            let is_wrong_value = error.to_string().contains("serializing");
+            return match is_wrong_value {
+                true => StoreError::Database {
+                    doing,
+                    source: cause(error),
+                },
+                false => StoreError::Unreachable {
+                    place,
+                    doing,
+                    source: cause(error),
+                },
+            };
+        };
+        let code = said.code().clone();
+        match code {
+            code if is_going_away(&code) => StoreError::Unreachable {
+                place,
+                doing,
+                source: cause(error),
+            },
+            SqlState::LOCK_NOT_AVAILABLE => StoreError::Busy {
+                waited_seconds: 0,
+                holder: None,
+            },
+            SqlState::DISK_FULL => StoreError::Full,
+            SqlState::IO_ERROR => StoreError::Disk {
+                doing,
+                source: cause(error),
+            },
+            SqlState::DATA_CORRUPTED | SqlState::INDEX_CORRUPTED => {
+                StoreError::Damaged(said.message().to_owned())
+            }
+            SqlState::READ_ONLY_SQL_TRANSACTION => StoreError::ReadOnly { place },
+            _ => StoreError::Database {
+                doing,
+                source: cause(error),
+            },
+        }
+    }
+}
+
+/// The error of a commit. Where the connection broke, nobody can say what became of it.
+pub(super) fn at_commit(error: StoreError) -> StoreError {
+    match error {
+        StoreError::Unreachable { doing, source, .. } => {
+            StoreError::UnreachableAtCommit { doing, source }
+        }
+        StoreError::Disk { doing, source } => StoreError::DiskAtCommit { doing, source },
+        other => other,
+    }
+}
+
+/// Whether the server, or a pooler before it, goes away, comes up or has no room: another try may mend it.
+fn is_going_away(code: &SqlState) -> bool {
+    code.code().starts_with("08")
+        || [
+            SqlState::ADMIN_SHUTDOWN,
+            SqlState::CRASH_SHUTDOWN,
+            SqlState::CANNOT_CONNECT_NOW,
+            SqlState::TOO_MANY_CONNECTIONS,
+            SqlState::T_R_SERIALIZATION_FAILURE,
+        ]
+        .contains(code)
+}
+
+/// The error without its outermost words, which say less than what stands behind them.
+fn cause(error: tokio_postgres::Error) -> Cause {
+    match error.as_db_error() {
+        Some(said) => {
+            let detail = said.detail().map(|detail| format!(" ({detail})"));
+            let message = said.message().trim();
+            format!(
+                "{message}{}, SQLSTATE {}",
+                detail.unwrap_or_default(),
+                said.code().code()
+            )
+            .into()
+        }
+        None => Box::new(error),
+    }
+}

@@ -1,0 +1,213 @@
+//! Reading any moment of the catalog: what is live, or what was in a revision.
+
+use tokio_postgres::Row;
+use vitrine_model::content::TextDigest;
+use vitrine_model::revision::Revision;
+
+use super::session::{Session, Typed, count, get, number};
+use crate::StoreError;
+use crate::record::{
+    Moment, OwnText, ProductVisitor, PublishedCounts, PublishedRevision, Reading, RevisionNote,
+    StoredProduct,
+};
+use crate::values::{bytes_32, code, from_millis, read_lists};
+
+pub(super) const READING: &str = "reading the history";
+
+/// Products with their texts, in the columns that [`product_row`] reads.
+const PRODUCT: &str = "select v.id, v.digest, v.code, v.document, v.content_start, v.content_end, \
+       v.discount_multiplier, v.is_orderable, v.countries, v.categories, t.names, t.digests, t.sources \
+    from vitrine.product_version v left join lateral ( \
+       select array_agg(name) as names, array_agg(digest) as digests, array_agg(source_url) as sources \
+       from vitrine.product_text where product_version_id = v.id) t on true";
+
+/// What holds of the versions that live at a moment; its one parameter is the revision's number.
+fn lives_at(moment: Moment) -> (&'static str, i64) {
+    match moment {
+        Moment::Live => ("v.until_revision is null and $1 = 0", 0),
+        Moment::Revision(number) => (
+            "v.from_revision <= $1 and (v.until_revision is null or v.until_revision > $1)",
+            self::number(number),
+        ),
+    }
+}
+
+/// See [`Store::revisions`](crate::Store::revisions).
+pub(super) fn revisions(
+    session: &mut Session,
+    most: u32,
+) -> Result<Vec<PublishedRevision>, StoreError> {
+    let sql = "select number, id, created_at, created, changed, retired, unchanged, \
+               published_by, note, source_digest, \
+               number < coalesce((select oldest_readable from vitrine.state), 0) \
+               from vitrine.revision order by number desc limit $1";
+    let rows = session.rows(READING, sql, &[i64::from(most).param()])?;
+    let read = |row: &Row| {
+        Ok(PublishedRevision {
+            revision: revision_row(row)?,
+            counts: PublishedCounts {
+                created: count(row, 3)?,
+                changed: count(row, 4)?,
+                retired: count(row, 5)?,
+                unchanged: count(row, 6)?,
+            },
+            note: RevisionNote {
+                by: get(row, 7)?,
+                note: get(row, 8)?,
+                source_digest: get(row, 9)?,
+            },
+            reading: match get(row, 10)? {
+                true => Reading::Pruned,
+                false => Reading::Possible,
+            },
+        })
+    };
+    rows.iter().map(read).collect()
+}
+
+/// Refuses a revision that was pruned. To be asked in the transaction that then reads the moment.
+pub(super) fn ensure_readable(session: &mut Session, moment: Moment) -> Result<(), StoreError> {
+    let Moment::Revision(number) = moment else {
+        return Ok(());
+    };
+    let sql = "select s.oldest_readable from vitrine.state s \
+               join vitrine.revision r on r.number = $1 where r.number < s.oldest_readable";
+    match session.row(READING, sql, &[self::number(number).param()])? {
+        None => Ok(()),
+        Some(row) => Err(StoreError::Pruned {
+            number,
+            oldest_readable: count(&row, 0)?,
+        }),
+    }
+}
+
+/// See [`Store::read_products`](crate::Store::read_products).
+pub(super) fn read_products(
+    session: &mut Session,
+    moment: Moment,
+    visit: ProductVisitor<'_>,
+) -> Result<Option<Revision>, StoreError> {
+    let Some(revision) = revision(session, moment)? else {
+        return Ok(None);
+    };
+    ensure_readable(session, moment)?;
+    visit_products(session, moment, visit)?;
+    Ok(Some(revision))
+}
+
+/// Reads the products of a moment, in ascending order of codes, as the transaction sees it.
+pub(super) fn visit_products(
+    session: &mut Session,
+    moment: Moment,
+    visit: ProductVisitor<'_>,
+) -> Result<(), StoreError> {
+    let (lives, number) = lives_at(moment);
+    let sql = format!("{PRODUCT} where {lives} order by v.code");
+    session.each_row(READING, &sql, &[number.param()], |row| {
+        let (_, _, product) = product_row(row)?;
+        visit(product).map_err(StoreError::Visitor)
+    })
+}
+
+/// A stored version: its id, its digest, the product.
+pub(super) type Version = (i64, [u8; 32], StoredProduct);
+
+/// The products of these codes at a moment, in no special order.
+pub(super) fn products_of(
+    session: &mut Session,
+    codes: &[&str],
+    moment: Moment,
+) -> Result<Vec<Version>, StoreError> {
+    let (lives, number) = lives_at(moment);
+    let sql = format!("{PRODUCT} where v.code = any($2) and {lives}");
+    let rows = session.rows(READING, &sql, &[number.param(), codes.to_vec().param()])?;
+    rows.iter().map(product_row).collect()
+}
+
+/// The codes of a moment, ascending.
+pub(super) fn codes(session: &mut Session, moment: Moment) -> Result<Vec<String>, StoreError> {
+    let (lives, number) = lives_at(moment);
+    let sql = format!("select v.code from vitrine.product_version v where {lives} order by v.code");
+    let mut codes = Vec::new();
+    session.each_row(READING, &sql, &[number.param()], |row| {
+        codes.push(get(row, 0)?);
+        Ok(())
+    })?;
+    Ok(codes)
+}
+
+/// The revision of a moment.
+pub(super) fn revision(
+    session: &mut Session,
+    moment: Moment,
+) -> Result<Option<Revision>, StoreError> {
+    let which = match moment {
+        Moment::Live => "(select revision_number from vitrine.state where $1 = 0)",
+        Moment::Revision(_) => "$1",
+    };
+    let sql = format!("select number, id, created_at from vitrine.revision where number = {which}");
+    let (_, number) = lives_at(moment);
+    let row = session.row(READING, &sql, &[number.param()])?;
+    row.as_ref().map(revision_row).transpose()
+}
+
+fn revision_row(row: &Row) -> Result<Revision, StoreError> {
+    Ok(Revision {
+        number: count(row, 0)?,
+        id: get(row, 1)?,
+        created_at: from_millis(get(row, 2)?)?,
+    })
+}
+
+fn product_row(row: &Row) -> Result<Version, StoreError> {
+    let stored_code: &str = get(row, 2)?;
+    let (countries, categories) = read_lists(stored_code, get(row, 8)?, get(row, 9)?)?;
+    let product = StoredProduct {
+        code: code(stored_code)?,
+        document: get(row, 3)?,
+        content: content_range(row, 4)?,
+        discount_multiplier: get(row, 6)?,
+        is_orderable: get(row, 7)?,
+        countries,
+        categories,
+        own_texts: own_texts(row, 10)?,
+    };
+    Ok((get(row, 0)?, bytes_32(get(row, 1)?)?, product))
+}
+
+/// The two columns that say where in a document the content resources lie.
+pub(super) fn content_range(
+    row: &Row,
+    column: usize,
+) -> Result<Option<std::ops::Range<usize>>, StoreError> {
+    let number = |column| {
+        let number: Option<i64> = get(row, column)?;
+        Ok::<_, StoreError>(number.map(|number| usize::try_from(number).unwrap_or(usize::MAX)))
+    };
+    let (start, end) = (number(column)?, number(column + 1)?);
+    Ok(start.zip(end).map(|(start, end)| start..end))
+}
+
+/// The texts of a version: three columns, of names, digests and sources; null where there is none.
+pub(super) fn own_texts(row: &Row, column: usize) -> Result<Vec<OwnText>, StoreError> {
+    let names: Option<Vec<&str>> = get(row, column)?;
+    let digests: Option<Vec<&[u8]>> = get(row, column + 1)?;
+    let sources: Option<Vec<Option<String>>> = get(row, column + 2)?;
+    let all = names
+        .into_iter()
+        .flatten()
+        .zip(digests.into_iter().flatten());
+    let mut texts = Vec::new();
+    for ((name, digest), source) in all.zip(sources.into_iter().flatten()) {
+        texts.push(OwnText {
+            name: name
+                .parse()
+                .map_err(|_| StoreError::Damaged(format!("a text named `{name}`")))?,
+            digest: TextDigest::from_bytes(bytes_32(digest)?),
+            source,
+        });
+    }
+    // In the contract's order, as a load gives them: the digest of a version depends on it.
+    texts.sort_by_key(|text| text.name);
+    Ok(texts)
+}

@@ -1,0 +1,69 @@
+//! Who may write: locks that end with their transaction, and who holds them.
+
+use std::time::Duration;
+
+use super::session::{Session, Typed, get};
+use crate::StoreError;
+use crate::error::Holder;
+
+/// What a lock is for. Its number stands beside the word `Vitr`.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Lock {
+    /// Catalogs and texts: publishing, pruning, restoring.
+    Catalog = 2,
+    /// Keys, and which texts are served: a revocation never waits for a load.
+    Keys = 3,
+}
+
+const WAITING: &str = "waiting for another writer";
+
+/// Takes a lock for the transaction that is open, or fails with [`StoreError::Busy`] after `patience`.
+pub(super) fn take(
+    session: &mut Session,
+    lock: Lock,
+    patience: Duration,
+) -> Result<(), StoreError> {
+    // None at all would be a limit of nothing.
+    let milliseconds = patience.as_millis().max(1);
+    let id = lock as i32;
+    // The limit is taken back: what follows waits for rows that others hold for moments only.
+    let sql = format!(
+        "set local lock_timeout = {milliseconds}; \
+         select pg_advisory_xact_lock(x'56697472'::int, {id}); \
+         set local lock_timeout = 0"
+    );
+    match session.run(WAITING, &sql) {
+        Err(StoreError::Busy { .. }) => {
+            let holder = holder(session, id).unwrap_or_default();
+            Err(StoreError::Busy {
+                waited_seconds: patience.as_secs(),
+                holder: holder.map(Holder::Session),
+            })
+        }
+        outcome => outcome,
+    }
+}
+
+/// How the session that holds a lock names itself. That it can't be told is no failure of its own.
+fn holder(session: &mut Session, id: i32) -> Result<Option<String>, StoreError> {
+    session.run(WAITING, "rollback")?;
+    let sql = "select a.application_name, a.client_addr::text \
+               from pg_catalog.pg_locks l join pg_catalog.pg_stat_activity a on a.pid = l.pid \
+               where l.locktype = 'advisory' and l.granted and l.objid = $1::int4::oid \
+                  and l.classid = x'56697472'::int::oid \
+                  and l.database = (select oid from pg_catalog.pg_database \
+                     where datname = current_database())";
+    let Some(row) = session.row(WAITING, sql, &[id.param()])? else {
+        return Ok(None);
+    };
+    let (name, address): (Option<String>, Option<String>) = (get(&row, 0)?, get(&row, 1)?);
+    // One line of a message: another program's name may be anything.
+    let words = [name, address.map(|address| format!("from {address}"))];
+    let words: Vec<String> = words.into_iter().flatten().collect();
+    let line: String = words
+        .join(", ")
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    Ok((!line.is_empty()).then(|| line.chars().take(120).collect()))
+}

@@ -1,0 +1,135 @@
+//! What a publish has yet to send: many rows go in one step, since a step takes a journey there and back.
+
+use std::collections::HashMap;
+
+use vitrine_model::content::{PackedMarkdown, TextDigest};
+
+use super::copy::{Rows, Value};
+use super::session::{Session, Typed, number};
+use crate::StoreError;
+use crate::record::{OwnText, StoredProduct};
+
+/// How much waits at most, in bytes.
+const MOST_BYTES: usize = 1 << 20;
+
+/// And how many versions that end.
+const MOST_ENDED: usize = 10_000;
+
+/// What waits to be sent.
+#[derive(Default)]
+pub(super) struct Pending {
+    /// New texts.
+    texts: HashMap<TextDigest, PackedMarkdown>,
+    text_bytes: usize,
+    /// The ids of versions that end.
+    ended: Vec<i64>,
+    versions: Rows,
+    own_texts: Rows,
+}
+
+impl Pending {
+    pub(super) fn put_text(&mut self, digest: &TextDigest, markdown: &PackedMarkdown) {
+        let bytes = markdown.as_bytes().len();
+        if self.texts.insert(*digest, markdown.clone()).is_none() {
+            self.text_bytes += bytes;
+        }
+    }
+
+    pub(super) fn end(&mut self, id: i64) {
+        self.ended.push(id);
+    }
+
+    pub(super) fn put(
+        &mut self,
+        id: i64,
+        from_revision: i64,
+        product: &StoredProduct,
+        [countries, categories]: &[String; 2],
+        digest: &[u8; 32],
+    ) {
+        let StoredProduct {
+            code,
+            document,
+            content,
+            discount_multiplier,
+            is_orderable,
+            countries: _,
+            categories: _,
+            own_texts,
+        } = product;
+        let place = |at: usize| number(at as u64);
+        self.versions.push(&[
+            id.into(),
+            code.as_str().into(),
+            from_revision.into(),
+            (&digest[..]).into(),
+            document.as_str().into(),
+            content.as_ref().map(|range| place(range.start)).into(),
+            content.as_ref().map(|range| place(range.end)).into(),
+            discount_multiplier.as_str().into(),
+            Value::Truth(*is_orderable),
+            countries.as_str().into(),
+            categories.as_str().into(),
+        ]);
+        for OwnText {
+            name,
+            digest,
+            source,
+        } in own_texts
+        {
+            self.own_texts.push(&[
+                id.into(),
+                name.as_str().into(),
+                (&digest.as_bytes()[..]).into(),
+                source.as_deref().into(),
+            ]);
+        }
+    }
+
+    /// Whether so much waits that it is to be sent.
+    pub(super) fn is_full(&self) -> bool {
+        let bytes = self.text_bytes + self.versions.len_bytes() + self.own_texts.len_bytes();
+        bytes > MOST_BYTES || self.ended.len() > MOST_ENDED
+    }
+
+    /// Sends all of it.
+    pub(super) fn send(
+        &mut self,
+        session: &mut Session,
+        doing: &'static str,
+        revision: i64,
+    ) -> Result<(), StoreError> {
+        if !self.texts.is_empty() {
+            let (digests, texts): (Vec<&[u8]>, Vec<&[u8]>) = self
+                .texts
+                .iter()
+                .map(|(digest, text)| (&digest.as_bytes()[..], text.as_bytes()))
+                .unzip();
+            // Ordered, so that whoever else writes texts never waits for this while it waits for them.
+            let sql = "insert into vitrine.markdown_text (digest, markdown) \
+                       select * from unnest($1, $2) t (digest, markdown) order by digest \
+                       on conflict do nothing";
+            session.execute(doing, sql, &[digests.param(), texts.param()])?;
+            self.texts.clear();
+            self.text_bytes = 0;
+        }
+        // First: of a code one version at most is live.
+        if !self.ended.is_empty() {
+            let sql = "update vitrine.product_version set until_revision = $1 where id = any($2)";
+            session.execute(doing, sql, &[revision.param(), self.ended.param()])?;
+            self.ended.clear();
+        }
+        if !self.versions.is_empty() {
+            let sql = "copy vitrine.product_version (id, code, from_revision, digest, document, \
+                       content_start, content_end, discount_multiplier, is_orderable, countries, \
+                       categories) from stdin (format binary)";
+            session.copy_in(doing, sql, self.versions.take())?;
+        }
+        if !self.own_texts.is_empty() {
+            let sql = "copy vitrine.product_text (product_version_id, name, digest, source_url) \
+                       from stdin (format binary)";
+            session.copy_in(doing, sql, self.own_texts.take())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,211 @@
+//! Freeing what old revisions alone see, while others read and write: in batches, of which each looks again what
+//! may go. So nothing is kept between transactions, and an interrupted prune leaves nothing behind but rows that the
+//! next one finds.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio_postgres::Row;
+
+use super::lock::{self, Lock};
+use super::session::{Session, Typed, get, number};
+use crate::StoreError;
+use crate::record::{Keep, Pruned};
+
+pub(super) const PRUNING: &str = "pruning the history";
+
+/// How many rows go in one transaction.
+const BATCH: i64 = 1_000;
+
+/// A version that goes: no kept revision sees it ($1 is the oldest), and it has no texts or was replaced before $2:
+/// until then its texts are still served (see `catalog::served_texts`).
+const GOES: &str = "v.until_revision <= $1 and (v.until_revision < coalesce( \
+        (select min(number) from vitrine.revision where created_at > $2), $1 + 1) \
+     or not exists (select 1 from vitrine.product_text where product_version_id = v.id))";
+
+/// A version with texts that stays.
+const STAYS_WITH_TEXTS: &str = "(v.until_revision is null or v.until_revision > $1 \
+     or v.until_revision >= coalesce( \
+        (select min(number) from vitrine.revision where created_at > $2), $1 + 1))";
+
+/// See [`Store::plan_prune`](crate::Store::plan_prune).
+pub(super) fn plan(
+    session: &mut Session,
+    keep: Keep,
+    texts_kept_since: Timestamp,
+) -> Result<Pruned, StoreError> {
+    let Some(oldest) = oldest_kept(session, keep)? else {
+        return Ok(Pruned::default());
+    };
+    let since = texts_kept_since.as_millisecond();
+    // A text goes where only versions name it that go, or none; one that was taken down stays, so that it stays
+    // down when it is loaded again.
+    let sql = format!(
+        "select count(*) from vitrine.markdown_text x where taken_down_at is null \
+         and not exists (select 1 from vitrine.product_text t \
+            join vitrine.product_version v on v.id = t.product_version_id \
+            where t.digest = x.digest and {STAYS_WITH_TEXTS})"
+    );
+    let texts = session.number(PRUNING, &sql, &[oldest.param(), since.param()])?;
+    let revisions = newly_unreadable(session, oldest)?;
+    let (versions, waiting_versions) = versions(session, oldest, since)?;
+    Ok(Pruned {
+        oldest_readable: Some(oldest.unsigned_abs()),
+        revisions,
+        versions,
+        texts: texts.unsigned_abs(),
+        waiting_versions,
+        free_bytes: 0,
+    })
+}
+
+/// See [`Store::prune`](crate::Store::prune).
+pub(super) fn prune(
+    session: &mut Session,
+    keep: Keep,
+    texts_kept_since: Timestamp,
+    patience: Duration,
+) -> Result<Pruned, StoreError> {
+    let since = texts_kept_since.as_millisecond();
+    let begun = session.transaction(PRUNING, "begin", |session| {
+        lock::take(session, Lock::Catalog, patience)?;
+        let Some(oldest) = oldest_kept(session, keep)? else {
+            return Ok(None);
+        };
+        let revisions = newly_unreadable(session, oldest)?;
+        if revisions > 0 {
+            let sql = "update vitrine.state set oldest_readable = $1";
+            session.execute(PRUNING, sql, &[oldest.param()])?;
+        }
+        let (_, waiting) = versions(session, oldest, since)?;
+        Ok(Some((oldest, revisions, waiting)))
+    })?;
+    let Some((oldest, revisions, waiting_versions)) = begun else {
+        return Ok(Pruned::default());
+    };
+    Ok(Pruned {
+        oldest_readable: Some(oldest.unsigned_abs()),
+        revisions,
+        versions: delete_versions(session, oldest, since, patience)?,
+        texts: delete_texts(session, patience)?,
+        waiting_versions,
+        free_bytes: 0,
+    })
+}
+
+/// The oldest revision that stays readable; what was pruned before stays so.
+fn oldest_kept(session: &mut Session, keep: Keep) -> Result<Option<i64>, StoreError> {
+    let (sql, value) = match keep {
+        Keep::Newest(count) => (
+            "select greatest(min(number), (select coalesce(oldest_readable, 0) from vitrine.state)), \
+                count(*) \
+             from (select number from vitrine.revision order by number desc limit $1) newest",
+            i64::from(count.get()),
+        ),
+        // A revision was live until the next one came.
+        Keep::LiveSince(moment) => (
+            "select greatest((select coalesce(oldest_readable, 0) from vitrine.state), coalesce( \
+                (select max(number) from vitrine.revision where number < later), later, \
+                (select max(number) from vitrine.revision))), \
+                (select count(*) from vitrine.revision) \
+             from (select min(number) as later from vitrine.revision where created_at > $1) after",
+            moment.as_millisecond(),
+        ),
+    };
+    let row = session.row(PRUNING, sql, &[value.param()])?;
+    let read = |row: Row| match get::<i64>(&row, 1)? {
+        0 => Ok(None),
+        _ => get(&row, 0),
+    };
+    row.map_or(Ok(None), read)
+}
+
+/// How many revisions before `oldest` could be read until now.
+fn newly_unreadable(session: &mut Session, oldest: i64) -> Result<u64, StoreError> {
+    let sql = "select count(*) from vitrine.revision where number < $1 \
+               and number >= (select coalesce(oldest_readable, 0) from vitrine.state)";
+    let count = session.number(PRUNING, sql, &[oldest.param()])?;
+    Ok(count.unsigned_abs())
+}
+
+/// How many versions go, and how many that no kept revision sees stay.
+fn versions(session: &mut Session, oldest: i64, since: i64) -> Result<(u64, u64), StoreError> {
+    let sql = format!("select count(*) from vitrine.product_version v where {GOES}");
+    let going = session.number(PRUNING, &sql, &[oldest.param(), since.param()])?;
+    let sql = "select count(*) from vitrine.product_version where until_revision <= $1";
+    let all = session.number(PRUNING, sql, &[oldest.param()])?;
+    Ok((going.unsigned_abs(), (all - going).unsigned_abs()))
+}
+
+/// Deletes the versions that go. Returns how many did.
+fn delete_versions(
+    session: &mut Session,
+    oldest: i64,
+    since: i64,
+    patience: Duration,
+) -> Result<u64, StoreError> {
+    // The store may have been restored meanwhile: what is readable now stays.
+    let sql = format!(
+        "select v.id from vitrine.product_version v where v.id > $3 and {GOES} \
+         and v.until_revision <= (select oldest_readable from vitrine.state) \
+         order by v.id limit $4"
+    );
+    let (mut deleted, mut last) = (0, -1);
+    loop {
+        let ids = session.transaction(PRUNING, "begin", |session| {
+            lock::take(session, Lock::Catalog, patience)?;
+            let params = &[oldest.param(), since.param(), last.param(), BATCH.param()];
+            let rows = session.rows(PRUNING, &sql, params)?;
+            let ids: Vec<i64> = rows
+                .iter()
+                .map(|row| get(row, 0))
+                .collect::<Result<_, _>>()?;
+            for sql in [
+                "delete from vitrine.product_text where product_version_id = any($1)",
+                "delete from vitrine.product_version where id = any($1)",
+            ] {
+                session.execute(PRUNING, sql, &[ids.param()])?;
+            }
+            Ok(ids)
+        })?;
+        let Some(end) = ids.last() else {
+            return Ok(deleted);
+        };
+        deleted += ids.len() as u64;
+        last = *end;
+    }
+}
+
+/// Deletes the texts that nothing names, with what is remembered of where they were fetched. Returns how many.
+fn delete_texts(session: &mut Session, patience: Duration) -> Result<u64, StoreError> {
+    let sql = "select digest from vitrine.markdown_text x where digest > $1 \
+               and taken_down_at is null and not exists \
+                  (select 1 from vitrine.product_text t where t.digest = x.digest) \
+               order by digest limit $2";
+    let (mut deleted, mut last) = (0, Vec::new());
+    loop {
+        let (count, end) = session.transaction(PRUNING, "begin", |session| {
+            lock::take(session, Lock::Catalog, patience)?;
+            // Nobody takes one of them down meanwhile.
+            lock::take(session, Lock::Keys, patience)?;
+            let rows = session.rows(PRUNING, sql, &[(&last[..]).param(), BATCH.param()])?;
+            let digests: Vec<&[u8]> = rows
+                .iter()
+                .map(|row| get(row, 0))
+                .collect::<Result<_, _>>()?;
+            for sql in [
+                "delete from vitrine.fetched_text where digest = any($1)",
+                "delete from vitrine.markdown_text where digest = any($1)",
+            ] {
+                session.execute(PRUNING, sql, &[digests.param()])?;
+            }
+            let end = digests.last().map(|digest| digest.to_vec());
+            Ok((number(digests.len() as u64), end))
+        })?;
+        let Some(end) = end else {
+            return Ok(deleted);
+        };
+        deleted += count.unsigned_abs();
+        last = end;
+    }
+}

@@ -1,0 +1,351 @@
+//! Writing a revision: one transaction on a connection of its own.
+//!
+//! A product is asked for, compared and put at memory's speed: those that are live are fetched many at a time
+//! ([`Publication::expect`]), and what changes waits until there is much of it.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use vitrine_model::code::ProductCode;
+use vitrine_model::content::{PackedMarkdown, TextDigest};
+use vitrine_model::revision::Revision;
+
+use super::history;
+use super::lock::{self, Lock};
+use super::pending::Pending;
+use super::session::{Session, Typed, count, get, number};
+use super::texts::{self, NOTIFY};
+use crate::fail_point::FailPoint;
+use crate::record::{
+    Change, FetchedText, Moment, ProductVisitor, PublishedCounts, RevisionNote, StoredProduct,
+};
+use crate::values::{self, random_id};
+use crate::{Publication, StoreError};
+
+const PUBLISHING: &str = "publishing";
+
+/// How many products are known at a time at most.
+const MOST_KNOWN: usize = 2_000;
+
+/// How many are fetched in one step.
+const BATCH: usize = 500;
+
+/// A publish in progress. Its connection closes when it is dropped, which rolls back whatever wasn't committed.
+pub(super) struct PostgresPublication {
+    session: Session,
+    number: u64,
+    /// The ids of this publish's first version, and of the next one.
+    first_id: i64,
+    next_id: i64,
+    live_before: u64,
+    counts: PublishedCounts,
+    /// Whether something is to be kept that is no change of a product.
+    has_remembered: bool,
+    /// Which codes were put or kept, to know which to retire.
+    mentioned: HashSet<ProductCode>,
+    /// What is live of these codes, as this publish leaves it.
+    known: HashMap<ProductCode, Option<Live>>,
+    pending: Pending,
+}
+
+/// A live product.
+struct Live {
+    id: i64,
+    digest: [u8; 32],
+    product: StoredProduct,
+}
+
+impl PostgresPublication {
+    pub(super) fn begin(mut session: Session, patience: Duration) -> Result<Self, StoreError> {
+        // Once it is alone, each statement sees what those before it committed.
+        session.run(PUBLISHING, "begin")?;
+        session.within(patience + super::READING);
+        lock::take(&mut session, Lock::Catalog, patience)?;
+        session.within(super::WORKING);
+        let sql = "select (select coalesce(max(number), 0) + 1 from vitrine.revision), \
+                   (select coalesce(max(id), 0) + 1 from vitrine.product_version), \
+                   (select count(*) from vitrine.product_version where until_revision is null)";
+        let row = session.row(PUBLISHING, sql, &[])?;
+        let row = row.ok_or_else(|| StoreError::Damaged("no number".to_owned()))?;
+        FailPoint::PublishBegun.pass()?;
+        Ok(Self {
+            number: count(&row, 0)?,
+            first_id: get(&row, 1)?,
+            next_id: get(&row, 1)?,
+            live_before: count(&row, 2)?,
+            counts: PublishedCounts::default(),
+            has_remembered: false,
+            mentioned: HashSet::new(),
+            known: HashMap::new(),
+            pending: Pending::default(),
+            session,
+        })
+    }
+
+    fn send(&mut self) -> Result<(), StoreError> {
+        self.pending
+            .send(&mut self.session, PUBLISHING, number(self.number))
+    }
+
+    /// Sees to it that these codes are among what is known.
+    fn know(&mut self, codes: &[&ProductCode]) -> Result<(), StoreError> {
+        let mut unknown: Vec<&ProductCode> = codes.to_vec();
+        unknown.retain(|code| !self.known.contains_key(*code));
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        if self.known.len() + unknown.len() > MOST_KNOWN {
+            // What is forgotten is read from the store again, so it must be there.
+            self.send()?;
+            self.known.clear();
+            unknown = codes.to_vec();
+        }
+        let texts: Vec<&str> = unknown.iter().map(|code| code.as_str()).collect();
+        let live = history::products_of(&mut self.session, &texts, Moment::Live)?;
+        for (id, digest, product) in live {
+            let code = product.code.clone();
+            let live = Live {
+                id,
+                digest,
+                product,
+            };
+            self.known.insert(code, Some(live));
+        }
+        for code in unknown {
+            self.known.entry(code.clone()).or_insert(None);
+        }
+        Ok(())
+    }
+
+    fn known(&mut self, code: &ProductCode) -> Result<Option<&Live>, StoreError> {
+        self.know(&[code])?;
+        Ok(self.known.get(code).and_then(Option::as_ref))
+    }
+
+    /// Ends the version of this id.
+    fn end(&mut self, id: i64) -> Result<(), StoreError> {
+        self.pending.end(id);
+        if self.pending.is_full() {
+            self.send()?;
+        }
+        Ok(())
+    }
+}
+
+impl Publication for PostgresPublication {
+    fn live(&mut self, code: &ProductCode) -> Result<Option<StoredProduct>, StoreError> {
+        Ok(self.known(code)?.map(|live| live.product.clone()))
+    }
+
+    fn expect(&mut self, codes: &[&ProductCode]) -> Result<(), StoreError> {
+        codes.chunks(BATCH).try_for_each(|codes| self.know(codes))
+    }
+
+    fn put_text(
+        &mut self,
+        digest: &TextDigest,
+        markdown: &PackedMarkdown,
+    ) -> Result<(), StoreError> {
+        self.pending.put_text(digest, markdown);
+        FailPoint::PublishTextPut.pass()?;
+        match self.pending.is_full() {
+            true => self.send(),
+            false => Ok(()),
+        }
+    }
+
+    fn remember_fetched(&mut self, fetched: &FetchedText) -> Result<(), StoreError> {
+        self.send()?;
+        texts::remember(&mut self.session, PUBLISHING, fetched)?;
+        self.has_remembered = true;
+        Ok(())
+    }
+
+    fn put(&mut self, product: &StoredProduct) -> Result<Change, StoreError> {
+        self.mentioned.insert(product.code.clone());
+        let lists = values::lists(product)?;
+        let digest = values::product_digest(product, &lists);
+        let live = self
+            .known(&product.code)?
+            .map(|live| (live.id, live.digest));
+        let change = match live {
+            Some((_, live_digest)) if live_digest == digest => {
+                self.counts.unchanged += 1;
+                return Ok(Change::Unchanged);
+            }
+            Some((id, _)) => {
+                // A version that isn't there yet can't end.
+                if id >= self.first_id {
+                    self.send()?;
+                }
+                self.end(id)?;
+                FailPoint::PublishProductEnded.pass()?;
+                self.counts.changed += 1;
+                Change::Changed
+            }
+            None => {
+                self.counts.created += 1;
+                Change::Created
+            }
+        };
+        let id = self.next_id;
+        self.next_id += 1;
+        let from = number(self.number);
+        self.pending.put(id, from, product, &lists, &digest);
+        let live = Live {
+            id,
+            digest,
+            product: product.clone(),
+        };
+        self.known.insert(product.code.clone(), Some(live));
+        FailPoint::PublishProductPut.pass()?;
+        if self.pending.is_full() {
+            self.send()?;
+        }
+        Ok(change)
+    }
+
+    fn retire(&mut self, code: &ProductCode) -> Result<bool, StoreError> {
+        let Some(id) = self.known(code)?.map(|live| live.id) else {
+            return Ok(false);
+        };
+        if id >= self.first_id {
+            self.send()?;
+        }
+        self.end(id)?;
+        self.known.insert(code.clone(), None);
+        FailPoint::PublishProductRetired.pass()?;
+        self.counts.retired += 1;
+        Ok(true)
+    }
+
+    fn keep(&mut self, code: &ProductCode) -> Result<bool, StoreError> {
+        self.mentioned.insert(code.clone());
+        let is_live = self.known(code)?.is_some();
+        self.counts.unchanged += u64::from(is_live);
+        Ok(is_live)
+    }
+
+    fn live_before(&self) -> u64 {
+        self.live_before
+    }
+
+    fn read_before(&mut self, visit: ProductVisitor<'_>) -> Result<(), StoreError> {
+        // What this publish writes is from its own revision on.
+        let before = Moment::Revision(self.number - 1);
+        history::visit_products(&mut self.session, before, visit)
+    }
+
+    fn retire_others(&mut self) -> Result<Vec<ProductCode>, StoreError> {
+        self.send()?;
+        self.known.clear();
+        let mut others = Vec::new();
+        let mentioned = &self.mentioned;
+        let sql = "select id, code from vitrine.product_version where until_revision is null";
+        self.session.each_row(PUBLISHING, sql, &[], |row| {
+            let code = values::code(get(row, 1)?)?;
+            if !mentioned.contains(&code) {
+                others.push((code, get(row, 0)?));
+            }
+            Ok(())
+        })?;
+        others.sort_unstable();
+        let mut codes = Vec::new();
+        for (code, id) in others {
+            self.end(id)?;
+            codes.push(code);
+        }
+        self.send()?;
+        FailPoint::PublishOthersRetired.pass()?;
+        self.counts.retired += codes.len() as u64;
+        Ok(codes)
+    }
+
+    fn restore(&mut self, number: u64) -> Result<bool, StoreError> {
+        let moment = Moment::Revision(number);
+        if history::revision(&mut self.session, moment)?.is_none() {
+            return Ok(false);
+        }
+        history::ensure_readable(&mut self.session, moment)?;
+        let codes = history::codes(&mut self.session, moment)?;
+        for batch in codes.chunks(BATCH) {
+            let texts: Vec<&str> = batch.iter().map(String::as_str).collect();
+            let then = history::products_of(&mut self.session, &texts, moment)?;
+            let products: Vec<&ProductCode> = then.iter().map(|(.., then)| &then.code).collect();
+            self.expect(&products)?;
+            for (.., product) in &then {
+                self.put(product)?;
+            }
+        }
+        self.retire_others()?;
+        Ok(true)
+    }
+
+    fn commit(
+        mut self: Box<Self>,
+        now: Timestamp,
+        note: &RevisionNote,
+    ) -> Result<Option<(Revision, PublishedCounts)>, StoreError> {
+        let counts = self.counts;
+        if (counts.created, counts.changed, counts.retired) == (0, 0, 0) && self.number > 1 {
+            if self.has_remembered {
+                self.send()?;
+                self.session.commit(PUBLISHING)?;
+            }
+            return Ok(None);
+        }
+        self.send()?;
+        let revision = Revision {
+            number: self.number,
+            id: random_id()?,
+            created_at: now,
+        };
+        self.write_revision(&revision, note)?;
+        FailPoint::PublishRevisionWritten.pass()?;
+        let sql = "update vitrine.state set revision_number = $1, revision_id = $2";
+        let live_number = number(revision.number);
+        let params = &[live_number.param(), revision.id.param()];
+        self.session.execute(PUBLISHING, sql, params)?;
+        FailPoint::PublishStateWritten.pass()?;
+        self.session.run(PUBLISHING, NOTIFY)?;
+        self.session.commit(PUBLISHING)?;
+        Ok(Some((revision, counts)))
+    }
+}
+
+impl PostgresPublication {
+    fn write_revision(
+        &mut self,
+        revision: &Revision,
+        note: &RevisionNote,
+    ) -> Result<(), StoreError> {
+        let PublishedCounts {
+            created,
+            changed,
+            retired,
+            unchanged,
+        } = self.counts;
+        let sql = "insert into vitrine.revision (number, id, created_at, created, changed, retired, \
+                   unchanged, published_by, note, source_digest) \
+                   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+        self.session
+            .execute(
+                PUBLISHING,
+                sql,
+                &[
+                    number(revision.number).param(),
+                    revision.id.param(),
+                    revision.created_at.as_millisecond().param(),
+                    number(created).param(),
+                    number(changed).param(),
+                    number(retired).param(),
+                    number(unchanged).param(),
+                    note.by.param(),
+                    note.note.param(),
+                    note.source_digest.param(),
+                ],
+            )
+            .map(drop)
+    }
+}

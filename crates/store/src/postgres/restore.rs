@@ -1,0 +1,235 @@
+//! The way from SQLite to PostgreSQL: a backup of an SQLite store takes the place of all that rests here, in one
+//! transaction. (A PostgreSQL store is backed up by PostgreSQL's own tools.)
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::types::ValueRef;
+use vitrine_model::revision::Revision;
+
+use super::copy::{Rows, Value};
+use super::history;
+use super::keys::COUNT_KEYS;
+use super::lock::{self, Lock};
+use super::schema;
+use super::session::{Session, Typed};
+use super::texts::{COUNT_TEXTS, NOTIFY};
+use crate::record::Moment;
+use crate::values::random_id;
+use crate::{StoreError, sqlite};
+
+const RESTORING: &str = "restoring the store";
+
+/// How much is sent at once, in bytes.
+const BATCH_BYTES: usize = 1 << 20;
+
+/// A table: its names in SQLite and here, its columns, those that hold truths.
+struct Table {
+    sqlite: &'static str,
+    postgres: &'static str,
+    columns: &'static str,
+    truths: &'static [&'static str],
+}
+
+/// All tables but the state, each behind those that it refers to.
+const TABLES: [Table; 7] = [
+    Table {
+        sqlite: "revision",
+        postgres: "revision",
+        columns: "number, id, created_at, created, changed, retired, unchanged, published_by, note, source_digest",
+        truths: &[],
+    },
+    Table {
+        sqlite: "product_version",
+        postgres: "product_version",
+        columns: "id, code, from_revision, until_revision, digest, document, content_start, content_end, discount_multiplier, is_orderable, countries, categories",
+        truths: &["is_orderable"],
+    },
+    Table {
+        sqlite: "text",
+        postgres: "markdown_text",
+        columns: "digest, markdown, taken_down_at",
+        truths: &[],
+    },
+    Table {
+        sqlite: "product_text",
+        postgres: "product_text",
+        columns: "product_version_id, name, digest, source_url",
+        truths: &[],
+    },
+    Table {
+        sqlite: "fetched_text",
+        postgres: "fetched_text",
+        columns: "url, digest, etag, last_modified, fetched_at",
+        truths: &[],
+    },
+    Table {
+        sqlite: "api_key",
+        postgres: "api_key",
+        columns: "prefix, label, secret_hash, is_test, api_version, quota_requests, quota_seconds, created_at, expires_at, revoked_at, rotated_at",
+        truths: &["is_test"],
+    },
+    Table {
+        sqlite: "api_key_use",
+        postgres: "api_key_use",
+        columns: "prefix, last_used_at",
+        truths: &[],
+    },
+];
+
+/// See [`Store::restore`](crate::Store::restore).
+pub(super) fn restore(
+    session: &mut Session,
+    backup: &Path,
+    patience: Duration,
+) -> Result<Option<Revision>, StoreError> {
+    let backup = Backup::open(backup)?;
+    session.transaction(RESTORING, "begin", |session| {
+        lock::take(session, Lock::Catalog, patience)?;
+        lock::take(session, Lock::Keys, patience)?;
+        replace(session, &backup)
+    })
+}
+
+/// See [`StoreAddress::create_from`](crate::StoreAddress::create_from).
+pub(super) fn create_from(
+    session: &mut Session,
+    place: &str,
+    backup: &Path,
+) -> Result<Option<Revision>, StoreError> {
+    let backup = Backup::open(backup)?;
+    session.transaction(RESTORING, "begin", |session| {
+        if schema::migrate(session, place)? {
+            return Err(StoreError::Exists {
+                path: PathBuf::from(place),
+            });
+        }
+        replace(session, &backup)
+    })
+}
+
+/// A checked copy of a backup.
+struct Backup {
+    connection: rusqlite::Connection,
+    /// Where it lies; gone when this is dropped.
+    _directory: tempfile::TempDir,
+}
+
+impl Backup {
+    fn open(path: &Path) -> Result<Self, StoreError> {
+        let directory = tempfile::tempdir().map_err(|source| StoreError::File {
+            doing: "make",
+            path: std::env::temp_dir(),
+            source,
+        })?;
+        let copy = directory.path().join("copy.db");
+        Ok(Self {
+            connection: sqlite::checked_copy(path, &copy)?,
+            _directory: directory,
+        })
+    }
+
+    /// Calls `take` with the values of each row of a table.
+    fn each_row(
+        &self,
+        table: &Table,
+        mut take: impl FnMut(&[Value<'_>]) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let failed = |source: rusqlite::Error| StoreError::Database {
+            doing: RESTORING,
+            source: source.into(),
+        };
+        let names: Vec<&str> = table.columns.split(", ").collect();
+        let sql = format!("select {} from {}", table.columns, table.sqlite);
+        let mut statement = self.connection.prepare(&sql).map_err(failed)?;
+        let mut rows = statement.query([]).map_err(failed)?;
+        while let Some(row) = rows.next().map_err(failed)? {
+            let mut values = Vec::with_capacity(names.len());
+            for (column, name) in names.iter().enumerate() {
+                values.push(match row.get_ref(column).map_err(failed)? {
+                    ValueRef::Null => Value::Null,
+                    ValueRef::Integer(number) if table.truths.contains(name) => {
+                        Value::Truth(number != 0)
+                    }
+                    ValueRef::Integer(number) => Value::Number(number),
+                    ValueRef::Blob(bytes) => Value::Bytes(bytes),
+                    // Checked already: it is UTF-8.
+                    ValueRef::Text(text) => Value::Bytes(text),
+                    ValueRef::Real(_) => {
+                        return Err(StoreError::Damaged(format!("a fraction in {name}")));
+                    }
+                });
+            }
+            take(&values)?;
+        }
+        Ok(())
+    }
+}
+
+/// Puts the backup's rows in the place of all rows. What stays: which store this is; that keys were revoked and
+/// texts taken down, since neither may be undone by the way. The live revision gets an id that no server has seen.
+fn replace(session: &mut Session, backup: &Backup) -> Result<Option<Revision>, StoreError> {
+    session.run(
+        RESTORING,
+        "create temp table revoked on commit drop as \
+            select prefix, revoked_at from vitrine.api_key where revoked_at is not null; \
+         create temp table taken_down on commit drop as \
+            select * from vitrine.markdown_text where taken_down_at is not null; \
+         update vitrine.state set revision_number = null, revision_id = null, oldest_readable = null",
+    )?;
+    for table in TABLES.iter().rev() {
+        session.run(
+            RESTORING,
+            &format!("delete from vitrine.{}", table.postgres),
+        )?;
+    }
+    for table in &TABLES {
+        copy(session, backup, table)?;
+    }
+    let sql = "select revision_number, oldest_readable from state";
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let state: rusqlite::Result<(Option<i64>, Option<i64>)> =
+        backup.connection.query_row(sql, [], read);
+    let (live, oldest) = state.map_err(|source| StoreError::Database {
+        doing: RESTORING,
+        source: source.into(),
+    })?;
+    let id = live.map(|_| random_id()).transpose()?;
+    let sql = "update vitrine.revision set id = $2 where number = $1";
+    session.execute(RESTORING, sql, &[live.param(), id.param()])?;
+    let sql = "update vitrine.state set revision_number = $1, revision_id = $2, \
+               oldest_readable = $3";
+    session.execute(RESTORING, sql, &[live.param(), id.param(), oldest.param()])?;
+    session.run(RESTORING, COUNT_TEXTS)?;
+    session.run(RESTORING, COUNT_KEYS)?;
+    session.run(
+        RESTORING,
+        "update vitrine.api_key k set revoked_at = r.revoked_at from revoked r \
+            where r.prefix = k.prefix and k.revoked_at is null; \
+         insert into vitrine.markdown_text as x (digest, markdown, taken_down_at) \
+            select digest, markdown, taken_down_at from taken_down \
+            on conflict (digest) do update \
+            set taken_down_at = coalesce(x.taken_down_at, excluded.taken_down_at)",
+    )?;
+    session.run(RESTORING, NOTIFY)?;
+    history::revision(session, Moment::Live)
+}
+
+fn copy(session: &mut Session, backup: &Backup, table: &Table) -> Result<(), StoreError> {
+    let sql = format!(
+        "copy vitrine.{} ({}) from stdin (format binary)",
+        table.postgres, table.columns
+    );
+    let mut rows = Rows::default();
+    backup.each_row(table, |values| {
+        rows.push(values);
+        match rows.len_bytes() > BATCH_BYTES {
+            true => session.copy_in(RESTORING, &sql, rows.take()),
+            false => Ok(()),
+        }
+    })?;
+    match rows.is_empty() {
+        true => Ok(()),
+        false => session.copy_in(RESTORING, &sql, rows.take()),
+    }
+}

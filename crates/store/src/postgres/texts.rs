@@ -1,0 +1,114 @@
+//! Texts: read, taken down and put back; and where they came from.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use vitrine_model::content::{PackedMarkdown, TextDigest};
+
+use super::lock::{self, Lock};
+use super::session::{Session, Typed, get};
+use crate::fail_point::FailPoint;
+use crate::record::FetchedText;
+use crate::values::{bytes_32, from_millis};
+use crate::{StoreError, TextServed};
+
+const READING: &str = "reading a text";
+const SERVING: &str = "taking a text down or putting it back";
+
+/// See [`Store::text`](crate::Store::text).
+pub(super) fn read(
+    session: &mut Session,
+    digest: &TextDigest,
+) -> Result<Option<PackedMarkdown>, StoreError> {
+    let sql = "select markdown from vitrine.markdown_text where digest = $1";
+    let row = session.row(READING, sql, &[(&digest.as_bytes()[..]).param()])?;
+    row.map(|row| Ok(PackedMarkdown::from_bytes(get(&row, 0)?)))
+        .transpose()
+}
+
+/// See [`Store::set_text_served`](crate::Store::set_text_served).
+pub(super) fn set_served(
+    session: &mut Session,
+    digest: &TextDigest,
+    served: TextServed,
+    patience: Duration,
+) -> Result<bool, StoreError> {
+    let taken_down_at = match served {
+        TextServed::Yes => None,
+        TextServed::No => Some(Timestamp::now().as_millisecond()),
+    };
+    session.transaction(SERVING, "begin", |session| {
+        lock::take(session, Lock::Keys, patience)?;
+        let sql = "update vitrine.markdown_text set taken_down_at = $2 where digest = $1";
+        let digest = &digest.as_bytes()[..];
+        if session.execute(SERVING, sql, &[digest.param(), taken_down_at.param()])? == 0 {
+            return Ok(false);
+        }
+        FailPoint::TextsMarked.pass()?;
+        session.run(SERVING, COUNT_TEXTS)?;
+        FailPoint::TextsCounted.pass()?;
+        session.run(SERVING, NOTIFY)?;
+        Ok(true)
+    })
+}
+
+/// A random step: a server may have a snapshot file of this store and be shown a copy of an earlier state, which
+/// others have changed since. It mustn't have come to the same number.
+pub(super) const COUNT_TEXTS: &str = "update vitrine.state \
+    set texts_counter = texts_counter + 1 + floor(random() * 4294967296)::bigint";
+
+/// Tells who listens that something changed, once this transaction is committed.
+pub(super) const NOTIFY: &str = "select pg_notify('vitrine', '')";
+
+/// See [`Store::fetched_text`](crate::Store::fetched_text).
+pub(super) fn fetched(
+    session: &mut Session,
+    url: &str,
+) -> Result<Option<(FetchedText, TextServed)>, StoreError> {
+    let sql = "select f.digest, f.etag, f.last_modified, f.fetched_at, t.taken_down_at is not null \
+               from vitrine.fetched_text f join vitrine.markdown_text t on t.digest = f.digest \
+               where f.url = $1";
+    let Some(row) = session.row("reading what was fetched", sql, &[url.param()])? else {
+        return Ok(None);
+    };
+    let fetched = FetchedText {
+        url: url.to_owned(),
+        digest: TextDigest::from_bytes(bytes_32(get(&row, 0)?)?),
+        etag: get(&row, 1)?,
+        last_modified: get(&row, 2)?,
+        fetched_at: from_millis(get(&row, 3)?)?,
+    };
+    let served = match get(&row, 4)? {
+        true => TextServed::No,
+        false => TextServed::Yes,
+    };
+    Ok(Some((fetched, served)))
+}
+
+/// See [`Publication::remember_fetched`](crate::Publication::remember_fetched).
+pub(super) fn remember(
+    session: &mut Session,
+    doing: &'static str,
+    fetched: &FetchedText,
+) -> Result<(), StoreError> {
+    let FetchedText {
+        url,
+        digest,
+        etag,
+        last_modified,
+        fetched_at,
+    } = fetched;
+    let sql = "insert into vitrine.fetched_text (url, digest, etag, last_modified, fetched_at) \
+               values ($1, $2, $3, $4, $5) on conflict (url) do update set digest = excluded.digest, \
+               etag = excluded.etag, last_modified = excluded.last_modified, \
+               fetched_at = excluded.fetched_at";
+    let (digest, fetched_at) = (&digest.as_bytes()[..], fetched_at.as_millisecond());
+    let params = [
+        url.param(),
+        digest.param(),
+        etag.param(),
+        last_modified.param(),
+        fetched_at.param(),
+    ];
+    session.execute(doing, sql, &params).map(drop)
+}
