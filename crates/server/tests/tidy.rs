@@ -181,9 +181,17 @@ fn documents_name_only_what_is_there() {
     for document in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"] {
         let text = std::fs::read_to_string(Path::new(ROOT).join(document)).expect("a document");
         for quoted in text.split('`').skip(1).step_by(2) {
-            let is_path = ["crates/", "fixtures/", "openapi/", "ci/", "docs/", ".ci/"]
-                .iter()
-                .any(|folder| quoted.starts_with(folder));
+            let is_path = [
+                "crates/",
+                "fixtures/",
+                "openapi/",
+                "ci/",
+                "docs/",
+                "deploy/",
+                ".ci/",
+            ]
+            .iter()
+            .any(|folder| quoted.starts_with(folder));
             let path = quoted.split([' ', '*', '\n']).next().unwrap_or_default();
             if is_path && !Path::new(ROOT).join(path).exists() {
                 broken.push(format!("{document} names {path}"));

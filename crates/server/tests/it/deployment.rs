@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::harness::{Store, skipped, text};
+use crate::harness::{Store, text};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");
 const RULES: &str = "deploy/prometheus/vitrine.rules.yaml";
@@ -113,30 +113,10 @@ const EVERYTHING: [[&str; 2]; 4] = [
     ],
 ];
 
-/// Metrics that dashboard and alerts use already, and that the program has soon.
-const COMING_METRICS: [&str; 11] = [
-    "vitrine_failed_keys_total",
-    "vitrine_http_connections_refused_total",
-    "vitrine_http_requests_shed_total",
-    "vitrine_limits_breaker_open",
-    "vitrine_limits_breaker_transitions_total",
-    "vitrine_limits_failures_total",
-    "vitrine_limits_round_trip_duration_seconds_bucket",
-    "vitrine_quota_decisions_total",
-    "vitrine_tls_certificate_not_after_seconds",
-    "vitrine_tls_certificate_reloads_total",
-    "vitrine_tls_handshake_failures_total",
-];
-
 #[test]
 fn every_metric_of_dashboard_and_alerts_is_there() {
     let store = Store::sample();
-    let there_are = options_of(&store, "serve");
-    let settings = EVERYTHING
-        .iter()
-        .filter(|[option, _]| there_are.contains(*option));
-    let settings: Vec<&str> = settings.flatten().copied().collect();
-    let server = store.serve_with(&settings);
+    let server = store.serve_with(EVERYTHING.as_flattened());
     let mut told = told(&text(&server.ask_admin("GET", "/metrics").body));
     told.extend(told_of_mirrors());
     let dashboard: Value = serde_json::from_str(&read(DASHBOARD)).expect("JSON");
@@ -150,14 +130,10 @@ fn every_metric_of_dashboard_and_alerts_is_there() {
     let mut gone = Vec::new();
     for query in shown.iter().chain(&alerts) {
         for (metric, labels) in selected(query) {
-            let coming = COMING_METRICS.contains(&metric.as_str());
             let Some(known) = told.get(&metric) else {
-                if !coming {
-                    gone.push(format!("{metric}, in {query}"));
-                }
+                gone.push(format!("{metric}, in {query}"));
                 continue;
             };
-            assert!(!coming, "{metric} is there: take it out of COMING_METRICS");
             let unknown = labels.iter().filter(|label| {
                 !known.contains(*label) && !OF_PROMETHEUS.contains(&label.as_str())
             });
@@ -223,9 +199,7 @@ fn what_units_images_and_manifests_run_is_a_command_line() {
         for line in lines {
             // Docker's own options of a line stand before the list.
             let (_, own) = line.split_once('[').unwrap_or(("", line));
-            for option in
-                words(own).filter(|word| word.starts_with("--") && !COMING_OPTIONS.contains(word))
-            {
+            for option in words(own).filter(|word| word.starts_with("--")) {
                 assert!(
                     options.contains(option),
                     "{path} runs {option}, which there isn't"
@@ -233,16 +207,7 @@ fn what_units_images_and_manifests_run_is_a_command_line() {
             }
         }
     }
-    for option in COMING_OPTIONS {
-        assert!(
-            !options_of(&store, "serve").contains(option),
-            "{option} is there: take it out of COMING_OPTIONS"
-        );
-    }
 }
-
-/// Options that deployment files use already, and that the program has soon.
-const COMING_OPTIONS: [&str; 1] = ["--config"];
 
 /// The settings files that go with packages, images and manifests.
 const SETTINGS: [&str; 3] = [
@@ -254,16 +219,11 @@ const SETTINGS: [&str; 3] = [
 #[test]
 fn settings_files_set_what_there_is_to_set() {
     let store = Store::new();
-    if store.run(&["config", "--help"]).status.code() == Some(2) {
-        return skipped("settings files of deployments: there is no `vitrine config` yet");
-    }
     for path in SETTINGS {
         let file = format!("{ROOT}{path}");
-        let mut command = store.command(&["config", "check", "--config", &file]);
-        let output = command
-            .env_remove("VITRINE_STORE")
-            .output()
-            .expect("vitrine runs");
+        let mut command = store.command(&["config", "check", &file]);
+        let output = command.env_remove("VITRINE_STORE").output();
+        let output = output.expect("vitrine runs");
         let said = text(&output.stdout) + &text(&output.stderr);
         assert!(output.status.success(), "{path}: {said}");
     }
