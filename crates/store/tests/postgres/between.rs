@@ -144,7 +144,7 @@ fn a_password_lets_in_and_is_never_shown() {
     for url in [
         url(":wrong-secret"),
         url(""),
-        url(":wrong-secret") + "?colour=secret",
+        url(":wrong-secret") + "?colour=red",
         url(":wrong-secret").replace("127", "x"),
     ] {
         let told = told(&open(&url, IfMissing::Create).err().unwrap());

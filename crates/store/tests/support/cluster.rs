@@ -19,7 +19,7 @@ impl Cluster {
     /// Starts one whose superuser is `vitrine`, without a password. `settings` are lines of its configuration.
     pub fn start(settings: &str) -> Self {
         let cluster = Self::new();
-        let made = cluster.program(
+        let mut made = cluster.program(
             "initdb",
             &[
                 "--username=vitrine",
@@ -38,7 +38,7 @@ impl Cluster {
     pub fn replica(&self) -> Self {
         let replica = Self::new();
         let from = format!("host=127.0.0.1 port={} user=vitrine", self.port);
-        let copied = replica.program(
+        let mut copied = replica.program(
             "pg_basebackup",
             &[
                 "--write-recovery-conf",
