@@ -4,7 +4,7 @@
 //! - `contract/products.rs`: what is put in, and how what comes out is collected
 //! - `contract/publishes.rs`: revisions; `contract/changes.rs`: what differs between two; `contract/history.rs`: those of the past; `contract/prune.rs`: which of them go; `contract/texts.rs`: texts; `contract/fetched.rs`: where they came from; `contract/keys.rs`: API keys
 //! - `contract/sqlite_file.rs`: what is true of the embedded store's file only
-//! - `support/database.rs`: databases of PostgreSQL for tests
+//! - `support/database.rs`, `support/cluster.rs`: databases and servers of PostgreSQL for tests
 
 #![expect(
     unreachable_pub,
@@ -17,7 +17,11 @@
 
 #[path = "contract/changes.rs"]
 mod changes;
+#[path = "support/cluster.rs"]
+#[expect(dead_code, reason = "another test starts servers with it")]
+mod cluster;
 #[path = "support/database.rs"]
+#[expect(dead_code, reason = "other tests run SQL by it")]
 mod database;
 #[path = "contract/fetched.rs"]
 mod fetched;
@@ -40,6 +44,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use cluster::Bouncer;
 use database::Database;
 use vitrine_store::{IfMissing, Store, open};
 
@@ -85,6 +90,23 @@ fn the_postgres_store_keeps_the_contract() {
     suite(|| {
         let database = Database::create().unwrap();
         let store = open(&database.url, IfMissing::Create).unwrap();
+        databases.borrow_mut().push(database);
+        store
+    });
+}
+
+/// Each transaction on whichever connection is free: nothing may rely on a session.
+#[test]
+fn it_keeps_the_contract_through_pgbouncer() {
+    let Some(first) = Database::create() else {
+        return;
+    };
+    // The most connections that a rule has in use at the same time.
+    let bouncer = Bouncer::start(first.port(), 4);
+    let databases = RefCell::new(vec![first]);
+    suite(|| {
+        let database = Database::create().unwrap();
+        let store = open(&bouncer.url(&database.url), IfMissing::Create).unwrap();
         databases.borrow_mut().push(database);
         store
     });

@@ -63,6 +63,10 @@ impl Failure {
                 doing,
                 source: cause(error),
             },
+            // It was there when the connection was made.
+            SqlState::UNDEFINED_TABLE | SqlState::INVALID_SCHEMA_NAME => {
+                StoreError::Missing { place }
+            }
             SqlState::LOCK_NOT_AVAILABLE => StoreError::Busy {
                 waited_seconds: 0,
                 holder: None,

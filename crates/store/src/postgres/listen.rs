@@ -1,9 +1,14 @@
 //! Hints that something changed: NOTIFY, which comes with the commit. Nothing relies on it.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf};
 use tokio::task::JoinHandle;
+use tokio_postgres::config::SslMode;
+use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
 use tokio_postgres::{AsyncMessage, Client, NoTls};
 
 use super::session::{Background, Driver};
@@ -57,7 +62,7 @@ async fn listen(target: &Target, hint: &Hint) -> Result<Duration, tokio_postgres
     let (client, driver) = connected?;
     let heard = hear(driver, hint);
     let asked = async {
-        if !is_direct(&client).await? {
+        if !is_direct(target, &client).await? {
             return Ok(LONG_PAUSE);
         }
         client.batch_execute("listen vitrine").await?;
@@ -83,7 +88,7 @@ async fn hear(mut driver: Driver, hint: &Hint) -> Result<(), tokio_postgres::Err
 
 /// Whether the process that answers is the one that took the connection. A pooler gives its own number for that;
 /// through one, LISTEN would stay on a connection that is somebody else's a moment later.
-async fn is_direct(client: &Client) -> Result<bool, tokio_postgres::Error> {
+async fn is_direct(target: &Target, client: &Client) -> Result<bool, tokio_postgres::Error> {
     let answering = client
         .query_typed_one("select pg_backend_pid()", &[])
         .await?;
@@ -91,10 +96,72 @@ async fn is_direct(client: &Client) -> Result<bool, tokio_postgres::Error> {
     // The number is told to nobody but the one who cancels a statement: so a cancellation is written, to nowhere.
     let (near, mut far) = tokio::io::duplex(64);
     let cancel = client.cancel_token();
-    cancel.cancel_query_raw(near, NoTls).await?;
+    if target.config.get_ssl_mode() == SslMode::Require {
+        // Here, too, TLS is asked for first; and had, as far as `near` is concerned.
+        if far.write_all(b"S").await.is_ok() {
+            cancel.cancel_query_raw(near, Nowhere).await?;
+        }
+    } else {
+        cancel.cancel_query_raw(near, NoTls).await?;
+    }
     let mut packet = Vec::new();
-    let read = tokio::io::AsyncReadExt::read_to_end(&mut far, &mut packet).await;
-    // Length, code, process, secret: four numbers of four bytes.
-    let told = packet.get(8..12).and_then(|bytes| bytes.try_into().ok());
-    Ok(read.is_ok() && told.map(i32::from_be_bytes) == Some(answering))
+    let read = far.read_to_end(&mut packet).await;
+    // In the end stand the number and a secret, of four bytes each.
+    let told = packet.last_chunk::<8>().and_then(|end| end.first_chunk());
+    Ok(read.is_ok() && told.map(|told| i32::from_be_bytes(*told)) == Some(answering))
+}
+
+/// The TLS of what is written to nowhere: none.
+struct Nowhere;
+
+impl TlsConnect<DuplexStream> for Nowhere {
+    type Stream = Plain;
+    type Error = std::io::Error;
+    type Future = std::future::Ready<Result<Plain, std::io::Error>>;
+
+    fn connect(self, stream: DuplexStream) -> Self::Future {
+        std::future::ready(Ok(Plain(stream)))
+    }
+}
+
+struct Plain(DuplexStream);
+
+impl TlsStream for Plain {
+    fn channel_binding(&self) -> ChannelBinding {
+        ChannelBinding::none()
+    }
+}
+
+impl AsyncRead for Plain {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Plain {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<std::io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(context, bytes)
+    }
+
+    fn poll_flush(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(context)
+    }
+
+    fn poll_shutdown(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(context)
+    }
 }

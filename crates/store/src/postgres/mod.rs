@@ -54,7 +54,7 @@ const POLL_EVERY: Duration = Duration::from_millis(500);
 const QUICK: Duration = Duration::from_secs(1);
 
 /// How long the next rows of much may take: servers that read wait for it, and can as well ask again.
-const READING: Duration = Duration::from_secs(15);
+const READING: Duration = Duration::from_secs(60);
 
 /// How long a step of a command may take that writes or looks at much. A broken network is noticed long before.
 const WORKING: Duration = Duration::from_secs(60 * 60);
@@ -138,7 +138,7 @@ impl PostgresStore {
 
     /// A connection of its own, for what takes longer, to a database that was looked at.
     fn session(&self, limit: Duration) -> Result<Session, StoreError> {
-        // Making the schema takes longer than anything quick.
+        // The first one may have to wait until somebody has migrated the store.
         let mut session = Session::open(&self.background, &self.target, limit.max(READING))?;
         let access = match self.access {
             Access::Write(_) if self.was_seen.load(Ordering::Relaxed) => {
@@ -146,7 +146,7 @@ impl PostgresStore {
             }
             access => access,
         };
-        if limit == QUICK && access != Access::Write(IfMissing::Create) {
+        if self.was_seen.load(Ordering::Relaxed) {
             session.within(limit);
         }
         schema::ensure(&mut session, access, &self.target.place)?;

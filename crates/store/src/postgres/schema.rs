@@ -34,9 +34,12 @@ pub(super) fn ensure(session: &mut Session, access: Access, place: &str) -> Resu
         (None, Access::ReadOnly | Access::Write(IfMissing::Refuse)) => Err(StoreError::Missing {
             place: place.to_owned(),
         }),
-        (_, Access::Write(_)) => session.transaction(MIGRATING, "begin", |session| {
-            migrate(session, place).map(drop)
-        }),
+        (_, Access::Write(_)) => {
+            session.within(super::WORKING);
+            session.transaction(MIGRATING, "begin", |session| {
+                migrate(session, place).map(drop)
+            })
+        }
     }
 }
 

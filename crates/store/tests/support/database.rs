@@ -46,6 +46,13 @@ impl Database {
         Some(Self { admin, name, url })
     }
 
+    /// The port of the server that it is in.
+    pub fn port(&self) -> u16 {
+        let (server, _) = self.url.rsplit_once('/').expect("a database");
+        let (_, port) = server.rsplit_once(':').expect("a port");
+        port.parse().expect("a number")
+    }
+
     /// Runs SQL in it, as a superuser. Returns the first column of what it gives.
     pub fn run(&self, sql: &str) -> Vec<String> {
         run(&self.url, sql)

@@ -1,0 +1,103 @@
+//! What is true of the PostgreSQL store only: how it is made by several at once, what lies between it and the
+//! database, what happens where the database is away, and that its password is never shown.
+//!
+//! - `support/database.rs`, `support/cluster.rs`: databases and servers for tests
+//! - `postgres/away.rs`: a database that is away; `postgres/between.rs`: TLS, passwords, a replica; `postgres/inside.rs`: what lies in it
+
+#![expect(
+    unreachable_pub,
+    reason = "a test binary exports nothing; `pub` marks what rooms offer each other"
+)]
+#![expect(
+    clippy::unwrap_used,
+    reason = "these are tests, though not every function is marked as one"
+)]
+
+#[path = "postgres/away.rs"]
+mod away;
+#[path = "postgres/between.rs"]
+mod between;
+#[path = "support/cluster.rs"]
+mod cluster;
+#[path = "support/database.rs"]
+mod database;
+#[path = "postgres/inside.rs"]
+mod inside;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use vitrine_model::revision::Revision;
+use vitrine_store::record::{CatalogItem, RevisionNote, StoredProduct};
+use vitrine_store::{IfMissing, Store, StoreAddress, StoreError};
+
+fn address(url: &str) -> StoreAddress {
+    let Ok(address) = url.parse();
+    address
+}
+
+fn open(url: &str, if_missing: IfMissing) -> Result<Arc<dyn Store>, StoreError> {
+    address(url).open(if_missing, Duration::from_secs(30))
+}
+
+/// A product whose document is `document`.
+fn product(code: &str, document: &str) -> StoredProduct {
+    StoredProduct {
+        code: code.parse().unwrap(),
+        document: document.to_owned(),
+        content: None,
+        discount_multiplier: "0.050".to_owned(),
+        is_orderable: true,
+        countries: vec!["DE".parse().unwrap()],
+        categories: vec!["food".to_owned()],
+        own_texts: Vec::new(),
+    }
+}
+
+/// Publishes `products` as the whole catalog.
+fn publish(store: &dyn Store, products: &[StoredProduct]) -> Option<Revision> {
+    let mut publication = store.publish().unwrap();
+    for product in products {
+        publication.put(product).unwrap();
+    }
+    publication.retire_others().unwrap();
+    let note = RevisionNote::default();
+    let published = publication.commit(Timestamp::now(), &note).unwrap();
+    published.map(|(revision, _)| revision)
+}
+
+/// The codes of the live catalog.
+fn codes(store: &dyn Store) -> Vec<String> {
+    let mut codes = Vec::new();
+    let read = store.read_catalog(Timestamp::MIN, &mut |item| {
+        if let CatalogItem::Product { code, .. } = item {
+            codes.push(code.to_owned());
+        }
+        Ok(())
+    });
+    read.unwrap();
+    codes
+}
+
+/// All that an error says, and what it shows to those who debug it.
+fn told(error: &StoreError) -> String {
+    let mut told = format!("{error} {error:?}");
+    let mut next = std::error::Error::source(error);
+    while let Some(error) = next {
+        told.push_str(&format!(": {error}"));
+        next = error.source();
+    }
+    told
+}
+
+/// Waits until `look` finds something.
+fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    for _ in 0..12_000 {
+        if let Some(found) = look() {
+            return found;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("waited in vain for {what}");
+}

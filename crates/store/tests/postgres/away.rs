@@ -1,0 +1,125 @@
+//! A database that can't be reached, doesn't answer, or goes away.
+
+use std::net::TcpListener;
+use std::time::Duration;
+
+use vitrine_store::record::RevisionNote;
+use vitrine_store::{IfMissing, StoreError};
+
+use crate::cluster::{Cluster, free_port, is_installed};
+use crate::database::Database;
+use crate::{address, codes, open, product, publish, told, wait_for};
+
+fn assert_unreachable<T>(outcome: Result<T, StoreError>) {
+    match outcome {
+        Err(StoreError::Unreachable { .. }) => {}
+        Err(other) => panic!("{}", told(&other)),
+        Ok(_) => panic!("it could be reached"),
+    }
+}
+
+#[test]
+fn nobody_listening_is_told_and_followed_all_the_same() {
+    let url = format!("postgres://u:hidden@127.0.0.1:{}/d", free_port());
+    let refused = open(&url, IfMissing::Create).err().unwrap();
+    let told = told(&refused);
+    assert!(
+        told.contains("can't reach the database at postgres://u@127.0.0.1"),
+        "{told}"
+    );
+    assert!(!told.contains("hidden"), "{told}");
+    let followed = address(&url).open_to_follow(Duration::ZERO).unwrap();
+    assert_unreachable(followed.changes());
+    assert_unreachable(followed.keys());
+    assert_unreachable(followed.publish());
+}
+
+#[test]
+fn who_never_answers_is_given_up() {
+    // It takes connections, as the kernel of a stopped server does, and says nothing.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let url = format!("postgres://u@127.0.0.1:{port}/d");
+    let store = address(&url).open_to_follow(Duration::ZERO).unwrap();
+    assert_unreachable(store.changes());
+}
+
+#[test]
+fn a_server_is_started_before_its_database() {
+    if !is_installed() {
+        return;
+    }
+    let cluster = Cluster::start("");
+    cluster.stop();
+    let store = address(&cluster.url("postgres"))
+        .open_to_follow(Duration::ZERO)
+        .unwrap();
+    assert_unreachable(store.changes());
+    cluster.begin();
+    wait_for("the database", || store.changes().ok());
+    assert!(codes(&*store).is_empty());
+    publish(&*store, &[product("A", "1")]);
+    cluster.stop();
+    assert_unreachable::<()>(Err(wait_for("its end", || store.changes().err())));
+    cluster.begin();
+    wait_for("the database", || store.changes().ok());
+    assert_eq!(codes(&*store), ["A"]);
+}
+
+#[test]
+fn a_database_that_stops_while_it_is_asked_is_given_up() {
+    let Some(database) = Database::create() else {
+        return;
+    };
+    let store = open(&database.url, IfMissing::Create).unwrap();
+    // Somebody holds the state's table: nobody gets an answer.
+    let mut holding = std::process::Command::new("psql")
+        .arg(&database.url)
+        .args(["--quiet", "--command"])
+        .arg("begin; lock vitrine.state; select pg_sleep(600)")
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .expect("psql runs");
+    let held = "select 1 from pg_locks where relation = 'vitrine.state'::regclass \
+                and mode = 'AccessExclusiveLock' and granted";
+    wait_for("the lock", || {
+        (!database.run(held).is_empty()).then_some(())
+    });
+    assert_unreachable(store.changes());
+    // As do the next ones, each on a new connection.
+    assert_unreachable(store.changes());
+    holding.kill().unwrap();
+    holding.wait().unwrap();
+    database.run("select pg_terminate_backend(pid) from pg_stat_activity \
+         where datname = current_database() and query like '%pg_sleep%' and pid <> pg_backend_pid()");
+    wait_for("an answer", || store.changes().ok());
+}
+
+#[test]
+fn a_publish_whose_connection_is_killed_leaves_nothing() {
+    let Some(database) = Database::create() else {
+        return;
+    };
+    let store = open(&database.url, IfMissing::Create).unwrap();
+    publish(&*store, &[product("A", "1")]);
+    let before = store.changes().unwrap();
+    let mut publication = store.publish().unwrap();
+    for number in 0..3_000 {
+        publication
+            .put(&product(&format!("P{number}"), &"x".repeat(500)))
+            .unwrap();
+    }
+    let others = "select pg_terminate_backend(pid) from pg_stat_activity \
+                  where datname = current_database() and pid <> pg_backend_pid()";
+    database.run(others);
+    let failed = publication.commit(jiff::Timestamp::now(), &RevisionNote::default());
+    assert_unreachable(failed);
+    // The killed connection was the one for quick questions, too.
+    let after = wait_for("a new connection", || store.changes().ok());
+    assert_eq!(after, before);
+    assert_eq!(codes(&*store), ["A"]);
+    assert_eq!(store.check().unwrap(), []);
+    publish(&*store, &[product("B", "1")]);
+    assert_eq!(codes(&*store), ["B"]);
+}

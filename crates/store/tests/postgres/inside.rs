@@ -1,0 +1,276 @@
+//! What lies in the database: how it is made, recognised and refused, what a check finds, what a restore brings.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use vitrine_model::key::{KeyKind, KeyRecord, NewKey};
+use vitrine_store::{IfMissing, Store, StoreError};
+
+use crate::cluster::Bouncer;
+use crate::database::Database;
+use crate::{codes, open, product, publish, told, wait_for};
+
+#[test]
+fn several_may_make_the_same_store_at_once() {
+    for _ in 0..5 {
+        let Some(database) = Database::create() else {
+            return;
+        };
+        let ids: Vec<String> = std::thread::scope(|scope| {
+            let make = || open(&database.url, IfMissing::Create).map(|store| store.changes());
+            let made = [(); 8].map(|()| scope.spawn(make));
+            let id = |made: std::thread::ScopedJoinHandle<'_, _>| -> String {
+                let changes: Result<Result<vitrine_store::record::Changes, _>, _> =
+                    made.join().unwrap();
+                changes.unwrap().unwrap().store_id
+            };
+            made.into_iter().map(id).collect()
+        });
+        assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
+    }
+}
+
+#[test]
+fn what_is_there_is_recognised() {
+    let Some(database) = Database::create() else {
+        return;
+    };
+    let missing = open(&database.url, IfMissing::Refuse).err().unwrap();
+    assert!(matches!(missing, StoreError::Missing { .. }), "{missing}");
+    database.run("create schema vitrine; create table vitrine.theirs (x int)");
+    let theirs = open(&database.url, IfMissing::Create).err().unwrap();
+    assert!(told(&theirs).contains("another program"), "{theirs}");
+    // An empty schema may have been made for us, and what lies beside it is nobody's business.
+    database.run("drop table vitrine.theirs; create table public.state (theirs int)");
+    let store = open(&database.url, IfMissing::Create).unwrap();
+    publish(&*store, &[product("A", "1")]);
+    database.run("drop schema vitrine cascade");
+    // A store that is gone isn't made anew behind a server's back.
+    for _ in 0..2 {
+        let gone = store.changes().unwrap_err();
+        assert!(matches!(gone, StoreError::Missing { .. }), "{gone}");
+    }
+    assert!(open(&database.url, IfMissing::Refuse).is_err());
+}
+
+#[test]
+fn a_newer_schema_is_used_while_it_says_that_this_release_may() {
+    let Some(database) = Database::create() else {
+        return;
+    };
+    let store = open(&database.url, IfMissing::Create).unwrap();
+    publish(&*store, &[product("A", "1")]);
+    database.run("update vitrine.schema_version set version = 9; alter table vitrine.revision add newer text");
+    let beside = open(&database.url, IfMissing::Create).unwrap();
+    publish(&*beside, &[product("B", "1")]);
+    assert_eq!(codes(&*beside), ["B"]);
+    database.run("update vitrine.schema_version set oldest_release = 8");
+    let refused = open(&database.url, IfMissing::Create).err().unwrap();
+    let is_told = matches!(refused, StoreError::NewerSchema { found: 9, known, .. } if known < 8);
+    assert!(is_told, "{refused}");
+}
+
+#[test]
+fn a_check_finds_what_was_changed_by_hand() {
+    for (sql, rule) in [
+        (
+            "update vitrine.product_version set document = '{' where code = 'A'",
+            "document",
+        ),
+        (
+            "update vitrine.product_version set is_orderable = false where code = 'A'",
+            "version_digest",
+        ),
+        (
+            "update vitrine.product_version set countries = '[\"X\"]' where code = 'A'",
+            "product_facts",
+        ),
+        (
+            "update vitrine.product_version set content_end = 3 where code = 'A'",
+            "content_range",
+        ),
+        (
+            "update vitrine.product_version set until_revision = 1 where code = 'A'",
+            "version_life",
+        ),
+        (
+            "update vitrine.product_version set until_revision = 8 where code = 'A'",
+            "version_life",
+        ),
+        (
+            "update vitrine.state set revision_id = 'x'",
+            "live_revision",
+        ),
+        (
+            "update vitrine.state set revision_id = null",
+            "live_revision",
+        ),
+        (
+            "insert into vitrine.api_key values ('p', 'l', '\\x00', false, null, null, null, 0)",
+            "api_key",
+        ),
+        (
+            "insert into vitrine.api_key_use values ('p', 1)",
+            "key_use_orphan",
+        ),
+        (
+            "insert into vitrine.markdown_text values ('\\x00', '\\x00')",
+            "text_digest",
+        ),
+    ] {
+        let Some(database) = Database::create() else {
+            return;
+        };
+        let store = open(&database.url, IfMissing::Create).unwrap();
+        publish(&*store, &[product("A", "{}"), product("B", "{}")]);
+        assert_eq!(store.check().unwrap(), []);
+        database.run(sql);
+        let problems = store.check().unwrap();
+        let is_told = problems.iter().any(|problem| problem.rule == rule);
+        assert!(is_told, "{sql}: {problems:?}");
+    }
+}
+
+fn key(number: u8) -> KeyRecord {
+    let key = NewKey::from_random(KeyKind::Test, &[number; NewKey::RANDOM_BYTES]);
+    let second = |second| jiff::Timestamp::from_second(second).unwrap();
+    KeyRecord {
+        prefix: key.prefix().to_owned(),
+        label: format!("key {number}"),
+        secret_hash: key.secret_hash(),
+        kind: KeyKind::Test,
+        api_version: Some("2024-02-05".to_owned()),
+        quota: Some(vitrine_model::quota::Quota::new(5, 60).unwrap()),
+        created_at: second(number.into()),
+        expires_at: Some(second(1_000)),
+        revoked_at: None,
+        rotated_at: None,
+        last_used_at: None,
+    }
+}
+
+/// All that a store shows of its products and keys.
+fn state(store: &dyn Store) -> String {
+    let mut state = format!("{:?}", store.keys().unwrap());
+    for revision in store.revisions(99).unwrap() {
+        let moment = vitrine_store::record::Moment::Revision(revision.revision.number);
+        let counts = revision.counts;
+        state.push_str(&format!("\n{moment:?} {counts:?} {:?}", revision.note));
+        let read = store.read_products(moment, &mut |product| {
+            state.push_str(&format!("\n  {product:?}"));
+            Ok(())
+        });
+        read.unwrap();
+    }
+    state
+}
+
+#[test]
+fn a_backup_of_an_sqlite_store_becomes_this_one() {
+    let Some(database) = Database::create() else {
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let sqlite = open(
+        &format!("sqlite:{}", path("old.db").display()),
+        IfMissing::Create,
+    )
+    .unwrap();
+    let many: Vec<_> = (0..4_000)
+        .map(|n| product(&format!("P{n}"), &format!("[{}1]", "1,".repeat(200))))
+        .collect();
+    publish(&*sqlite, &many);
+    let mut other = product("P7", "{\"other\":1}");
+    other.is_orderable = false;
+    publish(&*sqlite, &[other]);
+    sqlite.change_keys(&mut |_| vec![key(1), key(2)]).unwrap();
+    sqlite.backup(&path("backup.db")).unwrap();
+    let created = crate::address(&database.url)
+        .create_from(&path("backup.db"))
+        .unwrap();
+    let store = open(&database.url, IfMissing::Refuse).unwrap();
+    assert_eq!(state(&*store), state(&*sqlite));
+    assert_eq!(store.check().unwrap(), []);
+    assert_eq!(created.as_ref().map(|revision| revision.number), Some(2));
+    assert_ne!(
+        store.changes().unwrap().store_id,
+        sqlite.changes().unwrap().store_id
+    );
+    // Into a store that stands, with a key that was revoked since.
+    store
+        .change_keys(&mut |keys| {
+            let mut revoked = keys[0].clone();
+            revoked.revoked_at = Some(revoked.created_at);
+            vec![revoked]
+        })
+        .unwrap();
+    publish(&*store, &[product("Z", "{}")]);
+    let before = store.changes().unwrap();
+    store.restore(&path("backup.db")).unwrap();
+    let after = store.changes().unwrap();
+    assert_eq!(before.store_id, after.store_id);
+    assert!(after.keys > before.keys && after.texts > before.texts);
+    assert_ne!(after.revision_id, created.map(|revision| revision.id));
+    assert_eq!(codes(&*store), ["P7"]);
+    assert!(store.keys().unwrap()[0].revoked_at.is_some());
+    assert_eq!(store.check().unwrap(), []);
+    // Nor is it made twice, nor out of what is no backup.
+    let exists = crate::address(&database.url)
+        .create_from(&path("backup.db"))
+        .unwrap_err();
+    assert!(matches!(exists, StoreError::Exists { .. }), "{exists}");
+    std::fs::write(path("text"), "no backup").unwrap();
+    assert!(store.restore(&path("text")).is_err());
+    let refused = store.backup(&path("new.db")).unwrap_err();
+    assert!(refused.to_string().contains("pg_dump"), "{refused}");
+}
+
+#[test]
+fn hints_come_with_changes_and_none_through_a_pooler() {
+    let Some(database) = Database::create() else {
+        return;
+    };
+    let store = open(&database.url, IfMissing::Create).unwrap();
+    let count = Arc::new(AtomicU64::new(0));
+    let counted = || {
+        let count = Arc::clone(&count);
+        Arc::new(move || {
+            count.fetch_add(1, Ordering::SeqCst);
+        })
+    };
+    let seen = || count.load(Ordering::SeqCst);
+    let guard = store.hint_changes(counted()).expect("a way of hints");
+    // One comes when it begins to listen.
+    wait_for("it to listen", || (seen() > 0).then_some(()));
+    let mut before = seen();
+    let mut next = |what: &str| {
+        wait_for(what, || (seen() > before).then_some(()));
+        before = seen();
+    };
+    publish(&*store, &[product("A", "1")]);
+    next("a hint of a revision");
+    store.change_keys(&mut |_| vec![key(1)]).unwrap();
+    next("a hint of a key");
+    database.run(
+        "select pg_terminate_backend(pid) from pg_stat_activity where query = 'listen vitrine'",
+    );
+    next("it to listen again");
+    drop(guard);
+    let listening = "select pid from pg_stat_activity where query = 'listen vitrine' and datname = current_database()";
+    wait_for("its end", || {
+        database.run(listening).is_empty().then_some(())
+    });
+    let bouncer = Bouncer::start(database.port(), 5);
+    let through = open(&bouncer.url(&database.url), IfMissing::Refuse).unwrap();
+    let _guard = through.hint_changes(counted());
+    let asked = "select pid from pg_stat_activity where query = 'select pg_backend_pid()'";
+    wait_for("it to look", || {
+        (!database.run(asked).is_empty()).then_some(())
+    });
+    publish(&*through, &[product("B", "1")]);
+    assert!(
+        database.run(listening).is_empty(),
+        "nobody listens on a connection that isn't theirs"
+    );
+}
