@@ -55,6 +55,7 @@ mod requests;
 mod round_trip;
 mod smoke;
 mod snapshot_file;
+mod store_address;
 mod store_safety;
 mod terminal;
 mod texts;
