@@ -68,7 +68,7 @@ const BANNED: [(&str, &[&str]); 11] = [
         &["vitrine_model", "vitrine_store", "std::fs", "std::net"],
     ),
     ("crates/store/src", &["vitrine_wire", "StatusCode"]),
-    ("crates/server/src", &["rusqlite"]),
+    ("crates/server/src", &["rusqlite", "tokio_postgres"]),
     (
         "crates/server/src/http",
         &["vitrine_store", "crate::load", "crate::cli"],

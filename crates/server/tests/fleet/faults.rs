@@ -145,7 +145,8 @@ fn no_read_fails_while_the_schema_is_wrong() {
     };
     let away = move |database: &mut Database| {
         rename("vitrine", "elsewhere")(database);
-        let made = database.sql("create schema vitrine; create table vitrine.something (other int)");
+        let made =
+            database.sql("create schema vitrine; create table vitrine.something (other int)");
         assert!(made.status.success(), "{made:?}");
     };
     let back = move |database: &mut Database| {

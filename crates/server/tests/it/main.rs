@@ -69,6 +69,7 @@ mod shared_limits;
 mod shared_limits_settings;
 mod smoke;
 mod snapshot_file;
+mod store_address;
 mod store_away;
 mod store_safety;
 mod terminal;

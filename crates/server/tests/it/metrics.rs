@@ -347,7 +347,12 @@ fn every_metric_is_documented() {
     let document = std::fs::read_to_string(document).expect("the document");
     // With all that can be told of, whether it is there or not.
     let store = Store::sample();
-    let options = ["--admin-listen", "127.0.0.1:0", "--limits", "redis://127.0.0.1:1"];
+    let options = [
+        "--admin-listen",
+        "127.0.0.1:0",
+        "--limits",
+        "redis://127.0.0.1:1",
+    ];
     let server = Certificate::new(&store, "server").serve(&store, &options);
     let told = scraped(&server);
     let names: Vec<&str> = told

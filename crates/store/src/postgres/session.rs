@@ -154,7 +154,7 @@ typed! {
 pub(super) struct Session {
     background: Arc<Background>,
     client: Client,
-    place: Arc<str>,
+    target: Arc<Target>,
     /// How long one answer may take.
     limit: Duration,
     is_broken: bool,
@@ -164,7 +164,7 @@ impl Session {
     /// Connects. Answers may take `limit`.
     pub(super) fn open(
         background: &Arc<Background>,
-        target: &Target,
+        target: &Arc<Target>,
         limit: Duration,
     ) -> Result<Self, StoreError> {
         let (client, driver) = connect(background, target)?;
@@ -173,7 +173,7 @@ impl Session {
         Ok(Self {
             background: Arc::clone(background),
             client,
-            place: Arc::clone(&target.place),
+            target: Arc::clone(target),
             limit,
             is_broken: false,
         })
@@ -196,8 +196,22 @@ impl Session {
         let outcome = self.background.wait(self.limit, ask(&self.client));
         outcome.map_err(|failure| {
             self.is_broken |= failure.breaks_connection();
-            failure.during(doing, &self.place)
+            if matches!(failure, Failure::Silence(_)) {
+                self.cancel();
+            }
+            failure.during(doing, &self.target.place)
         })
+    }
+
+    /// Tells the server to give up what it was asked, and doesn't wait for that: else those who were given up would
+    /// gather there.
+    fn cancel(&self) {
+        let (token, target) = (self.client.cancel_token(), Arc::clone(&self.target));
+        self.background.start_task(async move {
+            let told = token.cancel_query(target.tls.clone());
+            // A server that doesn't answer doesn't hear this, either.
+            let _ = tokio::time::timeout(target.connect_limit, told).await;
+        });
     }
 
     /// Runs statements without values, one after the other.

@@ -87,7 +87,12 @@ fn a_database_that_stops_while_it_is_asked_is_given_up() {
         (!database.run(held).is_empty()).then_some(())
     });
     assert_unreachable(store.changes());
-    // As do the next ones, each on a new connection.
+    // It is given up there, too. So are the next ones, each on a new connection.
+    let waiting =
+        "select pid from pg_locks where relation = 'vitrine.state'::regclass and not granted";
+    wait_for("nobody to wait", || {
+        database.run(waiting).is_empty().then_some(())
+    });
     assert_unreachable(store.changes());
     holding.kill().unwrap();
     holding.wait().unwrap();
