@@ -28,6 +28,7 @@ use crate::edge::server::{self, Server};
 use crate::edge::systemd;
 use crate::edge::tls::Certificates;
 use crate::http::access_log::{AccessLog, Destination};
+use crate::http::client::Peer;
 use crate::http::routes::ROUTES;
 use crate::http::{Access, App};
 use crate::live::{Follower, Live, StateDirectory, Stores, USUAL_MAX_STALE_KEYS};
@@ -131,7 +132,10 @@ impl Serve {
             let logs = serve.logs;
             Ok(Box::new(move || logs.apply_level()))
         });
-        let edge = self.edges.settings()?;
+        let mut edge = self.edges.settings()?;
+        let proxies = self.proxies.proxies();
+        // All of a proxy's clients come from its address.
+        edge.limits.exempt = Arc::new(move |address| proxies.trusts(Peer::Address(address)));
         if let Some(certificates) = edge.certificates.clone() {
             reload.register(move |_| {
                 let certificates = Arc::clone(&certificates);
@@ -146,7 +150,7 @@ impl Serve {
             proxies: self.proxies.proxies(),
         };
         let state = self.state_dir.as_deref();
-        let state = state.map(|path| state_directory(path, &self.follow.followed(store)));
+        let state = state.map(|path| state_directory(path, self.follow.followed(store)));
         let stores = self.follow.open(store)?;
         let access_log = match self.access_log {
             AccessLogArg::Stdout => Destination::Stdout,
@@ -287,7 +291,7 @@ pub(super) fn serve(
     let start_admin = |listener| Admin::start(listener, Arc::clone(&app));
     let _admin = admin.map(start_admin).transpose()?;
     let follower = Follower::start(stores, &live, &addresses, state.as_ref())?;
-    if live.snapshot().is_none() {
+    if live.snapshot().is_none() && !live.metrics.follow_catalog.is_failing() {
         tracing::warn!("the store is empty: reads are answered with 503 until `vitrine load`");
     }
     let access_log = AccessLog::start(access_log, metrics)?;
@@ -299,27 +303,13 @@ pub(super) fn serve(
             shared.start().await;
         }
         let server = Server::new(listeners, app, access_log, edge)?;
-        let mut ending = Ending::new()?;
+        let ending = Ending::new()?;
         reload.start()?;
         tokio::spawn(follow_certificates(certificates));
         tokio::spawn(async move { systemd::attend(&live).await });
         ready()?;
         systemd::ready();
-        let (told, stop) = tokio::sync::oneshot::channel::<()>();
-        let server = server.run(async {
-            let _ = stop.await;
-        });
-        let ending = async {
-            ending.signalled().await;
-            let _ = told.send(());
-            ending.signalled().await;
-            tracing::warn!("told to end twice: connections are cut");
-        };
-        // The server ends when it has drained, or at the second signal.
-        tokio::select! {
-            () = server => {}
-            () = ending => {}
-        }
+        ending.end(server).await;
         anyhow::Ok(())
     })?;
     drop(follower);
@@ -339,6 +329,24 @@ impl Ending {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
         })
+    }
+
+    /// Runs a server until it has drained after a signal, or until the second signal.
+    async fn end(mut self, server: Server) {
+        let (told, stop) = tokio::sync::oneshot::channel::<()>();
+        let server = server.run(async {
+            let _ = stop.await;
+        });
+        let ending = async {
+            self.signalled().await;
+            let _ = told.send(());
+            self.signalled().await;
+            tracing::warn!("told to end twice: connections are cut");
+        };
+        tokio::select! {
+            () = server => {}
+            () = ending => {}
+        }
     }
 
     async fn signalled(&mut self) {

@@ -122,7 +122,9 @@ impl Proxies {
         last
     }
 
-    fn trusts(&self, peer: Peer) -> bool {
+    /// Whether a peer's word is taken.
+    #[must_use]
+    pub fn trusts(&self, peer: Peer) -> bool {
         let is_peer = |trusted: &TrustedPeer| match (trusted, peer) {
             (TrustedPeer::Unix, Peer::Unix) => true,
             (TrustedPeer::Network(network), Peer::Address(address)) => {

@@ -49,6 +49,15 @@ pub(crate) enum KeepAlive {
     No,
 }
 
+/// A request as it came.
+struct Received<'r> {
+    started: Instant,
+    request: &'r Parts,
+    id: HeaderValue,
+    /// The client, as far as proxies are believed.
+    remote: Peer,
+}
+
 impl Service {
     /// What answers the requests of a server; a body may take `body_timeout` to arrive.
     ///
@@ -68,7 +77,7 @@ impl Service {
         })
     }
 
-    /// Answers one request; one that came over a Unix socket has no address.
+    /// Answers one request.
     pub(crate) async fn serve(
         &self,
         request: Request<Incoming>,
@@ -77,37 +86,44 @@ impl Service {
     ) -> Answer {
         let started = Instant::now();
         let (request, body) = request.into_parts();
-        let remote = self.app.access.proxies.client(peer, &request.headers);
+        let mut received = self.receive(started, &request, peer);
         let mut trail = Trail::default();
-        let mut id = self.ids.of(&request.headers);
-        let answer = self
-            .answer(&request, body, remote, &mut trail, &mut id)
-            .await;
-        self.finish(started, &request, answer, &trail, id, remote, keep_alive())
+        let answer = self.answer(body, &mut received, &mut trail).await;
+        self.finish(&received, answer, &trail, keep_alive())
     }
 
     /// Answers one request of a connection that is one too many, whatever it asks for.
     pub(crate) fn turn_away(&self, request: Request<Incoming>, peer: Peer) -> Answer {
         let started = Instant::now();
         let (request, _) = request.into_parts();
-        let remote = self.app.access.proxies.client(peer, &request.headers);
+        let received = self.receive(started, &request, peer);
         let answer = ApiError::overloaded().into();
-        let trail = Trail::default();
-        let id = self.ids.of(&request.headers);
-        self.finish(started, &request, answer, &trail, id, remote, KeepAlive::No)
+        self.finish(&received, answer, &Trail::default(), KeepAlive::No)
+    }
+
+    fn receive<'r>(&self, started: Instant, request: &'r Parts, peer: Peer) -> Received<'r> {
+        Received {
+            started,
+            request,
+            id: self.ids.of(&request.headers),
+            remote: self.app.access.proxies.client(peer, &request.headers),
+        }
     }
 
     /// Makes an answer ready to be sent, counts it and writes it down.
     fn finish(
         &self,
-        started: Instant,
-        request: &Parts,
+        received: &Received<'_>,
         mut answer: Answer,
         trail: &Trail<'_>,
-        id: HeaderValue,
-        remote: Peer,
         keep_alive: KeepAlive,
     ) -> Answer {
+        let Received {
+            started,
+            request,
+            id,
+            remote,
+        } = received;
         let parent = TraceParent::of(&request.headers);
         encode_error(&mut answer, &request.headers);
         let closes = keep_alive == KeepAlive::No;
@@ -140,7 +156,7 @@ impl Service {
         self.access_log.log(&Line {
             time: Timestamp::now(),
             request_id,
-            remote,
+            remote: *remote,
             method: request.method.as_str(),
             path: start(request.uri.path(), LOGGED_PATH_CHARACTERS),
             route,
@@ -157,13 +173,11 @@ impl Service {
 
     async fn answer<'r>(
         &self,
-        request: &'r Parts,
         body: Incoming,
-        remote: Peer,
+        received: &mut Received<'r>,
         trail: &mut Trail<'r>,
-        id: &mut HeaderValue,
     ) -> Answer {
-        let target = match pipeline::admit(request, trail) {
+        let target = match pipeline::admit(received.request, trail) {
             Ok(target) => target,
             Err(error) if body.is_end_stream() => return error.into(),
             Err(error) => return last_answer(error),
@@ -171,23 +185,27 @@ impl Service {
         if let Err(error) = self.drain(body).await {
             return last_answer(error);
         }
-        let prepared = self.judge(request, &target, remote, trail, id).await;
+        let prepared = self.judge(received, &target, trail).await;
         prepared.finish(&self.app.bodies).await
     }
 
     /// Judges a request, a second time where others had to be asked about its quota.
     async fn judge<'r>(
         &self,
-        request: &'r Parts,
+        received: &mut Received<'r>,
         target: &Target,
-        remote: Peer,
         trail: &mut Trail<'r>,
-        id: &mut HeaderValue,
     ) -> Prepared {
+        let Received {
+            request,
+            id,
+            remote,
+            ..
+        } = received;
         let mut settled = None;
         loop {
             let judge = AssertUnwindSafe(|| {
-                pipeline::judge(&self.app, request, target, remote, settled, trail)
+                pipeline::judge(&self.app, request, target, *remote, settled, trail)
             });
             match request_id::during(id, || catch_unwind(judge)) {
                 Ok(Judged::Answer(prepared)) => return prepared,

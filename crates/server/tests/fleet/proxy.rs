@@ -41,7 +41,7 @@ impl Proxy {
                 let (one, other) = (Arc::clone(&shared), Arc::clone(&shared));
                 thread::spawn(move || pass(client, server, &one, |state| &state.requests_cut));
                 thread::spawn(move || {
-                    pass(server_too, client_too, &other, |state| &state.answers_cut)
+                    pass(server_too, client_too, &other, |state| &state.answers_cut);
                 });
             }
         });
