@@ -8,7 +8,7 @@ use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::place::Country;
 use vitrine_model::revision::Revision;
 
-use super::history::{self, content_range};
+use super::history::{self, ALONG_INDEX, ANY_WAY, content_range};
 use super::session::{Param, Session, Typed, get, number};
 use crate::StoreError;
 use crate::record::{CatalogItem, ItemVisitor, Moment};
@@ -25,15 +25,14 @@ pub(super) fn read(
     let Some(revision) = history::revision(session, Moment::Live)? else {
         return Ok(None);
     };
-    // Along the index, so that the first rows come at once, and nothing is sorted on the server's disk.
-    session.run(READING, "set local enable_sort = off")?;
     let taken_down = TakenDown::read(session)?;
+    session.run(READING, ALONG_INDEX)?;
     let sql = format!(
         "select {PRODUCT_COLUMNS}, v.code from vitrine.product_version v \
          where v.until_revision is null order by v.code"
     );
     visit_products(session, &sql, &[], &taken_down, visit)?;
-    session.run(READING, "set local enable_sort = on")?;
+    session.run(READING, ANY_WAY)?;
     let since = texts_kept_since.as_millisecond();
     served_texts(session, ALL_TEXTS, &[since.param()], visit)?;
     Ok(Some(revision))
