@@ -17,6 +17,7 @@ use crate::edge::tls::{Certificates, Files};
 
 /// Where clients connect, and how many may.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Where clients connect")]
 pub(super) struct EdgeArgs {
     /// Where to listen: an address and a port (port 0 takes a free one), `unix:/PATH` for a Unix socket, or `systemd`
     /// for the sockets of a socket unit. May be given several times, or several with commas between them.

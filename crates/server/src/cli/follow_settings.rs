@@ -11,6 +11,7 @@ use crate::live::Stores;
 
 /// Which store is read, and what holds while it is away.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Following the store")]
 pub(super) struct FollowArgs {
     /// Read the catalog and the keys from this replica of the store (postgres://USER@HOST/DATABASE), with the store's
     /// password where that is in a file. Only when keys were last used is still written to --store.

@@ -17,6 +17,7 @@ const PASSWORD_VARIABLE: &str = "VITRINE_LIMITS_PASSWORD";
 
 /// How often who may ask.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Limits")]
 pub(super) struct LimitArgs {
     /// Where the quotas of keys are counted: `memory`, by each server for itself, or a Redis or Valkey that several
     /// servers share, such as redis://127.0.0.1:6379/0, or rediss://… for TLS. A password stands elsewhere, in

@@ -6,6 +6,7 @@ use crate::http::client::{ForwardedHeader, Proxies, TrustedPeer};
 
 /// Whose word is taken for a client's address.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Proxies")]
 pub(super) struct ProxyArgs {
     /// The proxies whose word is taken for a client's address: networks such as 10.0.0.0/8, addresses, or `unix` for
     /// whoever connects by a Unix socket. Several with commas in between, or given several times. By default nobody is

@@ -268,8 +268,11 @@ fn as_server(program: &str) -> Command {
     if !is_root() {
         return Command::new(program);
     }
-    let mut command = Command::new("runuser");
-    command.args(["-u", "nobody", "--"]).arg(program);
+    // Becomes the program, unlike `runuser`, which stays in between and stops where the program is stopped.
+    let mut command = Command::new("setpriv");
+    command
+        .args(["--reuid=nobody", "--regid=nogroup", "--clear-groups"])
+        .arg(program);
     command
 }
 

@@ -1,11 +1,14 @@
 //! Load, loads and revocations for a long time: memory and descriptors stay where they are.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::clients::Clients;
 use crate::database::{Database, is_there};
 use crate::harness::{Scrape, Server, text};
 use crate::world::{Fleet, seconds};
+
+/// A load, a key and a revocation come once in this time.
+const ROUND_TAKES: Duration = Duration::from_secs(1);
 
 /// Resident bytes and open descriptors.
 fn taken(server: &Server) -> [f64; 2] {
@@ -25,10 +28,13 @@ fn memory_and_descriptors_stay_flat() {
     let started = Instant::now();
     let mut number = 0;
     let mut round = || {
+        let begun = Instant::now();
         number += 1;
         fleet.add(&format!("SOAK{}", number % 50));
         let key = fleet.make_key("soak");
         fleet.ok(&["keys", "revoke", key.split_once('.').expect("a key").0]);
+        // Half the load that the machine could bear, or less.
+        std::thread::sleep(ROUND_TAKES.saturating_sub(begun.elapsed()));
     };
     // Caches and buffers fill first.
     while started.elapsed() < lasts / 3 {

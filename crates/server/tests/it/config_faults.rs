@@ -31,7 +31,7 @@ const FAULTS: [(u64, u64, &str, &str); 16] = [
         3,
         10,
         "listen",
-        "`listen` is a number → write ADDR:PORT in quotes, such as \"127.0.0.1:8080\"",
+        "`listen` is a number → write WHERE in quotes, such as \"127.0.0.1:8080\"",
     ),
     (
         4,

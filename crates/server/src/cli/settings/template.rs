@@ -18,10 +18,16 @@ const HEAD: &str = "\
 ";
 
 /// Examples of settings that have no default. Each is a value that the setting takes.
-const EXAMPLES: [(&str, &str); 4] = [
+const EXAMPLES: [(&str, &str); 10] = [
+    ("follow_store", "postgres://vitrine@replica.example/catalog"),
+    ("limits_password_file", "/etc/vitrine/limits-password"),
     ("public_url", "https://catalog.example"),
     ("state_dir", "/var/lib/vitrine/state"),
     ("admin_listen", "127.0.0.1:9090"),
+    ("store_password_file", "/etc/vitrine/store-password"),
+    ("tls_certificate", "/etc/vitrine/certificate.pem"),
+    ("tls_key", "/etc/vitrine/certificate-key.pem"),
+    ("trusted_proxies", "10.0.0.0/8"),
     ("traces_endpoint", "http://127.0.0.1:4318/v1/traces"),
 ];
 
