@@ -9,7 +9,6 @@ use clap::builder::BoolishValueParser;
 /// Where the admin port is, if there is one.
 #[derive(Debug, Clone, Copy, Args)]
 #[command(next_help_heading = "Admin port")]
-#[command(next_help_heading = "Admin port")]
 pub(super) struct AdminArgs {
     /// Answer /livez, /readyz and /metrics at this address and port; port 0 takes a free one.
     /// Without it there is no admin port.

@@ -14,7 +14,6 @@ use crate::http::request_id;
 
 /// How much is told, and how.
 #[derive(Debug, Clone, Copy, Args)]
-#[command(next_help_heading = "Messages")]
 #[command(next_help_heading = "Logs")]
 pub(super) struct LogArgs {
     /// How much the server tells on standard error.

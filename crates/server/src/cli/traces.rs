@@ -8,7 +8,6 @@ use crate::traces::{ARE_BUILT_IN, TraceSettings, Traces};
 /// Where spans of requests go, if they do.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Traces")]
-#[command(next_help_heading = "Traces")]
 pub(super) struct TraceArgs {
     /// Send a span for each sampled request to this OpenTelemetry collector, by OTLP over HTTP. Headers for it
     /// are taken from OTEL_EXPORTER_OTLP_HEADERS. Only programs built with the feature `traces` can do this.
