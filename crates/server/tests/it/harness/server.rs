@@ -125,7 +125,7 @@ impl Server {
 
     /// A connection that stays open.
     pub fn keep_alive(&self) -> KeepAlive {
-        KeepAlive::over(self.connect())
+        KeepAlive::to(self.address)
     }
 
     /// A connection to its admin port that stays open.
