@@ -10,7 +10,7 @@
 //! - `proxy`: a proxy that stalls
 //! - `clients`: constant load, which notices every failed answer
 //! - `world`: three servers over a database
-//! - `agreement`, `promptness`, `faults`, `starts`, `soak`: the tests
+//! - `agreement`, `promptness`, `faults`, `limits`, `starts`, `soak`: the tests
 
 #![expect(
     unreachable_pub,
@@ -24,6 +24,7 @@ mod faults;
 #[expect(dead_code, unused_imports, reason = "the other tests use all of it")]
 #[path = "../it/harness/mod.rs"]
 mod harness;
+mod limits;
 mod promptness;
 mod proxy;
 mod soak;

@@ -81,7 +81,12 @@ impl Fleet {
 
     /// Makes a key; returns it.
     pub fn make_key(&self, label: &str) -> String {
-        let made = self.ok(&["keys", "create", "--json", "--label", label]);
+        self.make_key_with(label, &[])
+    }
+
+    /// Makes a key with more options; returns it.
+    pub fn make_key_with(&self, label: &str, options: &[&str]) -> String {
+        let made = self.ok(&[&["keys", "create", "--json", "--label", label], options].concat());
         let made: Value = serde_json::from_str(&made).expect("JSON");
         made["key"].as_str().expect("a key").to_owned()
     }

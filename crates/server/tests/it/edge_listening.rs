@@ -61,7 +61,7 @@ fn every_listener_answers_and_all_end_together() {
     assert_eq!(server.wait(), Some(0));
     assert!(!path.exists(), "removed at the end");
     let log = server.stdout();
-    assert!(log.contains("\"remote\":null"), "{log}");
+    assert!(log.contains("\"remote\":\"unix\""), "{log}");
 }
 
 /// A server on a Unix socket; its first address is TCP, for the harness.

@@ -8,7 +8,7 @@ use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::place::Country;
 use vitrine_model::revision::Revision;
 
-use super::history::{self, ALONG_INDEX, ANY_WAY, content_range};
+use super::history::{self, ALL_AT_ONCE, ALONG_INDEX, ANY_WAY, ONE_BY_ONE, content_range};
 use super::session::{Param, Session, Typed, get, number};
 use crate::StoreError;
 use crate::record::{CatalogItem, ItemVisitor, Moment};
@@ -25,7 +25,9 @@ pub(super) fn read(
     let Some(revision) = history::revision(session, Moment::Live)? else {
         return Ok(None);
     };
+    session.run(READING, ONE_BY_ONE)?;
     let taken_down = TakenDown::read(session)?;
+    session.run(READING, ALL_AT_ONCE)?;
     session.run(READING, ALONG_INDEX)?;
     let sql = format!(
         "select {PRODUCT_COLUMNS}, v.code from vitrine.product_version v \
@@ -49,6 +51,7 @@ pub(super) fn read_changes(
     let Some(revision) = history::revision(session, Moment::Live)? else {
         return Ok(None);
     };
+    session.run(READING, ONE_BY_ONE)?;
     // Of what was pruned nobody knows any more whether it was live. And a text that was retired so long
     // ago isn't served any more, so nothing would be said of it: whoever had it would keep it.
     let sql = "select count(*) from vitrine.revision known, vitrine.state \
