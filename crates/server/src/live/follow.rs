@@ -1,7 +1,7 @@
 //! Watches a store and swaps what is live.
 //!
-//! Two threads, so that a revocation never waits for a catalog: one looks after the keys, one after
-//! the snapshot, at a low priority. Each asks the store for its counters a few times a second, one indexed row,
+//! Two threads, so that a revocation never waits for a catalog: one looks after the keys (`follow_keys`), one after
+//! the snapshot (`follow_catalog`), at a low priority. Each asks the store for its counters a few times a second, one indexed row,
 //! and sooner where the store hints at something, and reads more only where they differ.
 //!
 //! When the store can't be read, what is live stays live, and it is tried again after a while that grows up to a
@@ -10,26 +10,26 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
-use vitrine_model::key::KeyTable;
 use vitrine_store::record::Changes;
 use vitrine_store::{HintGuard, Store, StoreError};
 
 use super::background::lower_priority;
 use super::follow_catalog::CatalogRounds;
-use super::keys_file::{self, KeysKeeper};
+use super::follow_keys::KeyRounds;
+use super::key_use::KeyUse;
 use super::{Live, StateDirectory};
 use crate::view::TextAddresses;
 
 /// How long a failing store is left alone at most.
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(1);
 
-/// How often the last use of keys is written down.
-const RECORD_USE_EVERY: Duration = Duration::from_secs(60);
+/// How long a server that ends waits for what is being done here: a database may hang.
+const ENDS_WITHIN: Duration = Duration::from_secs(2);
 
 /// The stores of a server: the one that it follows, and the one that it writes to.
 #[derive(Clone)]
@@ -51,21 +51,13 @@ impl Stores {
     }
 }
 
-/// The two threads; they end when this is dropped.
+/// The threads; they end when this is dropped.
 pub struct Follower {
-    // First: a hint after the end would find nobody.
     hints: Option<HintGuard>,
-    wakes: Vec<SyncSender<Wake>>,
+    stop: Arc<AtomicBool>,
+    /// Wake the threads that wait for their next round.
+    wakes: Vec<SyncSender<()>>,
     threads: Vec<JoinHandle<()>>,
-}
-
-/// Why a thread that waits for its next round wakes early.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wake {
-    /// Something may have changed.
-    Hint,
-    /// The server ends.
-    Stop,
 }
 
 /// What a following thread does over and over.
@@ -94,6 +86,7 @@ impl Follower {
     ) -> Result<Self, StoreError> {
         let mut follower = Self {
             hints: None,
+            stop: Arc::default(),
             wakes: Vec::new(),
             threads: Vec::new(),
         };
@@ -102,17 +95,14 @@ impl Follower {
         }
         let store = &stores.followed;
         let poll_every = store.poll_every();
-        let keys = KeyRounds::new(stores, live, state)?;
+        let keys = KeyRounds::new(store, live, state)?;
         follower.follow("follow-keys", || {}, poll_every, keys)?;
         let catalog = CatalogRounds::new(store, live, addresses, state)?;
         follower.follow("follow-catalog", lower_priority, poll_every, catalog)?;
         let wakes = follower.wakes.clone();
-        follower.hints = store.hint_changes(Arc::new(move || {
-            for wake in &wakes {
-                // Where one waits already, it will do.
-                let _ = wake.try_send(Wake::Hint);
-            }
-        }));
+        follower.hints = store.hint_changes(Arc::new(move || wake_all(&wakes)));
+        let mut key_use = KeyUse::new(&stores.written, live);
+        follower.spawn("key-use", move |wakes, stop| key_use.run(wakes, stop))?;
         Ok(follower)
     }
 
@@ -132,12 +122,21 @@ impl Follower {
             say_failing(&error);
             failing = true;
         }
-        let (wake, wakes) = sync_channel(1);
-        let run = move || {
+        self.spawn(name, move |wakes, stop| {
             prepare();
-            run(&wakes, poll_every, &mut rounds, failing);
-        };
-        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(run);
+            run(wakes, stop, poll_every, &mut rounds, failing);
+        })
+    }
+
+    fn spawn(
+        &mut self,
+        name: &str,
+        work: impl FnOnce(&Receiver<()>, &AtomicBool) + Send + 'static,
+    ) -> Result<(), StoreError> {
+        let (wake, wakes) = sync_channel(1);
+        let stop = Arc::clone(&self.stop);
+        let thread = std::thread::Builder::new().name(name.to_owned());
+        let thread = thread.spawn(move || work(&wakes, &stop));
         self.threads
             .push(thread.map_err(|error| StoreError::Visitor(Box::new(error)))?);
         self.wakes.push(wake);
@@ -145,15 +144,30 @@ impl Follower {
     }
 }
 
+fn wake_all(wakes: &[SyncSender<()>]) {
+    for wake in wakes {
+        // Where one waits already, it will do.
+        let _ = wake.try_send(());
+    }
+}
+
 impl Drop for Follower {
     fn drop(&mut self) {
         self.hints = None;
-        for wake in self.wakes.drain(..) {
-            // Where the thread has ended already, nobody needs to be told.
-            let _ = wake.send(Wake::Stop);
-        }
+        self.stop.store(true, Ordering::Release);
+        wake_all(&self.wakes);
+        let end = Instant::now() + ENDS_WITHIN;
         for thread in self.threads.drain(..) {
-            if thread.join().is_err() {
+            while !thread.is_finished() && Instant::now() < end {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            if !thread.is_finished() {
+                let name = thread.thread().name().unwrap_or_default();
+                tracing::warn!(
+                    thread = name,
+                    "the store doesn't answer, and isn't waited for"
+                );
+            } else if thread.join().is_err() {
                 tracing::error!("a following thread had panicked");
             }
         }
@@ -161,12 +175,20 @@ impl Drop for Follower {
 }
 
 /// Does rounds until told to stop. A failure is logged when it begins and when it ends.
-fn run(wakes: &Receiver<Wake>, poll_every: Duration, rounds: &mut impl Rounds, mut failing: bool) {
+fn run(
+    wakes: &Receiver<()>,
+    stop: &AtomicBool,
+    poll_every: Duration,
+    rounds: &mut impl Rounds,
+    mut failing: bool,
+) {
     let mut wait = poll_every;
     loop {
-        match wakes.recv_timeout(wait) {
-            Ok(Wake::Hint) | Err(RecvTimeoutError::Timeout) => {}
-            Ok(Wake::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+        if let Err(RecvTimeoutError::Disconnected) = wakes.recv_timeout(wait) {
+            return;
+        }
+        if stop.load(Ordering::Acquire) {
+            return;
         }
         match rounds.round() {
             Ok(()) => {
@@ -205,145 +227,16 @@ fn with_jitter(time: Duration) -> Duration {
     time - quarter * u32::try_from(chance).unwrap_or(0) / 1024
 }
 
-struct KeyRounds {
-    stores: Stores,
-    live: Arc<Live>,
-    /// The store's id and its counter.
-    seen: Option<(String, u64)>,
-    use_recorded: Instant,
-    /// Whether the last uses of keys couldn't be written down when that was last tried.
-    use_not_recorded: bool,
-    file: Option<(StateDirectory, KeysKeeper)>,
-}
-
-impl KeyRounds {
-    fn new(
-        stores: &Stores,
-        live: &Arc<Live>,
-        state: Option<&StateDirectory>,
-    ) -> Result<Self, StoreError> {
-        let keeper = |directory: &StateDirectory| {
-            let keeper = KeysKeeper::start(directory.clone(), Arc::clone(live));
-            keeper.map(|keeper| (directory.clone(), keeper))
-        };
-        let file = state.map(keeper).transpose();
-        Ok(Self {
-            stores: stores.clone(),
-            live: Arc::clone(live),
-            seen: None,
-            use_recorded: Instant::now(),
-            use_not_recorded: false,
-            file: file.map_err(|error| StoreError::Visitor(error.into()))?,
-        })
-    }
-
-    fn follow_keys(&mut self) -> Result<(), StoreError> {
-        let changes = self.stores.followed.changes()?;
-        refuse_emptied(&changes, &self.live)?;
-        let Changes { store_id, keys, .. } = changes;
-        // Should a key change meanwhile, the next round sees another counter than this.
-        let found = Some((store_id, keys));
-        let is_new = self.seen != found;
-        if is_new {
-            self.read_keys()?;
-            self.seen = found;
-        }
-        self.live.contact.note();
-        if let (true, Some((_, keeper))) = (is_new, &self.file) {
-            keeper.write();
-        }
-        Ok(())
-    }
-
-    fn read_keys(&self) -> Result<(), StoreError> {
-        let records = self.stores.followed.keys()?;
-        self.live
-            .set_keys(KeyTable::new(records, &self.live.keys()));
-        Ok(())
-    }
-
-    /// Writes down, once in a while, when keys were last used. Whether that can be done says nothing of whether
-    /// the store can be read.
-    fn record_use_in_time(&mut self) {
-        if self.use_recorded.elapsed() < RECORD_USE_EVERY {
-            return;
-        }
-        match self.record_use() {
-            // A load is being written: the next round tries again.
-            Err(StoreError::Busy { .. }) => {}
-            outcome => {
-                self.use_recorded = Instant::now();
-                let failed = outcome.is_err();
-                if let (Err(error), false) = (outcome, self.use_not_recorded) {
-                    let error: &dyn std::error::Error = &error;
-                    tracing::warn!(error, "the last use of keys can't be written down");
-                }
-                self.use_not_recorded = failed;
-            }
-        }
-    }
-
-    fn record_use(&self) -> Result<(), StoreError> {
-        let keys = self.live.keys();
-        let uses: Vec<(String, Timestamp)> = keys
-            .used_since_recorded()
-            .map(|(prefix, used_at)| (prefix.to_owned(), used_at))
-            .collect();
-        if uses.is_empty() {
-            return Ok(());
-        }
-        self.stores.written.record_key_use(&uses)?;
-        self.read_keys()
-    }
-}
-
-impl Rounds for KeyRounds {
-    fn round(&mut self) -> Result<(), StoreError> {
-        let outcome = self.follow_keys();
-        self.live.metrics.follow_keys.record(&outcome);
-        if outcome.is_ok() {
-            self.record_use_in_time();
-        }
-        outcome
-    }
-
-    fn start_while_away(&mut self) -> bool {
-        let Some((directory, _)) = &self.file else {
-            return false;
-        };
-        match keys_file::read(directory) {
-            Ok((records, contact)) => {
-                self.live
-                    .set_keys(KeyTable::new(records, &KeyTable::default()));
-                if let Err(error) = self.live.contact.resume(contact, Timestamp::now()) {
-                    let error: &dyn std::error::Error = &error;
-                    tracing::warn!(error, "the kept keys open nothing until the store is back");
-                }
-                true
-            }
-            Err(error) => {
-                let error: &dyn std::error::Error = &error;
-                tracing::warn!(error, "the keys file isn't used");
-                false
-            }
-        }
-    }
-}
-
-impl Drop for KeyRounds {
-    /// What was used since the last minute is written down when the server stops.
-    fn drop(&mut self) {
-        if let Err(error) = self.record_use() {
-            let error: &dyn std::error::Error = &error;
-            tracing::warn!(error, "the last use of keys wasn't written down");
-        }
-    }
-}
-
 /// A store in which nothing was ever published can't be the one that what is live came from: somebody made a new
 /// one in its place. What is live stays.
-pub(super) fn refuse_emptied(changes: &Changes, live: &Live) -> Result<(), StoreError> {
-    match changes.revision_id.is_none() && live.snapshot().is_some() {
+///
+/// `was_full` tells the same of an earlier run.
+pub(super) fn refuse_emptied(
+    changes: &Changes,
+    live: &Live,
+    was_full: bool,
+) -> Result<(), StoreError> {
+    match changes.revision_id.is_none() && (was_full || live.snapshot().is_some()) {
         true => Err(StoreError::Emptied),
         false => Ok(()),
     }

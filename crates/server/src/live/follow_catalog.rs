@@ -25,6 +25,8 @@ pub(super) struct CatalogRounds {
     addresses: TextAddresses,
     /// What was there when the live snapshot was made.
     seen: Option<Changes>,
+    /// Whether the store held a catalog when an earlier run kept it.
+    was_full: bool,
     tidied: Instant,
     file: Option<(StateDirectory, Keeper)>,
     /// Replaced snapshots that a request may still hold: they are freed here, not on its thread.
@@ -51,6 +53,7 @@ impl CatalogRounds {
             live: Arc::clone(live),
             addresses: addresses.clone(),
             seen: None,
+            was_full: state.is_some_and(StateDirectory::holds_catalog),
             tidied: Instant::now(),
             file: file.map_err(|error| StoreError::Visitor(error.into()))?,
             replaced: Vec::new(),
@@ -65,7 +68,7 @@ impl CatalogRounds {
             keys: 0,
             ..self.store.changes()?
         };
-        refuse_emptied(&found, &self.live)?;
+        refuse_emptied(&found, &self.live, self.was_full)?;
         let started = Instant::now();
         if self.has_damage() {
             self.seen = None;
@@ -78,6 +81,10 @@ impl CatalogRounds {
         }
         // Should more be published meanwhile, the next round sees another id than `found`.
         let (rebuild, snapshot) = self.next_snapshot(&found)?;
+        if snapshot.is_none() && self.live.snapshot().is_some() {
+            // Another database answered than the one that was asked for its counters.
+            return Err(StoreError::Emptied);
+        }
         if snapshot.is_some() {
             let took = started.elapsed();
             self.live.metrics.swaps.record(rebuild, took);

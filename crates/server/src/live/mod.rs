@@ -1,7 +1,8 @@
 //! What is live: the snapshot and the keys that requests read, and who swaps them.
 //!
 //! - `build`: makes a snapshot out of a store; `blocks`: the threads that help
-//! - `follow`: watches a store and swaps; `follow_catalog`: what it does for the catalog; `background`: what mustn't slow requests down
+//! - `follow`: watches a store and swaps; `follow_catalog`, `follow_keys`: what it does for each; `key_use`: when keys were
+//!   last used; `background`: what mustn't slow requests down
 //! - `contact`: how old what is known of the keys may be
 //! - `state_directory`: what is live, kept for the next start: the `snapshot_file` and the `keys_file`
 //!
@@ -13,6 +14,8 @@ mod build;
 mod contact;
 mod follow;
 mod follow_catalog;
+mod follow_keys;
+mod key_use;
 mod keys_file;
 mod snapshot_file;
 mod state_directory;

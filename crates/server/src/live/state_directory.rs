@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 use vitrine_store::StoreAddress;
 
+use super::snapshot_file::is_of_store;
+
 /// What the name of a snapshot file begins with while it is being written.
 pub(super) const HALF_WRITTEN_SNAPSHOT: &str = ".catalog.snapshot.";
 /// What the name of a keys file begins with while it is being written.
@@ -30,6 +32,12 @@ impl StateDirectory {
             path,
             store_address,
         }
+    }
+
+    /// Whether a catalog of the store is kept here. So the store isn't a new one, and one that is empty now isn't it.
+    #[must_use]
+    pub fn holds_catalog(&self) -> bool {
+        is_of_store(self)
     }
 
     pub(super) fn path(&self) -> &Path {

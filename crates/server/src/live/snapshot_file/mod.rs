@@ -34,7 +34,7 @@ use vitrine_model::revision::Revision;
 use vitrine_store::record::Changes;
 
 pub(in crate::live) use keeper::Keeper;
-pub(super) use read::{read, read_while_away};
+pub(super) use read::{is_of_store, read, read_while_away};
 
 /// What a snapshot file begins with. The last byte counts changes of the format.
 const MARK: [u8; 16] = *b"Vitrine-snapshot";

@@ -70,6 +70,22 @@ pub(in crate::live) fn read_while_away(
     }
 }
 
+/// Whether there is a file whose catalog came from the store at the directory's address, as far as its header tells.
+pub(in crate::live) fn is_of_store(directory: &StateDirectory) -> bool {
+    let header = || -> Result<Header, ReadError> {
+        let file = File::open(directory.snapshot_file())?;
+        let file_bytes = file.metadata()?.len();
+        let mut source = Source::File(file);
+        let preamble = source.take(PREAMBLE_BYTES, file_bytes)?;
+        let length_at = MARK.len() + 8;
+        let header_bytes = preamble[length_at..].as_chunks::<8>().0.first();
+        let header_bytes = header_bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        let header = source.take(length(header_bytes)?, file_bytes)?;
+        serde_json::from_slice(&header).map_err(|_| ReadError::Damaged)
+    };
+    header().is_ok_and(|header| header.store_address == directory.store_address)
+}
+
 fn read_if(
     directory: &StateDirectory,
     fits: impl FnOnce(&Header) -> bool,

@@ -1,0 +1,102 @@
+//! The rounds in which a server follows the keys.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use vitrine_model::key::KeyTable;
+use vitrine_store::record::Changes;
+use vitrine_store::{Store, StoreError};
+
+use super::follow::{Rounds, refuse_emptied};
+use super::keys_file::{self, KeysKeeper};
+use super::{Live, StateDirectory};
+
+/// The rounds of the thread that follows the keys.
+pub(super) struct KeyRounds {
+    store: Arc<dyn Store>,
+    live: Arc<Live>,
+    /// The store's id and its counter.
+    seen: Option<(String, u64)>,
+    /// Whether the store held a catalog when an earlier run kept it.
+    was_full: bool,
+    file: Option<(StateDirectory, KeysKeeper)>,
+}
+
+impl KeyRounds {
+    /// # Errors
+    ///
+    /// Where the system gives no thread.
+    pub(super) fn new(
+        store: &Arc<dyn Store>,
+        live: &Arc<Live>,
+        state: Option<&StateDirectory>,
+    ) -> Result<Self, StoreError> {
+        let keeper = |directory: &StateDirectory| {
+            let keeper = KeysKeeper::start(directory.clone(), Arc::clone(live));
+            keeper.map(|keeper| (directory.clone(), keeper))
+        };
+        let file = state.map(keeper).transpose();
+        Ok(Self {
+            store: Arc::clone(store),
+            live: Arc::clone(live),
+            seen: None,
+            was_full: state.is_some_and(StateDirectory::holds_catalog),
+            file: file.map_err(|error| StoreError::Visitor(error.into()))?,
+        })
+    }
+
+    fn follow_keys(&mut self) -> Result<(), StoreError> {
+        let changes = self.store.changes()?;
+        refuse_emptied(&changes, &self.live, self.was_full)?;
+        let Changes { store_id, keys, .. } = changes;
+        // Should a key change meanwhile, the next round sees another counter than this.
+        let found = Some((store_id, keys));
+        let is_new = self.seen != found;
+        if is_new {
+            self.read_keys()?;
+            self.seen = found;
+        }
+        self.live.contact.note();
+        if let (true, Some((_, keeper))) = (is_new, &self.file) {
+            keeper.write();
+        }
+        Ok(())
+    }
+
+    fn read_keys(&self) -> Result<(), StoreError> {
+        let records = self.store.keys()?;
+        self.live
+            .set_keys(KeyTable::new(records, &self.live.keys()));
+        Ok(())
+    }
+}
+
+impl Rounds for KeyRounds {
+    fn round(&mut self) -> Result<(), StoreError> {
+        let outcome = self.follow_keys();
+        self.live.metrics.follow_keys.record(&outcome);
+        outcome
+    }
+
+    fn start_while_away(&mut self) -> bool {
+        let Some((directory, _)) = &self.file else {
+            return false;
+        };
+        match keys_file::read(directory) {
+            Ok((records, contact)) => {
+                self.live
+                    .set_keys(KeyTable::new(records, &KeyTable::default()));
+                if let Err(error) = self.live.contact.resume(contact, Timestamp::now()) {
+                    let error: &dyn std::error::Error = &error;
+                    tracing::warn!(error, "the kept keys open nothing until the store is back");
+                }
+                true
+            }
+            Err(error) => {
+                let error: &dyn std::error::Error = &error;
+                tracing::warn!(error, "the keys file isn't used");
+                false
+            }
+        }
+    }
+}
