@@ -159,6 +159,17 @@ impl Database {
 
     /// Starts the server, and waits until it answers.
     pub fn run(&mut self) {
+        wait_for("the database", || {
+            // Where processes of one that was killed are still there, it ends at once.
+            let server = self.server.as_mut();
+            if server.is_none_or(|server| server.try_wait().expect("a child").is_some()) {
+                self.server = Some(self.spawn());
+            }
+            self.sql("select 1").status.success().then_some(())
+        });
+    }
+
+    fn spawn(&self) -> Child {
         let log = fs::File::create(self.directory.path().join("log")).expect("a log");
         let mut command = as_server("postgres");
         if let Some(namespace) = &self.namespace {
@@ -177,10 +188,7 @@ impl Database {
             .args(["-c", "fsync=off"])
             .stdout(log.try_clone().expect("a log"))
             .stderr(log);
-        self.server = Some(command.spawn().expect("postgres starts"));
-        wait_for("the database", || {
-            self.sql("select 1").status.success().then_some(())
-        });
+        command.spawn().expect("postgres starts")
     }
 
     /// Runs a statement.
