@@ -126,7 +126,7 @@ impl Follower {
     ) -> Result<(), StoreError> {
         let mut failing = false;
         if let Err(error) = rounds.round() {
-            if !rounds.start_while_away() && !may_come_back(&error) {
+            if !rounds.start_while_away() && !error.may_come_back() {
                 return Err(error);
             }
             say_failing(&error);
@@ -185,11 +185,6 @@ fn run(wakes: &Receiver<Wake>, poll_every: Duration, rounds: &mut impl Rounds, m
             }
         }
     }
-}
-
-/// Whether the store is there, for all that is known, and just can't be reached.
-fn may_come_back(error: &StoreError) -> bool {
-    matches!(error, StoreError::Unreachable { .. })
 }
 
 fn say_failing(error: &StoreError) {
