@@ -63,14 +63,28 @@ impl StoreAddress {
         })
     }
 
-    /// As [`open`](Self::open), for a server, which makes the store where there is none. A database that can't be
-    /// reached is no error here: every call on the store fails until it can be.
+    /// As [`open`](Self::open), for a server. The state that a database is in is no error here, whatever it is:
+    /// calls on the store say it, until one finds another. Whether it is worth to wait for that,
+    /// [`StoreError::may_come_back`] tells.
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open), except [`StoreError::Unreachable`].
-    pub fn open_to_follow(&self, patience: Duration) -> Result<Arc<dyn Store>, StoreError> {
-        self.follow(Access::Write(IfMissing::Create), patience)
+    /// Where the address or what goes with it can't be used, or an SQLite store can't be opened and that won't
+    /// mend itself.
+    pub fn open_to_follow(
+        &self,
+        if_missing: IfMissing,
+        patience: Duration,
+    ) -> Result<Arc<dyn Store>, StoreError> {
+        match self.kind()? {
+            Kind::Postgres(target) => follow(*target, Access::Write(if_missing), patience),
+            Kind::Sqlite(path) => match self.open(if_missing, patience) {
+                Err(error) if error.may_come_back() => {
+                    Ok(Arc::new(sqlite::SqliteStore::unopened(path, patience)?))
+                }
+                outcome => outcome,
+            },
+        }
     }
 
     /// As [`open_to_follow`](Self::open_to_follow), for a store where nothing is ever written: a read replica of
@@ -86,19 +100,7 @@ impl StoreAddress {
                 place: self.to_string(),
                 reason: "only a PostgreSQL store has replicas; give `postgres://…`".to_owned(),
             }),
-            Kind::Postgres(_) => self.follow(Access::ReadOnly, Duration::ZERO),
-        }
-    }
-
-    fn follow(&self, access: Access, patience: Duration) -> Result<Arc<dyn Store>, StoreError> {
-        let target = match self.kind()? {
-            Kind::Sqlite(_) => return self.open(IfMissing::Create, patience),
-            Kind::Postgres(target) => target,
-        };
-        let store = PostgresStore::new(*target, access, patience)?;
-        match store.connect_now() {
-            Ok(()) | Err(StoreError::Unreachable { .. }) => Ok(Arc::new(store)),
-            Err(error) => Err(error),
+            Kind::Postgres(target) => follow(*target, Access::ReadOnly, Duration::ZERO),
         }
     }
 
@@ -131,6 +133,17 @@ impl StoreAddress {
             }),
         }
     }
+}
+
+fn follow(
+    target: Target,
+    access: Access,
+    patience: Duration,
+) -> Result<Arc<dyn Store>, StoreError> {
+    let store = PostgresStore::new(target, access, patience)?;
+    // What is to be made or migrated is, where that can be done now. What can't, the next call says again.
+    let _ = store.connect_now();
+    Ok(Arc::new(store))
 }
 
 enum Kind {

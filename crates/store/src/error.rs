@@ -90,6 +90,19 @@ pub enum StoreError {
         #[source]
         source: Cause,
     },
+    /// The database lets this user in no further.
+    #[error(
+        "the database at {place} refuses ({doing}); nothing was changed, look after the user, the password, the database's name and what is granted there"
+    )]
+    Refused {
+        /// Its address, without a password.
+        place: String,
+        /// What was being done.
+        doing: &'static str,
+        /// What the database says.
+        #[source]
+        source: Cause,
+    },
     /// The connection broke in the last step.
     #[error(
         "the connection to the database broke at the very end of {doing}: it was changed wholly or not at all; see which (`vitrine history`, `vitrine keys list`), and do it again where it wasn't"
@@ -201,6 +214,27 @@ pub enum StoreError {
         #[source]
         source: Cause,
     },
+}
+
+impl StoreError {
+    /// Whether what is wrong may be put right where the store is, so that a server may wait for it that has
+    /// nothing else to serve: the database is away, busy, full, only read for now, refuses the user, or has no
+    /// store (yet), or one that a release like this one has still to migrate. Not so: what the server was told
+    /// is wrong, or what is there is another program's, a newer release's, or damaged.
+    #[must_use]
+    pub fn may_come_back(&self) -> bool {
+        matches!(
+            self,
+            Self::Unreachable { .. }
+                | Self::UnreachableAtCommit { .. }
+                | Self::Refused { .. }
+                | Self::Missing { .. }
+                | Self::OlderSchema { .. }
+                | Self::Busy { .. }
+                | Self::ReadOnly { .. }
+                | Self::Full
+        )
+    }
 }
 
 /// Who is writing to a store.

@@ -66,7 +66,8 @@ pub trait Store: Send + Sync {
     /// Reads the live catalog as of one moment: first its products in ascending order of codes, then,
     /// in ascending order of digests, the texts that they name or named until less than `texts_kept_since` ago.
     ///
-    /// Returns the live revision, or `None` where nothing was published yet.
+    /// Returns the [`changes`](Self::changes) of that moment and the live revision, or `None` where nothing was
+    /// published yet.
     ///
     /// # Errors
     ///
@@ -75,13 +76,13 @@ pub trait Store: Send + Sync {
         &self,
         texts_kept_since: Timestamp,
         visit: ItemVisitor<'_>,
-    ) -> Result<Option<Revision>, StoreError>;
+    ) -> Result<(Changes, Option<Revision>), StoreError>;
 
     /// Reads what differs between the revision `since` and the live one, as of one moment: first the products
     /// that are others now or were retired, in ascending order of codes, then the texts that products of
     /// either name, as [`read_catalog`](Self::read_catalog) would. It may give more, never less.
     ///
-    /// Returns the live revision; or `None`, having visited nothing, where it isn't known what changed,
+    /// Returns the [`changes`](Self::changes) of that moment and the live revision; or `None`, having visited nothing, where it isn't known what changed,
     /// that is more than `most_products`, or `since` was replaced before `texts_kept_since`: a text that
     /// isn't served any more couldn't be told of. Texts taken down and put back aren't told: see
     /// [`Changes::texts`].
@@ -95,7 +96,7 @@ pub trait Store: Send + Sync {
         most_products: u32,
         texts_kept_since: Timestamp,
         visit: ItemVisitor<'_>,
-    ) -> Result<Option<Revision>, StoreError>;
+    ) -> Result<(Changes, Option<Revision>), StoreError>;
 
     /// The newest revisions, `most` of them at most, the newest first.
     ///
@@ -184,7 +185,16 @@ pub trait Store: Send + Sync {
     /// # Errors
     ///
     /// Where the store can't be read.
-    fn keys(&self) -> Result<Vec<KeyRecord>, StoreError>;
+    fn keys(&self) -> Result<Vec<KeyRecord>, StoreError> {
+        Ok(self.read_keys()?.1)
+    }
+
+    /// As [`keys`](Self::keys), with the [`changes`](Self::changes) of the same moment.
+    ///
+    /// # Errors
+    ///
+    /// Where the store can't be read.
+    fn read_keys(&self) -> Result<(Changes, Vec<KeyRecord>), StoreError>;
 
     /// Reads the keys and writes what `decide` makes of them, in one transaction.
     ///

@@ -44,7 +44,7 @@ pub fn build(
     let mut categories = Categories::default();
     let mut texts = TextTableBuilder::default();
     let mut batch = Batch::default();
-    let revision = store.read_catalog(texts_kept_since(now), &mut |item| {
+    let (_, revision) = store.read_catalog(texts_kept_since(now), &mut |item| {
         match item {
             CatalogItem::Product {
                 code,
@@ -106,7 +106,7 @@ pub fn apply_changes(
     let mut texts = Vec::new();
     let most = u32::try_from(snapshot.len() / PRODUCTS_PER_CHANGE).unwrap_or(u32::MAX);
     let kept_since = texts_kept_since(now);
-    let revision = store.read_changes(snapshot.revision(), most, kept_since, &mut |item| {
+    let (_, revision) = store.read_changes(snapshot.revision(), most, kept_since, &mut |item| {
         match item {
             CatalogItem::Product {
                 code,

@@ -116,7 +116,7 @@ impl Follower {
     ) -> Result<(), StoreError> {
         let mut failing = false;
         if let Err(error) = rounds.round() {
-            if !rounds.start_while_away() && !may_come_back(&error) {
+            if !rounds.start_while_away() && !error.may_come_back() {
                 return Err(error);
             }
             say_failing(&error);
@@ -207,11 +207,6 @@ fn run(
             }
         }
     }
-}
-
-/// Whether the store is there, for all that is known, and just can't be reached.
-fn may_come_back(error: &StoreError) -> bool {
-    matches!(error, StoreError::Unreachable { .. })
 }
 
 fn say_failing(error: &StoreError) {

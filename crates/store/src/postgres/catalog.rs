@@ -9,21 +9,36 @@ use vitrine_model::place::Country;
 use vitrine_model::revision::Revision;
 
 use super::history::{self, ALL_AT_ONCE, ALONG_INDEX, ANY_WAY, ONE_BY_ONE, content_range};
-use super::session::{Param, Session, Typed, get, number};
+use super::session::{Param, Session, Typed, count, get, number};
 use crate::StoreError;
-use crate::record::{CatalogItem, ItemVisitor, Moment};
+use crate::record::{CatalogItem, Changes, ItemVisitor, Moment};
 use crate::values::{Lists, bytes_32, from_millis};
 
 pub(super) const READING: &str = "reading the catalog";
+const LOOKING: &str = "looking for changes";
+
+/// See [`Store::changes`](crate::Store::changes).
+pub(super) fn changes(session: &mut Session) -> Result<Changes, StoreError> {
+    let sql = "select store_id, revision_id, texts_counter, keys_counter from vitrine.state";
+    let row = session.row(LOOKING, sql, &[])?;
+    let row = row.ok_or_else(|| StoreError::Damaged("its state is gone".to_owned()))?;
+    Ok(Changes {
+        store_id: get(&row, 0)?,
+        revision_id: get(&row, 1)?,
+        texts: count(&row, 2)?,
+        keys: count(&row, 3)?,
+    })
+}
 
 /// See [`Store::read_catalog`](crate::Store::read_catalog).
 pub(super) fn read(
     session: &mut Session,
     texts_kept_since: Timestamp,
     visit: ItemVisitor<'_>,
-) -> Result<Option<Revision>, StoreError> {
+) -> Result<(Changes, Option<Revision>), StoreError> {
+    let changes = changes(session)?;
     let Some(revision) = history::revision(session, Moment::Live)? else {
-        return Ok(None);
+        return Ok((changes, None));
     };
     session.run(READING, ONE_BY_ONE)?;
     let taken_down = TakenDown::read(session)?;
@@ -37,7 +52,7 @@ pub(super) fn read(
     session.run(READING, ANY_WAY)?;
     let since = texts_kept_since.as_millisecond();
     served_texts(session, ALL_TEXTS, &[since.param()], visit)?;
-    Ok(Some(revision))
+    Ok((changes, Some(revision)))
 }
 
 /// See [`Store::read_changes`](crate::Store::read_changes).
@@ -47,9 +62,10 @@ pub(super) fn read_changes(
     most_products: u32,
     texts_kept_since: Timestamp,
     visit: ItemVisitor<'_>,
-) -> Result<Option<Revision>, StoreError> {
+) -> Result<(Changes, Option<Revision>), StoreError> {
+    let changes = changes(session)?;
     let Some(revision) = history::revision(session, Moment::Live)? else {
-        return Ok(None);
+        return Ok((changes, None));
     };
     session.run(READING, ONE_BY_ONE)?;
     // Of what was pruned nobody knows any more whether it was live. And a text that was retired so long
@@ -67,7 +83,7 @@ pub(super) fn read_changes(
     let limit = i64::from(most_products) + 1;
     let touched = session.number(READING, &sql, &[since_number.param(), limit.param()])?;
     if known == 0 || touched > i64::from(most_products) {
-        return Ok(None);
+        return Ok((changes, None));
     }
     let taken_down = TakenDown::read(session)?;
     let sql = format!(
@@ -78,7 +94,7 @@ pub(super) fn read_changes(
     visit_products(session, &sql, &[since_number.param()], &taken_down, visit)?;
     let params = [kept_since.param(), since_number.param()];
     served_texts(session, TOUCHED_TEXTS, &params, visit)?;
-    Ok(Some(revision))
+    Ok((changes, Some(revision)))
 }
 
 /// The codes of products that had another version in a later revision than $1, or none.

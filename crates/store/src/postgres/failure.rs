@@ -63,6 +63,11 @@ impl Failure {
                 doing,
                 source: cause(error),
             },
+            code if is_refusal(&code) => StoreError::Refused {
+                place,
+                doing,
+                source: cause(error),
+            },
             // It was there when the connection was made.
             SqlState::UNDEFINED_TABLE | SqlState::INVALID_SCHEMA_NAME => {
                 StoreError::Missing { place }
@@ -101,13 +106,21 @@ pub(super) fn at_commit(error: StoreError) -> StoreError {
 
 /// Whether the server, or a pooler before it, goes away, comes up or has no room: another try may mend it.
 fn is_going_away(code: &SqlState) -> bool {
-    code.code().starts_with("08")
+    // Broken connections, operators who intervene, and resources that are used up (connections, memory).
+    let is_such = ["08", "57P", "53"]
+        .iter()
+        .any(|class| code.code().starts_with(class));
+    let is_going_away = is_such || *code == SqlState::T_R_SERIALIZATION_FAILURE;
+    is_going_away && *code != SqlState::DISK_FULL
+}
+
+/// Whether the user isn't let in, or not to what is asked for: its password, the database's name or a grant is
+/// another than it was thought to be, for now.
+fn is_refusal(code: &SqlState) -> bool {
+    code.code().starts_with("28")
         || [
-            SqlState::ADMIN_SHUTDOWN,
-            SqlState::CRASH_SHUTDOWN,
-            SqlState::CANNOT_CONNECT_NOW,
-            SqlState::TOO_MANY_CONNECTIONS,
-            SqlState::T_R_SERIALIZATION_FAILURE,
+            SqlState::INVALID_CATALOG_NAME,
+            SqlState::INSUFFICIENT_PRIVILEGE,
         ]
         .contains(code)
 }

@@ -7,27 +7,35 @@ use tokio_postgres::Row;
 use vitrine_model::key::{KeyKind, KeyRecord, SecretHash};
 use vitrine_model::quota::Quota;
 
+use super::catalog;
 use super::lock::{self, Lock};
 use super::session::{Session, Typed, get};
 use super::texts::NOTIFY;
 use crate::fail_point::FailPoint;
+use crate::record::Changes;
 use crate::values::{bytes_32, from_millis};
 use crate::{KeyDecision, StoreError};
 
-const READING: &str = "reading the keys";
+pub(super) const READING: &str = "reading the keys";
 const WRITING: &str = "writing the keys";
 
-/// See [`Store::keys`](crate::Store::keys).
-pub(super) fn read(session: &mut Session) -> Result<Vec<KeyRecord>, StoreError> {
+/// See [`Store::read_keys`](crate::Store::read_keys).
+pub(super) fn read(session: &mut Session) -> Result<(Changes, Vec<KeyRecord>), StoreError> {
+    Ok((catalog::changes(session)?, records(session)?))
+}
+
+fn records(session: &mut Session) -> Result<Vec<KeyRecord>, StoreError> {
     let sql = "select k.prefix, label, secret_hash, is_test, api_version, quota_requests, \
                quota_seconds, created_at, expires_at, revoked_at, rotated_at, last_used_at \
                from vitrine.api_key k left join vitrine.api_key_use u on u.prefix = k.prefix \
                order by created_at, k.prefix";
-    session
-        .rows(READING, sql, &[])?
-        .iter()
-        .map(record)
-        .collect()
+    let mut records = Vec::new();
+    // However many there are: a limit holds for a few rows at a time.
+    session.each_row(READING, sql, &[], |row| {
+        records.push(record(row)?);
+        Ok(())
+    })?;
+    Ok(records)
 }
 
 /// See [`Store::change_keys`](crate::Store::change_keys).
@@ -38,7 +46,7 @@ pub(super) fn change(
 ) -> Result<(), StoreError> {
     session.transaction(WRITING, "begin", |session| {
         lock::take(session, Lock::Keys, patience)?;
-        let changed = decide(&read(session)?);
+        let changed = decide(&records(session)?);
         if changed.is_empty() {
             return Ok(());
         }

@@ -38,7 +38,7 @@ use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::key::KeyRecord;
 use vitrine_model::revision::Revision;
 
-use self::session::{Background, Session, get};
+use self::session::{Background, Session};
 pub(crate) use self::target::Target;
 use crate::problem::Problem;
 use crate::record::{
@@ -184,16 +184,7 @@ impl PostgresStore {
 
 impl Store for PostgresStore {
     fn changes(&self) -> Result<Changes, StoreError> {
-        let doing = "looking for changes";
-        let sql = "select store_id, revision_id, texts_counter, keys_counter from vitrine.state";
-        let row = self.quick(|session| session.row(doing, sql, &[]))?;
-        let row = row.ok_or_else(|| StoreError::Damaged("its state is gone".to_owned()))?;
-        Ok(Changes {
-            store_id: get(&row, 0)?,
-            revision_id: get(&row, 1)?,
-            texts: session::count(&row, 2)?,
-            keys: session::count(&row, 3)?,
-        })
+        self.quick(catalog::changes)
     }
 
     fn poll_every(&self) -> Duration {
@@ -212,7 +203,7 @@ impl Store for PostgresStore {
         &self,
         texts_kept_since: Timestamp,
         visit: ItemVisitor<'_>,
-    ) -> Result<Option<Revision>, StoreError> {
+    ) -> Result<(Changes, Option<Revision>), StoreError> {
         self.read(catalog::READING, READING, |session| {
             catalog::read(session, texts_kept_since, visit)
         })
@@ -224,7 +215,7 @@ impl Store for PostgresStore {
         most_products: u32,
         texts_kept_since: Timestamp,
         visit: ItemVisitor<'_>,
-    ) -> Result<Option<Revision>, StoreError> {
+    ) -> Result<(Changes, Option<Revision>), StoreError> {
         self.read(catalog::READING, READING, |session| {
             catalog::read_changes(session, since, most_products, texts_kept_since, visit)
         })
@@ -286,8 +277,8 @@ impl Store for PostgresStore {
         prune::prune(&mut self.writer()?, keep, texts_kept_since, self.patience)
     }
 
-    fn keys(&self) -> Result<Vec<KeyRecord>, StoreError> {
-        self.quick(keys::read)
+    fn read_keys(&self) -> Result<(Changes, Vec<KeyRecord>), StoreError> {
+        self.quick(|session| session.transaction(keys::READING, AS_OF_ONE_MOMENT, keys::read))
     }
 
     fn change_keys(&self, decide: KeyDecision<'_>) -> Result<(), StoreError> {

@@ -11,26 +11,43 @@ use vitrine_model::revision::Revision;
 
 use super::during;
 use crate::StoreError;
-use crate::record::{CatalogItem, ItemVisitor};
+use crate::record::{CatalogItem, Changes, ItemVisitor};
 use crate::values::{Lists, bytes_32, from_millis};
 
 const READING: &str = "reading the catalog";
+const LOOKING: &str = "looking for changes";
 
 /// See [`Store::read_catalog`](crate::Store::read_catalog).
 pub(super) fn read(
     connection: &mut Connection,
     texts_kept_since: Timestamp,
     visit: ItemVisitor<'_>,
-) -> Result<Option<Revision>, StoreError> {
+) -> Result<(Changes, Option<Revision>), StoreError> {
     // One read transaction: all that follows sees one state of the store.
     let transaction = connection.transaction().map_err(during(READING))?;
+    let changes = changes(&transaction)?;
     let Some(revision) = live_revision(&transaction)? else {
-        return Ok(None);
+        return Ok((changes, None));
     };
     let taken_down = TakenDown::read(&transaction)?;
     products(&transaction, &taken_down, visit)?;
     served_texts(&transaction, texts_kept_since, ALL_TEXTS, &[], visit)?;
-    Ok(Some(revision))
+    Ok((changes, Some(revision)))
+}
+
+/// See [`Store::changes`](crate::Store::changes).
+pub(super) fn changes(connection: &Connection) -> Result<Changes, StoreError> {
+    let sql = "select store_id, revision_id, texts_counter, keys_counter from state";
+    let read = |row: &Row<'_>| {
+        Ok(Changes {
+            store_id: row.get(0)?,
+            revision_id: row.get(1)?,
+            texts: row.get(2)?,
+            keys: row.get(3)?,
+        })
+    };
+    let mut statement = connection.prepare_cached(sql).map_err(during(LOOKING))?;
+    statement.query_row([], read).map_err(during(LOOKING))
 }
 
 /// See [`Store::read_changes`](crate::Store::read_changes).
@@ -40,10 +57,11 @@ pub(super) fn read_changes(
     most_products: u32,
     texts_kept_since: Timestamp,
     visit: ItemVisitor<'_>,
-) -> Result<Option<Revision>, StoreError> {
+) -> Result<(Changes, Option<Revision>), StoreError> {
     let transaction = connection.transaction().map_err(during(READING))?;
+    let changes = changes(&transaction)?;
     let Some(revision) = live_revision(&transaction)? else {
-        return Ok(None);
+        return Ok((changes, None));
     };
     // Of what was pruned nobody knows any more whether it was live. And a text that was retired so long
     // ago isn't served any more, so nothing would be said of it: whoever had it would keep it.
@@ -62,7 +80,7 @@ pub(super) fn read_changes(
         })
         .map_err(during(READING))?;
     if !is_known || touched > most_products {
-        return Ok(None);
+        return Ok((changes, None));
     }
     let taken_down = TakenDown::read(&transaction)?;
     let mut statement = transaction
@@ -72,7 +90,7 @@ pub(super) fn read_changes(
     visit_products(rows, &taken_down, visit)?;
     let since = [i64::try_from(since.number).unwrap_or(i64::MAX)];
     served_texts(&transaction, texts_kept_since, TOUCHED_TEXTS, &since, visit)?;
-    Ok(Some(revision))
+    Ok((changes, Some(revision)))
 }
 
 /// The codes of products that had another version in a later revision than ?1, or none.

@@ -7,18 +7,19 @@ use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params};
 use vitrine_model::key::{KeyKind, KeyRecord, SecretHash};
 use vitrine_model::quota::Quota;
 
-use super::{committed, during};
+use super::{catalog, committed, during};
 use crate::fail_point::FailPoint;
+use crate::record::Changes;
 use crate::values::{bytes_32, from_millis};
 use crate::{KeyDecision, StoreError};
 
 const READING: &str = "reading the keys";
 const WRITING: &str = "writing the keys";
 
-/// See [`Store::keys`](crate::Store::keys).
-pub(super) fn read(connection: &mut Connection) -> Result<Vec<KeyRecord>, StoreError> {
+/// See [`Store::read_keys`](crate::Store::read_keys).
+pub(super) fn read(connection: &mut Connection) -> Result<(Changes, Vec<KeyRecord>), StoreError> {
     let transaction = connection.transaction().map_err(during(READING))?;
-    records(&transaction)
+    Ok((catalog::changes(&transaction)?, records(&transaction)?))
 }
 
 /// See [`Store::change_keys`](crate::Store::change_keys).

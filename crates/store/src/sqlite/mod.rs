@@ -84,6 +84,18 @@ impl SqliteStore {
         })
     }
 
+    /// A store that can't be opened now: each call tries to, and never makes it.
+    pub(crate) fn unopened(path: PathBuf, patience: Duration) -> Result<Self, StoreError> {
+        let connection = Connection::open_in_memory().map_err(during("preparing to open"))?;
+        // No file is this one.
+        let file = (u64::MAX, u64::MAX);
+        Ok(Self {
+            path,
+            patience,
+            quick: Mutex::new(Quick { connection, file }),
+        })
+    }
+
     /// The held connection, if the path still names its file; else one to the file that it names now.
     fn quick(&self) -> Result<MutexGuard<'_, Quick>, StoreError> {
         // A panic elsewhere leaves a connection whose transaction was rolled back: it is sound.
@@ -134,23 +146,7 @@ const POLL_EVERY: Duration = Duration::from_millis(50);
 
 impl Store for SqliteStore {
     fn changes(&self) -> Result<Changes, StoreError> {
-        let quick = self.quick()?;
-        let sql = "select store_id, revision_id, texts_counter, keys_counter from state";
-        let read = |row: &rusqlite::Row<'_>| {
-            Ok(Changes {
-                store_id: row.get(0)?,
-                revision_id: row.get(1)?,
-                texts: row.get(2)?,
-                keys: row.get(3)?,
-            })
-        };
-        let mut statement = quick
-            .connection
-            .prepare_cached(sql)
-            .map_err(during("looking for changes"))?;
-        statement
-            .query_row([], read)
-            .map_err(during("looking for changes"))
+        catalog::changes(&self.quick()?.connection)
     }
 
     fn poll_every(&self) -> Duration {
@@ -165,7 +161,7 @@ impl Store for SqliteStore {
         &self,
         texts_kept_since: Timestamp,
         visit: ItemVisitor<'_>,
-    ) -> Result<Option<Revision>, StoreError> {
+    ) -> Result<(Changes, Option<Revision>), StoreError> {
         catalog::read(&mut self.connect()?, texts_kept_since, visit)
     }
 
@@ -175,7 +171,7 @@ impl Store for SqliteStore {
         most_products: u32,
         texts_kept_since: Timestamp,
         visit: ItemVisitor<'_>,
-    ) -> Result<Option<Revision>, StoreError> {
+    ) -> Result<(Changes, Option<Revision>), StoreError> {
         let connection = &mut self.connect()?;
         catalog::read_changes(connection, since, most_products, texts_kept_since, visit)
     }
@@ -260,7 +256,7 @@ impl Store for SqliteStore {
         self.naming_holder(prune::prune(&mut self.connect()?, keep, texts_kept_since))
     }
 
-    fn keys(&self) -> Result<Vec<KeyRecord>, StoreError> {
+    fn read_keys(&self) -> Result<(Changes, Vec<KeyRecord>), StoreError> {
         keys::read(&mut self.quick()?.connection)
     }
 

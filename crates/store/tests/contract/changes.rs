@@ -81,7 +81,8 @@ fn changes(store: &dyn Store, since: &Revision, most: u32) -> Option<(Revision, 
             .texts
             .is_sorted_by(|left, right| left.0.as_bytes() < right.0.as_bytes())
     );
-    let revision = revision.unwrap();
+    let (now, revision) = revision.unwrap();
+    assert_eq!(now, store.changes().unwrap());
     if revision.is_none() {
         assert_eq!(changed, Changed::default(), "nothing was visited");
     }
@@ -177,7 +178,7 @@ fn changes_hide_no_text_whose_time_has_passed(store: &dyn Store) {
             }
             Ok(())
         });
-        revision.unwrap().map(|_| texts)
+        revision.unwrap().1.map(|_| texts)
     };
     // Whoever knows `one` as a text that is live must learn that it isn't: that is told, or nothing is.
     assert!(told(second(19)).unwrap().contains(&TextDigest::of("one")));

@@ -47,10 +47,12 @@ fn write(store: &dyn Store, records: &[KeyRecord]) {
 }
 
 fn assert_keys(store: &dyn Store, expected: &[&KeyRecord]) -> u64 {
-    let found: Vec<String> = store.keys().unwrap().iter().map(all_of).collect();
+    let (changes, found) = store.read_keys().unwrap();
+    assert_eq!(changes, store.changes().unwrap());
+    let found: Vec<String> = found.iter().map(all_of).collect();
     let expected: Vec<String> = expected.iter().map(|record| all_of(record)).collect();
     assert_eq!(found, expected);
-    store.changes().unwrap().keys
+    changes.keys
 }
 
 fn keys_come_back(store: &dyn Store) {

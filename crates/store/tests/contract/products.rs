@@ -129,7 +129,7 @@ pub fn read(store: &dyn Store, kept_since: Timestamp) -> Seen {
         }
         Ok(())
     });
-    seen.revision = revision.unwrap();
+    seen.revision = revision.unwrap().1;
     seen.texts.sort();
     seen
 }

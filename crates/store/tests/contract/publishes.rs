@@ -242,8 +242,11 @@ fn readers_see_the_old_state(store: &dyn Store) {
         }
         Ok(())
     });
+    let (changes, revision) = begun.unwrap();
+    let revision = revision.unwrap();
+    assert_eq!(changes.revision_id, Some(revision.id));
     assert_eq!(
-        (begun.unwrap().unwrap().number, documents),
+        (revision.number, documents),
         (2, vec!["2".to_owned(), "1".to_owned()])
     );
     assert_eq!(read(store, Timestamp::MIN).revision.unwrap().number, 3);

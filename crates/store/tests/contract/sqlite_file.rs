@@ -3,10 +3,11 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use rusqlite::Connection;
-use vitrine_store::{IfMissing, Store, StoreError, open};
+use vitrine_store::{IfMissing, Store, StoreAddress, StoreError, open};
 
 use crate::products::{product, publish, read, second};
 
@@ -65,6 +66,27 @@ fn several_may_make_the_same_store_at_once() {
             }
         });
     }
+}
+
+#[test]
+fn a_missing_store_is_waited_for_by_who_follows_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("late.db");
+    let address: StoreAddress = format!("sqlite:{}", path.display()).parse().unwrap();
+    let followed = address.open_to_follow(IfMissing::Refuse, Duration::ZERO);
+    let followed = followed.unwrap();
+    for outcome in [followed.changes().map(drop), followed.keys().map(drop)] {
+        let error = outcome.unwrap_err();
+        assert!(matches!(error, StoreError::Missing { .. }), "{error}");
+        assert!(error.may_come_back() && !path.exists());
+    }
+    publish(
+        &*at(&path, IfMissing::Create).unwrap(),
+        &[product("A", "1")],
+        second(1),
+    );
+    assert_eq!(read(&*followed, Timestamp::MIN).codes(), ["A"]);
+    assert!(followed.changes().unwrap().revision_id.is_some());
 }
 
 #[test]

@@ -28,7 +28,9 @@ fn nobody_listening_is_told_and_followed_all_the_same() {
         "{told}"
     );
     assert!(!told.contains("hidden"), "{told}");
-    let followed = address(&url).open_to_follow(Duration::ZERO).unwrap();
+    let followed = address(&url)
+        .open_to_follow(IfMissing::Create, Duration::ZERO)
+        .unwrap();
     assert_unreachable(followed.changes());
     assert_unreachable(followed.keys());
     assert_unreachable(followed.publish());
@@ -40,7 +42,9 @@ fn who_never_answers_is_given_up() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port();
     let url = format!("postgres://u@127.0.0.1:{port}/d");
-    let store = address(&url).open_to_follow(Duration::ZERO).unwrap();
+    let store = address(&url)
+        .open_to_follow(IfMissing::Create, Duration::ZERO)
+        .unwrap();
     assert_unreachable(store.changes());
 }
 
@@ -52,7 +56,7 @@ fn a_server_is_started_before_its_database() {
     let cluster = Cluster::start("");
     cluster.stop();
     let store = address(&cluster.url("postgres"))
-        .open_to_follow(Duration::ZERO)
+        .open_to_follow(IfMissing::Create, Duration::ZERO)
         .unwrap();
     assert_unreachable(store.changes());
     cluster.begin();

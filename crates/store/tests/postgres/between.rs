@@ -150,6 +150,14 @@ fn a_password_lets_in_and_is_never_shown() {
         let told = told(&open(&url, IfMissing::Create).err().unwrap());
         assert!(!told.contains("secret"), "{told}");
     }
+    // A server waits until the right password or the right database is there.
+    let no_database = url(":right-secret").replace("/postgres", "/none");
+    for url in [url(":wrong-secret"), no_database] {
+        let followed = address(&url).open_to_follow(IfMissing::Create, Duration::ZERO);
+        let error = followed.unwrap().changes().unwrap_err();
+        assert!(matches!(error, StoreError::Refused { .. }), "{error}");
+        assert!(error.may_come_back());
+    }
     let store = open(&url(":right-secret"), IfMissing::Create).unwrap();
     publish(&*store, &[product("A", "1")]);
     // One from elsewhere goes before the address's own.
@@ -196,7 +204,9 @@ fn a_replica_is_followed_and_never_written_to() {
     crate::database::run(&primary.url("postgres"), "drop schema vitrine cascade");
     wait_for("the drop", || followed.changes().err());
     let missing = wait_for("it to be missed", || {
-        address(&replica.url("postgres")).open_replica().err()
+        let opened = address(&replica.url("postgres")).open_replica();
+        opened.unwrap().changes().err()
     });
     assert!(matches!(missing, StoreError::Missing { .. }), "{missing}");
+    assert!(missing.may_come_back());
 }
