@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use clap::Args;
-use vitrine_store::{StoreAddress, StoreError};
+use vitrine_store::{IfMissing, StoreAddress, StoreError};
 
 use super::store_args::StoreArgs;
 use super::time;
-use crate::live::Stores;
+use crate::live::{StateDirectory, Stores};
 
 /// Which store is read, and what holds while it is away.
 #[derive(Debug, Clone, Args)]
@@ -53,9 +53,18 @@ impl FollowArgs {
         self.follow_store.as_ref().unwrap_or(&store.url)
     }
 
-    /// Opens the store or stores.
-    pub(super) fn open(&self, store: &StoreArgs) -> Result<Stores, StoreError> {
-        let written = store.open_to_follow()?;
+    /// Opens the store or stores. Where `state` holds a catalog of the store, there was one: should it be gone, it
+    /// isn't made anew, which might be in the way of who brings it back.
+    pub(super) fn open(
+        &self,
+        store: &StoreArgs,
+        state: Option<&StateDirectory>,
+    ) -> Result<Stores, StoreError> {
+        let if_missing = match state.is_some_and(StateDirectory::holds_catalog) {
+            true => IfMissing::Refuse,
+            false => IfMissing::Create,
+        };
+        let written = store.open_to_follow(if_missing)?;
         match &self.follow_store {
             None => Ok(Stores::one(written)),
             Some(replica) => Ok(Stores {

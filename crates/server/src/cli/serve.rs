@@ -151,7 +151,8 @@ impl Serve {
         };
         let state = self.state_dir.as_deref();
         let state = state.map(|path| state_directory(path, self.follow.followed(store)));
-        let stores = self.follow.open(store)?;
+        let state = state.transpose()?;
+        let stores = self.follow.open(store, state.as_ref())?;
         let access_log = match self.access_log {
             AccessLogArg::Stdout => Destination::Stdout,
             AccessLogArg::Off => Destination::Off,
@@ -167,7 +168,7 @@ impl Serve {
         let settings = Settings {
             edge,
             admin,
-            state: state.transpose()?,
+            state,
             max_stale_keys: self.follow.max_stale_keys,
             access,
             access_log,

@@ -49,9 +49,11 @@ impl StoreArgs {
     }
 
     /// Opens the store for a server, which begins without a database that can't be reached.
-    pub(super) fn open_to_follow(&self) -> Result<Arc<dyn Store>, StoreError> {
-        self.address()?
-            .open_to_follow(IfMissing::Create, self.patience())
+    pub(super) fn open_to_follow(
+        &self,
+        if_missing: IfMissing,
+    ) -> Result<Arc<dyn Store>, StoreError> {
+        self.address()?.open_to_follow(if_missing, self.patience())
     }
 
     /// The store's address with its password.

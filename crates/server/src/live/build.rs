@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::PackedMarkdown;
 use vitrine_model::snapshot::{Categories, NewProduct, ServedText, Snapshot, TextTableBuilder};
-use vitrine_store::record::CatalogItem;
+use vitrine_store::record::{CatalogItem, Changes};
 use vitrine_store::{Store, StoreError};
 
 use super::blocks::{Batch, BlockMakers, BuildError};
@@ -30,7 +30,8 @@ pub fn texts_kept_since(now: Timestamp) -> Timestamp {
     now.saturating_sub(TEXT_GRACE).unwrap_or(Timestamp::MIN)
 }
 
-/// Reads the live catalog of `store` into a snapshot; `None` where nothing was published yet.
+/// Reads the live catalog of `store` into a snapshot; `None` where nothing was published yet. Returns also what the
+/// store's counters were at the moment that was read.
 ///
 /// # Errors
 ///
@@ -39,12 +40,12 @@ pub fn build(
     store: &dyn Store,
     addresses: &TextAddresses,
     now: Timestamp,
-) -> Result<Option<Snapshot>, StoreError> {
+) -> Result<(Changes, Option<Snapshot>), StoreError> {
     let mut makers = BlockMakers::start(addresses)?;
     let mut categories = Categories::default();
     let mut texts = TextTableBuilder::default();
     let mut batch = Batch::default();
-    let (_, revision) = store.read_catalog(texts_kept_since(now), &mut |item| {
+    let (changes, revision) = store.read_catalog(texts_kept_since(now), &mut |item| {
         match item {
             CatalogItem::Product {
                 code,
@@ -73,7 +74,7 @@ pub fn build(
         Ok(())
     })?;
     let Some(revision) = revision else {
-        return Ok(None);
+        return Ok((changes, None));
     };
     let finish = move || -> Result<Snapshot, BuildError> {
         if !batch.is_empty() {
@@ -82,11 +83,12 @@ pub fn build(
         let (categories, blocks) = (Arc::new(categories), makers.finish()?);
         Ok(Snapshot::new(revision, categories, blocks, texts.finish())?)
     };
-    finish().map(Some).map_err(StoreError::Visitor)
+    let snapshot = finish().map_err(StoreError::Visitor)?;
+    Ok((changes, Some(snapshot)))
 }
 
 /// Applies what changed in `store` to a snapshot of it; `None` where that isn't known, or so much that
-/// building anew is better.
+/// building anew is better. Returns also what the store's counters were at the moment that was read.
 ///
 /// # Errors
 ///
@@ -96,7 +98,7 @@ pub fn apply_changes(
     snapshot: &Snapshot,
     addresses: &TextAddresses,
     now: Timestamp,
-) -> Result<Option<Snapshot>, StoreError> {
+) -> Result<Option<(Changes, Snapshot)>, StoreError> {
     let mut categories = Arc::clone(snapshot.category_numbers());
     let living = snapshot.categories().count();
     if categories.names().len() > DEAD_CATEGORIES + 2 * living {
@@ -106,48 +108,49 @@ pub fn apply_changes(
     let mut texts = Vec::new();
     let most = u32::try_from(snapshot.len() / PRODUCTS_PER_CHANGE).unwrap_or(u32::MAX);
     let kept_since = texts_kept_since(now);
-    let (_, revision) = store.read_changes(snapshot.revision(), most, kept_since, &mut |item| {
-        match item {
-            CatalogItem::Product {
-                code,
-                document,
-                content,
-                is_orderable,
-                countries,
-                categories: names,
-                taken_down,
-            } => {
-                let mut bytes = Vec::new();
-                let content = addresses.publish(document, content, taken_down, &mut bytes);
-                let facets =
-                    Arc::make_mut(&mut categories).facets_of(is_orderable, countries, names);
-                let product = NewProduct {
-                    bytes,
-                    content: content.map(|content| (content.start, content.end)),
-                    facets,
-                };
-                products.insert(code.parse()?, Some(product));
+    let (changes, revision) =
+        store.read_changes(snapshot.revision(), most, kept_since, &mut |item| {
+            match item {
+                CatalogItem::Product {
+                    code,
+                    document,
+                    content,
+                    is_orderable,
+                    countries,
+                    categories: names,
+                    taken_down,
+                } => {
+                    let mut bytes = Vec::new();
+                    let content = addresses.publish(document, content, taken_down, &mut bytes);
+                    let facets =
+                        Arc::make_mut(&mut categories).facets_of(is_orderable, countries, names);
+                    let product = NewProduct {
+                        bytes,
+                        content: content.map(|content| (content.start, content.end)),
+                        facets,
+                    };
+                    products.insert(code.parse()?, Some(product));
+                }
+                CatalogItem::Retired { code } => {
+                    products.insert(code.parse()?, None);
+                }
+                CatalogItem::Text {
+                    digest,
+                    markdown,
+                    retired_at,
+                } => {
+                    texts.push((digest, served(markdown, retired_at)));
+                }
             }
-            CatalogItem::Retired { code } => {
-                products.insert(code.parse()?, None);
-            }
-            CatalogItem::Text {
-                digest,
-                markdown,
-                retired_at,
-            } => {
-                texts.push((digest, served(markdown, retired_at)));
-            }
-        }
-        Ok(())
-    })?;
+            Ok(())
+        })?;
     let Some(revision) = revision else {
         return Ok(None);
     };
     let texts = snapshot.texts().with(texts, now);
     snapshot
         .with_changes(revision, categories, &products, texts)
-        .map(Some)
+        .map(|snapshot| Some((changes, snapshot)))
         .map_err(|error| StoreError::Visitor(error.into()))
 }
 

@@ -79,12 +79,9 @@ impl CatalogRounds {
             self.tidy();
             return Ok(());
         }
-        // Should more be published meanwhile, the next round sees another id than `found`.
-        let (rebuild, snapshot) = self.next_snapshot(&found)?;
-        if snapshot.is_none() && self.live.snapshot().is_some() {
-            // Another database answered than the one that was asked for its counters.
-            return Err(StoreError::Emptied);
-        }
+        // Another moment, perhaps of another machine, than `found`: what was read is what was seen.
+        let (rebuild, read, snapshot) = self.next_snapshot(&found)?;
+        refuse_emptied(&read, &self.live, self.was_full)?;
         if snapshot.is_some() {
             let took = started.elapsed();
             self.live.metrics.swaps.record(rebuild, took);
@@ -100,9 +97,9 @@ impl CatalogRounds {
         };
         self.swap(snapshot.map(Arc::new), started, made_from);
         if let (Some((_, keeper)), Some(live)) = (&self.file, self.live.snapshot()) {
-            keeper.write(self.identity(&found), live);
+            keeper.write(self.identity(&read), live);
         }
-        self.seen = Some(found);
+        self.seen = Some(Changes { keys: 0, ..read });
         Ok(())
     }
 
@@ -186,22 +183,28 @@ impl CatalogRounds {
         Identity::new(found.store_id.clone(), found.texts, addresses)
     }
 
-    /// The snapshot of what is live now: out of the one before where that can be, else anew.
-    fn next_snapshot(&self, found: &Changes) -> Result<(Rebuild, Option<Snapshot>), StoreError> {
+    /// The snapshot of what is live now: out of the one before where that can be, else anew. With it, what the store
+    /// said of itself at the moment that was read.
+    fn next_snapshot(
+        &self,
+        found: &Changes,
+    ) -> Result<(Rebuild, Changes, Option<Snapshot>), StoreError> {
         let now = Timestamp::now();
         let (store, addresses) = (&*self.store, &self.addresses);
         // A text that was taken down may be named by any product.
-        let is_same_but_for_revision = self
-            .seen
-            .as_ref()
-            .is_some_and(|seen| seen.store_id == found.store_id && seen.texts == found.texts);
-        if is_same_but_for_revision
+        let is_same_but_for_revision = |found: &Changes| {
+            let seen = self.seen.as_ref();
+            seen.is_some_and(|seen| seen.store_id == found.store_id && seen.texts == found.texts)
+        };
+        if is_same_but_for_revision(found)
             && let Some(live) = self.live.snapshot()
-            && let Some(changed) = apply_changes(store, &live, addresses, now)?
+            && let Some((read, changed)) = apply_changes(store, &live, addresses, now)?
+            && is_same_but_for_revision(&read)
         {
-            return Ok((Rebuild::Changes, Some(changed)));
+            return Ok((Rebuild::Changes, read, Some(changed)));
         }
-        Ok((Rebuild::Full, build(store, addresses, now)?))
+        let (read, snapshot) = build(store, addresses, now)?;
+        Ok((Rebuild::Full, read, snapshot))
     }
 
     /// Lets texts go that are no longer served.

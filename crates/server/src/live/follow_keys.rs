@@ -48,13 +48,14 @@ impl KeyRounds {
     fn follow_keys(&mut self) -> Result<(), StoreError> {
         let changes = self.store.changes()?;
         refuse_emptied(&changes, &self.live, self.was_full)?;
-        let Changes { store_id, keys, .. } = changes;
-        // Should a key change meanwhile, the next round sees another counter than this.
-        let found = Some((store_id, keys));
-        let is_new = self.seen != found;
+        let is_new = self.seen.as_ref() != Some(&counter(changes));
         if is_new {
-            self.read_keys()?;
-            self.seen = found;
+            // Another moment, perhaps of another machine: what was read is what was seen.
+            let (read, records) = self.store.read_keys()?;
+            refuse_emptied(&read, &self.live, self.was_full)?;
+            self.live
+                .set_keys(KeyTable::new(records, &self.live.keys()));
+            self.seen = Some(counter(read));
         }
         self.live.contact.note();
         if let (true, Some((_, keeper))) = (is_new, &self.file) {
@@ -62,13 +63,11 @@ impl KeyRounds {
         }
         Ok(())
     }
+}
 
-    fn read_keys(&self) -> Result<(), StoreError> {
-        let records = self.store.keys()?;
-        self.live
-            .set_keys(KeyTable::new(records, &self.live.keys()));
-        Ok(())
-    }
+/// What tells one state of the keys from another: the store's id and its counter.
+fn counter(changes: Changes) -> (String, u64) {
+    (changes.store_id, changes.keys)
 }
 
 impl Rounds for KeyRounds {

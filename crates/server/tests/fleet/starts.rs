@@ -141,3 +141,54 @@ fn a_database_that_failed_over_to_an_older_state_is_followed() {
         assert_eq!(server.get(&fleet.key, "/v2/product/NEWER").status, 404);
     }
 }
+
+#[test]
+fn a_server_starts_from_what_was_last_good_whatever_state_the_database_is_in() {
+    if !is_there() {
+        return;
+    }
+    let database = Database::new();
+    let sql = |statement: &str| {
+        let ran = database.sql(statement);
+        assert!(ran.status.success(), "{ran:?}");
+    };
+    let fleet = Fleet::without_servers(database.url());
+    let server = fleet.serve(0, &[]);
+    wait_for("the files", || {
+        let files = ["catalog.snapshot", "keys"].map(|name| fleet.state(0).join(name));
+        files.iter().all(|file| file.exists()).then_some(())
+    });
+    drop(server);
+    let starts = |state: &str| {
+        let server = fleet.serve(0, &[]);
+        assert!(
+            server.stderr().contains("\"made_from\":\"last good file\""),
+            "{state}"
+        );
+        assert_eq!(
+            server.get(&fleet.key, "/v2/product/P0007").status,
+            200,
+            "{state}"
+        );
+        server
+    };
+    sql("alter schema vitrine rename to elsewhere");
+    drop(starts("no store"));
+    let made = text(
+        &database
+            .sql("select count(*) from pg_namespace where nspname = 'vitrine'")
+            .stdout,
+    );
+    assert_eq!(made.trim(), "0", "a server makes no store where one was");
+    sql("create schema vitrine; create table vitrine.something (other int)");
+    drop(starts("something else"));
+    sql("drop schema vitrine cascade");
+    // Made by a command, as an operator might by mistake.
+    fleet.make_key("of an empty store");
+    let server = starts("an empty store");
+    sql("drop schema vitrine cascade; alter schema elsewhere rename to vitrine");
+    fleet.add("LATER");
+    wait_for("what is published afterwards", || {
+        (server.get(&fleet.key, "/v2/product/LATER").status == 200).then_some(())
+    });
+}
