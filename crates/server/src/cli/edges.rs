@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 
-use super::{time, wrong_command_line};
+use super::time;
 use crate::edge::admission::Limits;
 use crate::edge::descriptors;
 use crate::edge::listen::{Address, Listener, listen_all};
@@ -103,16 +103,45 @@ fn mode(text: &str) -> Result<u32, String> {
 }
 
 impl EdgeArgs {
+    /// What is wrong with these settings together, and which of them it is.
+    pub(super) fn check(&self, public_url: Option<&str>) -> Result<(), (&'static str, String)> {
+        match (self.listen.first(), public_url) {
+            (Some(Address::Unix(_)), None) => Err((
+                "listen",
+                "the first --listen is a Unix socket, so the server can't tell where clients find it; \
+                 add --public-url (VITRINE_PUBLIC_URL), such as https://catalog.example"
+                    .to_owned(),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// What is wrong with the certificate or its key, and with which of them. A reload leaves this to the certificate
+    /// that is shown: a new one that can't be used doesn't keep other settings from changing.
+    pub(super) fn check_certificate(&self) -> Result<(), (&'static str, String)> {
+        let Some(files) = self.certificate() else {
+            return Ok(());
+        };
+        Certificates::load(files).map(drop).map_err(|error| {
+            let error = format!("{error:#}");
+            let setting = match error.starts_with("--tls-key") {
+                true => "tls_key",
+                false => "tls_certificate",
+            };
+            (setting, error)
+        })
+    }
+
+    fn certificate(&self) -> Option<Files> {
+        let (certificate, key) = (self.tls_certificate.clone(), self.tls_key.clone());
+        certificate
+            .zip(key)
+            .map(|(certificate, key)| Files { certificate, key })
+    }
+
     /// Listens, and settles by which address clients find the service.
     pub(super) fn listen(&self, public_url: Option<&str>) -> anyhow::Result<Listening> {
         let public_url = public_url.map(str::to_owned);
-        let is_local = matches!(self.listen.first(), Some(Address::Unix(_)));
-        if is_local && public_url.is_none() {
-            wrong_command_line(
-                "the first --listen is a Unix socket, so the server can't tell where clients find it; \
-                 add --public-url (VITRINE_PUBLIC_URL), such as https://catalog.example",
-            );
-        }
         let listeners = listen_all(&self.listen, self.unix_socket_mode)?;
         let scheme = if self.tls_certificate.is_some() {
             "https"
@@ -124,16 +153,7 @@ impl EdgeArgs {
 
     /// How clients are treated.
     pub(super) fn settings(&self) -> anyhow::Result<server::Settings> {
-        let certificates = match (&self.tls_certificate, &self.tls_key) {
-            (Some(certificate), Some(key)) => {
-                let files = Files {
-                    certificate: certificate.clone(),
-                    key: key.clone(),
-                };
-                Some(Arc::new(Certificates::load(files)?))
-            }
-            _ => None,
-        };
+        let certificates = self.certificate().map(Certificates::load).transpose()?;
         let limits = Limits {
             connections: descriptors::make_room(self.max_connections as usize),
             per_address: self.max_connections_per_address as usize,
@@ -141,7 +161,7 @@ impl EdgeArgs {
         };
         Ok(server::Settings {
             limits,
-            certificates,
+            certificates: certificates.map(Arc::new),
             drain_delay: self.drain_delay,
             drain_timeout: self.drain_timeout,
             ..server::Settings::default()

@@ -4,11 +4,10 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use clap::Args;
 use vitrine_model::quota::Quota;
 
-use super::wrong_command_line;
 use crate::http::failed_keys::FailedKeys;
 use crate::limits::{Address, SharedLimits};
 
@@ -61,15 +60,32 @@ impl FromStr for FailedKeyLimit {
 }
 
 impl LimitArgs {
+    /// What is wrong with these settings together, and which of them it is.
+    pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
+        let checked = self.address(None);
+        checked.map(drop).map_err(|wrong| ("limits", wrong))
+    }
+
     /// Where quotas are shared, if they are.
+    fn address(&self, password: Option<&str>) -> Result<Option<Address>, String> {
+        match self.limits.as_str() {
+            "memory" => Ok(None),
+            url => Address::new(url, password)
+                .map(Some)
+                .map_err(|wrong| format!("--limits: {wrong}")),
+        }
+    }
+
+    /// The limits that are shared, if they are.
     pub(super) fn shared(&self) -> anyhow::Result<Option<Arc<SharedLimits>>> {
         if self.limits == "memory" {
             return Ok(None);
         }
         let password = self.password()?;
-        let address = Address::new(&self.limits, password.as_deref())
-            .unwrap_or_else(|wrong| wrong_command_line(&format!("--limits: {wrong}")));
-        Ok(Some(Arc::new(SharedLimits::new(address))))
+        let address = self
+            .address(password.as_deref())
+            .map_err(|wrong| anyhow!(wrong))?;
+        Ok(address.map(|address| Arc::new(SharedLimits::new(address))))
     }
 
     fn password(&self) -> anyhow::Result<Option<String>> {

@@ -110,9 +110,16 @@ impl Serve {
     /// What is wrong with the settings together, and which of them it is. `vitrine config check` and a reload
     /// ask this too, so it only looks.
     pub(super) fn check(&self, store: &StoreArgs) -> Result<(), (&'static str, String)> {
+        self.edges.check(self.public_url.as_deref())?;
+        self.limits.check()?;
         self.admin.check()?;
         self.follow.check(store)?;
         self.traces.check()
+    }
+
+    /// What is wrong with the certificate: found at the start, or before by `vitrine config check`.
+    pub(super) fn check_certificate(&self) -> Result<(), (&'static str, String)> {
+        self.edges.check_certificate()
     }
 
     pub(super) fn run(
@@ -142,13 +149,13 @@ impl Serve {
                 Ok(Box::new(move || certificates.reload()))
             });
         }
-        let listening = self.edges.listen(self.public_url.as_deref())?;
-        let admin = self.admin.listen()?;
         let access = Access {
             shared: self.limits.shared()?,
             failed_keys: self.limits.failed_keys(),
             proxies: self.proxies.proxies(),
         };
+        let listening = self.edges.listen(self.public_url.as_deref())?;
+        let admin = self.admin.listen()?;
         let state = self.state_dir.as_deref();
         let state = state.map(|path| state_directory(path, self.follow.followed(store)));
         let state = state.transpose()?;

@@ -40,7 +40,7 @@ pub(super) struct Trail<'r> {
     pub(super) version: Option<&'static str>,
     /// The revision that answered.
     pub(super) revision: Option<u64>,
-    /// Whether the error was asked for with `X-Simulate`.
+    /// Whether a test key asked for an error with `X-Simulate`, and there is such an error.
     pub(super) simulated: bool,
 }
 
@@ -163,11 +163,14 @@ impl<'r> Keyed<'_, 'r> {
             Err(error) => Prepared::from(error),
             Ok(version) => {
                 trail.version = Some(version.as_str());
-                let simulated = simulate(headers, key);
-                trail.simulated = simulated.is_err();
-                let found = simulated.and_then(|()| {
-                    let query = self.request.uri.query();
-                    handlers::read(self.operation, &snapshot, app, self.captured, query)
+                let asked = simulate(headers, key);
+                trail.simulated = matches!(asked, Ok(Some(_)));
+                let found = asked.and_then(|asked| match asked {
+                    Some(kind) => Err(ApiError::plain(kind)),
+                    None => {
+                        let query = self.request.uri.query();
+                        handlers::read(self.operation, &snapshot, app, self.captured, query)
+                    }
                 });
                 let mut prepared = match self.settle(found, &mut account, prefix) {
                     Judged::Answer(prepared) => prepared,
@@ -195,8 +198,10 @@ impl<'r> Keyed<'_, 'r> {
             Ok(resource) if resource.is_known_to(headers) => {
                 return Judged::Answer(resource.not_modified().into());
             }
-            // Before the body is made, and before it costs anything.
-            Ok(resource) if resource.is_too_much(headers, &self.app.bodies) => {
+            // Before the body is made, and before it costs anything: who has paid is answered.
+            Ok(resource)
+                if !account.is_settled() && resource.is_too_much(headers, &self.app.bodies) =>
+            {
                 self.app.bodies.shed.increment();
                 return Judged::Answer(ApiError::overloaded().into());
             }
@@ -263,11 +268,11 @@ fn negotiate_version(headers: &HeaderMap, key: &KnownKey) -> Result<ApiVersion, 
     }
 }
 
-/// Gives a test key the error that it asks for.
-fn simulate(headers: &HeaderMap, key: &KnownKey) -> Result<(), ApiError> {
+/// The error that a test key asks for.
+fn simulate(headers: &HeaderMap, key: &KnownKey) -> Result<Option<ErrorType>, ApiError> {
     let asked = single(headers, &X_SIMULATE);
     if asked == Ok(None) {
-        return Ok(());
+        return Ok(None);
     }
     if key.record.kind != KeyKind::Test {
         return Err(ApiError::plain(ErrorType::Forbidden));
@@ -275,7 +280,7 @@ fn simulate(headers: &HeaderMap, key: &KnownKey) -> Result<(), ApiError> {
     let asked = asked.ok().flatten().unwrap_or_default();
     let kind = ErrorType::ALL.iter().find(|kind| kind.as_str() == asked);
     let unknown = || ApiError::unknown_simulation(asked);
-    Err(kind.map_or_else(unknown, |kind| ApiError::plain(*kind)))
+    kind.map(|kind| Some(*kind)).ok_or_else(unknown)
 }
 
 /// A header is there twice, or isn't text.
@@ -292,5 +297,83 @@ fn single<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h st
             Ok((!text.is_empty()).then_some(text))
         }
         (Some(_), Some(_)) => Err(Unreadable),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use bytes::Bytes;
+    use http::{Request, StatusCode};
+    use vitrine_model::key::{KeyRecord, SecretHash};
+    use vitrine_model::quota::Remaining;
+
+    use super::super::answer::Keep;
+    use super::super::body_cache::BodyCache;
+    use super::super::conditional::EntityTag;
+    use super::*;
+    use crate::live::Live;
+    use crate::metrics::Metrics;
+    use crate::view::TextAddresses;
+
+    /// The status that a page gets where too many wait to be compressed.
+    fn status_while_busy(settled: Option<Admission>) -> StatusCode {
+        let live = Arc::new(Live::new(Duration::MAX));
+        let addresses = TextAddresses::new("http://localhost");
+        let mut app = App::new(live, Arc::new(Metrics::new(&[])), addresses, 0);
+        app.bodies = BodyCache::busy();
+        let request = Request::builder().header("accept-encoding", "br");
+        let (request, ()) = request.body(()).unwrap().into_parts();
+        let key = KnownKey {
+            record: KeyRecord {
+                prefix: "vk".to_owned(),
+                label: String::new(),
+                secret_hash: SecretHash::from_bytes([0; 32]),
+                kind: KeyKind::Live,
+                api_version: None,
+                quota: Some("1/60".parse().unwrap()),
+                created_at: Timestamp::UNIX_EPOCH,
+                expires_at: None,
+                revoked_at: None,
+                rotated_at: None,
+                last_used_at: None,
+            },
+            usage: Arc::default(),
+        };
+        let settled = settled.map(|admission| Taken {
+            admission,
+            left: Remaining {
+                requests: 0,
+                reset_after: Duration::ZERO,
+            },
+        });
+        let keyed = Keyed {
+            app: &app,
+            request: &request,
+            operation: KeyedOperation::ListProducts,
+            captured: &Captured::Nothing,
+        };
+        let page = Resource::ready(EntityTag::of(b"a page"), Bytes::new()).kept(Keep::Plain);
+        let mut account = Account::new(&key, Duration::ZERO, settled);
+        match keyed.settle(Ok(page), &mut account, "vk") {
+            Judged::Answer(prepared) => prepared.answer.status(),
+            Judged::Costs(cost) => panic!("{cost:?}"),
+        }
+    }
+
+    #[test]
+    fn who_has_paid_elsewhere_is_not_put_off() {
+        let refused = Admission::Refused {
+            retry_after: Duration::from_secs(1),
+        };
+        for (settled, status) in [
+            (None, StatusCode::SERVICE_UNAVAILABLE),
+            (Some(Admission::Granted), StatusCode::OK),
+            (Some(refused), StatusCode::TOO_MANY_REQUESTS),
+        ] {
+            assert_eq!(status_while_busy(settled), status, "{settled:?}");
+        }
     }
 }

@@ -59,6 +59,11 @@ impl<'k> Account<'k> {
         }
     }
 
+    /// Whether others were asked already, who may have taken the request off the quota.
+    pub(super) fn is_settled(&self) -> bool {
+        self.settled.is_some()
+    }
+
     /// Takes one request off the quota, if the key has one.
     pub(super) fn take<'r>(&mut self, app: &App, prefix: &'r str) -> Step<'r> {
         let Some(quota) = self.key.record.quota else {

@@ -1,7 +1,9 @@
 //! What is wrong with a settings file: every fault with its place and what to do.
 
+use std::path::Path;
+
 use crate::config::{faults, run};
-use crate::harness::{Store, text};
+use crate::harness::{Certificate, Store, text};
 
 /// A file in which nearly every line is wrong.
 const FAULTY: &str = r#"# A comment, and a blank line.
@@ -210,4 +212,76 @@ fn what_would_only_fail_at_the_start_is_found_by_a_check() {
     assert!(found[1].3.contains("which is no directory"), "{found:?}");
     let content = "admin_listen = \"0.0.0.0:0\"\nadmin_beyond_loopback = true\n";
     assert_eq!(faults(&store, content), []);
+}
+
+#[test]
+fn what_a_server_refuses_to_start_with_is_no_sound_file() {
+    let store = Store::new();
+    let socket = store.path("vitrine.sock").display().to_string();
+    let limits = "limits = 'redis://:hunter2@limits.internal'";
+    let found = faults(&store, format!("\n{limits}\n"));
+    assert_eq!((found[0].0, found[0].2.as_str()), (2, "limits"));
+    assert!(found[0].3.contains("--limits-password-file"), "{found:?}");
+    assert!(!found[0].3.contains("hunter2"), "{found:?}");
+    let found = faults(&store, format!("listen = 'unix:{socket}'\n"));
+    assert_eq!((found[0].0, found[0].2.as_str()), (1, "listen"));
+    assert!(found[0].3.contains("--public-url"), "{found:?}");
+    // The server says the same, before it listens.
+    let content = format!("listen = 'unix:{socket}'\npublic_url = 'https://a.example'\n{limits}\n");
+    let file = store.write("serve.toml", content).display().to_string();
+    let refused = run(&store, &["serve", "--config", &file], &[]);
+    let told = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{told}");
+    assert!(
+        told.contains("--limits: the address has a password in it"),
+        "{told}"
+    );
+    assert!(!told.contains("hunter2"), "{told}");
+    assert!(!store.path("vitrine.sock").exists());
+}
+
+#[test]
+fn a_certificate_that_cannot_be_used_is_found_by_a_check() {
+    let store = Store::new();
+    let pair = Certificate::new(&store, "pair");
+    let other = Certificate::new(&store, "other");
+    let found = |certificate: &Path, key: &Path| {
+        let (certificate, key) = (certificate.display(), key.display());
+        let content = format!("tls_certificate = '{certificate}'\ntls_key = '{key}'\n");
+        faults(&store, content)
+    };
+    assert_eq!(found(&pair.chain, &pair.key), []);
+    for (certificate, key, line, setting, what) in [
+        (&pair.chain, &other.key, 2, "tls_key", "isn't the one of"),
+        (&pair.key, &pair.key, 1, "tls_certificate", "no certificate"),
+        (
+            &store.path("none"),
+            &pair.key,
+            1,
+            "tls_certificate",
+            "can't be read",
+        ),
+    ] {
+        let found = found(certificate, key);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!((found[0].0, found[0].2.as_str()), (line, setting));
+        assert!(found[0].3.contains(what), "{found:?}");
+    }
+}
+
+#[test]
+fn no_complaint_about_a_value_shows_its_password() {
+    let store = Store::new();
+    let endpoint = "http://u:hunter2@collector.internal:4318/v1 x";
+    for command in [&["serve"][..], &["config", "show"]] {
+        let refused = run(&store, command, &[("VITRINE_TRACES_ENDPOINT", endpoint)]);
+        let told = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{told}");
+        assert!(!told.contains("hunter2"), "{told}");
+        let shown = "invalid value 'http://u:(hidden)@collector.internal:4318/v1 x' for '--traces-endpoint <URL>'";
+        assert!(
+            told.contains(shown) && told.contains("without blanks"),
+            "{told}"
+        );
+    }
 }

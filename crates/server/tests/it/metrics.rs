@@ -122,6 +122,22 @@ fn refusals_by_quota_and_simulated_errors_are_told_apart() {
 }
 
 #[test]
+fn an_error_that_may_not_be_simulated_or_does_not_exist_is_a_real_one() {
+    let store = Store::of(&[gift_card("A-1")]);
+    let (live, test) = (store.key("live", &[]), store.key("test", &["--test"]));
+    let server = serve(&store);
+    for (key, asked, status) in [(&live, "timeout", 403), (&test, "made_up", 400)] {
+        let headers = [("X-Api-Key", key.as_str()), ("X-Simulate", asked)];
+        assert_eq!(server.send("GET", "/v2/ping", &headers).status, status);
+    }
+    let scrape = scrape(&server);
+    assert_eq!(scrape.value(&errors("forbidden", false)), 1.0);
+    assert_eq!(scrape.value(&errors("forbidden", true)), 0.0);
+    assert_eq!(scrape.value(&errors("timeout", true)), 0.0);
+    assert_eq!(scrape.sum("vitrine_http_errors_total"), 2.0);
+}
+
+#[test]
 fn nothing_of_a_request_is_told() {
     let store = Store::of(&[gift_card("SECRETIVE-1")]);
     let key = store.key("confidential-label", &[]);

@@ -113,8 +113,14 @@ fn a_faulty_file_changes_nothing_and_each_fault_is_told() {
     settings(&store, "log_level = 'debug'\nadmin_listen = '0.0.0.0:0'\n");
     let message = hang_up(&server, refused, 2);
     assert_eq!(message["fields"]["setting"], "admin_listen", "{message}");
-    std::fs::remove_file(&file).expect("removed");
+    settings(
+        &store,
+        "log_level = 'debug'\nlimits = 'redis://:hunter2@b'\n",
+    );
     let message = hang_up(&server, refused, 3);
+    assert_eq!(message["fields"]["setting"], "limits", "{message}");
+    std::fs::remove_file(&file).expect("removed");
+    let message = hang_up(&server, refused, 4);
     let fault = message["fields"]["fault"].as_str().expect("a fault");
     assert!(fault.contains("can't read the settings file"), "{message}");
     provoke_a_detail(&server);

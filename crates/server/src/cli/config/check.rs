@@ -72,16 +72,22 @@ impl Check {
 /// What only goes wrong at the start.
 fn faults(read: &Read) -> Vec<Fault> {
     let mut faults: Vec<Fault> = read.values.iter().flat_map(missing).collect();
-    if let Command::Serve(serve) = &read.cli.command
-        && let Err((name, what)) = serve.check(&read.cli.store)
-    {
-        let mut values = read.values.iter();
-        let value = values.find(|value| value.setting.name == name);
-        faults.push(fault(
-            value,
-            what,
-            "see its help in `vitrine config default`".to_owned(),
-        ));
+    if let Command::Serve(serve) = &read.cli.command {
+        for (name, what) in [serve.check(&read.cli.store), serve.check_certificate()]
+            .into_iter()
+            .filter_map(Result::err)
+        {
+            let mut values = read.values.iter();
+            let value = values.find(|value| value.setting.name == name);
+            // A file that isn't there has been told.
+            if faults
+                .iter()
+                .all(|fault| fault.setting.as_deref() != Some(name))
+            {
+                let advice = "see its help in `vitrine config default`".to_owned();
+                faults.push(fault(value, what, advice));
+            }
+        }
     }
     faults.sort_by_key(|fault| fault.line);
     faults

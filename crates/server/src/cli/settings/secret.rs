@@ -1,5 +1,7 @@
 //! What of a setting's value may be shown. Where that is in doubt, too much is hidden.
 
+use clap::error::{ContextKind, ContextValue};
+
 /// Stands for what is hidden.
 const HIDDEN: &str = "(hidden)";
 
@@ -24,6 +26,22 @@ pub(in crate::cli) fn shown(name: &str, value: &str) -> String {
         value.replace_range(found + "password=".len().., HIDDEN);
     }
     value
+}
+
+/// The same complaint without what is secret in the value that it shows.
+pub(in crate::cli) fn without_secrets(mut error: clap::Error) -> clap::Error {
+    if let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidValue) {
+        let argument = match error.get(ContextKind::InvalidArg) {
+            Some(ContextValue::String(argument)) => argument.as_str(),
+            _ => "",
+        };
+        // `--traces-endpoint <URL>` is the setting `traces_endpoint`.
+        let name = argument.split(' ').next().unwrap_or_default();
+        let name = name.trim_start_matches('-').replace('-', "_");
+        let value = ContextValue::String(shown(&name, value));
+        error.insert(ContextKind::InvalidValue, value);
+    }
+    error
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use clap::{ArgMatches, Command, FromArgMatches as _};
 use super::super::Cli;
 use super::fault::{Fault, Refusal};
 use super::file::{self, Entry, File};
-use super::secret::shown;
+use super::secret::{shown, without_secrets};
 use super::{Kind, SERVE, Setting, all, program};
 
 /// Where a value comes from.
@@ -87,7 +87,7 @@ pub(in crate::cli) enum Stop {
 
 impl From<clap::Error> for Stop {
     fn from(error: clap::Error) -> Self {
-        Self::CommandLine(error)
+        Self::CommandLine(without_secrets(error))
     }
 }
 
@@ -231,6 +231,7 @@ fn together(error: clap::Error, file: &File, wanted: &[(&Setting, &Entry)]) -> S
     if !error.use_stderr() || error.kind() == ErrorKind::UnknownArgument {
         return error.into();
     }
+    let error = without_secrets(error);
     let text = error.render().to_string();
     let text = text.split("\n\n").next().unwrap_or_default();
     let text = text.trim_start_matches("error: ");
