@@ -116,12 +116,15 @@ impl Waiting {
         let Command::Serve(serve) = &cli.command else {
             return;
         };
-        if let Err((setting, fault)) = serve.check(&cli.store) {
+        let faults = serve.faults(&cli.store);
+        for (setting, fault) in &faults {
             tracing::error!(
                 setting,
                 fault,
                 "the settings are refused: nothing was changed"
             );
+        }
+        if !faults.is_empty() {
             return;
         }
         let prepared = self.prepare.iter().map(|prepare| prepare(serve));

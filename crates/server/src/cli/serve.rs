@@ -107,14 +107,17 @@ enum AccessLogArg {
 }
 
 impl Serve {
-    /// What is wrong with the settings together, and which of them it is. `vitrine config check` and a reload
+    /// All that is wrong with the settings together, and which of them it is. `vitrine config check` and a reload
     /// ask this too, so it only looks.
-    pub(super) fn check(&self, store: &StoreArgs) -> Result<(), (&'static str, String)> {
-        self.edges.check(self.public_url.as_deref())?;
-        self.limits.check()?;
-        self.admin.check()?;
-        self.follow.check(store)?;
-        self.traces.check()
+    pub(super) fn faults(&self, store: &StoreArgs) -> Vec<(&'static str, String)> {
+        let checks = [
+            self.edges.check(self.public_url.as_deref()),
+            self.limits.check(),
+            self.admin.check(),
+            self.follow.check(store),
+            self.traces.check(),
+        ];
+        checks.into_iter().filter_map(Result::err).collect()
     }
 
     /// What is wrong with the certificate: found at the start, or before by `vitrine config check`.
@@ -128,8 +131,8 @@ impl Serve {
         mut reload: Reload,
         warnings: &[String],
     ) -> anyhow::Result<Outcome> {
-        if let Err((_, message)) = self.check(store) {
-            wrong_command_line(&message);
+        if let Some((_, message)) = self.faults(store).first() {
+            wrong_command_line(message);
         }
         self.logs.start();
         for warning in warnings {

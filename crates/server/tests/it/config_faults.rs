@@ -226,6 +226,9 @@ fn what_a_server_refuses_to_start_with_is_no_sound_file() {
     let found = faults(&store, format!("listen = 'unix:{socket}'\n"));
     assert_eq!((found[0].0, found[0].2.as_str()), (1, "listen"));
     assert!(found[0].3.contains("--public-url"), "{found:?}");
+    let both = faults(&store, format!("{limits}\nlisten = 'unix:{socket}'\n"));
+    let lines: Vec<u64> = both.iter().map(|fault| fault.0).collect();
+    assert_eq!(lines, [1, 2], "{both:?}");
     // The server says the same, before it listens.
     let content = format!("listen = 'unix:{socket}'\npublic_url = 'https://a.example'\n{limits}\n");
     let file = store.write("serve.toml", content).display().to_string();

@@ -73,10 +73,8 @@ impl Check {
 fn faults(read: &Read) -> Vec<Fault> {
     let mut faults: Vec<Fault> = read.values.iter().flat_map(missing).collect();
     if let Command::Serve(serve) = &read.cli.command {
-        for (name, what) in [serve.check(&read.cli.store), serve.check_certificate()]
-            .into_iter()
-            .filter_map(Result::err)
-        {
+        let together = serve.faults(&read.cli.store);
+        for (name, what) in together.into_iter().chain(serve.check_certificate().err()) {
             let mut values = read.values.iter();
             let value = values.find(|value| value.setting.name == name);
             // A file that isn't there has been told.
