@@ -146,6 +146,27 @@ fn follow(
     Ok(Arc::new(store))
 }
 
+/// The options of a PostgreSQL's address that are shown. Any other may be a password under a mistyped name.
+const SHOWN: [&str; 17] = [
+    "application_name",
+    "channel_binding",
+    "connect_timeout",
+    "dbname",
+    "host",
+    "hostaddr",
+    "keepalives",
+    "keepalives_idle",
+    "keepalives_interval",
+    "keepalives_retries",
+    "load_balance_hosts",
+    "port",
+    "sslmode",
+    "sslrootcert",
+    "target_session_attrs",
+    "tcp_user_timeout",
+    "user",
+];
+
 enum Kind {
     Sqlite(PathBuf),
     Postgres(Box<Target>),
@@ -186,11 +207,9 @@ impl fmt::Display for StoreAddress {
             None => {}
         }
         out.write_str(rest)?;
-        let shown = query.split('&').filter(|pair| {
-            // What stands before `=` may be percent-encoded, too.
-            let name = pair.split('=').next().unwrap_or_default();
-            !name.is_empty() && !name.contains('%') && !name.contains("password")
-        });
+        let shown = query
+            .split('&')
+            .filter(|pair| SHOWN.contains(&pair.split('=').next().unwrap_or_default()));
         for (index, pair) in shown.enumerate() {
             write!(out, "{}{pair}", if index == 0 { '?' } else { '&' })?;
         }
@@ -227,6 +246,10 @@ mod tests {
             (
                 "postgres://h/d?user=u&pass%77ord=secret",
                 "postgres://h/d?user=u",
+            ),
+            (
+                "postgres://h/d?passwd=secret&sslmode=require&pass=secret",
+                "postgres://h/d?sslmode=require",
             ),
             ("postgres://h/d?password=sec@ret", "postgres://…@ret"),
             ("postgres:u:secret@h", "…"),

@@ -8,6 +8,7 @@ use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::place::Country;
 use vitrine_model::revision::Revision;
 
+use super::SORTING;
 use super::history::{self, ALL_AT_ONCE, ALONG_INDEX, ANY_WAY, ONE_BY_ONE, content_range};
 use super::session::{Param, Session, Typed, count, get, number};
 use crate::StoreError;
@@ -50,6 +51,7 @@ pub(super) fn read(
     );
     visit_products(session, &sql, &[], &taken_down, visit)?;
     session.run(READING, ANY_WAY)?;
+    session.begins_within(SORTING);
     let since = texts_kept_since.as_millisecond();
     served_texts(session, ALL_TEXTS, &[since.param()], visit)?;
     Ok((changes, Some(revision)))
@@ -79,6 +81,7 @@ pub(super) fn read_changes(
     let since_number = number(since.number);
     let params = [since_number.param(), since.id.param(), kept_since.param()];
     let known = session.number(READING, sql, &params)?;
+    session.begins_within(SORTING);
     let sql = format!("select count(*) from (select 1 from ({TOUCHED}) t limit $2) few");
     let limit = i64::from(most_products) + 1;
     let touched = session.number(READING, &sql, &[since_number.param(), limit.param()])?;
@@ -111,10 +114,11 @@ const TOUCHED_TEXTS: &str = "select distinct t.digest from vitrine.product_text 
            union select id from vitrine.product_version where until_revision > $2)";
 
 /// The texts that live versions name, or did until some time after $1. One is retired when the last version that
-/// names it was; a live one makes it live.
+/// names it was; a live one makes it live. Digests are sorted, and each Markdown looked up when its turn comes
+/// (`offset 0` has it so): sorting them together would write all of it to the server's disk.
 fn texts_of(which: &str) -> String {
     format!(
-        "select x.digest, x.markdown, d.is_live, d.retired_at \
+        "select d.digest, x.markdown, d.is_live, d.retired_at \
          from (select t.digest, bool_or(v.until_revision is null) as is_live, \
                   max(r.created_at) as retired_at \
                from ({which}) w \
@@ -123,9 +127,10 @@ fn texts_of(which: &str) -> String {
                left join vitrine.revision r on r.number = v.until_revision \
                where v.until_revision is null or v.until_revision >= \
                   (select min(number) from vitrine.revision where created_at > $1) \
-               group by t.digest) d \
-         join vitrine.markdown_text x on x.digest = d.digest \
-         where x.taken_down_at is null order by x.digest"
+               group by t.digest order by t.digest) d \
+         cross join lateral (select markdown from vitrine.markdown_text \
+            where digest = d.digest and taken_down_at is null offset 0) x \
+         order by d.digest"
     )
 }
 

@@ -14,13 +14,21 @@ pub(super) enum Failure {
     Postgres(tokio_postgres::Error),
     /// No answer came for so long.
     Silence(Duration),
+    /// The host's name has no address.
+    Name(std::io::Error),
+}
+
+impl From<tokio_postgres::Error> for Failure {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Self::Postgres(error)
+    }
 }
 
 impl Failure {
     /// Whether the connection is of no use any more.
     pub(super) fn breaks_connection(&self) -> bool {
         match self {
-            Self::Silence(_) => true,
+            Self::Silence(_) | Self::Name(_) => true,
             Self::Postgres(error) => match error.as_db_error() {
                 Some(error) => is_going_away(error.code()),
                 None => true,
@@ -38,6 +46,13 @@ impl Failure {
                     place,
                     doing,
                     source: format!("no answer within {seconds} s").into(),
+                };
+            }
+            Self::Name(error) => {
+                return StoreError::Unreachable {
+                    place,
+                    doing,
+                    source: error.into(),
                 };
             }
             Self::Postgres(error) => error,
@@ -84,7 +99,10 @@ impl Failure {
             SqlState::DATA_CORRUPTED | SqlState::INDEX_CORRUPTED => {
                 StoreError::Damaged(said.message().to_owned())
             }
-            SqlState::READ_ONLY_SQL_TRANSACTION => StoreError::ReadOnly { place },
+            // The second is what a replica says to a transaction that is begun to write.
+            SqlState::READ_ONLY_SQL_TRANSACTION | SqlState::FEATURE_NOT_SUPPORTED => {
+                StoreError::ReadOnly { place }
+            }
             _ => StoreError::Database {
                 doing,
                 source: cause(error),

@@ -7,6 +7,7 @@ use tokio_postgres::Row;
 use vitrine_model::key::{KeyKind, KeyRecord, SecretHash};
 use vitrine_model::quota::Quota;
 
+use super::BEGIN;
 use super::catalog;
 use super::lock::{self, Lock};
 use super::session::{Session, Typed, get};
@@ -44,7 +45,7 @@ pub(super) fn change(
     decide: KeyDecision<'_>,
     patience: Duration,
 ) -> Result<(), StoreError> {
-    session.transaction(WRITING, "begin", |session| {
+    session.transaction(WRITING, BEGIN, |session| {
         lock::take(session, Lock::Keys, patience)?;
         let changed = decide(&records(session)?);
         if changed.is_empty() {
@@ -82,8 +83,8 @@ pub(super) fn record_use(
                group by prefix order by prefix \
                on conflict (prefix) do update \
                set last_used_at = greatest(api_key_use.last_used_at, excluded.last_used_at)";
-    let begin = "begin; set local lock_timeout = 100";
-    session.transaction(WRITING, begin, |session| {
+    let begin = format!("{BEGIN}; set local lock_timeout = 100");
+    session.transaction(WRITING, &begin, |session| {
         session.execute(WRITING, sql, &[prefixes.param(), moments.param()])?;
         FailPoint::KeyUseWritten.pass()?;
         Ok(())

@@ -11,6 +11,7 @@ use tokio_postgres::config::SslMode;
 use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
 use tokio_postgres::{AsyncMessage, Client, NoTls};
 
+use super::failure::Failure;
 use super::session::{Background, Driver};
 use super::target::Target;
 use crate::{Hint, HintGuard};
@@ -54,12 +55,8 @@ impl Drop for Listening {
 }
 
 /// Listens until the connection breaks. Returns how long to wait before the next try.
-async fn listen(target: &Target, hint: &Hint) -> Result<Duration, tokio_postgres::Error> {
-    let connecting = target.config.connect(target.tls.clone());
-    let Ok(connected) = tokio::time::timeout(target.connect_limit, connecting).await else {
-        return Ok(PAUSE);
-    };
-    let (client, driver) = connected?;
+async fn listen(target: &Target, hint: &Hint) -> Result<Duration, Failure> {
+    let (client, driver) = target.connect().await?;
     let heard = hear(driver, hint);
     let asked = async {
         if !is_direct(target, &client).await? {
@@ -77,7 +74,7 @@ async fn listen(target: &Target, hint: &Hint) -> Result<Duration, tokio_postgres
 }
 
 /// Drives the connection, and tells of each message.
-async fn hear(mut driver: Driver, hint: &Hint) -> Result<(), tokio_postgres::Error> {
+async fn hear(mut driver: Driver, hint: &Hint) -> Result<(), Failure> {
     while let Some(message) = std::future::poll_fn(|context| driver.poll_message(context)).await {
         if let AsyncMessage::Notification(_) = message? {
             hint();
@@ -88,7 +85,7 @@ async fn hear(mut driver: Driver, hint: &Hint) -> Result<(), tokio_postgres::Err
 
 /// Whether the process that answers is the one that took the connection. A pooler gives its own number for that;
 /// through one, LISTEN would stay on a connection that is somebody else's a moment later.
-async fn is_direct(target: &Target, client: &Client) -> Result<bool, tokio_postgres::Error> {
+async fn is_direct(target: &Target, client: &Client) -> Result<bool, Failure> {
     let answering = client
         .query_typed_one("select pg_backend_pid()", &[])
         .await?;

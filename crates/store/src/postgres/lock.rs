@@ -9,6 +9,8 @@ use crate::error::Holder;
 /// What a lock is for. Its number stands beside the word `Vitr`.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Lock {
+    /// The schema: of several that begin at once, one makes or migrates it.
+    Migration = 1,
     /// Catalogs and texts: publishing, pruning, restoring.
     Catalog = 2,
     /// Keys, and which texts are served: a revocation never waits for a load.

@@ -54,13 +54,22 @@ const POLL_EVERY: Duration = Duration::from_millis(500);
 const QUICK: Duration = Duration::from_secs(1);
 
 /// How long the next rows of much may take: servers that read wait for it, and can as well ask again.
-const READING: Duration = Duration::from_secs(60);
+const READING: Duration = Duration::from_secs(5);
+
+/// How long the first row of much may take where all of it is gathered and sorted before.
+const SORTING: Duration = Duration::from_secs(60);
 
 /// How long a step of a command may take that writes or looks at much. A broken network is noticed long before.
 const WORKING: Duration = Duration::from_secs(60 * 60);
 
 /// One state of the store, whatever others write meanwhile.
-const AS_OF_ONE_MOMENT: &str = "begin isolation level repeatable read read only";
+const AS_OF_ONE_MOMENT: &str =
+    "begin isolation level repeatable read read only; set local statement_timeout = 0";
+
+/// A transaction that writes. Both say what a role or a database may have set otherwise; how long something may
+/// take is for this side to say.
+const BEGIN: &str =
+    "begin isolation level read committed read write; set local statement_timeout = 0";
 
 /// What may be done to the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,17 +147,13 @@ impl PostgresStore {
 
     /// A connection of its own, for what takes longer, to a database that was looked at.
     fn session(&self, limit: Duration) -> Result<Session, StoreError> {
-        // The first one may have to wait until somebody has migrated the store.
-        let mut session = Session::open(&self.background, &self.target, limit.max(READING))?;
+        let mut session = Session::open(&self.background, &self.target, QUICK)?;
         let access = match self.access {
             Access::Write(_) if self.was_seen.load(Ordering::Relaxed) => {
                 Access::Write(IfMissing::Refuse)
             }
             access => access,
         };
-        if self.was_seen.load(Ordering::Relaxed) {
-            session.within(limit);
-        }
         schema::ensure(&mut session, access, &self.target.place)?;
         self.was_seen.store(true, Ordering::Relaxed);
         session.within(limit);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio_postgres::Row;
 
+use super::BEGIN;
 use super::lock::{self, Lock};
 use super::session::{Session, Typed, get, number};
 use crate::StoreError;
@@ -67,7 +68,7 @@ pub(super) fn prune(
     patience: Duration,
 ) -> Result<Pruned, StoreError> {
     let since = texts_kept_since.as_millisecond();
-    let begun = session.transaction(PRUNING, "begin", |session| {
+    let begun = session.transaction(PRUNING, BEGIN, |session| {
         lock::take(session, Lock::Catalog, patience)?;
         let Some(oldest) = oldest_kept(session, keep)? else {
             return Ok(None);
@@ -152,7 +153,7 @@ fn delete_versions(
     );
     let (mut deleted, mut last) = (0, -1);
     loop {
-        let ids = session.transaction(PRUNING, "begin", |session| {
+        let ids = session.transaction(PRUNING, BEGIN, |session| {
             lock::take(session, Lock::Catalog, patience)?;
             let params = &[oldest.param(), since.param(), last.param(), BATCH.param()];
             let rows = session.rows(PRUNING, &sql, params)?;
@@ -184,7 +185,7 @@ fn delete_texts(session: &mut Session, patience: Duration) -> Result<u64, StoreE
                order by digest limit $2";
     let (mut deleted, mut last) = (0, Vec::new());
     loop {
-        let (count, end) = session.transaction(PRUNING, "begin", |session| {
+        let (count, end) = session.transaction(PRUNING, BEGIN, |session| {
             lock::take(session, Lock::Catalog, patience)?;
             // Nobody takes one of them down meanwhile.
             lock::take(session, Lock::Keys, patience)?;

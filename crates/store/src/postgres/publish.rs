@@ -11,6 +11,7 @@ use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::revision::Revision;
 
+use super::BEGIN;
 use super::history;
 use super::lock::{self, Lock};
 use super::pending::Pending;
@@ -59,7 +60,7 @@ struct Live {
 impl PostgresPublication {
     pub(super) fn begin(mut session: Session, patience: Duration) -> Result<Self, StoreError> {
         // Once it is alone, each statement sees what those before it committed.
-        session.run(PUBLISHING, "begin")?;
+        session.run(PUBLISHING, BEGIN)?;
         session.within(patience + super::READING);
         lock::take(&mut session, Lock::Catalog, patience)?;
         session.within(super::WORKING);

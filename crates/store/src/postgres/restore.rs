@@ -7,6 +7,7 @@ use std::time::Duration;
 use rusqlite::types::ValueRef;
 use vitrine_model::revision::Revision;
 
+use super::BEGIN;
 use super::copy::{Rows, Value};
 use super::history;
 use super::keys::COUNT_KEYS;
@@ -84,7 +85,7 @@ pub(super) fn restore(
     patience: Duration,
 ) -> Result<Option<Revision>, StoreError> {
     let backup = Backup::open(backup)?;
-    session.transaction(RESTORING, "begin", |session| {
+    session.transaction(RESTORING, BEGIN, |session| {
         lock::take(session, Lock::Catalog, patience)?;
         lock::take(session, Lock::Keys, patience)?;
         replace(session, &backup)
@@ -98,7 +99,7 @@ pub(super) fn create_from(
     backup: &Path,
 ) -> Result<Option<Revision>, StoreError> {
     let backup = Backup::open(backup)?;
-    session.transaction(RESTORING, "begin", |session| {
+    session.transaction(RESTORING, BEGIN, |session| {
         if schema::migrate(session, place)? {
             return Err(StoreError::Exists {
                 path: PathBuf::from(place),
@@ -169,6 +170,9 @@ impl Backup {
 /// Puts the backup's rows in the place of all rows. What stays: which store this is; that keys were revoked and
 /// texts taken down, since neither may be undone by the way. The live revision gets an id that no server has seen.
 fn replace(session: &mut Session, backup: &Backup) -> Result<Option<Revision>, StoreError> {
+    // Servers that write down when keys were used try again later: a use of a key that is gone would fail this.
+    let sql = "lock table vitrine.api_key_use in share row exclusive mode";
+    session.run(RESTORING, sql)?;
     session.run(
         RESTORING,
         "create temp table revoked on commit drop as \

@@ -2,8 +2,11 @@
 //!
 //! Two releases run side by side on one database: see docs/decisions/0007-two-releases-on-one-database.md.
 
-use super::Access;
+use std::time::Duration;
+
+use super::lock::{self, Lock};
 use super::session::{Session, get};
+use super::{Access, BEGIN, READING, WORKING};
 use crate::fail_point::FailPoint;
 use crate::{IfMissing, StoreError};
 
@@ -17,9 +20,8 @@ const MIGRATIONS: [(&str, i32); 1] = [(include_str!("migrations/0001.sql"), 1)];
 /// The newest schema that this release knows.
 const KNOWN: i32 = MIGRATIONS.len() as i32;
 
-/// Whoever makes or migrates a schema holds this: of several that begin at once, one does it. The number is the
-/// word `Vitr`, and a count.
-const MIGRATION_LOCK: &str = "select pg_advisory_xact_lock(x'56697472'::int, 1)";
+/// How long another process may take to make or migrate the schema, before it isn't waited for any longer.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Refuses what is no store of ours, and makes or migrates one where `access` allows it.
 pub(super) fn ensure(session: &mut Session, access: Access, place: &str) -> Result<(), StoreError> {
@@ -34,22 +36,24 @@ pub(super) fn ensure(session: &mut Session, access: Access, place: &str) -> Resu
         (None, Access::ReadOnly | Access::Write(IfMissing::Refuse)) => Err(StoreError::Missing {
             place: place.to_owned(),
         }),
-        (_, Access::Write(_)) => {
-            session.within(super::WORKING);
-            session.transaction(MIGRATING, "begin", |session| {
-                migrate(session, place).map(drop)
-            })
-        }
+        (_, Access::Write(_)) => session.transaction(MIGRATING, BEGIN, |session| {
+            migrate(session, place).map(drop)
+        }),
     }
 }
 
 /// Makes or migrates the schema in the transaction that is open. Returns whether it was there.
 pub(super) fn migrate(session: &mut Session, place: &str) -> Result<bool, StoreError> {
-    session.run(MIGRATING, MIGRATION_LOCK)?;
+    session.within(PATIENCE + READING);
+    lock::take(session, Lock::Migration, PATIENCE)?;
+    session.within(WORKING);
     // Looked at again: another process may have been faster.
     let found = found(session, place)?;
-    if found.is_none() {
-        session.run(MIGRATING, "create schema if not exists vitrine")?;
+    // Where it stands empty, it was made for us: who may write there may perhaps make no schemas, and even
+    // `if not exists` would be refused.
+    let sql = "select 1 where to_regnamespace('vitrine') is null";
+    if found.is_none() && session.row(MIGRATING, sql, &[])?.is_some() {
+        session.run(MIGRATING, "create schema vitrine")?;
     }
     let had = found.unwrap_or_default();
     for (migration, _) in MIGRATIONS.iter().skip(had.unsigned_abs() as usize) {

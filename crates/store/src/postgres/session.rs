@@ -54,11 +54,16 @@ impl Background {
         limit: Duration,
         work: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, Failure> {
-        let _inside = self.runtime().map(Runtime::enter);
-        match block_on(tokio::time::timeout(limit, work)) {
+        match self.wait_long(async { tokio::time::timeout(limit, work).await }) {
             Ok(outcome) => outcome.map_err(Failure::Postgres),
             Err(_) => Err(Failure::Silence(limit)),
         }
+    }
+
+    /// Waits for `work`, which knows limits of its own.
+    fn wait_long<T>(&self, work: impl Future<Output = T>) -> T {
+        let _inside = self.runtime().map(Runtime::enter);
+        block_on(work)
     }
 
     /// Does `work` on the thread.
@@ -104,17 +109,6 @@ pub(super) type Driver = tokio_postgres::Connection<
     <MakeRustlsConnect as tokio_postgres::tls::MakeTlsConnect<Socket>>::Stream,
 >;
 
-/// Connects; the caller drives the connection.
-pub(super) fn connect(
-    background: &Background,
-    target: &Target,
-) -> Result<(Client, Driver), StoreError> {
-    let connecting = target.config.connect(target.tls.clone());
-    background
-        .wait(target.connect_limit, connecting)
-        .map_err(|failure| failure.during("connecting", &target.place))
-}
-
 /// A value of a statement, with its type: statements aren't described before they are run.
 pub(super) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
 
@@ -157,7 +151,19 @@ pub(super) struct Session {
     target: Arc<Target>,
     /// How long one answer may take.
     limit: Duration,
+    /// How long the next rows of one answer may take.
+    rows_limit: Duration,
     is_broken: bool,
+    /// What drives the connection. None once it was given up.
+    driver: Option<JoinHandle<()>>,
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if self.is_broken && !self.client.is_closed() {
+            self.give_up();
+        }
+    }
 }
 
 impl Session {
@@ -167,20 +173,30 @@ impl Session {
         target: &Arc<Target>,
         limit: Duration,
     ) -> Result<Self, StoreError> {
-        let (client, driver) = connect(background, target)?;
+        let (client, driver) = background
+            .wait_long(target.connect())
+            .map_err(|failure| failure.during("connecting", &target.place))?;
         // What it ends with, the next call is told of.
-        background.start_task(driver.map(drop));
+        let driver = background.start_task(driver.map(drop));
         Ok(Self {
             background: Arc::clone(background),
             client,
             target: Arc::clone(target),
             limit,
+            rows_limit: limit,
             is_broken: false,
+            driver,
         })
     }
 
     /// Answers may take `limit` from now on.
     pub(super) fn within(&mut self, limit: Duration) {
+        self.limit = limit;
+        self.rows_limit = limit;
+    }
+
+    /// Answers may take `limit` to begin from now on; their next rows as long as they might before.
+    pub(super) fn begins_within(&mut self, limit: Duration) {
         self.limit = limit;
     }
 
@@ -193,24 +209,37 @@ impl Session {
         doing: &'static str,
         ask: impl AsyncFnOnce(&Client) -> Result<T, tokio_postgres::Error>,
     ) -> Result<T, StoreError> {
-        let outcome = self.background.wait(self.limit, ask(&self.client));
+        self.ask_within(self.limit, doing, ask)
+    }
+
+    fn ask_within<T>(
+        &mut self,
+        limit: Duration,
+        doing: &'static str,
+        ask: impl AsyncFnOnce(&Client) -> Result<T, tokio_postgres::Error>,
+    ) -> Result<T, StoreError> {
+        let outcome = self.background.wait(limit, ask(&self.client));
         outcome.map_err(|failure| {
             self.is_broken |= failure.breaks_connection();
             if matches!(failure, Failure::Silence(_)) {
-                self.cancel();
+                self.give_up();
             }
             failure.during(doing, &self.target.place)
         })
     }
 
     /// Tells the server to give up what it was asked, and doesn't wait for that: else those who were given up would
-    /// gather there.
-    fn cancel(&self) {
+    /// gather there. Then closes the connection: else it would stay for as long as the server is silent.
+    fn give_up(&mut self) {
+        let Some(driver) = self.driver.take() else {
+            return;
+        };
         let (token, target) = (self.client.cancel_token(), Arc::clone(&self.target));
         self.background.start_task(async move {
             let told = token.cancel_query(target.tls.clone());
             // A server that doesn't answer doesn't hear this, either.
             let _ = tokio::time::timeout(target.connect_limit, told).await;
+            driver.abort();
         });
     }
 
@@ -278,7 +307,7 @@ impl Session {
         })?;
         let mut chunks: ReadyChunks<Pin<Box<RowStream>>> = Box::pin(rows).ready_chunks(CHUNK);
         let outcome = loop {
-            let next = self.ask(doing, async |_| {
+            let next = self.ask_within(self.rows_limit, doing, async |_| {
                 let chunk = chunks.next().await.unwrap_or_default();
                 chunk.into_iter().collect::<Result<Vec<Row>, _>>()
             });

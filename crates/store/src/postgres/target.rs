@@ -1,13 +1,17 @@
 //! Which database is meant, as which user and how: the address, read as libpq reads it.
 
+use std::hash::{BuildHasher, RandomState};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
-use tokio_postgres::Config;
-use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::config::{Host, LoadBalanceHosts, SslMode};
+use tokio_postgres::{Client, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+use super::failure::Failure;
+use super::session::Driver;
 use super::{password, tls};
 use crate::StoreError;
 
@@ -24,7 +28,7 @@ pub(crate) struct Target {
     pub(super) tls: MakeRustlsConnect,
     /// The address, without a password.
     pub(super) place: Arc<str>,
-    /// How long connecting may take in all.
+    /// How long connecting to one address of a host may take.
     pub(super) connect_limit: Duration,
 }
 
@@ -86,14 +90,110 @@ impl Target {
             tls::Mode::Prefer => SslMode::Prefer,
             tls::Mode::Require | tls::Mode::VerifyFull => SslMode::Require,
         });
-        let hosts = config.get_hosts().len().max(config.get_hostaddrs().len());
         Ok(Self {
             tls: tls::connector(ssl_mode, root_certificates.as_deref()).map_err(wrong)?,
-            connect_limit: each * u32::try_from(hosts).unwrap_or(1),
+            connect_limit: each,
             place: place.into(),
             config,
         })
     }
+}
+
+impl Target {
+    /// Connects to the first address of the first host that can be connected to; the caller drives the connection.
+    ///
+    /// The client library would do so, but has no limit for an address that takes the connection and then says
+    /// nothing: all others would wait for it.
+    pub(super) async fn connect(&self) -> Result<(Client, Driver), Failure> {
+        let (hosts, addresses) = (self.config.get_hosts(), self.config.get_hostaddrs());
+        let mut order: Vec<usize> = (0..hosts.len().max(addresses.len())).collect();
+        let is_random = self.config.get_load_balance_hosts() == LoadBalanceHosts::Random;
+        if is_random {
+            order.sort_by_cached_key(|_| chance());
+        }
+        let mut failure = Failure::Name(std::io::Error::other("the host's name has no address"));
+        for index in order {
+            let host = hosts.get(index);
+            let ports = self.config.get_ports();
+            let port = *ports.get(index).or(ports.first()).unwrap_or(&5432);
+            let mut found = match (host, addresses.get(index)) {
+                (_, Some(address)) => vec![Some(*address)],
+                (Some(Host::Tcp(name)), None) => match self.look_up(name, port).await {
+                    Ok(found) => found,
+                    Err(error) => {
+                        failure = error;
+                        continue;
+                    }
+                },
+                (_, None) => vec![None],
+            };
+            if is_random {
+                found.sort_by_cached_key(|_| chance());
+            }
+            for address in found {
+                let config = self.at(host, address, port);
+                let connecting = config.connect(self.tls.clone());
+                match tokio::time::timeout(self.connect_limit, connecting).await {
+                    Ok(Ok(connected)) => return Ok(connected),
+                    Ok(Err(error)) => failure = Failure::Postgres(error),
+                    Err(_) => failure = Failure::Silence(self.connect_limit),
+                }
+            }
+        }
+        Err(failure)
+    }
+
+    async fn look_up(&self, name: &str, port: u16) -> Result<Vec<Option<IpAddr>>, Failure> {
+        let looking = tokio::net::lookup_host((name, port));
+        match tokio::time::timeout(self.connect_limit, looking).await {
+            Ok(found) => {
+                let found = found.map_err(Failure::Name)?;
+                Ok(found.map(|address| Some(address.ip())).collect())
+            }
+            Err(_) => Err(Failure::Silence(self.connect_limit)),
+        }
+    }
+
+    /// What is asked for, at one address of one host. Its name is what its certificate must be for.
+    fn at(&self, host: Option<&Host>, address: Option<IpAddr>, port: u16) -> Config {
+        let from = &self.config;
+        let mut config = Config::new();
+        match host {
+            Some(Host::Tcp(name)) => config.host(name),
+            Some(Host::Unix(path)) => config.host_path(path),
+            None => &mut config,
+        };
+        address.map(|address| config.hostaddr(address));
+        from.get_user().map(|user| config.user(user));
+        from.get_password()
+            .map(|password| config.password(password));
+        from.get_dbname().map(|name| config.dbname(name));
+        from.get_options().map(|options| config.options(options));
+        from.get_application_name()
+            .map(|name| config.application_name(name));
+        from.get_tcp_user_timeout()
+            .map(|timeout| config.tcp_user_timeout(*timeout));
+        from.get_keepalives_interval()
+            .map(|interval| config.keepalives_interval(interval));
+        from.get_keepalives_retries()
+            .map(|retries| config.keepalives_retries(retries));
+        config
+            .port(port)
+            .connect_timeout(self.connect_limit)
+            .keepalives(from.get_keepalives())
+            .keepalives_idle(from.get_keepalives_idle())
+            .ssl_mode(from.get_ssl_mode())
+            .ssl_negotiation(from.get_ssl_negotiation())
+            .channel_binding(from.get_channel_binding())
+            .target_session_attrs(from.get_target_session_attrs());
+        config
+    }
+}
+
+/// Any number.
+fn chance() -> u64 {
+    // Each of these states is another, at random.
+    RandomState::new().hash_one(0_u8)
 }
 
 /// What an address says behind its `?`.
@@ -182,7 +282,7 @@ mod tests {
         assert_eq!(target.config.get_dbname(), Some("d"));
         assert_eq!(target.config.get_ports(), [1, 2]);
         assert_eq!(target.config.get_ssl_mode(), SslMode::Disable);
-        assert_eq!(target.connect_limit, Duration::from_secs(6));
+        assert_eq!(target.connect_limit, Duration::from_secs(3));
         assert!(
             target
                 .config

@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 
+use super::BEGIN;
 use super::lock::{self, Lock};
 use super::session::{Session, Typed, get};
 use crate::fail_point::FailPoint;
@@ -37,7 +38,7 @@ pub(super) fn set_served(
         TextServed::Yes => None,
         TextServed::No => Some(Timestamp::now().as_millisecond()),
     };
-    session.transaction(SERVING, "begin", |session| {
+    session.transaction(SERVING, BEGIN, |session| {
         lock::take(session, Lock::Keys, patience)?;
         let sql = "update vitrine.markdown_text set taken_down_at = $2 where digest = $1";
         let digest = &digest.as_bytes()[..];

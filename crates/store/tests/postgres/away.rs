@@ -1,6 +1,9 @@
 //! A database that can't be reached, doesn't answer, or goes away.
 
-use std::net::TcpListener;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use vitrine_store::record::RevisionNote;
@@ -46,6 +49,88 @@ fn who_never_answers_is_given_up() {
         .open_to_follow(IfMissing::Create, Duration::ZERO)
         .unwrap();
     assert_unreachable(store.changes());
+}
+
+#[test]
+fn a_host_that_never_answers_is_passed_over() {
+    let Some(database) = Database::create() else {
+        return;
+    };
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let hosts = format!("@127.0.0.1:{port},");
+    let url = database.url.replace('@', &hosts) + "?target_session_attrs=read-write";
+    let store = open(&url, IfMissing::Create).unwrap();
+    publish(&*store, &[product("A", "1")]);
+    assert_eq!(codes(&*store), ["A"]);
+    let (hinted, hint) = std::sync::mpsc::channel();
+    let _guard = store.hint_changes(Arc::new(move || {
+        let _ = hinted.send(());
+    }));
+    hint.recv().expect("it listens");
+}
+
+/// Passes on what it is sent, and after a while no answers any more. Counts the connections that are open.
+#[derive(Default)]
+struct Stalling {
+    is_mute: AtomicBool,
+    open: AtomicUsize,
+}
+
+impl Stalling {
+    /// Starts one before a server. It ends with the test's process.
+    fn start(server_port: u16) -> (Arc<Self>, u16) {
+        let stalling = Arc::new(Self::default());
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let shared = Arc::clone(&stalling);
+        std::thread::spawn(move || {
+            for near in listener.incoming() {
+                let near = near.unwrap();
+                let far = TcpStream::connect(("127.0.0.1", server_port)).unwrap();
+                let (answers, asked) = (near.try_clone().unwrap(), far.try_clone().unwrap());
+                let (back, forth) = (Arc::clone(&shared), Arc::clone(&shared));
+                shared.open.fetch_add(1, Ordering::SeqCst);
+                std::thread::spawn(move || back.pass(far, answers, true));
+                std::thread::spawn(move || {
+                    forth.pass(near, asked, false);
+                    forth.open.fetch_sub(1, Ordering::SeqCst);
+                });
+            }
+        });
+        (stalling, port)
+    }
+
+    fn pass(&self, mut from: TcpStream, mut to: TcpStream, are_answers: bool) {
+        let mut buffer = [0; 4096];
+        while let Ok(count @ 1..) = from.read(&mut buffer) {
+            let is_lost = are_answers && self.is_mute.load(Ordering::SeqCst);
+            if !is_lost && to.write_all(&buffer[..count]).is_err() {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_connection_that_was_given_up_is_closed() {
+    let Some(database) = Database::create() else {
+        return;
+    };
+    let (stalling, port) = Stalling::start(database.port());
+    let own = format!(":{}/", database.port());
+    let store = open(
+        &database.url.replace(&own, &format!(":{port}/")),
+        IfMissing::Create,
+    );
+    let store = store.unwrap();
+    let is_open = || stalling.open.load(Ordering::SeqCst) > 0;
+    assert!(is_open());
+    stalling.is_mute.store(true, Ordering::SeqCst);
+    assert_unreachable(store.changes());
+    wait_for("its end", || (!is_open()).then_some(()));
+    stalling.is_mute.store(false, Ordering::SeqCst);
+    store.changes().unwrap();
 }
 
 #[test]

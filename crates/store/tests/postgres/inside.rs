@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use vitrine_model::key::{KeyKind, KeyRecord, NewKey};
 use vitrine_store::{IfMissing, Store, StoreError};
@@ -68,6 +69,49 @@ fn a_newer_schema_is_used_while_it_says_that_this_release_may() {
     let refused = open(&database.url, IfMissing::Create).err().unwrap();
     let is_told = matches!(refused, StoreError::NewerSchema { found: 9, known, .. } if known < 8);
     assert!(is_told, "{refused}");
+}
+
+#[test]
+fn roles_need_no_more_than_the_manual_gives_them() {
+    let Some(database) = Database::create() else {
+        return;
+    };
+    let name = &database.name;
+    let (load, serve) = (format!("load_{name}"), format!("serve_{name}"));
+    // And what a role has set otherwise is set for each transaction.
+    database.run(&format!(
+        "revoke create on database {name} from public; \
+         create role {load} login; create role {serve} login; \
+         alter role {load} set default_transaction_read_only = on; \
+         alter role {load} set default_transaction_isolation = 'serializable'; \
+         create schema vitrine authorization {load}; \
+         grant usage on schema vitrine to {serve}; \
+         alter default privileges for role {load} in schema vitrine grant select on tables to {serve}"
+    ));
+    let of = |role: &str| database.url.replace("vitrine@", &format!("{role}@"));
+    let loading = open(&of(&load), IfMissing::Create).unwrap();
+    loading.change_keys(&mut |_| vec![key(1)]).unwrap();
+    publish(&*loading, &[product("A", "1")]);
+    database.run(&format!(
+        "grant insert, update on vitrine.api_key_use to {serve}"
+    ));
+    let serving = crate::address(&of(&serve));
+    let serving = serving.open_to_follow(IfMissing::Create, Duration::ZERO);
+    let serving = serving.unwrap();
+    assert_eq!(codes(&*serving), ["A"]);
+    let used = jiff::Timestamp::from_second(7).unwrap();
+    serving.record_key_use(&[(key(1).prefix, used)]).unwrap();
+    assert_eq!(serving.keys().unwrap()[0].last_used_at, Some(used));
+    let refused = serving.publish().and_then(|mut publication| {
+        publication.put(&product("B", "1"))?;
+        publication.commit(used, &Default::default())
+    });
+    let refused = refused.unwrap_err();
+    assert!(matches!(refused, StoreError::Refused { .. }), "{refused}");
+    drop((loading, serving));
+    database.run(&format!(
+        "drop schema vitrine cascade; drop owned by {serve}; drop owned by {load}; drop role {load}, {serve}"
+    ));
 }
 
 #[test]
