@@ -24,6 +24,7 @@ use hyper_util::rt::TokioIo;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
+use crate::edge::connection::HEAD_BYTES;
 use crate::edge::reading::{Heads, Progress};
 use crate::edge::socket::{TimedSocket, Timeouts};
 use crate::http::App;
@@ -115,6 +116,7 @@ async fn connection(socket: tokio::net::TcpStream, app: Arc<App>) {
     });
     let served = http1::Builder::new()
         .header_read_timeout(None)
+        .max_buf_size(HEAD_BYTES)
         .serve_connection(TokioIo::new(socket), answer);
     if let Err(error) = served.await {
         tracing::debug!(%error, "a connection to the admin port ended early");

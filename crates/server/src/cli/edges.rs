@@ -70,7 +70,7 @@ pub(super) struct EdgeArgs {
         long,
         env = "VITRINE_MAX_CONNECTIONS_PER_ADDRESS",
         value_name = "N",
-        default_value = "1000",
+        default_value = "2000",
         value_parser = clap::value_parser!(u32).range(1..=1_000_000)
     )]
     max_connections_per_address: u32,

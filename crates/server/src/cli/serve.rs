@@ -309,7 +309,7 @@ pub(super) fn serve(
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(async {
+    let served = runtime.block_on(async {
         if let Some(shared) = shared_limits {
             shared.start().await;
         }
@@ -320,13 +320,21 @@ pub(super) fn serve(
         tokio::spawn(async move { systemd::attend(&live).await });
         ready()?;
         systemd::ready();
-        ending.end(server).await;
-        anyhow::Ok(())
-    })?;
+        // On a thread that answers, which the connections that it accepts are closer to.
+        tokio::spawn(ending.end(server))
+            .await
+            .context("the server broke off")
+    });
+    // A lookup of a name, or a file that is far away, may never end.
+    runtime.shutdown_timeout(BLOCKING_GRACE);
+    served?;
     drop(follower);
     traces.finish();
     Ok(())
 }
+
+/// How long work that can't be broken off may take once the server has ended.
+const BLOCKING_GRACE: Duration = Duration::from_secs(1);
 
 /// The signals that end a server.
 struct Ending {

@@ -26,7 +26,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 10_000,
-            per_address: 1000,
+            per_address: 2000,
             exempt: Arc::new(|_| false),
         }
     }

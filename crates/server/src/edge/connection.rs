@@ -9,14 +9,14 @@ use std::time::Duration;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::io::{AsyncRead, AsyncWrite};
+use socket2::SockRef;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 use super::http2::{Activity, SentBody, Streams, Verdict};
 use super::reading::{Frames, Heads, Progress};
-use super::socket::{TimedSocket, Timeouts};
+use super::socket::{ClientSocket, TimedSocket, Timeouts};
 use super::tls::{Certificates, HTTP2};
 use crate::http::service::{KeepAlive, Service};
 
@@ -32,6 +32,10 @@ const QUIET_GOODBYE: Duration = Duration::from_secs(5);
 const REFUSAL: Duration = Duration::from_secs(3);
 /// The most headers that hyper parses: more than ours, so that ours answers.
 const PARSED_HEADERS: usize = 512;
+/// The longest head of HTTP/1.1 that is kept until it is whole: more than ours, so that ours answers.
+pub(crate) const HEAD_BYTES: usize = 64 << 10;
+/// How much the system takes from us beyond what is on its way to a TCP client, in bytes.
+const UNSENT_BYTES: u32 = 128 << 10;
 /// The most that HTTP/2's headers may come to: more than ours, so that ours answers.
 const HEADER_LIST_BYTES: u32 = 64 << 10;
 /// How many requests of one connection are answered at once.
@@ -80,6 +84,10 @@ impl Connection {
         if let Err(error) = socket.set_nodelay(true) {
             tracing::debug!(%error, "a connection ended before it began");
         }
+        // The rest waits here, where it is one buffer for all, and not in the system once for each connection.
+        if let Err(error) = SockRef::from(&socket).set_tcp_notsent_lowat(UNSENT_BYTES) {
+            tracing::debug!(%error, "the system keeps as much unsent as it likes");
+        }
         let Some(certificates) = &self.shared.certificates else {
             return self.serve_http1(socket).await;
         };
@@ -103,7 +111,7 @@ impl Connection {
     /// Serves HTTP/1.1 until the connection ends.
     pub(super) async fn serve_http1<S>(mut self, socket: S)
     where
-        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        S: ClientSocket + Send + 'static,
     {
         let timeouts = &self.shared.timeouts;
         let age = timeouts.age;
@@ -134,6 +142,7 @@ impl Connection {
             .header_read_timeout(None)
             .half_close(true)
             .max_headers(PARSED_HEADERS)
+            .max_buf_size(HEAD_BYTES)
             .serve_connection(TokioIo::new(socket), answer);
         let mut connection = std::pin::pin!(connection);
         let ended = tokio::select! {
@@ -162,11 +171,16 @@ impl Connection {
     /// Serves HTTP/2 until the connection ends.
     async fn serve_http2<S>(mut self, socket: S)
     where
-        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        S: ClientSocket + Send + 'static,
     {
         let timeouts = self.shared.timeouts;
         let activity = Arc::new(Activity::new(timeouts));
-        let socket = TimedSocket::new(socket, &timeouts, Frames::new(timeouts));
+        let unsent = Arc::new(AtomicBool::new(false));
+        let socket = TimedSocket::new(
+            socket,
+            &timeouts,
+            Frames::new(timeouts, Arc::clone(&unsent)),
+        );
         let (shared, remote) = (self.shared, self.remote);
         let answer = service_fn(move |request| {
             let shared = Arc::clone(&shared);
@@ -205,7 +219,8 @@ impl Connection {
                     (Verdict::Busy, None) => activity.age() >= timeouts.age,
                     (_, Some(asked)) => {
                         let waited = activity.age() - asked;
-                        let is_over = activity.is_quiet() && waited >= QUIET_GOODBYE;
+                        let is_sent = activity.is_quiet() && !unsent.load(Ordering::Relaxed);
+                        let is_over = is_sent && waited >= QUIET_GOODBYE;
                         if is_over || waited >= GOODBYE {
                             return;
                         }
@@ -223,7 +238,7 @@ impl Connection {
     /// Answers whatever is asked that there are too many connections, and ends.
     pub(super) async fn turn_away<S>(self, socket: S)
     where
-        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        S: ClientSocket + Send + 'static,
     {
         let timeouts = &self.shared.timeouts;
         let reading = Heads::new(*timeouts, Progress::default());
@@ -235,6 +250,7 @@ impl Connection {
         let connection = http1::Builder::new()
             .header_read_timeout(None)
             .max_headers(PARSED_HEADERS)
+            .max_buf_size(HEAD_BYTES)
             .serve_connection(TokioIo::new(socket), answer);
         if let Ok(ended) = tokio::time::timeout(REFUSAL, connection).await {
             note_end(ended);

@@ -1,5 +1,6 @@
 //! How many descriptors the system lets this process have: a connection is one.
 
+use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// What is needed beside connections: the store, files, logs, the admin port, connections that are turned away.
@@ -14,6 +15,7 @@ pub fn make_room(connections: usize) -> usize {
     // None is no limit.
     let enough = |limit: Option<u64>| limit.is_none_or(|limit| limit >= needed);
     if enough(limit.current) {
+        grow_table(needed);
         return connections;
     }
     let raised = limit.maximum.map_or(needed, |most| needed.min(most));
@@ -25,6 +27,7 @@ pub fn make_room(connections: usize) -> usize {
         Ok(()) => raised,
         Err(_) => limit.current.unwrap_or(needed),
     };
+    grow_table(has.min(needed));
     if has >= needed {
         return connections;
     }
@@ -37,4 +40,15 @@ pub fn make_room(connections: usize) -> usize {
          raise the hard limit (LimitNOFILE= of a systemd unit, `ulimit -Hn` of a shell)"
     );
     room
+}
+
+/// Has the system make its table of descriptors large enough at once: to grow it later stops all threads that open one,
+/// for as long as some milliseconds.
+fn grow_table(descriptors: u64) {
+    let last = i32::try_from(descriptors).map_or(i32::MAX, |count| count - 1);
+    let grown = std::fs::File::open("/dev/null")
+        .and_then(|file| Ok(fcntl_dupfd_cloexec(&file, last).map(drop)?));
+    if let Err(error) = grown {
+        tracing::debug!(%error, "the table of descriptors will grow as it has to");
+    }
 }

@@ -1,19 +1,21 @@
 //! Addresses to listen on: TCP, Unix sockets, and sockets that systemd has opened.
 
 use std::fmt;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::fs::{
+    FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::{Context as _, bail};
 use listenfd::ListenFd;
-use rustix::fs::Mode;
+use rustix::fs::{Mode, OFlags};
 use rustix::process::umask;
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 /// How many connections the system keeps for us until they are accepted; it may allow fewer.
 const BACKLOG: i32 = 4096;
@@ -66,6 +68,8 @@ impl fmt::Display for Address {
 pub enum Listener {
     /// For connections over a network.
     Tcp(TcpListener),
+    /// The same; the socket is systemd's, and outlives this server.
+    PassedTcp(TcpListener),
     /// For connections of this machine; with the file, where that is ours.
     Unix(UnixListener, Option<SocketFile>),
 }
@@ -78,7 +82,7 @@ impl Listener {
     /// Where the system doesn't know.
     pub fn address(&self) -> io::Result<Address> {
         Ok(match self {
-            Self::Tcp(listener) => Address::Tcp(listener.local_addr()?),
+            Self::Tcp(listener) | Self::PassedTcp(listener) => Address::Tcp(listener.local_addr()?),
             Self::Unix(listener, _) => {
                 let address = listener.local_addr()?;
                 let path = address.as_pathname().unwrap_or(Path::new("(unnamed)"));
@@ -151,7 +155,49 @@ fn identity(path: &Path) -> io::Result<(u64, u64)> {
     Ok((file.dev(), file.ino()))
 }
 
+/// Held from before a dead server's socket is removed until ours is in its place: of two servers that start at once, one
+/// would take the other's for a dead one's.
+struct Lock {
+    path: PathBuf,
+    /// Locked until it is closed.
+    _file: File,
+}
+
+impl Lock {
+    /// Waits for the lock beside a socket of that name.
+    fn take(socket: &Path) -> anyhow::Result<Self> {
+        let mut path = socket.as_os_str().to_owned();
+        path.push(".lock");
+        let path = PathBuf::from(path);
+        loop {
+            let file = File::options()
+                .create(true)
+                .write(true)
+                .truncate(false)
+                .mode(0o600)
+                .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
+                .open(&path)
+                .with_context(|| format!("`{}` can't be made", path.display()))?;
+            file.lock()?;
+            let locked = file.metadata()?;
+            // Whoever had it before has removed it.
+            if identity(&path).is_ok_and(|found| found == (locked.dev(), locked.ino())) {
+                return Ok(Self { path, _file: file });
+            }
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_file(&self.path) {
+            tracing::warn!(path = %self.path.display(), %error, "the lock's file can't be removed");
+        }
+    }
+}
+
 fn unix(path: &Path, mode: u32) -> anyhow::Result<Listener> {
+    let _lock = Lock::take(path)?;
     remove_stale(path)?;
     // Nobody else gets in between its being made and its being given its mode.
     let usual = umask(Mode::RWXG | Mode::RWXO);
@@ -179,12 +225,18 @@ fn remove_stale(path: &Path) -> anyhow::Result<()> {
         }
         Ok(_) => {}
     }
-    match UnixStream::connect(path) {
+    // A program that listens and doesn't accept must not keep this one waiting.
+    let probe = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    probe.set_nonblocking(true)?;
+    match probe.connect(&SockAddr::unix(path)?) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
             fs::remove_file(path).context("the socket of a server that is gone can't be removed")
         }
-        Err(error) => Err(error).context("there is a socket, and whose it is can't be told"),
-        Ok(_) => bail!("another program listens there; end it first, or name another path"),
+        Err(error) if error.kind() != io::ErrorKind::WouldBlock => {
+            Err(error).context("there is a socket, and whose it is can't be told")
+        }
+        // Would block: so many wait to be accepted that there is no room for one more.
+        _ => bail!("another program listens there; end it first, or name another path"),
     }
 }
 
@@ -202,7 +254,7 @@ fn passed() -> anyhow::Result<Vec<Listener>> {
         // What isn't taken because it is of another kind stays where it is.
         let tcp = passed.take_tcp_listener(index);
         let listener = match tcp {
-            Ok(Some(listener)) => Listener::Tcp(listener),
+            Ok(Some(listener)) => Listener::PassedTcp(listener),
             _ => match passed.take_unix_listener(index) {
                 Ok(Some(listener)) => Listener::Unix(listener, None),
                 _ => bail!(
@@ -218,6 +270,28 @@ fn passed() -> anyhow::Result<Vec<Listener>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_at_a_time_has_the_lock_though_each_removes_it() {
+        use std::sync::atomic::{AtomicBool, Ordering};
+        let directory = tempfile::tempdir().unwrap();
+        let socket = directory.path().join("v.sock");
+        let is_taken = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..200 {
+                        let lock = Lock::take(&socket).unwrap();
+                        assert!(!is_taken.swap(true, Ordering::SeqCst));
+                        std::thread::yield_now();
+                        is_taken.store(false, Ordering::SeqCst);
+                        drop(lock);
+                    }
+                });
+            }
+        });
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
 
     #[test]
     fn addresses_are_told_apart() {

@@ -5,7 +5,7 @@
 //!
 //! - [`listen`]: addresses, Unix sockets, sockets that systemd opened
 //! - [`tls`]: certificates, and their reload
-//! - [`server`]: the accept loop, and the end
+//! - [`server`]: the accept loop, and the end; `listeners`: what it accepts from, which ends without losing anybody
 //! - `connection`: one connection, by its protocol
 //! - `socket`: a socket that gives up on clients that take too long; `reading` knows what they are sending
 //! - `http2`: what only HTTP/2 needs: streams that nobody takes, connections without any
@@ -14,10 +14,11 @@
 //! - [`systemd`]: what the service manager is told
 
 pub mod admission;
-mod connection;
+pub(crate) mod connection;
 pub mod descriptors;
 mod http2;
 pub mod listen;
+mod listeners;
 pub(crate) mod reading;
 pub mod server;
 pub(crate) mod socket;

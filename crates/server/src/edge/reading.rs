@@ -14,6 +14,8 @@ pub(crate) trait Reading {
     fn note(&mut self, bytes: &[u8]);
     /// Bytes went out.
     fn note_written(&mut self);
+    /// Whether what there is to be sent has to wait for the client.
+    fn note_unsent(&mut self, _waits: bool) {}
     /// Nothing more is there to be read: until when may that last?
     fn deadline(&mut self) -> Option<Instant>;
 }
@@ -161,13 +163,16 @@ pub(crate) struct Frames {
     in_head: bool,
     /// Until when what has begun must be whole.
     whole_by: Option<Instant>,
+    /// Whether something waits to be sent; shared with whoever watches the connection.
+    unsent: Arc<AtomicBool>,
 }
 
 impl Frames {
     /// A connection that begins now, with its preface.
-    pub(crate) fn new(timeouts: Timeouts) -> Self {
+    pub(crate) fn new(timeouts: Timeouts, unsent: Arc<AtomicBool>) -> Self {
         Self {
             timeouts,
+            unsent,
             skip: PREFACE,
             head: [0; FRAME_HEAD],
             head_filled: 0,
@@ -217,6 +222,10 @@ impl Reading for Frames {
 
     fn note_written(&mut self) {}
 
+    fn note_unsent(&mut self, waits: bool) {
+        self.unsent.store(waits, Ordering::Relaxed);
+    }
+
     fn deadline(&mut self) -> Option<Instant> {
         self.whole_by
     }
@@ -235,7 +244,7 @@ mod tests {
 
     /// Whether the watch waits for more, after each byte.
     fn waits(stream: &[u8]) -> Vec<bool> {
-        let mut frames = Frames::new(Timeouts::default());
+        let mut frames = Frames::new(Timeouts::default(), Arc::default());
         frames.note(&[b'p'; PREFACE]);
         let step = |byte: &u8| {
             frames.note(&[*byte]);

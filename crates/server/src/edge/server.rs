@@ -6,19 +6,17 @@
 //! of the drain.
 
 use std::io;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
 use super::admission::{Admission, Limits};
 use super::connection::{Connection, Phase, Shared};
-use super::listen::{Listener, SocketFile};
+use super::listen::Listener;
+use super::listeners::{Accepted, Listeners};
 use super::socket::Timeouts;
 use super::systemd;
 use super::tls::Certificates;
@@ -28,6 +26,9 @@ use crate::http::service::Service;
 
 /// How long a quiet connection stays open while the server ends: its next request may be on the way.
 const QUIET_GRACE: Duration = Duration::from_secs(5);
+/// How long connections are still accepted that had begun to be made before new ones were refused: a way to the client
+/// and back.
+const HANDSHAKE_GRACE: Duration = Duration::from_millis(250);
 /// How long to wait before accepting again where that failed, out of descriptors for one.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// How many connections are being told at a time that there are too many; more are closed without a word.
@@ -90,7 +91,7 @@ impl Server {
             drain_delay,
             drain_timeout,
         } = settings;
-        let listeners: io::Result<Vec<_>> = listeners.into_iter().map(waiting).collect();
+        let listeners = Listeners::new(listeners)?;
         let shared = Shared {
             service: Service::new(app, access_log, timeouts.body)?,
             timeouts,
@@ -98,10 +99,7 @@ impl Server {
             closing: AtomicBool::new(false),
         };
         Ok(Self {
-            listeners: Listeners {
-                all: listeners?,
-                next: 0,
-            },
+            listeners,
             shared: Arc::new(shared),
             admission: Arc::new(Admission::new(limits)),
             refusals: Arc::new(Semaphore::new(MOST_REFUSALS)),
@@ -128,13 +126,12 @@ impl Server {
             self.accept_until(over, &mut connections, &serving).await;
         }
         self.shared.closing.store(true, Ordering::Relaxed);
-        // Connections that the system has accepted already get their answers too.
-        while let Ok(Ok(accepted)) =
-            tokio::time::timeout(Duration::ZERO, self.listeners.accept()).await
-        {
+        self.listeners.refuse_new();
+        let begun = tokio::time::sleep(HANDSHAKE_GRACE);
+        self.accept_until(begun, &mut connections, &serving).await;
+        for accepted in std::mem::take(&mut self.listeners).close() {
             self.begin(accepted, &mut connections, &serving);
         }
-        drop(self.listeners);
         phase.send_replace(Phase::Closing);
         tracing::info!(connections = connections.len(), "draining");
         let drained = async {
@@ -230,80 +227,5 @@ impl Server {
                 }
             }
         }
-    }
-}
-
-/// A connection that the system has accepted.
-enum Accepted {
-    Tcp(TcpStream, IpAddr),
-    Unix(UnixStream),
-}
-
-impl Accepted {
-    fn remote(&self) -> Option<IpAddr> {
-        match self {
-            Self::Tcp(_, remote) => Some(*remote),
-            Self::Unix(_) => None,
-        }
-    }
-}
-
-/// A listener that can be waited for.
-#[derive(Debug)]
-enum Waiting {
-    Tcp(TcpListener),
-    Unix(
-        UnixListener,
-        #[expect(dead_code, reason = "its end removes the file")] Option<SocketFile>,
-    ),
-}
-
-fn waiting(listener: Listener) -> io::Result<Waiting> {
-    Ok(match listener {
-        Listener::Tcp(listener) => {
-            listener.set_nonblocking(true)?;
-            Waiting::Tcp(TcpListener::from_std(listener)?)
-        }
-        Listener::Unix(listener, file) => {
-            listener.set_nonblocking(true)?;
-            Waiting::Unix(UnixListener::from_std(listener)?, file)
-        }
-    })
-}
-
-impl Waiting {
-    fn poll_accept(&self, context: &mut Context<'_>) -> Poll<io::Result<Accepted>> {
-        match self {
-            Self::Tcp(listener) => listener
-                .poll_accept(context)
-                .map_ok(|(socket, remote)| Accepted::Tcp(socket, remote.ip())),
-            Self::Unix(listener, _) => listener
-                .poll_accept(context)
-                .map_ok(|(socket, _)| Accepted::Unix(socket)),
-        }
-    }
-}
-
-#[derive(Debug)]
-struct Listeners {
-    all: Vec<Waiting>,
-    /// Which is looked at first: a busy one must not keep others waiting.
-    next: usize,
-}
-
-impl Listeners {
-    async fn accept(&mut self) -> io::Result<Accepted> {
-        let Self { all, next } = self;
-        std::future::poll_fn(|context| {
-            for step in 0..all.len() {
-                let index = (*next + step) % all.len();
-                if let Poll::Ready(accepted) = all[index].poll_accept(context) {
-                    *next = index + 1;
-                    return Poll::Ready(accepted);
-                }
-            }
-            Poll::Pending
-        })
-        .await
     }
 }

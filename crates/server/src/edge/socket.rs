@@ -9,7 +9,9 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, Sleep, sleep_until};
+use tokio_rustls::server::TlsStream;
 
 use super::reading::Reading;
 
@@ -49,8 +51,32 @@ impl Default for Timeouts {
     }
 }
 
+/// A client's connection, plain or TLS.
+pub(crate) trait ClientSocket: AsyncRead + AsyncWrite + Unpin {
+    /// Has the system forget what the client hasn't taken, once this is dropped.
+    fn forget_unsent(&self);
+}
+
+impl ClientSocket for TcpStream {
+    fn forget_unsent(&self) {
+        // One that is gone already has forgotten.
+        let _ = self.set_zero_linger();
+    }
+}
+
+impl ClientSocket for TlsStream<TcpStream> {
+    fn forget_unsent(&self) {
+        self.get_ref().0.forget_unsent();
+    }
+}
+
+impl ClientSocket for UnixStream {
+    /// What it hasn't read is in its own queue, which ends with it.
+    fn forget_unsent(&self) {}
+}
+
 /// A socket that gives up on a client that takes too long.
-pub(crate) struct TimedSocket<S, R> {
+pub(crate) struct TimedSocket<S: ClientSocket, R> {
     socket: S,
     reading: R,
     write_timeout: Duration,
@@ -61,7 +87,7 @@ pub(crate) struct TimedSocket<S, R> {
     write_timer: Pin<Box<Sleep>>,
 }
 
-impl<S, R: Reading> TimedSocket<S, R> {
+impl<S: ClientSocket, R: Reading> TimedSocket<S, R> {
     pub(crate) fn new(socket: S, timeouts: &Timeouts, reading: R) -> Self {
         // Both are set anew before they are waited for.
         let (read_timer, write_timer) = (Instant::now(), Instant::now());
@@ -103,6 +129,7 @@ impl<S, R: Reading> TimedSocket<S, R> {
         outcome: Poll<io::Result<T>>,
         context: &mut Context<'_>,
     ) -> Poll<io::Result<T>> {
+        self.reading.note_unsent(outcome.is_pending());
         if outcome.is_pending() {
             return self.check_writing(context).map(|waited| match waited {
                 Err(error) => Err(error),
@@ -111,6 +138,15 @@ impl<S, R: Reading> TimedSocket<S, R> {
         }
         self.write_by = None;
         outcome
+    }
+}
+
+impl<S: ClientSocket, R> Drop for TimedSocket<S, R> {
+    /// Where it is cut while the client takes nothing, the system would go on keeping all that was written.
+    fn drop(&mut self) {
+        if self.write_by.is_some() {
+            self.socket.forget_unsent();
+        }
     }
 }
 
@@ -127,7 +163,7 @@ fn wait_until(
     Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
 }
 
-impl<S: AsyncRead + Unpin, R: Reading + Unpin> AsyncRead for TimedSocket<S, R> {
+impl<S: ClientSocket, R: Reading + Unpin> AsyncRead for TimedSocket<S, R> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -147,7 +183,7 @@ impl<S: AsyncRead + Unpin, R: Reading + Unpin> AsyncRead for TimedSocket<S, R> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin, R: Reading + Unpin> TimedSocket<S, R> {
+impl<S: ClientSocket, R: Reading + Unpin> TimedSocket<S, R> {
     /// Reads and ignores what still comes until the client closes too: a socket that is closed with unread bytes
     /// in it throws away what the client hasn't got yet, and with that the end of an answer.
     fn poll_linger(
@@ -175,7 +211,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin, R: Reading + Unpin> TimedSocket<S, R> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin, R: Reading + Unpin> AsyncWrite for TimedSocket<S, R> {
+impl<S: ClientSocket, R: Reading + Unpin> AsyncWrite for TimedSocket<S, R> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -68,7 +68,12 @@ impl Certificates {
 
     /// Reads both files again. What can't be used is logged, and what is live stays.
     pub fn reload(&self) {
-        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = self.files.seen();
+        self.read_again(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// The lock is held to the end: of two that read at once, the slower would bring back what it read before.
+    fn read_again(&self, seen: &mut Seen) {
+        *seen = self.files.seen();
         match self.files.read() {
             Ok(pair) => {
                 pair.describe(&self.metrics);
@@ -89,9 +94,9 @@ impl Certificates {
 
     /// Reads both files again if they aren't those that were read.
     pub fn reload_if_changed(&self) {
-        let seen = *self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.files.seen() != seen {
-            self.reload();
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.files.seen() != *seen {
+            self.read_again(&mut seen);
         }
     }
 

@@ -1,9 +1,10 @@
 //! How a server ends: who is told first, who is still let in, and that no answer is lost, by either protocol.
 
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::harness::{Certificate, Server, Store, block_on, read, wait_for};
+use crate::harness::{Certificate, Reply, Server, Store, block_on, read, wait_for};
 
 /// How often a server is ended under load: `ci/long` may say more.
 fn rounds() -> usize {
@@ -110,6 +111,38 @@ fn no_answer_on_an_open_connection_is_lost() {
         all += answered.into_inner();
     }
     eprintln!("HTTP/1.1: {all} answers under {} ends, none lost", rounds());
+}
+
+#[test]
+fn no_connection_that_was_made_is_reset() {
+    let store = Store::sample();
+    let key = store.key("client", &[]);
+    let request = format!(
+        "GET /v2/ping HTTP/1.1\r\nHost: x\r\nX-Api-Key: {key}\r\nConnection: close\r\n\r\n"
+    );
+    let mut all = 0;
+    for _ in 0..rounds() {
+        let mut server = store.serve();
+        let answered = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    // One connection for each request, until no more can be made.
+                    while let Ok(mut socket) = TcpStream::connect(server.address) {
+                        socket.write_all(request.as_bytes()).expect("written");
+                        let mut answer = Vec::new();
+                        socket.read_to_end(&mut answer).expect("an answer");
+                        assert_eq!(Reply::parse(&answer, "GET").status, 200);
+                        answered.fetch_add(1, Ordering::Relaxed);
+                    }
+                });
+            }
+            end_after(&answered, &server);
+        });
+        assert_eq!(server.wait(), Some(0));
+        all += answered.into_inner();
+    }
+    eprintln!("{all} connections under {} ends, none reset", rounds());
 }
 
 #[test]

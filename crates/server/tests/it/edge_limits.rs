@@ -3,7 +3,6 @@
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
@@ -195,17 +194,22 @@ fn out_of_descriptors_accepts_pause_and_recover() {
 }
 
 /// Asks again and again until it is told to end; returns how long 99 of 100 requests took at most.
-fn p99_while(server: &Server, key: &str, go_on: impl Fn() -> bool) -> Duration {
+fn p99_until(server: &Server, key: &str, mut is_over: impl FnMut() -> bool) -> Duration {
     let mut connection = open(server, key);
     let mut times = Vec::new();
-    while times.len() < 1000 || go_on() {
-        let began = Instant::now();
-        let reply = connection.get(key, "/v2/product?limit=10");
-        assert_eq!(reply.expect("an answer").status, 200);
-        times.push(began.elapsed());
+    loop {
+        for _ in 0..500 {
+            let began = Instant::now();
+            let reply = connection.get(key, "/v2/product?limit=10");
+            times.push(began.elapsed());
+            assert_eq!(reply.expect("an answer").status, 200);
+        }
+        // Seldom, since the server has work to do for that, and in the same way with bad connections and without.
+        if is_over() && times.len() >= 2000 {
+            times.sort();
+            return times[times.len() * 99 / 100];
+        }
     }
-    times.sort();
-    times[times.len() * 99 / 100]
 }
 
 /// What clients do that a server must get rid of.
@@ -241,22 +245,25 @@ fn open_bad(server: &Server, key: &str, bad: Bad, count: usize) -> (Instant, Vec
 /// Opens so many bad connections; returns how long it takes until the last one is cut, and how long other clients'
 /// requests took meanwhile: 99 of 100 at most.
 fn hold(server: &Server, key: &str, bad: Bad, count: usize) -> (Duration, Duration) {
-    let already = scrape(server).value("vitrine_http_connections_open");
-    let is_over = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let others = scope.spawn(|| p99_while(server, key, || !is_over.load(Ordering::Relaxed)));
-        let (started, connections) = open_bad(server, key, bad, count);
-        wait_for("all to be cut", || {
-            let left = scrape(server).value("vitrine_http_connections_open");
-            // The other client's connection is one too.
-            (left <= already + 1.0).then_some(())
-        });
-        let took = started.elapsed();
-        is_over.store(true, Ordering::Relaxed);
-        drop(connections);
-        (took, others.join().expect("no panic"))
-    })
+    let opened = || scrape(server).value("vitrine_http_connections_open");
+    let already = opened();
+    let (started, connections) = open_bad(server, key, bad, count);
+    let mut took = None;
+    let p99 = p99_until(server, key, || {
+        // The other client's connection is one too.
+        let is_over = opened() <= already + 1.0;
+        if is_over {
+            took.get_or_insert_with(|| started.elapsed());
+        }
+        assert!(started.elapsed() < MUCH_TOO_LONG, "{bad:?}: never cut");
+        is_over
+    });
+    drop(connections);
+    (took.expect("all were cut"), p99)
 }
+
+/// When bad connections can't be believed to be cut any more.
+const MUCH_TOO_LONG: Duration = Duration::from_secs(120);
 
 /// How many bad connections at once: `ci/long` may say more.
 fn bad_connections() -> usize {
@@ -271,16 +278,21 @@ fn a_thousand_bad_connections_are_cut_at_their_limit() {
     let room = vitrine::edge::descriptors::make_room(count * 2);
     assert!(room >= count, "too few descriptors for this test");
     let (_store, key, server) = served(&["--max-connections-per-address", "100000"]);
-    let usual = p99_while(&server, &key, || false);
     for (bad, limit) in [
         (Bad::SendsNothing, 5),
         (Bad::SendsHalfAHead, 5),
         (Bad::NeverReads, 10),
     ] {
+        let usual = p99_until(&server, &key, || {
+            scrape(&server).value("process_open_fds") > 0.0
+        });
         let (took, p99) = hold(&server, &key, bad, count);
         eprintln!(
-            "{count} x {bad:?}: all cut after {took:.1?} (limit {limit} s); p99 of others {p99:.1?}, without them {usual:.1?}"
+            "{count} x {bad:?}: all cut after {took:.1?} (limit {limit} s); p99 of others {p99:.1?}, before {usual:.1?} \
+             (the promise is twice that)"
         );
+        // Machines differ, and other tests run: only what can't be an accident is a failure.
+        assert!(p99 <= usual * 20, "other clients suffer");
         assert!(
             took >= Duration::from_secs(limit - 1),
             "not before their time"

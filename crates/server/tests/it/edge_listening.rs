@@ -7,6 +7,8 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::Command;
 
+use socket2::{Domain, SockAddr, Socket, Type};
+
 use crate::harness::{Reply, Server, Store, text, wait_for};
 
 fn ping(key: &str) -> String {
@@ -78,6 +80,10 @@ fn a_dead_servers_socket_is_replaced_and_a_living_ones_stays() {
     drop(UnixListener::bind(&path).expect("a socket"));
     assert!(path.exists(), "what a dead server leaves");
     let server = on_socket(&store, &path, &["--unix-socket-mode", "600"]);
+    assert!(
+        !store.path("v.sock.lock").exists(),
+        "nothing is left behind"
+    );
     let mode = std::fs::metadata(&path)
         .expect("a file")
         .permissions()
@@ -117,6 +123,40 @@ fn a_dead_servers_socket_is_replaced_and_a_living_ones_stays() {
         text(&refused.stderr)
     );
     assert_eq!(std::fs::read_to_string(&file).expect("a file"), "mine");
+}
+
+#[test]
+fn a_living_programs_socket_stays_though_it_accepts_nobody() {
+    let store = Store::sample();
+    let path = store.path("v.sock");
+    let address = SockAddr::unix(&path).expect("an address");
+    let socket = || {
+        let socket = Socket::new(Domain::UNIX, Type::STREAM, None).expect("a socket");
+        socket.set_nonblocking(true).expect("set");
+        socket
+    };
+    let busy = socket();
+    busy.bind(&address).expect("bound");
+    busy.listen(0).expect("it listens");
+    let mut waiting = Vec::new();
+    loop {
+        let next = socket();
+        if next.connect(&address).is_err() {
+            break;
+        }
+        waiting.push(next);
+    }
+    let unix = format!("unix:{}", path.display());
+    let refused = store.run(&[
+        "serve",
+        "--listen",
+        &unix,
+        "--public-url",
+        "http://x.example",
+    ]);
+    let said = text(&refused.stderr);
+    assert!(said.contains("another program listens there"), "{said}");
+    assert!(path.exists());
 }
 
 #[test]

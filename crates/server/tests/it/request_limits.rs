@@ -1,6 +1,7 @@
 //! How large a request may be, and the id that it gets.
 
 use std::io::{Read, Write};
+use std::net::TcpStream;
 
 use crate::harness::{Headers, Reply, Server, Store, gift_card, wait_for};
 
@@ -93,6 +94,7 @@ fn too_many_or_too_large_headers_are_refused() {
     let key = store.key("partner", &[]);
     let server = store.serve();
     let large = "x".repeat(33_000);
+    let larger = "x".repeat(60_000);
     let fair = "x".repeat(15_000);
     // `Host`, `Connection` and the key are headers too.
     let fillers = |total: usize| vec![("X-Filler", "f"); total - 3];
@@ -103,6 +105,7 @@ fn too_many_or_too_large_headers_are_refused() {
         (vec![("X-Fair", fair.as_str()); 2], 200),
         (vec![("X-Fair", fair.as_str()); 3], 431),
         (vec![("X-Large", large.as_str())], 431),
+        (vec![("X-Large", larger.as_str())], 431),
     ] {
         let headers = [&[("X-Api-Key", key.as_str())], &fillers[..]].concat();
         let reply = server.send("GET", "/v2/ping", &headers);
@@ -110,6 +113,25 @@ fn too_many_or_too_large_headers_are_refused() {
         if status == 431 {
             assert_eq!(reply.error(), "headers_too_large");
         }
+    }
+}
+
+#[test]
+fn no_more_than_64_kb_of_a_head_are_kept() {
+    let store = catalog();
+    let server = store.serve_with(&["--admin-listen", "127.0.0.1:0"]);
+    // It never ends: whoever waits for the rest doesn't answer this.
+    let head = format!(
+        "GET /livez HTTP/1.1\r\nHost: x\r\nX-Endless: {}",
+        "x".repeat(70_000)
+    );
+    for address in [server.address, server.admin()] {
+        let mut socket = TcpStream::connect(address).expect("a connection");
+        socket.write_all(head.as_bytes()).expect("written");
+        let mut answer = Vec::new();
+        socket.read_to_end(&mut answer).expect("an answer");
+        let reply = Reply::parse(&answer, "GET");
+        assert_eq!((reply.status, reply.body.len()), (431, 0));
     }
 }
 

@@ -1,0 +1,183 @@
+//! Listeners that can be waited for, and their end, which must lose nobody: the system makes connections on its own, and a
+//! socket that is closed resets those that weren't accepted yet.
+
+use std::io;
+use std::net::IpAddr;
+use std::task::{Context, Poll};
+
+use socket2::{SockFilter, SockRef};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+
+use super::listen::{Listener, SocketFile};
+
+/// A connection that the system has accepted.
+pub(super) enum Accepted {
+    Tcp(TcpStream, IpAddr),
+    Unix(UnixStream),
+}
+
+impl Accepted {
+    pub(super) fn remote(&self) -> Option<IpAddr> {
+        match self {
+            Self::Tcp(_, remote) => Some(*remote),
+            Self::Unix(_) => None,
+        }
+    }
+}
+
+/// A listener that can be waited for.
+#[derive(Debug)]
+enum Waiting {
+    Tcp(TcpListener),
+    /// systemd's: whoever listens on it next gets the connections that this server doesn't take.
+    PassedTcp(TcpListener),
+    /// With its file, where that is ours.
+    Unix(UnixListener, Option<SocketFile>),
+}
+
+fn waiting(listener: Listener) -> io::Result<Waiting> {
+    let tcp = |listener: std::net::TcpListener| {
+        listener.set_nonblocking(true)?;
+        TcpListener::from_std(listener)
+    };
+    Ok(match listener {
+        Listener::Tcp(listener) => Waiting::Tcp(tcp(listener)?),
+        Listener::PassedTcp(listener) => Waiting::PassedTcp(tcp(listener)?),
+        Listener::Unix(listener, file) => {
+            listener.set_nonblocking(true)?;
+            Waiting::Unix(UnixListener::from_std(listener)?, file)
+        }
+    })
+}
+
+/// What the system runs for each packet to a listener that is ending: one that begins a connection (SYN without ACK, of
+/// the flags in a TCP header's byte 13) is dropped as if it had been lost on the way, all others pass. A client
+/// that tries again a second later is refused.
+fn no_new_connections() -> [SockFilter; 5] {
+    const LOAD_BYTE: u16 = 0x30;
+    const AND: u16 = 0x54;
+    const JUMP_IF_EQUAL: u16 = 0x15;
+    const RETURN: u16 = 0x06;
+    const SYN: u32 = 0x02;
+    const ACK: u32 = 0x10;
+    [
+        SockFilter::new(LOAD_BYTE, 0, 0, 13),
+        SockFilter::new(AND, 0, 0, SYN | ACK),
+        SockFilter::new(JUMP_IF_EQUAL, 0, 1, SYN),
+        SockFilter::new(RETURN, 0, 0, 0),
+        SockFilter::new(RETURN, 0, 0, u32::MAX),
+    ]
+}
+
+impl Waiting {
+    fn poll_accept(&self, context: &mut Context<'_>) -> Poll<io::Result<Accepted>> {
+        match self {
+            Self::Tcp(listener) | Self::PassedTcp(listener) => listener
+                .poll_accept(context)
+                .map_ok(|(socket, remote)| Accepted::Tcp(socket, remote.ip())),
+            Self::Unix(listener, _) => listener
+                .poll_accept(context)
+                .map_ok(|(socket, _)| Accepted::Unix(socket)),
+        }
+    }
+
+    fn refuse_new(&mut self) {
+        match self {
+            Self::Tcp(listener) => {
+                let attached = SockRef::from(&*listener).attach_filter(&no_new_connections());
+                if let Err(error) = attached {
+                    tracing::warn!(%error, "connections that begin now may be reset");
+                }
+            }
+            Self::PassedTcp(_) => {}
+            // Without its file nobody finds it.
+            Self::Unix(_, file) => *file = None,
+        }
+    }
+
+    /// Takes what is there, and closes. Asks the system itself: the runtime would first wait to be told of it.
+    fn close(self) -> io::Result<Vec<Accepted>> {
+        Ok(match self {
+            Self::Tcp(listener) | Self::PassedTcp(listener) => {
+                let listener = listener.into_std()?;
+                rest(|| {
+                    let (socket, remote) = listener.accept()?;
+                    socket.set_nonblocking(true)?;
+                    Ok(Accepted::Tcp(TcpStream::from_std(socket)?, remote.ip()))
+                })
+            }
+            Self::Unix(listener, _) => {
+                let listener = listener.into_std()?;
+                rest(|| {
+                    let (socket, _) = listener.accept()?;
+                    socket.set_nonblocking(true)?;
+                    Ok(Accepted::Unix(UnixStream::from_std(socket)?))
+                })
+            }
+        })
+    }
+}
+
+/// All that can be accepted without waiting.
+fn rest(mut accept: impl FnMut() -> io::Result<Accepted>) -> Vec<Accepted> {
+    let mut all = Vec::new();
+    loop {
+        match accept() {
+            Ok(accepted) => all.push(accepted),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return all,
+            Err(error) => {
+                tracing::warn!(%error, "connections that wait can't be accepted");
+                return all;
+            }
+        }
+    }
+}
+
+/// All listeners of a server.
+#[derive(Debug, Default)]
+pub(super) struct Listeners {
+    all: Vec<Waiting>,
+    /// Which is looked at first: a busy one must not keep others waiting.
+    next: usize,
+}
+
+impl Listeners {
+    pub(super) fn new(listeners: Vec<Listener>) -> io::Result<Self> {
+        let all: io::Result<Vec<_>> = listeners.into_iter().map(waiting).collect();
+        Ok(Self { all: all?, next: 0 })
+    }
+
+    /// From now on connections can be accepted that have begun, and no new ones begin.
+    pub(super) fn refuse_new(&mut self) {
+        self.all.iter_mut().for_each(Waiting::refuse_new);
+    }
+
+    /// Closes all, and returns the connections that nobody had accepted yet.
+    pub(super) fn close(self) -> Vec<Accepted> {
+        let mut accepted = Vec::new();
+        for listener in self.all {
+            match listener.close() {
+                Ok(rest) => accepted.extend(rest),
+                Err(error) => tracing::warn!(%error, "connections that wait can't be accepted"),
+            }
+        }
+        accepted
+    }
+
+    /// The next connection, of whichever listener has one.
+    pub(super) async fn accept(&mut self) -> io::Result<Accepted> {
+        let Self { all, next } = self;
+        std::future::poll_fn(|context| {
+            for step in 0..all.len() {
+                let index = (*next + step) % all.len();
+                if let Poll::Ready(accepted) = all[index].poll_accept(context) {
+                    *next = index + 1;
+                    return Poll::Ready(accepted);
+                }
+            }
+            Poll::Pending
+        })
+        .await
+    }
+}
