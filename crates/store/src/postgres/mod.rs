@@ -147,7 +147,7 @@ impl PostgresStore {
 
     /// A connection of its own, for what takes longer, to a database that was looked at.
     fn session(&self, limit: Duration) -> Result<Session, StoreError> {
-        let mut session = Session::open(&self.background, &self.target, QUICK)?;
+        let mut session = Session::open(&self.background, &self.target, limit.min(READING))?;
         let access = match self.access {
             Access::Write(_) if self.was_seen.load(Ordering::Relaxed) => {
                 Access::Write(IfMissing::Refuse)
