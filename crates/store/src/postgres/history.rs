@@ -120,8 +120,9 @@ pub(super) const ALONG_INDEX: &str = "set local enable_sort = off";
 pub(super) const ANY_WAY: &str = "set local enable_sort = on";
 
 /// From here on in this transaction, few rows are looked up one by one. After a load PostgreSQL doesn't know for a
-/// minute how few there are, and would rather read all of a table.
-pub(super) const ONE_BY_ONE: &str = "set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off";
+/// minute how few there are, and would rather read all of a table. What is forbidden counts as so dear that it would
+/// compile such a statement first, for a tenth of a second or more.
+pub(super) const ONE_BY_ONE: &str = "set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off; set local jit = off";
 
 /// No longer so.
 pub(super) const ALL_AT_ONCE: &str = "set local enable_seqscan = on; set local enable_hashjoin = on; set local enable_mergejoin = on";
