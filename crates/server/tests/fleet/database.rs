@@ -5,6 +5,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::TempDir;
 
@@ -90,6 +91,8 @@ fn ip(arguments: &[&str]) -> bool {
 /// A running database.
 pub struct Database {
     server: Option<Child>,
+    /// A fleet, its database and its clients take all of a small machine: one at a time.
+    _turn: MutexGuard<'static, ()>,
     port: u16,
     // Before the namespace: it has processes in it.
     directory: TempDir,
@@ -112,6 +115,8 @@ impl Database {
     }
 
     fn start(namespace: Option<Namespace>) -> Self {
+        static TURN: Mutex<()> = Mutex::new(());
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let directory = tempfile::tempdir().expect("a directory");
         // It refuses to run as root; whoever it runs as must own the directory.
         if is_root() {
@@ -119,6 +124,7 @@ impl Database {
         }
         let mut database = Self {
             server: None,
+            _turn: turn,
             port: free_port(),
             directory,
             namespace,
@@ -197,7 +203,7 @@ impl Database {
         Command::new(programs.join("psql"))
             .args([&self.url(), "--no-psqlrc", "--tuples-only", "--no-align"])
             .args(["--command", statement])
-            .env("PGCONNECT_TIMEOUT", "2")
+            .env("PGCONNECT_TIMEOUT", "10")
             .output()
             .expect("psql runs")
     }
