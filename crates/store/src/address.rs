@@ -56,7 +56,7 @@ impl StoreAddress {
             Kind::Sqlite(path) => Arc::new(sqlite::SqliteStore::open(path, if_missing, patience)?),
             Kind::Postgres(target) => {
                 let access = Access::Write(if_missing);
-                let store = PostgresStore::new(*target, access, patience)?;
+                let store = PostgresStore::for_command(*target, access, patience)?;
                 store.connect_now()?;
                 Arc::new(store)
             }
@@ -115,7 +115,8 @@ impl StoreAddress {
             Kind::Sqlite(path) => sqlite::create_from(&path, backup),
             Kind::Postgres(target) => {
                 let access = Access::Write(IfMissing::Create);
-                PostgresStore::new(*target, access, crate::USUAL_PATIENCE)?.create_from(backup)
+                PostgresStore::for_command(*target, access, crate::USUAL_PATIENCE)?
+                    .create_from(backup)
             }
         }
     }

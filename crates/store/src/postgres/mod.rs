@@ -53,6 +53,9 @@ const POLL_EVERY: Duration = Duration::from_millis(500);
 /// How long a call may take that asks for a row or two.
 const QUICK: Duration = Duration::from_secs(1);
 
+/// The same for a command, which somebody waits for, on a machine that may be busy.
+const QUICK_FOR_COMMANDS: Duration = Duration::from_secs(10);
+
 /// How long the next rows of much may take: servers that read wait for it, and can as well ask again.
 const READING: Duration = Duration::from_secs(5);
 
@@ -89,6 +92,8 @@ pub(crate) struct PostgresStore {
     target: Arc<Target>,
     access: Access,
     patience: Duration,
+    /// How long a call may take that asks for a row or two.
+    quick_limit: Duration,
     background: Arc<Background>,
     /// Whether there was a store: should it be gone one day, it isn't made anew.
     was_seen: AtomicBool,
@@ -106,8 +111,23 @@ impl PostgresStore {
             target: Arc::new(target),
             access,
             patience,
+            quick_limit: QUICK,
             background: Arc::new(Background::start()?),
             was_seen: AtomicBool::new(false),
+        })
+    }
+
+    /// Takes note of where the store is, for a command rather than a server that follows.
+    pub(crate) fn for_command(
+        target: Target,
+        access: Access,
+        patience: Duration,
+    ) -> Result<Self, StoreError> {
+        let target = target.waiting(QUICK_FOR_COMMANDS);
+        let store = Self::new(target, access, patience)?;
+        Ok(Self {
+            quick_limit: QUICK_FOR_COMMANDS,
+            ..store
         })
     }
 
@@ -136,7 +156,7 @@ impl PostgresStore {
         });
         let session = match &mut *held {
             Some(session) if session.is_usable() => session,
-            broken => broken.insert(self.session(QUICK)?),
+            broken => broken.insert(self.session(self.quick_limit)?),
         };
         let outcome = work(session);
         if !session.is_usable() {

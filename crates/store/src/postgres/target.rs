@@ -30,9 +30,23 @@ pub(crate) struct Target {
     pub(super) place: Arc<str>,
     /// How long connecting to one address of a host may take.
     pub(super) connect_limit: Duration,
+    /// Whether the address says so.
+    is_limit_asked: bool,
 }
 
 impl Target {
+    /// For a command, which has nothing else to do than to wait for a busy machine: connecting may take `limit`,
+    /// unless the address says otherwise.
+    pub(crate) fn waiting(self, limit: Duration) -> Self {
+        match self.is_limit_asked {
+            true => self,
+            false => Self {
+                connect_limit: limit,
+                ..self
+            },
+        }
+    }
+
     /// Reads the address; `place` is what messages call it. The password is `password`, or the address's, or one as
     /// libpq finds it: see [`password`].
     pub(crate) fn parse(
@@ -83,7 +97,8 @@ impl Target {
         {
             config.password(password);
         }
-        let each = *config.get_connect_timeout().unwrap_or(&CONNECT_TIMEOUT);
+        let asked = config.get_connect_timeout().copied();
+        let each = asked.unwrap_or(CONNECT_TIMEOUT);
         config.connect_timeout(each);
         config.ssl_mode(match ssl_mode {
             tls::Mode::Disable => SslMode::Disable,
@@ -93,6 +108,7 @@ impl Target {
         Ok(Self {
             tls: tls::connector(ssl_mode, root_certificates.as_deref()).map_err(wrong)?,
             connect_limit: each,
+            is_limit_asked: asked.is_some(),
             place: place.into(),
             config,
         })
