@@ -182,7 +182,7 @@ fn a_server_that_dies_or_fails_where_it_writes_leaves_a_sound_store() {
             } else {
                 assert_eq!(code, Some(0), "{when}");
                 let said = server.stderr();
-                assert!(said.contains("wasn't written down"), "{when}: {said}");
+                assert!(said.contains("can't be written down"), "{when}: {said}");
             }
             assert_eq!(world.state(), before, "{when}");
             world.assert_clean(&when);
