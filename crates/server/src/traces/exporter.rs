@@ -26,8 +26,8 @@ use crate::outside;
 /// How long the collector may take for a batch.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long the server waits at its end for the last batch.
-const LAST_BATCH: Duration = Duration::from_secs(2);
+/// How long the server waits at its end for the last batch: as long as the collector may take for one.
+const LAST_BATCH: Duration = TIMEOUT;
 
 /// The longest `tracestate` that is passed on, in characters: what the recommendation asks for.
 const MOST_TRACE_STATE: usize = 512;
