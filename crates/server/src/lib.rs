@@ -15,6 +15,7 @@
 //! - [`edge`]: where clients connect: listening, TLS, limits, the end
 //! - [`http`]: requests and answers
 //! - [`metrics`]: what a running server counts
+//! - [`web`]: what all pages for people share
 //! - [`traces`]: spans of requests for an OpenTelemetry collector
 
 pub mod admin;
@@ -31,3 +32,4 @@ pub mod mirror;
 pub mod outside;
 pub mod traces;
 pub mod view;
+pub mod web;

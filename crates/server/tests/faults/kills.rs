@@ -120,7 +120,10 @@ impl Target {
                 return takes[1];
             }
         }
-        panic!("of {MOST_MEASURED} loads only {} were seen to commit", takes.len());
+        panic!(
+            "of {MOST_MEASURED} loads only {} were seen to commit",
+            takes.len()
+        );
     }
 
     /// After a kill: the store is sound, one of the two catalogs is live, and the next load works. It makes
