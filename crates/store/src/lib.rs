@@ -82,10 +82,10 @@ pub trait Store: Send + Sync {
     /// that are others now or were retired, in ascending order of codes, then the texts that products of
     /// either name, as [`read_catalog`](Self::read_catalog) would. It may give more, never less.
     ///
-    /// Returns the [`changes`](Self::changes) of that moment and the live revision; or `None`, having visited nothing, where it isn't known what changed,
-    /// that is more than `most_products`, or `since` was replaced before `texts_kept_since`: a text that
-    /// isn't served any more couldn't be told of. Texts taken down and put back aren't told: see
-    /// [`Changes::texts`].
+    /// Returns the [`changes`](Self::changes) of that moment and the live revision; or `None`, having visited nothing,
+    /// where it isn't known what changed, where that is more than `most_products`, or `since` was replaced before
+    /// `texts_kept_since`: a text that isn't served any more couldn't be told of. Texts taken down and put back aren't
+    /// told: see [`Changes::texts`].
     ///
     /// # Errors
     ///

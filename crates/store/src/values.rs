@@ -5,7 +5,10 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use vitrine_model::code::ProductCode;
+use vitrine_model::content::TextDigest;
+use vitrine_model::key::{KeyKind, KeyRecord, SecretHash};
 use vitrine_model::place::Country;
+use vitrine_model::quota::Quota;
 
 use crate::StoreError;
 use crate::record::{OwnText, StoredProduct};
@@ -27,6 +30,101 @@ pub(crate) fn bytes_32(bytes: &[u8]) -> Result<[u8; 32], StoreError> {
 pub(crate) fn code(text: &str) -> Result<ProductCode, StoreError> {
     text.parse()
         .map_err(|_| StoreError::Damaged(format!("a product of the code `{text}`")))
+}
+
+/// A key as it is kept, a field for each column.
+pub(crate) struct KeyRow {
+    pub(crate) prefix: String,
+    pub(crate) label: String,
+    pub(crate) secret_hash: Vec<u8>,
+    pub(crate) is_test: bool,
+    pub(crate) api_version: Option<String>,
+    pub(crate) quota_requests: Option<i64>,
+    pub(crate) quota_seconds: Option<i64>,
+    pub(crate) created_at: i64,
+    pub(crate) expires_at: Option<i64>,
+    pub(crate) revoked_at: Option<i64>,
+    pub(crate) rotated_at: Option<i64>,
+    /// In a table of its own, which servers write.
+    pub(crate) last_used_at: Option<i64>,
+}
+
+impl From<&KeyRecord> for KeyRow {
+    fn from(record: &KeyRecord) -> Self {
+        let KeyRecord {
+            prefix,
+            label,
+            secret_hash,
+            kind,
+            api_version,
+            quota,
+            created_at,
+            expires_at,
+            revoked_at,
+            rotated_at,
+            last_used_at,
+        } = record;
+        let millis = |moment: &Option<Timestamp>| moment.map(Timestamp::as_millisecond);
+        Self {
+            prefix: prefix.clone(),
+            label: label.clone(),
+            secret_hash: secret_hash.as_bytes().to_vec(),
+            is_test: *kind == KeyKind::Test,
+            api_version: api_version.clone(),
+            quota_requests: quota.map(|quota| quota.requests().into()),
+            quota_seconds: quota.map(|quota| quota.window_seconds().into()),
+            created_at: created_at.as_millisecond(),
+            expires_at: millis(expires_at),
+            revoked_at: millis(revoked_at),
+            rotated_at: millis(rotated_at),
+            last_used_at: millis(last_used_at),
+        }
+    }
+}
+
+impl TryFrom<KeyRow> for KeyRecord {
+    type Error = StoreError;
+
+    fn try_from(row: KeyRow) -> Result<Self, StoreError> {
+        let moment = |millis: Option<i64>| millis.map(from_millis).transpose();
+        let quota = row.quota_requests.zip(row.quota_seconds);
+        Ok(Self {
+            prefix: row.prefix,
+            label: row.label,
+            secret_hash: SecretHash::from_bytes(bytes_32(&row.secret_hash)?),
+            kind: match row.is_test {
+                true => KeyKind::Test,
+                false => KeyKind::Live,
+            },
+            api_version: row.api_version,
+            quota: quota.map(self::quota).transpose()?,
+            created_at: from_millis(row.created_at)?,
+            expires_at: moment(row.expires_at)?,
+            revoked_at: moment(row.revoked_at)?,
+            rotated_at: moment(row.rotated_at)?,
+            last_used_at: moment(row.last_used_at)?,
+        })
+    }
+}
+
+fn quota((requests, seconds): (i64, i64)) -> Result<Quota, StoreError> {
+    let damaged = |why: &dyn std::fmt::Display| StoreError::Damaged(format!("a quota, {why}"));
+    let part = |number: i64| u32::try_from(number).map_err(|error| damaged(&error));
+    Quota::new(part(requests)?, part(seconds)?).map_err(|error| damaged(&error))
+}
+
+/// A text of a product as it was stored.
+pub(crate) fn own_text(
+    name: &str,
+    digest: &[u8],
+    source: Option<String>,
+) -> Result<OwnText, StoreError> {
+    let unknown = |_| StoreError::Damaged(format!("a text named `{name}`"));
+    Ok(OwnText {
+        name: name.parse().map_err(unknown)?,
+        digest: TextDigest::from_bytes(bytes_32(digest)?),
+        source,
+    })
 }
 
 /// An id that no store has given before.

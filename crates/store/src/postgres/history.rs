@@ -1,7 +1,6 @@
 //! Reading any moment of the catalog: what is live, or what was in a revision.
 
 use tokio_postgres::Row;
-use vitrine_model::content::TextDigest;
 use vitrine_model::revision::Revision;
 
 use super::session::{Session, Typed, count, get, number};
@@ -10,7 +9,7 @@ use crate::record::{
     Moment, OwnText, ProductVisitor, PublishedCounts, PublishedRevision, Reading, RevisionNote,
     StoredProduct,
 };
-use crate::values::{bytes_32, code, from_millis, read_lists};
+use crate::values::{bytes_32, code, from_millis, own_text, read_lists};
 
 pub(super) const READING: &str = "reading the history";
 
@@ -217,13 +216,7 @@ pub(super) fn own_texts(row: &Row, column: usize) -> Result<Vec<OwnText>, StoreE
         .zip(digests.into_iter().flatten());
     let mut texts = Vec::new();
     for ((name, digest), source) in all.zip(sources.into_iter().flatten()) {
-        texts.push(OwnText {
-            name: name
-                .parse()
-                .map_err(|_| StoreError::Damaged(format!("a text named `{name}`")))?,
-            digest: TextDigest::from_bytes(bytes_32(digest)?),
-            source,
-        });
+        texts.push(own_text(name, digest, source)?);
     }
     // In the contract's order, as a load gives them: the digest of a version depends on it.
     texts.sort_by_key(|text| text.name);

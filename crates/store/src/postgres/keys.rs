@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio_postgres::Row;
-use vitrine_model::key::{KeyKind, KeyRecord, SecretHash};
-use vitrine_model::quota::Quota;
+use vitrine_model::key::KeyRecord;
 
 use super::BEGIN;
 use super::catalog;
@@ -14,7 +13,7 @@ use super::session::{Session, Typed, get};
 use super::texts::NOTIFY;
 use crate::fail_point::FailPoint;
 use crate::record::Changes;
-use crate::values::{bytes_32, from_millis};
+use crate::values::KeyRow;
 use crate::{KeyDecision, StoreError};
 
 pub(super) const READING: &str = "reading the keys";
@@ -92,19 +91,7 @@ pub(super) fn record_use(
 }
 
 fn write(session: &mut Session, record: &KeyRecord) -> Result<(), StoreError> {
-    let KeyRecord {
-        prefix,
-        label,
-        secret_hash,
-        kind,
-        api_version,
-        quota,
-        created_at,
-        expires_at,
-        revoked_at,
-        rotated_at,
-        last_used_at: _, // written by servers, in a table of its own
-    } = record;
+    let row = KeyRow::from(record);
     let sql = "insert into vitrine.api_key (prefix, label, secret_hash, is_test, api_version, \
                quota_requests, quota_seconds, created_at, expires_at, revoked_at, rotated_at) \
                values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) \
@@ -114,58 +101,37 @@ fn write(session: &mut Session, record: &KeyRecord) -> Result<(), StoreError> {
                quota_seconds = excluded.quota_seconds, created_at = excluded.created_at, \
                expires_at = excluded.expires_at, revoked_at = excluded.revoked_at, \
                rotated_at = excluded.rotated_at";
-    session
-        .execute(
-            WRITING,
-            sql,
-            &[
-                prefix.param(),
-                label.param(),
-                (&secret_hash.as_bytes()[..]).param(),
-                (*kind == KeyKind::Test).param(),
-                api_version.param(),
-                quota.map(|quota| i64::from(quota.requests())).param(),
-                quota.map(|quota| i64::from(quota.window_seconds())).param(),
-                created_at.as_millisecond().param(),
-                expires_at.map(Timestamp::as_millisecond).param(),
-                revoked_at.map(Timestamp::as_millisecond).param(),
-                rotated_at.map(Timestamp::as_millisecond).param(),
-            ],
-        )
-        .map(drop)
+    let hash = row.secret_hash.as_slice();
+    let values = [
+        row.prefix.param(),
+        row.label.param(),
+        hash.param(),
+        row.is_test.param(),
+        row.api_version.param(),
+        row.quota_requests.param(),
+        row.quota_seconds.param(),
+        row.created_at.param(),
+        row.expires_at.param(),
+        row.revoked_at.param(),
+        row.rotated_at.param(),
+    ];
+    session.execute(WRITING, sql, &values).map(drop)
 }
 
 fn record(row: &Row) -> Result<KeyRecord, StoreError> {
-    let moment = |column| {
-        get::<Option<i64>>(row, column)?
-            .map(from_millis)
-            .transpose()
-    };
-    let part = |column| {
-        let number: Option<i64> = get(row, column)?;
-        let part = number.map(u32::try_from).transpose();
-        part.map_err(|_| StoreError::Damaged("a quota that is out of range".to_owned()))
-    };
-    let (requests, seconds): (Option<u32>, Option<u32>) = (part(5)?, part(6)?);
-    let quota = requests
-        .zip(seconds)
-        .map(|(requests, seconds)| Quota::new(requests, seconds))
-        .transpose()
-        .map_err(|error| StoreError::Damaged(format!("a quota, {error}")))?;
-    Ok(KeyRecord {
+    let row = KeyRow {
         prefix: get(row, 0)?,
         label: get(row, 1)?,
-        secret_hash: SecretHash::from_bytes(bytes_32(get(row, 2)?)?),
-        kind: match get(row, 3)? {
-            true => KeyKind::Test,
-            false => KeyKind::Live,
-        },
+        secret_hash: get::<&[u8]>(row, 2)?.to_vec(),
+        is_test: get(row, 3)?,
         api_version: get(row, 4)?,
-        quota,
-        created_at: from_millis(get(row, 7)?)?,
-        expires_at: moment(8)?,
-        revoked_at: moment(9)?,
-        rotated_at: moment(10)?,
-        last_used_at: moment(11)?,
-    })
+        quota_requests: get(row, 5)?,
+        quota_seconds: get(row, 6)?,
+        created_at: get(row, 7)?,
+        expires_at: get(row, 8)?,
+        revoked_at: get(row, 9)?,
+        rotated_at: get(row, 10)?,
+        last_used_at: get(row, 11)?,
+    };
+    row.try_into()
 }

@@ -11,7 +11,7 @@ use crate::record::{
     Moment, OwnText, ProductVisitor, PublishedCounts, PublishedRevision, Reading, RevisionNote,
     StoredProduct,
 };
-use crate::values::{bytes_32, code, from_millis, read_lists};
+use crate::values::{code, from_millis, own_text, read_lists};
 
 const READING: &str = "reading the history";
 
@@ -211,13 +211,7 @@ fn own_texts(statement: &mut Statement<'_>, version_id: i64) -> Result<Vec<OwnTe
     let mut texts = Vec::new();
     while let Some(row) = rows.next().map_err(during(READING))? {
         let (name, digest): (String, Vec<u8>) = (get(row, 0)?, get(row, 1)?);
-        texts.push(OwnText {
-            name: name
-                .parse()
-                .map_err(|_| StoreError::Damaged(format!("a text named `{name}`")))?,
-            digest: TextDigest::from_bytes(bytes_32(&digest)?),
-            source: get(row, 2)?,
-        });
+        texts.push(own_text(&name, &digest, get(row, 2)?)?);
     }
     // In the contract's order, as a load gives them: the digest of a version depends on it.
     texts.sort_by_key(|text| text.name);

@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params};
-use vitrine_model::key::{KeyKind, KeyRecord, SecretHash};
-use vitrine_model::quota::Quota;
+use vitrine_model::key::KeyRecord;
 
 use super::{catalog, committed, during};
 use crate::fail_point::FailPoint;
 use crate::record::Changes;
-use crate::values::{bytes_32, from_millis};
+use crate::values::KeyRow;
 use crate::{KeyDecision, StoreError};
 
 const READING: &str = "reading the keys";
@@ -81,35 +80,23 @@ fn write_uses(connection: &mut Connection, uses: &[(String, Timestamp)]) -> Resu
 }
 
 fn write(transaction: &Transaction<'_>, record: &KeyRecord) -> rusqlite::Result<()> {
-    let KeyRecord {
-        prefix,
-        label,
-        secret_hash,
-        kind,
-        api_version,
-        quota,
-        created_at,
-        expires_at,
-        revoked_at,
-        rotated_at,
-        last_used_at: _, // written by servers, in a table of its own
-    } = record;
+    let row = KeyRow::from(record);
     transaction.execute(
         "insert or replace into api_key (prefix, label, secret_hash, is_test, api_version, \
          quota_requests, quota_seconds, created_at, expires_at, revoked_at, rotated_at) \
          values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         params![
-            prefix,
-            label,
-            secret_hash.as_bytes(),
-            *kind == KeyKind::Test,
-            api_version,
-            quota.map(Quota::requests),
-            quota.map(Quota::window_seconds),
-            created_at.as_millisecond(),
-            expires_at.map(Timestamp::as_millisecond),
-            revoked_at.map(Timestamp::as_millisecond),
-            rotated_at.map(Timestamp::as_millisecond),
+            row.prefix,
+            row.label,
+            row.secret_hash,
+            row.is_test,
+            row.api_version,
+            row.quota_requests,
+            row.quota_seconds,
+            row.created_at,
+            row.expires_at,
+            row.revoked_at,
+            row.rotated_at,
         ],
     )?;
     Ok(())
@@ -130,37 +117,21 @@ pub(super) fn records(transaction: &Transaction<'_>) -> Result<Vec<KeyRecord>, S
 }
 
 fn record(row: &Row<'_>) -> Result<KeyRecord, StoreError> {
-    fn get<T: rusqlite::types::FromSql>(row: &Row<'_>, column: usize) -> Result<T, StoreError> {
-        row.get(column).map_err(during(READING))
-    }
-    let hash: Vec<u8> = get(row, 2)?;
-    let moment = |column| {
-        get::<Option<i64>>(row, column)?
-            .map(from_millis)
-            .transpose()
+    let read = || {
+        Ok(KeyRow {
+            prefix: row.get(0)?,
+            label: row.get(1)?,
+            secret_hash: row.get(2)?,
+            is_test: row.get(3)?,
+            api_version: row.get(4)?,
+            quota_requests: row.get(5)?,
+            quota_seconds: row.get(6)?,
+            created_at: row.get(7)?,
+            expires_at: row.get(8)?,
+            revoked_at: row.get(9)?,
+            rotated_at: row.get(10)?,
+            last_used_at: row.get(11)?,
+        })
     };
-    let quota: (Option<u32>, Option<u32>) = (get(row, 5)?, get(row, 6)?);
-    let quota = quota
-        .0
-        .zip(quota.1)
-        .map(|(requests, seconds)| Quota::new(requests, seconds))
-        .transpose()
-        .map_err(|error| StoreError::Damaged(format!("a quota, {error}")))?;
-    Ok(KeyRecord {
-        prefix: get(row, 0)?,
-        label: get(row, 1)?,
-        secret_hash: SecretHash::from_bytes(bytes_32(&hash)?),
-        kind: if get(row, 3)? {
-            KeyKind::Test
-        } else {
-            KeyKind::Live
-        },
-        api_version: get(row, 4)?,
-        quota,
-        created_at: from_millis(get(row, 7)?)?,
-        expires_at: moment(8)?,
-        revoked_at: moment(9)?,
-        rotated_at: moment(10)?,
-        last_used_at: moment(11)?,
-    })
+    read().map_err(during(READING))?.try_into()
 }
