@@ -144,8 +144,9 @@ impl Serve {
         });
         let mut edge = self.edges.settings()?;
         let proxies = self.proxies.proxies();
+        let trusted = proxies.clone();
         // All of a proxy's clients come from its address.
-        edge.limits.exempt = Arc::new(move |address| proxies.trusts(Peer::Address(address)));
+        edge.limits.exempt = Arc::new(move |address| trusted.trusts(Peer::Address(address)));
         if let Some(certificates) = edge.certificates.clone() {
             reload.register(move |_| {
                 let certificates = Arc::clone(&certificates);
@@ -155,7 +156,7 @@ impl Serve {
         let access = Access {
             shared: self.limits.shared()?,
             failed_keys: self.limits.failed_keys(),
-            proxies: self.proxies.proxies(),
+            proxies,
         };
         let listening = self.edges.listen(self.public_url.as_deref())?;
         let admin = self.admin.listen()?;

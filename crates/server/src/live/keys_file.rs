@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
+use vitrine_model::content::Hexadecimal;
 use vitrine_model::key::{KeyKind, KeyRecord, KeyTable, SecretHash};
 
 use super::Live;
@@ -56,7 +57,7 @@ impl From<&KeyRecord> for Key {
         Self {
             prefix: record.prefix.clone(),
             label: record.label.clone(),
-            secret_hash: hexadecimal(record.secret_hash.as_bytes()),
+            secret_hash: Hexadecimal(record.secret_hash.as_bytes()).to_string(),
             test: record.kind == KeyKind::Test,
             api_version: record.api_version.clone(),
             quota: record.quota.map(|quota| quota.to_string()),
@@ -92,10 +93,6 @@ impl Key {
     }
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 fn from_hexadecimal(digits: &str) -> Option<[u8; 32]> {
     let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
     let byte = |pair: &[u8; 2]| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok();
@@ -118,7 +115,7 @@ pub(super) enum ReadError {
 pub(super) fn read(directory: &StateDirectory) -> Result<(Vec<KeyRecord>, Timestamp), ReadError> {
     let text = std::fs::read_to_string(directory.keys_file())?;
     let (sum, json) = text.split_once('\n').ok_or(ReadError::Damaged)?;
-    if hexadecimal(&Sha256::digest(json)) != sum {
+    if Hexadecimal(&Sha256::digest(json)).to_string() != sum {
         return Err(ReadError::Damaged);
     }
     let content: Content = serde_json::from_str(json).map_err(|_| ReadError::Damaged)?;
@@ -142,7 +139,7 @@ fn write(directory: &StateDirectory, keys: &KeyTable, contact: Timestamp) -> io:
     })?;
     // A temporary file is for its owner only, and goes where this fails.
     let mut file = NamedTempFile::with_prefix_in(HALF_WRITTEN_KEYS, directory.path())?;
-    writeln!(file, "{}", hexadecimal(&Sha256::digest(&json)))?;
+    writeln!(file, "{}", Hexadecimal(&Sha256::digest(&json)))?;
     file.write_all(json.as_bytes())?;
     file.as_file().sync_all()?;
     file.persist(directory.keys_file())?;

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
+use vitrine_model::content::Hexadecimal;
 use vitrine_store::StoreAddress;
 
 use super::snapshot_file::is_of_store;
@@ -27,10 +28,9 @@ impl StateDirectory {
     pub fn new(path: PathBuf, store: &StoreAddress) -> Self {
         // As it is shown: a new password makes no other store.
         let digest = Sha256::digest(store.to_string());
-        let store_address = digest.iter().map(|byte| format!("{byte:02x}")).collect();
         Self {
             path,
-            store_address,
+            store_address: Hexadecimal(&digest).to_string(),
         }
     }
 

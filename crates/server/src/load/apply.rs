@@ -7,7 +7,8 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::{
-    Content, ContentUpdate, LoadedText, PackedMarkdown, Text, TextDigest, TextName, Update,
+    Content, ContentUpdate, Hexadecimal, LoadedText, PackedMarkdown, Text, TextDigest, TextName,
+    Update,
 };
 use vitrine_model::product::Product;
 use vitrine_store::record::{OwnText, RevisionNote, StoredProduct};
@@ -142,8 +143,7 @@ pub(super) fn apply(
 
 /// A digest as the history shows it.
 pub(crate) fn hexadecimal(digest: Sha256) -> String {
-    let digest = digest.finalize();
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    Hexadecimal(&digest.finalize()).to_string()
 }
 
 /// A publish, and what it comes to so far.
