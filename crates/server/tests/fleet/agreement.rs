@@ -74,7 +74,7 @@ fn a_walk_over_different_servers_during_loads_gets_everything_once() {
                 let mut products: Vec<_> =
                     (0..600).map(|n| gift_card(&format!("P{n:04}"))).collect();
                 products.extend((0..50).map(|n| gift_card(&format!("P{n:04}.{}", number % 2))));
-                fleet.load(&products);
+                fleet.store.load_products(&products);
                 loads.fetch_add(1, Ordering::Relaxed);
             }
         });

@@ -186,12 +186,12 @@ fn a_killed_server_comes_back_and_a_wrong_clock_harms_nobody() {
     fleet.servers[0] = fleet.serve(0, &[]);
     let took = fleet.wait_for_product("WHILE.KILLED");
     println!("a server after kill -9 had what was published meanwhile {took:?} after it listened");
-    let key = fleet.make_key("to be revoked");
+    let key = fleet.store.key("to be revoked", &[]);
     fleet.wait_for_all("the key", |server| {
         server.get(&key, "/v2/ping").status == 200
     });
     let prefix = key.split_once('.').expect("a key").0;
-    fleet.ok(&["keys", "revoke", prefix]);
+    fleet.store.ok(&["keys", "revoke", prefix]);
     fleet.wait_for_all("the revocation", |server| {
         server.get(&key, "/v2/ping").status == 401
     });

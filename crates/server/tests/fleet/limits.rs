@@ -50,7 +50,7 @@ fn no_read_fails_while_the_shared_limits_are_killed_stopped_or_flushed() {
     let limits = ["--limits", &redis.url()];
     fleet.servers = (0..3).map(|number| fleet.serve(number, &limits)).collect();
     // More than is asked for: whoever is refused was counted wrongly.
-    let key = fleet.make_key_with("counted", &["--quota", "1000000/60"]);
+    let key = fleet.store.key("counted", &["--quota", "1000000/60"]);
     fleet.wait_for_all("the key", |server| {
         server.get(&key, "/v2/product/P0007").status == 200
     });

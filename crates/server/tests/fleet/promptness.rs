@@ -29,14 +29,14 @@ fn a_revoked_key_is_refused_by_all_servers_within_a_second() {
     let fleet = Fleet::new(database.url());
     let clients = Clients::start(&fleet.addresses(), &fleet.key);
     let trial = |number: usize| {
-        let key = fleet.make_key(&format!("trial {number}"));
+        let key = fleet.store.key(&format!("trial {number}"), &[]);
         let prefix = key.split_once('.').expect("a key").0.to_owned();
         wait_for("the key to be known", || {
             let knows =
                 |server: &crate::harness::Server| server.get(&key, "/v2/ping").status == 200;
             fleet.servers.iter().all(knows).then_some(())
         });
-        fleet.ok(&["keys", "revoke", &prefix]);
+        fleet.store.ok(&["keys", "revoke", &prefix]);
         let revoked = Instant::now();
         fleet.wait_for_all("the key to be refused", |server| {
             server.get(&key, "/v2/ping").status == 401

@@ -11,10 +11,12 @@ fn a_server_starts_from_what_was_last_good_while_the_database_is_away() {
     }
     let mut database = Database::new();
     let mut fleet = Fleet::without_servers(database.url());
-    let revoked = fleet.make_key("revoked");
+    let revoked = fleet.store.key("revoked", &[]);
     let server = fleet.serve(0, &[]);
     let before = server.get(&fleet.key, "/v2/product?limit=500");
-    fleet.ok(&["keys", "revoke", revoked.split_once('.').expect("a key").0]);
+    fleet
+        .store
+        .ok(&["keys", "revoke", revoked.split_once('.').expect("a key").0]);
     wait_for("the revocation", || {
         (server.get(&revoked, "/v2/ping").status == 401).then_some(())
     });
@@ -125,7 +127,7 @@ fn a_database_that_failed_over_to_an_older_state_is_followed() {
         let copied = database.sql(&format!("create table {copy} as table {table}"));
         assert!(copied.status.success(), "{copied:?}");
     }
-    fleet.load(&[gift_card("NEWER")]);
+    fleet.store.load_products(&[gift_card("NEWER")]);
     fleet.wait_for_product("NEWER");
     // All at once, as servers would see it.
     let mut back = String::from("begin; set session_replication_role = replica;");
@@ -184,7 +186,7 @@ fn a_server_starts_from_what_was_last_good_whatever_state_the_database_is_in() {
     drop(starts("something else"));
     sql("drop schema vitrine cascade");
     // Made by a command, as an operator might by mistake.
-    fleet.make_key("of an empty store");
+    fleet.store.key("of an empty store", &[]);
     let server = starts("an empty store");
     sql("drop schema vitrine cascade; alter schema elsewhere rename to vitrine");
     fleet.add("LATER");

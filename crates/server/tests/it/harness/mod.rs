@@ -76,17 +76,29 @@ pub fn are_files(what: &str) -> bool {
 /// A store, a directory of its own, and the commands on it.
 pub struct Store {
     directory: TempDir,
+    url: String,
     database: Option<Database>,
 }
 
 impl Store {
     /// A place for a store; the first command makes it.
     pub fn new() -> Self {
-        let directory = tempfile::tempdir().expect("a temporary directory");
-        let database = are_databases().then(|| Database::create().expect("a PostgreSQL for tests"));
+        let mut store = Self::at(String::new());
+        store.database =
+            are_databases().then(|| Database::create().expect("a PostgreSQL for tests"));
+        store.url = match &store.database {
+            Some(database) => database.url.clone(),
+            None => format!("sqlite:{}", store.path("vitrine.db").display()),
+        };
+        store
+    }
+
+    /// The store at an address.
+    pub fn at(url: String) -> Self {
         Self {
-            directory,
-            database,
+            directory: tempfile::tempdir().expect("a temporary directory"),
+            url,
+            database: None,
         }
     }
 
@@ -118,10 +130,7 @@ impl Store {
 
     /// The store's address.
     pub fn url(&self) -> String {
-        match &self.database {
-            Some(database) => database.url.clone(),
-            None => format!("sqlite:{}", self.path("vitrine.db").display()),
-        }
+        self.url.clone()
     }
 
     /// The store's database, where it is one.
@@ -132,7 +141,7 @@ impl Store {
     /// A command on the store, not yet run.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_vitrine"));
-        command.args(arguments).env("VITRINE_STORE", self.url());
+        command.args(arguments).env("VITRINE_STORE", &self.url);
         command
     }
 
