@@ -61,8 +61,10 @@ impl Prune {
         let since = texts_kept_since(Timestamp::now());
         let plan = store.plan_prune(self.keep, since)?;
         let is_idle = (plan.revisions, plan.versions, plan.texts) == (0, 0, 0);
-        if self.dry_run || is_idle {
-            return self.show(&plan, Effect::None);
+        match (is_idle, self.dry_run) {
+            (true, _) => return self.show(&plan, Effect::Nothing),
+            (false, true) => return self.show(&plan, Effect::Shown),
+            (false, false) => {}
         }
         self.confirm.confirm(&format!(
             "this frees {} for good; revisions before {} can't be read or rolled back to any more",
@@ -87,7 +89,10 @@ impl Prune {
 /// Whether what is told was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Effect {
-    None,
+    /// There is nothing to free.
+    Nothing,
+    /// It would be, and wasn't asked for.
+    Shown,
     Freed,
 }
 
@@ -108,7 +113,8 @@ fn to_text(pruned: &Pruned, effect: Effect) -> String {
     };
     let mut text = match effect {
         Effect::Freed => format!("freed {}\n", freed(pruned)),
-        Effect::None => format!("would free {}; nothing was changed\n", freed(pruned)),
+        Effect::Nothing => "there is nothing to free\n".to_owned(),
+        Effect::Shown => format!("would free {}; nothing was changed\n", freed(pruned)),
     };
     text.push_str(&format!("the oldest kept revision is {oldest}\n"));
     if pruned.waiting_versions > 0 {

@@ -17,7 +17,8 @@ impl App {
         let status = answer.status().as_u16();
         self.metrics.requests.observe(route, status, bytes, took);
         if let Some(kind) = answer.extensions().get::<ErrorType>() {
-            let cause = match trail.simulated {
+            // A key whose quota is used up gets that error, whatever it asked for.
+            let cause = match trail.simulated == Some(*kind) {
                 true => Cause::Simulated,
                 false => Cause::Real,
             };

@@ -40,8 +40,8 @@ pub(super) struct Trail<'r> {
     pub(super) version: Option<&'static str>,
     /// The revision that answered.
     pub(super) revision: Option<u64>,
-    /// Whether a test key asked for an error with `X-Simulate`, and there is such an error.
-    pub(super) simulated: bool,
+    /// The error that a test key asked for with `X-Simulate`.
+    pub(super) simulated: Option<ErrorType>,
 }
 
 /// The steps that need only the head's first line and its size: limits, route, method.
@@ -164,7 +164,7 @@ impl<'r> Keyed<'_, 'r> {
             Ok(version) => {
                 trail.version = Some(version.as_str());
                 let asked = simulate(headers, key);
-                trail.simulated = matches!(asked, Ok(Some(_)));
+                trail.simulated = asked.as_ref().ok().copied().flatten();
                 let found = asked.and_then(|asked| match asked {
                     Some(kind) => Err(ApiError::plain(kind)),
                     None => {

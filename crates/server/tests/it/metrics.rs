@@ -103,9 +103,15 @@ fn refusals_by_quota_and_simulated_errors_are_told_apart() {
     let store = Store::of(&[gift_card("A-1")]);
     let limited = store.key("limited", &["--quota", "1/3600"]);
     let test = store.key("test", &["--test"]);
+    let both = store.key("limited test", &["--test", "--quota", "1/3600"]);
     let server = serve(&store);
     assert_eq!(server.get(&limited, "/v2/ping").status, 200);
     assert_eq!(server.get(&limited, "/v2/ping").status, 429);
+    // One that has used up its quota is refused, whatever it asks for.
+    for status in [404, 429] {
+        let headers = [("X-Api-Key", &*both), ("X-Simulate", "not_found")];
+        assert_eq!(server.send("GET", "/v2/ping", &headers).status, status);
+    }
     for asked in ["rate_limited", "internal_server_error"] {
         server.send(
             "GET",
@@ -114,11 +120,12 @@ fn refusals_by_quota_and_simulated_errors_are_told_apart() {
         );
     }
     let scrape = scrape(&server);
-    assert_eq!(scrape.value(&errors("rate_limited", false)), 1.0);
+    assert_eq!(scrape.value(&errors("rate_limited", false)), 2.0);
     assert_eq!(scrape.value(&errors("rate_limited", true)), 1.0);
+    assert_eq!(scrape.value(&errors("not_found", true)), 1.0);
     assert_eq!(scrape.value(&errors("internal_server_error", false)), 0.0);
     assert_eq!(scrape.value(&errors("internal_server_error", true)), 1.0);
-    assert_eq!(scrape.value("vitrine_keys"), 2.0);
+    assert_eq!(scrape.value("vitrine_keys"), 3.0);
 }
 
 #[test]
