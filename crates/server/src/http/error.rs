@@ -162,6 +162,16 @@ impl ApiError {
         )
     }
 
+    /// There is no `Host`, more than one, or one that can't be a host.
+    #[must_use]
+    pub fn bad_host() -> Self {
+        Self::new(
+            ErrorType::BadRequest,
+            "the request has no `Host`, more than one, or one that isn't a host",
+            Some("send the header `Host` once, with the host of the address that you ask"),
+        )
+    }
+
     /// The body breaks off, or isn't framed as its headers say.
     #[must_use]
     pub fn unreadable_body() -> Self {

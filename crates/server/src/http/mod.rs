@@ -27,6 +27,7 @@ pub mod encoding;
 pub mod error;
 pub mod failed_keys;
 mod handlers;
+mod host;
 pub mod html;
 mod observe;
 pub mod openapi;

@@ -16,7 +16,7 @@ use super::client::Peer;
 use super::error::ApiError;
 use super::quota::{Account, Cost, Step};
 use super::routes::{Captured, KeyedOperation, Operation, Route, Target, find};
-use super::{App, handlers, parameters, ready, texts};
+use super::{App, handlers, host, parameters, ready, texts};
 use crate::metrics::limits::Decision;
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
@@ -61,6 +61,7 @@ pub(super) fn admit(request: &Parts, trail: &mut Trail<'_>) -> Result<Target, Ap
     if request.headers.len() > MAX_HEADERS || header_bytes > MAX_HEADER_BYTES {
         return Err(ApiError::plain(ErrorType::HeadersTooLarge));
     }
+    host::check(request)?;
     let target = find(request.uri.path()).ok_or_else(|| ApiError::plain(ErrorType::NotFound))?;
     trail.route = Some(target.route);
     match request.method {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use http::header::{CONNECTION, CONTENT_LENGTH};
+use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -182,11 +182,19 @@ impl Service {
             Err(error) if body.is_end_stream() => return error.into(),
             Err(error) => return last_answer(error),
         };
+        // RFC 9112, section 6.1: who sent a length beside the chunks may have meant to smuggle a request in, and hyper
+        // doesn't tell. So nothing follows after chunks.
+        let is_last =
+            !body.is_end_stream() && received.request.headers.contains_key(TRANSFER_ENCODING);
         if let Err(error) = self.drain(body).await {
             return last_answer(error);
         }
         let prepared = self.judge(received, &target, trail).await;
-        prepared.finish(&self.app.bodies).await
+        let mut answer = prepared.finish(&self.app.bodies).await;
+        if is_last {
+            close_after(&mut answer);
+        }
+        answer
     }
 
     /// Judges a request, a second time where others had to be asked about its quota.
@@ -242,9 +250,13 @@ impl Service {
 /// nothing more can come after it.
 fn last_answer(error: ApiError) -> Answer {
     let mut answer = Answer::from(error);
+    close_after(&mut answer);
+    answer
+}
+
+fn close_after(answer: &mut Answer) {
     let headers = answer.headers_mut();
     headers.insert(CONNECTION, HeaderValue::from_static("close"));
-    answer
 }
 
 /// HEAD is GET without the body, its length still told.

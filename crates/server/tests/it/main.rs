@@ -30,6 +30,8 @@ mod golden;
 mod guard;
 mod harness;
 mod history;
+mod hostile_http;
+mod hostile_http2;
 mod hostile_load;
 mod html;
 mod keys;

@@ -1,0 +1,27 @@
+//! The `Host` header: RFC 9112, section 3.2, makes a server refuse an HTTP/1.1 request that has none, several, or one
+//! that can't be a host. Where servers behind one another disagree about that, one can be made to serve another's clients.
+
+use http::header::HOST;
+use http::request::Parts;
+use http::{HeaderValue, Version};
+
+use super::error::ApiError;
+
+/// Refuses a request whose `Host` isn't as the RFC demands.
+pub(super) fn check(request: &Parts) -> Result<(), ApiError> {
+    let mut hosts = request.headers.get_all(HOST).iter();
+    let is_right = match (hosts.next(), hosts.next()) {
+        // HTTP/2 names it in the target, HTTP/1.0 needn't.
+        (None, _) => request.version != Version::HTTP_11,
+        (Some(host), None) => can_be_host(host),
+        (Some(_), Some(_)) => false,
+    };
+    is_right.then_some(()).ok_or_else(ApiError::bad_host)
+}
+
+/// Whether all of it are characters of a host and a port (RFC 3986, section 3.2). It may be empty.
+fn can_be_host(host: &HeaderValue) -> bool {
+    let can_stand =
+        |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+,;=:[]".contains(byte);
+    host.as_bytes().iter().all(can_stand)
+}
