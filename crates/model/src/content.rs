@@ -7,6 +7,7 @@ use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
 use crate::Invalid;
+use crate::hexadecimal::Hexadecimal;
 use crate::place::Locale;
 use crate::web::WebUrl;
 
@@ -93,17 +94,7 @@ impl TextDigest {
 
 impl fmt::Display for TextDigest {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Hexadecimal(&self.0).fmt(out)
-    }
-}
-
-/// Bytes as two hexadecimal digits each, in lower case.
-#[derive(Debug, Clone, Copy)]
-pub struct Hexadecimal<'b>(pub &'b [u8]);
-
-impl fmt::Display for Hexadecimal<'_> {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(out, "{byte:02x}"))
+        fmt::Display::fmt(&Hexadecimal(&self.0), out)
     }
 }
 

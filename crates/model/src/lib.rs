@@ -10,12 +10,14 @@
 //! - [`code`], [`mod@line`], [`money`], [`place`], [`web`]: the smallest values, each with its rule
 //! - [`product`]: the product and its details; [`content`]: its texts
 //! - [`key`], [`quota`]: who may read, and how often; [`version`]: the dated API versions
+//! - [`hexadecimal`]: bytes for people and files
 //! - [`query`]: what a list request asks for
 //! - [`revision`]: the name of one published state of the catalog
 //! - [`snapshot`]: the immutable catalog in memory, its indexes and the scan of a page
 
 pub mod code;
 pub mod content;
+pub mod hexadecimal;
 pub mod invalid;
 pub mod key;
 pub mod line;

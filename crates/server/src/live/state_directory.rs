@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
-use vitrine_model::content::Hexadecimal;
+use vitrine_model::hexadecimal::Hexadecimal;
 use vitrine_store::StoreAddress;
 
 use super::snapshot_file::is_of_store;

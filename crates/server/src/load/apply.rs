@@ -7,9 +7,9 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::{
-    Content, ContentUpdate, Hexadecimal, LoadedText, PackedMarkdown, Text, TextDigest, TextName,
-    Update,
+    Content, ContentUpdate, LoadedText, PackedMarkdown, Text, TextDigest, TextName, Update,
 };
+use vitrine_model::hexadecimal::Hexadecimal;
 use vitrine_model::product::Product;
 use vitrine_store::record::{OwnText, RevisionNote, StoredProduct};
 use vitrine_store::{Publication, Store};

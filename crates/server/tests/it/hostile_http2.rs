@@ -28,6 +28,9 @@ fn request(stream: u32) -> Vec<u8> {
     frame(1, 0x5, stream, &[0x82, 0x87, 0x84])
 }
 
+/// What makes the frames of a flood.
+type Frames = Box<dyn FnMut(u32) -> Vec<u8>>;
+
 /// How a flood ended.
 #[derive(Debug, PartialEq, Eq)]
 enum End {
@@ -76,7 +79,7 @@ fn floods_of_frames_harm_nobody() {
     let certificate = Certificate::new(&store, "server");
     let server = certificate.serve(&store, &[]);
     let reset = |stream: u32| frame(3, 0, stream, &8_u32.to_be_bytes());
-    let cases: [(&str, Vec<u8>, Box<dyn FnMut(u32) -> Vec<u8>>, Option<End>); 6] = [
+    let cases: [(&str, Vec<u8>, Frames, Option<End>); 6] = [
         (
             "requests that are taken back at once",
             Vec::new(),
