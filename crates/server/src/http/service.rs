@@ -30,6 +30,9 @@ const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// The largest body that is read and ignored, in bytes.
 const MAX_BODY_BYTES: usize = 8 * 1024;
 
+/// How much of a method the access log shows: any word can be one, a key too.
+const LOGGED_METHOD_CHARACTERS: usize = 16;
+
 /// How much of a path the access log shows.
 const LOGGED_PATH_CHARACTERS: usize = 256;
 
@@ -157,8 +160,8 @@ impl Service {
             time: Timestamp::now(),
             request_id,
             remote: *remote,
-            method: request.method.as_str(),
-            path: start(request.uri.path(), LOGGED_PATH_CHARACTERS),
+            method: start(request.method.as_str(), LOGGED_METHOD_CHARACTERS),
+            path: logged(request.uri.path()),
             route,
             status,
             bytes: sent,
@@ -265,6 +268,19 @@ fn strip_body(answer: &mut Answer, bytes: u64) {
     if answer.status() != http::StatusCode::NOT_MODIFIED {
         answer.headers_mut().insert(CONTENT_LENGTH, bytes.into());
     }
+}
+
+/// A path as the log shows it: its start, and of a key that somebody put into it no more than the prefix.
+fn logged(path: &str) -> &str {
+    const PREFIX: &str = "vitrine_";
+    const LEAST_KEY_BYTES: usize = 50;
+    let path = start(path, LOGGED_PATH_CHARACTERS);
+    if path.len() < LEAST_KEY_BYTES {
+        return path;
+    }
+    let key = path.find(PREFIX);
+    let secret = key.and_then(|key| Some(key + path[key..].find('.')?));
+    &path[..secret.unwrap_or(path.len())]
 }
 
 /// The first characters of a text.

@@ -67,6 +67,7 @@ mod reload;
 mod request_limits;
 mod requests;
 mod round_trip;
+mod secrets;
 mod shared_limits;
 mod shared_limits_settings;
 mod smoke;

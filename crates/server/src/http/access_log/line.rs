@@ -16,9 +16,9 @@ pub struct Line<'a> {
     pub request_id: &'a str,
     /// The client.
     pub remote: Peer,
-    /// The method.
+    /// The method, cut to 16 characters.
     pub method: &'a str,
-    /// The path as it was sent, cut to 256 characters.
+    /// The path as it was sent, cut to 256 characters and before the secret of a key.
     pub path: &'a str,
     /// The route's template, null where no route was found.
     pub route: Option<&'a str>,
