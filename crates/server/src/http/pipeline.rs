@@ -16,7 +16,7 @@ use super::client::Peer;
 use super::error::ApiError;
 use super::quota::{Account, Cost, Step};
 use super::routes::{Captured, KeyedOperation, Operation, Route, Target, find};
-use super::{App, handlers, parameters, ready, texts};
+use super::{App, handlers, parameters, ready, site, texts};
 use crate::metrics::limits::Decision;
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
@@ -104,6 +104,9 @@ pub(super) fn judge<'r>(
         Operation::GetText => text(app, request, &target.captured),
         Operation::GetOpenapi => parameters::none(request.uri.query())
             .and_then(|()| public(app, request, ready::document())),
+        Operation::Docs(_) => parameters::none(request.uri.query())
+            .and_then(|()| app.site.find(&target.captured))
+            .and_then(|found| public(app, request, found)),
     };
     Judged::Answer(answer.unwrap_or_else(Prepared::from))
 }
