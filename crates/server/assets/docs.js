@@ -12,6 +12,8 @@ const KEY = 'vitrine-key';
 const SHOWN = 20000;
 const HEADERS = ['Content-Type', 'ETag', 'Cache-Control', 'Link', 'X-Api-Version', 'RateLimit-Policy', 'RateLimit', 'Retry-After', 'X-Request-Id'];
 
+const LANGUAGES = { sh: 'Shell', text: 'Shell', js: 'JavaScript', python: 'Python', rust: 'Rust', json: 'JSON' };
+
 /** Files that `--etag-save` would write. */
 const tags = new Map();
 let exported = new Map();
@@ -150,6 +152,7 @@ async function run(list, place) {
   }
 }
 
+/** The field for the key. */
 function reader() {
   const input = element('input', { id: 'reader-key', type: 'password', autocomplete: 'off', spellcheck: false, value: key(), placeholder: 'PREFIX.SECRET' });
   const forget = element('button', { className: 'button', type: 'button', textContent: 'Forget' });
@@ -164,14 +167,15 @@ function reader() {
     input.focus();
   });
   form.addEventListener('submit', (event) => event.preventDefault());
-  body.prepend(form);
+  return form;
 }
 
 function tools(pre) {
   const code = pre.querySelector('code');
-  if (!code || pre.closest('details')) return false;
-  const place = element('div', { className: 'code has-tools' });
-  const bar = element('div', { className: 'code-tools' });
+  if (!code || pre.closest('details')) return null;
+  const language = code.className.replace('language-', '');
+  const place = element('div', { className: 'code' });
+  const bar = element('div', { className: 'code-tools' }, element('span', { textContent: LANGUAGES[language] ?? '' }));
   const copy = element('button', { className: 'button', type: 'button', textContent: 'Copy' });
   copy.addEventListener('click', async () => {
     try {
@@ -185,7 +189,7 @@ function tools(pre) {
     setTimeout(() => (copy.textContent = 'Copy'), 2000);
   });
   bar.append(copy);
-  const isRunnable = code.className === 'language-sh' && requests(code.textContent) !== null;
+  const isRunnable = language === 'sh' && requests(code.textContent) !== null;
   if (isRunnable) {
     const go = element('button', { className: 'button primary', type: 'button', textContent: 'Run' });
     go.addEventListener('click', () => run(requests(code.textContent), place));
@@ -193,7 +197,7 @@ function tools(pre) {
   }
   pre.replaceWith(place);
   place.append(bar, pre);
-  return isRunnable;
+  return isRunnable ? place : null;
 }
 
 function tryable(form) {
@@ -214,7 +218,9 @@ function tryable(form) {
   });
 }
 
-const runnable = [...body.querySelectorAll('pre')].map(tools).some(Boolean);
 const forms = document.querySelectorAll('form.try');
 forms.forEach(tryable);
-if (runnable || forms.length > 0) reader();
+const runnable = [...body.querySelectorAll('pre')].map(tools).find(Boolean);
+// Where the reader needs it first.
+if (forms.length > 0) body.prepend(reader());
+else runnable?.before(reader());

@@ -222,7 +222,10 @@ impl Context<'_> {
             let link = links.get(place?)?;
             Some((link.href.clone(), link.title))
         };
-        let previous = neighbour(current.and_then(|place| place.checked_sub(1)));
+        // Below the table of errors lies what it leads to; the way back is the table.
+        let above = links.iter().position(|link| link.is_open);
+        let before = current.and_then(|place| place.checked_sub(1));
+        let previous = neighbour(above.or(before));
         let next = neighbour(current.map(|place| place + 1));
         PageTemplate {
             assets: self.assets(),

@@ -152,7 +152,7 @@ fn every_link_leads_somewhere_and_every_error_type_has_its_page() {
     }
     for (path, reply) in &answers {
         let html = text(&reply.body);
-        if !html.starts_with("<!doctype html>") {
+        if !html.trim_start().starts_with("<!doctype html>") {
             continue;
         }
         let page = page(&html);
