@@ -121,24 +121,29 @@ function show({ answer, text }, took) {
     const value = answer.headers.get(name);
     if (value !== null) list.append(element('dt', { textContent: name }), element('dd', { textContent: value }));
   }
-  const status = element('p', { className: 'status' },
+  const status = [
     element('span', { className: `badge ${kind}`, textContent: `${answer.status} ${answer.statusText}`.trim() }),
-    element('span', { className: 'small quiet', textContent: `${Math.round(took)} ms` }));
-  const made = [status, list];
-  if (shown) made.push(element('pre', { tabIndex: 0 }, element('code', { textContent: shown })));
-  return made;
+    element('span', { className: 'small quiet', textContent: `${Math.round(took)} ms` }),
+  ];
+  const rest = shown ? [list, element('pre', { tabIndex: 0 }, element('code', { textContent: shown }))] : [list];
+  return { status, rest };
 }
 
 /** Sends requests one after the other, and shows what came of the last below `place`. */
 async function run(list, place) {
   let result = place.querySelector(':scope > .result');
   if (!result) {
-    result = element('div', { className: 'result card' });
-    result.setAttribute('role', 'status');
+    result = element('div', { className: 'result card' }, element('p', { className: 'status' }));
+    // Screen readers tell the status as it comes, and leave the rest to be read.
+    result.firstChild.setAttribute('role', 'status');
     place.append(result);
   }
+  const tell = (status, rest = []) => {
+    result.firstChild.replaceChildren(...status);
+    result.replaceChildren(result.firstChild, ...rest);
+  };
   if (list.some(({ headers }) => 'X-Api-Key' in headers) && !key()) {
-    result.replaceChildren(element('p', { textContent: 'Put your key into the field first.' }));
+    tell(['Put your key into the field first.']);
     document.querySelector('.reader input')?.focus();
     return;
   }
@@ -146,9 +151,10 @@ async function run(list, place) {
     let last;
     const started = performance.now();
     for (const request of list) last = await send(request);
-    result.replaceChildren(...show(last, performance.now() - started));
+    const { status, rest } = show(last, performance.now() - started);
+    tell(status, rest);
   } catch (error) {
-    result.replaceChildren(element('p', { textContent: `The request couldn't be sent: ${error.message}` }));
+    tell([`The request couldn't be sent: ${error.message}`]);
   }
 }
 

@@ -26,7 +26,7 @@ async function run(page, part) {
   const block = page.locator('.code', { hasText: part }).first();
   await block.getByRole('button', { name: 'Run' }).click();
   const result = block.locator('.result');
-  await result.locator('.status').waitFor();
+  await result.locator('.status .badge').waitFor();
   return result;
 }
 
