@@ -14,12 +14,14 @@
 //! - [`live`]: the snapshot and the keys that requests read
 //! - [`edge`]: where clients connect: listening, TLS, limits, the end
 //! - [`http`]: requests and answers
+//! - [`docs`]: the documentation site
 //! - [`metrics`]: what a running server counts
 //! - [`web`]: what all pages for people share
 //! - [`traces`]: spans of requests for an OpenTelemetry collector
 
 pub mod admin;
 pub mod cli;
+pub mod docs;
 pub mod edge;
 pub mod export;
 pub mod fetch;

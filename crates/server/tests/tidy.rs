@@ -48,7 +48,7 @@ fn every_file_says_what_it_is_and_fits_a_sitting() {
 }
 
 /// Words that a folder's files must not name.
-const BANNED: [(&str, &[&str]); 12] = [
+const BANNED: [(&str, &[&str]); 13] = [
     (
         "crates/model/src",
         &[
@@ -99,6 +99,16 @@ const BANNED: [(&str, &[&str]); 12] = [
     (
         "crates/server/src/admin",
         &["vitrine_store", "crate::load", "crate::cli"],
+    ),
+    (
+        "crates/server/src/docs",
+        &[
+            "vitrine_store",
+            "vitrine_model",
+            "crate::live",
+            "crate::load",
+            "crate::cli",
+        ],
     ),
     (
         "crates/server/src/load",

@@ -76,7 +76,8 @@ fn to_try(public_url: &str, key: &str) -> String {
         &curl("/product?countries_redeemable_in=GB&is_orderable=true&limit=3"),
         &curl("/product/BRIARWICK-GB?content=html"),
         &curl("/product/categories"),
-        &format!("\nThe API's description: {public_url}/openapi.json\n"),
+        &format!("\nThe documentation: {public_url}/docs\n"),
+        &format!("The API's description: {public_url}/openapi.json\n"),
         "Ctrl-C ends the demo and leaves nothing behind.\n",
     ]
     .concat()

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use http::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, LINK, RETRY_AFTER, VARY,
-    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+    ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, LINK, REFERRER_POLICY, RETRY_AFTER,
+    VARY, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use vitrine_wire::error::{ErrorBody, ErrorType};
@@ -15,6 +15,7 @@ use super::conditional::EntityTag;
 use super::encoding::{Accepted, Coding};
 use super::error::ApiError;
 use super::quota::seconds_up;
+use crate::web::CONTENT_SECURITY_POLICY;
 
 /// An answer, whole in memory.
 pub type Answer = Response<Body>;
@@ -37,6 +38,8 @@ pub enum Audience {
     Document,
     /// Anybody, for good: a text, whose address is its digest.
     Text,
+    /// Anybody: a page of the documentation or a file that pages name, of this content type.
+    Site(&'static str),
 }
 
 impl Audience {
@@ -44,6 +47,7 @@ impl Audience {
         match self {
             Self::KeyHolder | Self::Document => JSON,
             Self::Text => HeaderValue::from_static("text/markdown; charset=utf-8"),
+            Self::Site(content_type) => HeaderValue::from_static(content_type),
         }
     }
 
@@ -52,7 +56,7 @@ impl Audience {
             Self::KeyHolder => {
                 "private, max-age=60, stale-while-revalidate=300, stale-if-error=86400"
             }
-            Self::Document => "public, max-age=300",
+            Self::Document | Self::Site(_) => "public, max-age=300",
             Self::Text => "public, max-age=31536000, immutable",
         })
     }
@@ -60,7 +64,7 @@ impl Audience {
     const fn vary(self) -> HeaderValue {
         HeaderValue::from_static(match self {
             Self::KeyHolder => "Accept-Encoding, X-Api-Version, X-Api-Key",
-            Self::Document | Self::Text => "Accept-Encoding",
+            Self::Document | Self::Text | Self::Site(_) => "Accept-Encoding",
         })
     }
 }
@@ -218,6 +222,11 @@ impl<'s> Resource<'s> {
         }
         headers.insert(CACHE_CONTROL, audience.cache_control());
         headers.insert(VARY, audience.vary());
+        if let Audience::Site(_) = audience {
+            let policy = HeaderValue::from_static(CONTENT_SECURITY_POLICY);
+            headers.insert(http::header::CONTENT_SECURITY_POLICY, policy);
+            headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+        }
         (answer, body)
     }
 }

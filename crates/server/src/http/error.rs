@@ -29,7 +29,7 @@ impl ApiError {
         Self {
             kind,
             message: message.into(),
-            help: help.map(str::to_owned),
+            help: Some(help.map_or_else(|| page(kind), str::to_owned)),
             details: Vec::new(),
             retry_after: None,
         }
@@ -240,12 +240,18 @@ impl ApiError {
             [only] => only.message.clone(),
             several => format!("{} parameters were refused", several.len()),
         };
+        let plain = Self::new(kind, message, None);
         Self {
-            help,
+            help: help.or(plain.help),
             details,
-            ..Self::new(kind, message, None)
+            ..plain
         }
     }
+}
+
+/// The help for what has no better: the page of the documentation that tells about the type.
+fn page(kind: ErrorType) -> String {
+    format!("see /docs/errors/{}", kind.as_str())
 }
 
 /// Whether a fault is one of those that make a `pagination_error`.

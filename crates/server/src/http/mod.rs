@@ -39,6 +39,7 @@ mod ready;
 pub(crate) mod request_id;
 pub mod routes;
 pub(crate) mod service;
+mod site;
 mod texts;
 
 use std::sync::Arc;
@@ -71,6 +72,8 @@ pub struct App {
     pub access: Access,
     /// Where clients find texts.
     addresses: TextAddresses,
+    /// The documentation.
+    site: site::Site,
     /// What is counted.
     pub metrics: Arc<Metrics>,
     /// Where spans of requests go; nowhere at first.
@@ -102,6 +105,7 @@ impl App {
         Self {
             live,
             access: Access::default(),
+            site: site::Site::new(addresses.public_url()),
             addresses,
             metrics,
             traces: Traces::default(),

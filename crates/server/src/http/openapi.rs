@@ -143,7 +143,8 @@ const fn words(operation: Operation) -> Words {
             "Get a text",
             "A text's Markdown by its SHA-256 digest, as the catalog's addresses name it. It never changes. It is served while the catalog names it, and a day longer.",
         ),
-        Operation::GetOpenapi => (
+        // Neither is among the paths.
+        Operation::GetOpenapi | Operation::Docs(_) => (
             "getOpenapi",
             "Service",
             "Get this document",
@@ -238,7 +239,7 @@ fn responses(operation: Operation) -> Value {
         Operation::Keyed(KeyedOperation::ListCountries) => reference("CountryList"),
         Operation::Keyed(KeyedOperation::Ping) => reference("Pong"),
         Operation::GetText => json!({"type": "string"}),
-        Operation::GetOpenapi => json!({"type": "object"}),
+        Operation::GetOpenapi | Operation::Docs(_) => json!({"type": "object"}),
     };
     let (content_type, mut names, errors): (_, Vec<&str>, &[ErrorType]) = match operation {
         Operation::Keyed(_) => (
@@ -254,7 +255,7 @@ fn responses(operation: Operation) -> Value {
             ],
             ErrorType::ALL,
         ),
-        Operation::GetText | Operation::GetOpenapi => (
+        Operation::GetText | Operation::GetOpenapi | Operation::Docs(_) => (
             "text/markdown; charset=utf-8",
             vec!["X-Request-Id", "ETag", "Cache-Control", "Vary"],
             &PUBLIC_ERRORS,

@@ -81,7 +81,8 @@ pub fn of(operation: Operation) -> &'static [Parameter] {
             KeyedOperation::ListCategories | KeyedOperation::ListCountries | KeyedOperation::Ping,
         )
         | Operation::GetText
-        | Operation::GetOpenapi => &[],
+        | Operation::GetOpenapi
+        | Operation::Docs(_) => &[],
     }
 }
 

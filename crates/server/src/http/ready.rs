@@ -21,7 +21,7 @@ pub(super) struct ReadyBody {
 }
 
 impl ReadyBody {
-    fn of(body: Bytes) -> Self {
+    pub(super) fn of(body: Bytes) -> Self {
         Self {
             tag: EntityTag::of(&body),
             body,

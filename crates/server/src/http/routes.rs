@@ -5,6 +5,9 @@ use percent_encoding::percent_decode_str;
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::TextDigest;
 
+use crate::docs::PageName;
+use crate::web::{self, Asset};
+
 /// One route. Every route takes GET and HEAD.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Route {
@@ -25,6 +28,21 @@ pub enum Operation {
     GetText,
     /// Serves the OpenAPI document, to anybody.
     GetOpenapi,
+    /// Serves the documentation site, to anybody.
+    Docs(DocsOperation),
+}
+
+/// What the documentation site consists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DocsOperation {
+    /// Its first page.
+    Home,
+    /// Another page.
+    Page,
+    /// The page of an error type.
+    Error,
+    /// A file that pages name.
+    Asset,
 }
 
 /// The operations of the contract that need a key.
@@ -43,7 +61,7 @@ pub enum KeyedOperation {
 }
 
 /// The routes.
-pub const ROUTES: [Route; 7] = [
+pub const ROUTES: [Route; 11] = [
     Route::new(
         "/v2/product",
         Operation::Keyed(KeyedOperation::ListProducts),
@@ -63,6 +81,10 @@ pub const ROUTES: [Route; 7] = [
     Route::new("/v2/ping", Operation::Keyed(KeyedOperation::Ping)),
     Route::new("/v2/texts/{digest}.md", Operation::GetText),
     Route::new("/openapi.json", Operation::GetOpenapi),
+    Route::new("/docs", Operation::Docs(DocsOperation::Home)),
+    Route::new("/docs/{page}", Operation::Docs(DocsOperation::Page)),
+    Route::new("/docs/errors/{type}", Operation::Docs(DocsOperation::Error)),
+    Route::new("/docs/assets/{name}", Operation::Docs(DocsOperation::Asset)),
 ];
 
 impl Route {
@@ -104,6 +126,10 @@ pub enum Captured {
     Code(ProductCode),
     /// `{digest}.md`
     Digest(TextDigest),
+    /// `{page}` and `{type}`
+    Page(PageName),
+    /// `{name}`
+    Asset(&'static Asset),
 }
 
 /// Finds the route of a path as it was sent. Paths are exact; only a code may be percent-encoded.
@@ -122,15 +148,21 @@ pub fn find(path: &str) -> Option<Target> {
 }
 
 fn capture(parameter: &str, segment: &str) -> Option<Captured> {
-    if parameter == "{product_code}" {
-        if !segment.contains('%') {
-            return segment.parse().ok().map(Captured::Code);
+    match parameter {
+        "{product_code}" => {
+            if !segment.contains('%') {
+                return segment.parse().ok().map(Captured::Code);
+            }
+            let code = percent_decode_str(segment).decode_utf8().ok()?;
+            code.parse().ok().map(Captured::Code)
         }
-        let code = percent_decode_str(segment).decode_utf8().ok()?;
-        code.parse().ok().map(Captured::Code)
-    } else {
-        let digest = segment.strip_suffix(".md")?;
-        digest.parse().ok().map(Captured::Digest)
+        "{page}" => PageName::find(segment).map(Captured::Page),
+        "{type}" => PageName::find_error(segment).map(Captured::Page),
+        "{name}" => web::asset(segment).map(Captured::Asset),
+        _ => {
+            let digest = segment.strip_suffix(".md")?;
+            digest.parse().ok().map(Captured::Digest)
+        }
     }
 }
 
@@ -172,6 +204,12 @@ mod tests {
             "/v2/ping/",
             "/v2/texts/abc.md",
             "/openapi.json/",
+            "/docs/",
+            "/docs/errors/",
+            "/docs/quick-start",
+            "/docs/errors/no_such_type",
+            "/docs/assets/../paging",
+            "/docs/assets/base%2Ecss",
         ] {
             assert_eq!(found(path), None, "{path}");
         }

@@ -7,6 +7,9 @@ use vitrine_model::content::TextDigest;
 
 use super::OWN_TEXT_PREFIX;
 
+/// The path below the public address where texts are.
+const TEXTS: &str = "/v2/texts/";
+
 /// The public addresses of the texts that the service holds, made from configuration and never from
 /// a request's `Host`.
 #[derive(Debug, Clone)]
@@ -20,8 +23,14 @@ impl TextAddresses {
     #[must_use]
     pub fn new(public_url: &str) -> Self {
         Self {
-            prefix: format!("{}/v2/texts/", public_url.trim_end_matches('/')),
+            prefix: format!("{}{TEXTS}", public_url.trim_end_matches('/')),
         }
+    }
+
+    /// The address at which clients find the service.
+    #[must_use]
+    pub fn public_url(&self) -> &str {
+        self.prefix.strip_suffix(TEXTS).unwrap_or_default()
     }
 
     /// What they begin with.

@@ -9,7 +9,7 @@ pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self';
      connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /// A file that pages name.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Asset {
     /// Its name, the last segment of its address.
     pub name: &'static str,
@@ -20,14 +20,25 @@ pub struct Asset {
 }
 
 const CSS: &str = "text/css; charset=utf-8";
+const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 const SVG: &str = "image/svg+xml";
 
 /// All files.
-pub const ASSETS: [Asset; 2] = [
+pub const ASSETS: [Asset; 4] = [
     Asset {
         name: "base.css",
         content_type: CSS,
         bytes: include_bytes!("../../assets/base.css"),
+    },
+    Asset {
+        name: "docs.css",
+        content_type: CSS,
+        bytes: include_bytes!("../../assets/docs.css"),
+    },
+    Asset {
+        name: "docs.js",
+        content_type: JAVASCRIPT,
+        bytes: include_bytes!("../../assets/docs.js"),
     },
     Asset {
         name: "icon.svg",

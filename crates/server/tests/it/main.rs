@@ -17,6 +17,7 @@ mod config_faults;
 mod connections;
 mod csv;
 mod deployment;
+mod docs_site;
 mod edge_drain;
 mod edge_http2;
 mod edge_limits;

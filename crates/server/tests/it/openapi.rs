@@ -23,7 +23,14 @@ fn the_document_has_exactly_the_routes_of_the_plain_list() {
     let document: Value = serde_json::from_str(FROZEN).expect("JSON");
     let paths = document["paths"].as_object().expect("paths");
     let mut routes: Vec<String> = paths.keys().map(|path| format!("GET /v2{path}")).collect();
-    routes.push("GET /openapi.json".to_owned());
+    let others = [
+        "/openapi.json",
+        "/docs",
+        "/docs/{page}",
+        "/docs/errors/{type}",
+        "/docs/assets/{name}",
+    ];
+    routes.extend(others.map(|path| format!("GET {path}")));
     let listed: Vec<&str> = ROUTES.lines().collect();
     assert_eq!(routes, listed);
 }

@@ -1,0 +1,232 @@
+// What the documentation gains where scripts run: code can be copied, requests can be tried. Nothing here is needed to
+// read. The key stays in this tab's session storage and goes to this server only, in its header.
+
+const site = document.querySelector('.docs');
+const base = site.dataset.base;
+// Relative: the server that sent the page is the one that is asked, whatever its public address.
+const root = new URL(site.dataset.root, location.href).href;
+const body = document.querySelector('.docs-body');
+
+const KEY = 'vitrine-key';
+/** The longest body that is shown, in characters. */
+const SHOWN = 20000;
+const HEADERS = ['Content-Type', 'ETag', 'Cache-Control', 'Link', 'X-Api-Version', 'RateLimit-Policy', 'RateLimit', 'Retry-After', 'X-Request-Id'];
+
+const LANGUAGES = { sh: 'Shell', text: 'Shell', js: 'JavaScript', python: 'Python', rust: 'Rust', json: 'JSON' };
+
+/** Files that `--etag-save` would write. */
+const tags = new Map();
+let exported = new Map();
+
+function element(name, properties = {}, ...children) {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...children);
+  return made;
+}
+
+function key() {
+  try {
+    return sessionStorage.getItem(KEY) ?? '';
+  } catch {
+    // Storage is off: the field alone remembers.
+    return document.querySelector('.reader input')?.value.trim() ?? '';
+  }
+}
+
+function keep(value) {
+  try {
+    if (value) sessionStorage.setItem(KEY, value);
+    else sessionStorage.removeItem(KEY);
+  } catch {
+    // See above.
+  }
+}
+
+/** The words of a shell's line, as far as the site's own lines need: quotes, variables, joined lines. */
+function words(line) {
+  const found = [];
+  let word = null;
+  const variable = (name) => {
+    if (/^VITRINE_(TEST_)?KEY$/.test(name)) return key();
+    return exported.get(name) ?? '';
+  };
+  for (let at = 0; at < line.length; ) {
+    const rest = line.slice(at);
+    const [all, single, double, blank, joined, plain] =
+      /^(?:'([^']*)'|"([^"]*)"|(\s+)|(\\\n\s*)|([^\s'"\\]+|\\.))/.exec(rest) ?? [rest];
+    if (blank !== undefined || joined !== undefined) {
+      if (word !== null) found.push(word);
+      word = null;
+    } else {
+      const open = single ?? (double ?? plain ?? '').replace(/\$([A-Z_]+)/g, (_, name) => variable(name));
+      word = (word ?? '') + open;
+    }
+    at += all.length;
+  }
+  if (word !== null) found.push(word);
+  return found;
+}
+
+/** The requests of a block of shell, or null where it has anything that can't be sent from here. */
+function requests(block) {
+  const made = [];
+  for (const line of block.trim().split(/(?<!\\)\n/)) {
+    const [command, ...rest] = words(line);
+    if (command === 'export') {
+      const [name, value] = rest.join(' ').split('=');
+      exported.set(name, value);
+      continue;
+    }
+    if (command !== 'curl') return null;
+    const request = { headers: {}, query: [] };
+    while (rest.length > 0) {
+      const word = rest.shift();
+      if (word === '-H') {
+        const [name, ...value] = rest.shift().split(':');
+        request.headers[name.trim()] = value.join(':').trim();
+      } else if (word === '--data-urlencode') request.query.push(rest.shift().split('='));
+      else if (word === '--etag-save') request.save = rest.shift();
+      else if (word === '--etag-compare') request.compare = rest.shift();
+      else if (word === '-o') rest.shift();
+      else if (['-i', '-s', '-G', '--compressed'].includes(word)) continue;
+      else if (word.startsWith(base)) request.path = word.slice(base.length);
+      else return null;
+    }
+    if (request.path === undefined) return null;
+    made.push(request);
+  }
+  return made.length > 0 ? made : null;
+}
+
+async function send({ path, headers, query = [], save, compare }) {
+  const address = root + path + (query.length > 0 ? `?${new URLSearchParams(query)}` : '');
+  if (compare && tags.has(compare)) headers['If-None-Match'] = tags.get(compare);
+  // No cache between: the reader wants to see what the server says.
+  const answer = await fetch(address, { headers, cache: 'no-store', credentials: 'omit', referrerPolicy: 'no-referrer' });
+  if (save && answer.headers.has('ETag')) tags.set(save, answer.headers.get('ETag'));
+  return { answer, text: await answer.text() };
+}
+
+function show({ answer, text }, took) {
+  let shown = text;
+  try {
+    shown = JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    // Not JSON: as it is.
+  }
+  if (shown.length > SHOWN) shown = `${shown.slice(0, SHOWN)}\n… ${shown.length - SHOWN} more characters`;
+  const kind = answer.status < 400 ? 'good' : answer.status < 500 ? 'caution' : 'bad';
+  const list = element('dl');
+  for (const name of HEADERS) {
+    const value = answer.headers.get(name);
+    if (value !== null) list.append(element('dt', { textContent: name }), element('dd', { textContent: value }));
+  }
+  const status = [
+    element('span', { className: `badge ${kind}`, textContent: `${answer.status} ${answer.statusText}`.trim() }),
+    element('span', { className: 'small quiet', textContent: `${Math.round(took)} ms` }),
+  ];
+  const rest = shown ? [list, element('pre', { tabIndex: 0 }, element('code', { textContent: shown }))] : [list];
+  return { status, rest };
+}
+
+/** Sends requests one after the other, and shows what came of the last below `place`. */
+async function run(list, place) {
+  let result = place.querySelector(':scope > .result');
+  if (!result) {
+    result = element('div', { className: 'result card' }, element('p', { className: 'status' }));
+    // Screen readers tell the status as it comes, and leave the rest to be read.
+    result.firstChild.setAttribute('role', 'status');
+    place.append(result);
+  }
+  const tell = (status, rest = []) => {
+    result.firstChild.replaceChildren(...status);
+    result.replaceChildren(result.firstChild, ...rest);
+  };
+  if (list.some(({ headers }) => 'X-Api-Key' in headers) && !key()) {
+    tell(['Put your key into the field first.']);
+    document.querySelector('.reader input')?.focus();
+    return;
+  }
+  try {
+    let last;
+    const started = performance.now();
+    for (const request of list) last = await send(request);
+    const { status, rest } = show(last, performance.now() - started);
+    tell(status, rest);
+  } catch (error) {
+    tell([`The request couldn't be sent: ${error.message}`]);
+  }
+}
+
+/** The field for the key. */
+function reader() {
+  const input = element('input', { id: 'reader-key', type: 'password', autocomplete: 'off', spellcheck: false, value: key(), placeholder: 'PREFIX.SECRET' });
+  const forget = element('button', { className: 'button', type: 'button', textContent: 'Forget' });
+  const form = element('form', { className: 'reader card' },
+    element('label', { htmlFor: 'reader-key', textContent: 'Your key, to try things on this page' }),
+    input, forget,
+    element('p', { className: 'small quiet', textContent: 'It stays in this tab and goes to this server only.' }));
+  input.addEventListener('input', () => keep(input.value.trim()));
+  forget.addEventListener('click', () => {
+    keep('');
+    input.value = '';
+    input.focus();
+  });
+  form.addEventListener('submit', (event) => event.preventDefault());
+  return form;
+}
+
+function tools(pre) {
+  const code = pre.querySelector('code');
+  if (!code || pre.closest('details')) return null;
+  const language = code.className.replace('language-', '');
+  const place = element('div', { className: 'code' });
+  const bar = element('div', { className: 'code-tools' }, element('span', { textContent: LANGUAGES[language] ?? '' }));
+  const copy = element('button', { className: 'button', type: 'button', textContent: 'Copy' });
+  copy.addEventListener('click', async () => {
+    try {
+      await navigator.clipboard.writeText(code.textContent);
+      copy.textContent = 'Copied';
+    } catch {
+      // Only secure addresses may write there: select it, and the reader copies.
+      getSelection().selectAllChildren(code);
+      copy.textContent = 'Selected';
+    }
+    setTimeout(() => (copy.textContent = 'Copy'), 2000);
+  });
+  bar.append(copy);
+  const isRunnable = language === 'sh' && requests(code.textContent) !== null;
+  if (isRunnable) {
+    const go = element('button', { className: 'button primary', type: 'button', textContent: 'Run' });
+    go.addEventListener('click', () => run(requests(code.textContent), place));
+    bar.append(go);
+  }
+  pre.replaceWith(place);
+  place.append(bar, pre);
+  return isRunnable ? place : null;
+}
+
+function tryable(form) {
+  form.hidden = false;
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    let path = form.dataset.path;
+    const request = { headers: {}, query: [] };
+    if (form.dataset.key === 'true') request.headers['X-Api-Key'] = key();
+    for (const field of form.querySelectorAll('[data-in]')) {
+      const value = field.value.trim();
+      if (!value) continue;
+      if (field.dataset.in === 'path') path = path.replace(`{${field.name}}`, encodeURIComponent(value));
+      else if (field.dataset.in === 'header') request.headers[field.name] = value;
+      else for (const one of field.dataset.list ? value.split(/\s*\n\s*/) : [value]) request.query.push([field.name, one]);
+    }
+    run([{ ...request, path }], form);
+  });
+}
+
+const forms = document.querySelectorAll('form.try');
+forms.forEach(tryable);
+const runnable = [...body.querySelectorAll('pre')].map(tools).find(Boolean);
+// Where the reader needs it first.
+if (forms.length > 0) body.prepend(reader());
+else runnable?.before(reader());

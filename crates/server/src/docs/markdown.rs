@@ -1,0 +1,92 @@
+//! The site's Markdown to HTML: CommonMark with tables, headings that can be linked to, and tables that scroll by
+//! themselves. It is our own, so nothing is sanitised; raw HTML stays off all the same.
+
+use std::fmt::{self, Write};
+use std::sync::Mutex;
+
+use comrak::adapters::{HeadingAdapter, HeadingMeta};
+use comrak::nodes::Sourcepos;
+use comrak::options::Plugins;
+use comrak::{Anchorizer, Arena, Options};
+
+use super::Heading;
+
+/// A text as HTML, and its headings of the second level.
+pub(super) fn page(markdown: &str) -> (String, Vec<Heading>) {
+    let headings = Headings::default();
+    let mut plugins = Plugins::default();
+    plugins.render.heading_adapter = Some(&headings);
+    let html = render(markdown, &plugins);
+    let found = headings.0.into_inner().unwrap_or_default().found;
+    // A region that scrolls must be reached by keyboard.
+    let html = html
+        .replace(
+            "<table>",
+            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table\"><table>",
+        )
+        .replace("</table>", "</table></div>")
+        .replace("<pre>", "<pre tabindex=\"0\">");
+    (html, found)
+}
+
+/// A paragraph or several, without headings.
+pub(super) fn text(markdown: &str) -> String {
+    render(markdown, &Plugins::default())
+}
+
+/// One paragraph without its tags.
+pub(super) fn inline(markdown: &str) -> String {
+    let html = text(markdown);
+    let html = html.trim();
+    let inner = html
+        .strip_prefix("<p>")
+        .and_then(|html| html.strip_suffix("</p>"));
+    match inner {
+        Some(inner) if !inner.contains("<p>") => inner.to_owned(),
+        _ => html.to_owned(),
+    }
+}
+
+fn render(markdown: &str, plugins: &Plugins<'_>) -> String {
+    let mut options = Options::default();
+    options.extension.table = true;
+    // What follows the language of a block of code goes into `data-meta`: the status that it promises.
+    options.render.full_info_string = true;
+    let arena = Arena::new();
+    let document = comrak::parse_document(&arena, markdown, &options);
+    let mut html = String::new();
+    // Writing to a string can't fail.
+    let _ = comrak::format_html_with_plugins(document, &options, &mut html, plugins);
+    html
+}
+
+#[derive(Default)]
+struct Headings(Mutex<Collected>);
+
+#[derive(Default)]
+struct Collected {
+    anchorizer: Anchorizer,
+    found: Vec<Heading>,
+}
+
+impl HeadingAdapter for Headings {
+    fn enter(
+        &self,
+        output: &mut dyn Write,
+        heading: &HeadingMeta,
+        _place: Option<Sourcepos>,
+    ) -> fmt::Result {
+        let mut collected = self.0.lock().map_err(|_| fmt::Error)?;
+        let id = collected.anchorizer.anchorize(&heading.content);
+        write!(output, "<h{} id=\"{id}\">", heading.level)?;
+        if heading.level == 2 {
+            let title = heading.content.clone();
+            collected.found.push(Heading { id, title });
+        }
+        Ok(())
+    }
+
+    fn exit(&self, output: &mut dyn Write, heading: &HeadingMeta) -> fmt::Result {
+        writeln!(output, "</h{}>", heading.level)
+    }
+}

@@ -1,0 +1,367 @@
+//! The reference: the OpenAPI document as a page. It takes everything from the document, so that what the document
+//! gains, examples among it, the page gains too.
+
+use askama::Template;
+use serde_json::{Map, Value};
+
+use super::{Context, Heading, markdown};
+use crate::http::openapi;
+
+#[derive(Template)]
+#[template(path = "docs/reference.html")]
+struct ReferenceTemplate {
+    up: &'static str,
+    introduction: String,
+    operations: Vec<Operation>,
+    schemas: Vec<Schema>,
+    headers: Vec<Field>,
+}
+
+struct Operation {
+    id: String,
+    path: String,
+    summary: String,
+    description: String,
+    needs_key: bool,
+    parameters: Vec<Parameter>,
+    answers: Vec<Answer>,
+    errors: Vec<(String, Vec<String>)>,
+}
+
+struct Parameter {
+    field: Field,
+    /// `path`, `query` or `header`.
+    place: String,
+    is_required: bool,
+    /// Whether it may be repeated.
+    is_list: bool,
+    values: Vec<String>,
+    /// What the form starts with.
+    initial: String,
+    hint: String,
+}
+
+struct Answer {
+    status: String,
+    description: String,
+    kind: Option<Kind>,
+    headers: Vec<String>,
+    examples: Vec<(String, String)>,
+}
+
+struct Schema {
+    name: String,
+    description: String,
+    fields: Vec<Field>,
+}
+
+/// A named thing with its type.
+struct Field {
+    name: String,
+    is_required: bool,
+    description: String,
+    kind: Kind,
+}
+
+/// A type in words, and the schemas that it names.
+struct Kind {
+    text: String,
+    links: Vec<String>,
+    rules: Vec<String>,
+}
+
+/// Renders the page.
+pub(super) fn render(context: &Context<'_>) -> Result<String, askama::Error> {
+    // It was made as JSON.
+    let document: Value = serde_json::from_str(openapi::document()).unwrap_or_default();
+    let document = Document(&document);
+    let operations = document.operations();
+    let mut contents: Vec<Heading> = operations
+        .iter()
+        .map(|operation| Heading {
+            id: operation.id.clone(),
+            title: operation.summary.clone(),
+        })
+        .collect();
+    for (id, title) in [("headers", "Headers of answers"), ("schemas", "Schemas")] {
+        contents.push(Heading {
+            id: id.to_owned(),
+            title: title.to_owned(),
+        });
+    }
+    let body = ReferenceTemplate {
+        up: context.page.up(),
+        introduction: markdown::text(text(&document.0["info"]["description"])),
+        operations,
+        schemas: document.schemas(),
+        headers: document.headers(),
+    }
+    .render()?;
+    let lead = "Every operation with its parameters and answers, as [openapi.json]({up}openapi.json) describes them.";
+    context.page("API reference", lead, contents, body)
+}
+
+struct Document<'d>(&'d Value);
+
+impl<'d> Document<'d> {
+    /// The value itself, or what it refers to within the document.
+    fn resolved(&self, value: &'d Value) -> &'d Value {
+        let pointer = value["$ref"].as_str().and_then(|at| at.strip_prefix('#'));
+        let target = pointer.and_then(|pointer| self.0.pointer(pointer));
+        target.unwrap_or(value)
+    }
+
+    fn operations(&self) -> Vec<Operation> {
+        let paths = entries(&self.0["paths"]);
+        let operations = paths.map(|(path, item)| self.operation(path, &item["get"]));
+        operations.collect()
+    }
+
+    fn operation(&self, path: &str, operation: &'d Value) -> Operation {
+        let list = operation["parameters"].as_array();
+        let parameters = list.into_iter().flatten();
+        let mut answers = Vec::new();
+        let mut errors: Vec<(String, Vec<String>)> = Vec::new();
+        for (status, response) in entries(&operation["responses"]) {
+            let response = self.resolved(response);
+            if status.starts_with(['4', '5']) {
+                let examples = &response["content"]["application/json"]["examples"];
+                let types = entries(examples)
+                    .map(|(_, example)| text(&self.resolved(example)["value"]["type"]).to_owned());
+                let mut types: Vec<String> = types.collect();
+                types.dedup();
+                errors.push((status.clone(), types));
+            } else {
+                answers.push(self.answer(status, response));
+            }
+        }
+        Operation {
+            id: text(&operation["operationId"]).to_owned(),
+            path: path.to_owned(),
+            summary: text(&operation["summary"]).to_owned(),
+            description: markdown::text(text(&operation["description"])),
+            needs_key: operation["security"]
+                .as_array()
+                .is_none_or(|list| !list.is_empty()),
+            parameters: parameters.map(|one| self.parameter(one)).collect(),
+            answers,
+            errors,
+        }
+    }
+
+    fn parameter(&self, parameter: &'d Value) -> Parameter {
+        let parameter = self.resolved(parameter);
+        let schema = self.resolved(&parameter["schema"]);
+        let is_list = schema["type"] == "array";
+        let item = if is_list {
+            self.resolved(&schema["items"])
+        } else {
+            schema
+        };
+        let mut values: Vec<String> = item["enum"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(plain)
+            .collect();
+        if item["type"] == "boolean" {
+            values = vec!["true".to_owned(), "false".to_owned()];
+        }
+        let is_required = parameter["required"] == true;
+        let example = first_example(parameter);
+        let hint = example.map(|value| {
+            plain(
+                value
+                    .as_array()
+                    .and_then(|list| list.first())
+                    .unwrap_or(value),
+            )
+        });
+        let hint = hint.unwrap_or_default();
+        Parameter {
+            field: self.field(
+                text(&parameter["name"]),
+                parameter,
+                &parameter["schema"],
+                is_required,
+            ),
+            place: text(&parameter["in"]).to_owned(),
+            is_required,
+            is_list,
+            values,
+            initial: if is_required {
+                hint.clone()
+            } else {
+                String::new()
+            },
+            hint,
+        }
+    }
+
+    fn answer(&self, status: &str, response: &'d Value) -> Answer {
+        let media = entries(&response["content"]).next().map(|(_, media)| media);
+        let mut examples = Vec::new();
+        if let Some(media) = media {
+            for (name, example) in entries(&media["examples"]) {
+                let example = self.resolved(example);
+                let title = example["summary"].as_str().unwrap_or(name);
+                examples.push((title.to_owned(), shown(&example["value"])));
+            }
+            if !media["example"].is_null() {
+                examples.push(("Example".to_owned(), shown(&media["example"])));
+            }
+        }
+        Answer {
+            status: status.to_owned(),
+            description: text(&response["description"]).to_owned(),
+            kind: media.map(|media| self.kind(&media["schema"])),
+            headers: entries(&response["headers"])
+                .map(|(name, _)| name.clone())
+                .collect(),
+            examples,
+        }
+    }
+
+    fn schemas(&self) -> Vec<Schema> {
+        let schema = |(name, schema): (&String, &'d Value)| {
+            let required = schema["required"].as_array();
+            let is_required =
+                |name: &str| required.is_some_and(|list| list.iter().any(|one| one == name));
+            let fields = entries(&schema["properties"]);
+            let mut fields: Vec<Field> = fields
+                .map(|(name, field)| self.field(name, field, field, is_required(name)))
+                .collect();
+            for alternative in schema["anyOf"]
+                .as_array()
+                .or(schema["oneOf"].as_array())
+                .into_iter()
+                .flatten()
+            {
+                fields.push(self.field("one of", alternative, alternative, false));
+            }
+            Schema {
+                name: name.clone(),
+                description: markdown::text(text(&schema["description"])),
+                fields,
+            }
+        };
+        entries(&self.0["components"]["schemas"])
+            .map(schema)
+            .collect()
+    }
+
+    fn headers(&self) -> Vec<Field> {
+        let headers = entries(&self.0["components"]["headers"]);
+        let field = |(name, header): (&String, &'d Value)| {
+            self.field(name, header, &header["schema"], header["required"] == true)
+        };
+        headers.map(field).collect()
+    }
+
+    fn field(
+        &self,
+        name: &str,
+        described: &'d Value,
+        schema: &'d Value,
+        is_required: bool,
+    ) -> Field {
+        Field {
+            name: name.to_owned(),
+            is_required,
+            description: markdown::inline(text(&described["description"])),
+            kind: self.kind(schema),
+        }
+    }
+
+    /// The type of a schema in words.
+    fn kind(&self, schema: &'d Value) -> Kind {
+        let mut kind = Kind {
+            text: String::new(),
+            links: Vec::new(),
+            rules: Vec::new(),
+        };
+        if let Some(name) = referred(schema) {
+            kind.links.push(name.to_owned());
+            return kind;
+        }
+        let alternatives = schema["anyOf"].as_array().or(schema["oneOf"].as_array());
+        if let Some(alternatives) = alternatives {
+            kind.text = "one of ".to_owned();
+            for alternative in alternatives {
+                match referred(alternative) {
+                    Some(name) => kind.links.push(name.to_owned()),
+                    None => kind.text += &format!("{} ", plain(&alternative["type"])),
+                }
+            }
+            return kind;
+        }
+        kind.text = match &schema["type"] {
+            Value::Array(types) => types.iter().map(plain).collect::<Vec<_>>().join(" or "),
+            Value::String(one) => one.clone(),
+            _ => "any value".to_owned(),
+        };
+        let values = schema["enum"].as_array().into_iter().flatten();
+        let values: Vec<String> = values.map(|value| format!("`{}`", plain(value))).collect();
+        if !values.is_empty() {
+            kind.rules
+                .push(markdown::inline(&format!("One of {}.", values.join(", "))));
+        }
+        for (name, words) in [
+            ("const", "Always"),
+            ("pattern", "Matches"),
+            ("minimum", "At least"),
+            ("maximum", "At most"),
+            ("default", "Default"),
+        ] {
+            if !schema[name].is_null() {
+                kind.rules.push(markdown::inline(&format!(
+                    "{words} `{}`.",
+                    plain(&schema[name])
+                )));
+            }
+        }
+        if schema["type"] == "array" {
+            let items = self.kind(&schema["items"]);
+            kind.text = format!("array of {}", items.text);
+            kind.links = items.links;
+            kind.rules.extend(items.rules);
+        }
+        kind
+    }
+}
+
+/// The name of the schema that a value refers to.
+fn referred(schema: &Value) -> Option<&str> {
+    schema["$ref"]
+        .as_str()?
+        .strip_prefix("#/components/schemas/")
+}
+
+fn first_example(parameter: &Value) -> Option<&Value> {
+    let named = entries(&parameter["examples"]).next();
+    let named = named.map(|(_, example)| &example["value"]);
+    let own = Some(&parameter["example"]).filter(|example| !example.is_null());
+    own.or(named)
+}
+
+fn entries(object: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    object.as_object().into_iter().flat_map(Map::iter)
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// A value without the quotes of a string.
+fn plain(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// An example as it is shown.
+fn shown(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| format!("{value:#}"), str::to_owned)
+}

@@ -1,0 +1,135 @@
+// The documentation site as its readers meet it: the quick start followed by clicks, without script, by keyboard, in
+// light and dark and on a phone.
+
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { LOOKS, launch, look, serve } from './harness.js';
+
+const PAGES = ['', '/products', '/filters', '/paging', '/texts', '/caching', '/versions', '/limits', '/keys', '/errors',
+  '/errors/rate_limited', '/errors/bad_request', '/reference'];
+
+let server, browser, key;
+
+before(async () => {
+  server = await serve();
+  key = server.key('--test');
+  browser = await launch();
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+/** Presses Run of the block that has this text; returns what is shown below it. */
+async function run(page, part) {
+  const block = page.locator('.code', { hasText: part }).first();
+  await block.getByRole('button', { name: 'Run' }).click();
+  const result = block.locator('.result');
+  await result.locator('.status .badge').waitFor();
+  return result;
+}
+
+test('the quick start is followed by clicks, from a key to the next page', async () => {
+  const { page, clean, picture, close } = await look(browser, server.base);
+  const asked = [];
+  page.on('request', (request) => asked.push(request.url()));
+  await page.goto(`${server.base}/docs`);
+  // Without a key nothing is sent, and the field is pointed at.
+  await page.locator('.code', { hasText: '/ping' }).getByRole('button', { name: 'Run' }).click();
+  await page.getByText('Put your key into the field first.').waitFor();
+  const field = page.getByLabel('Your key, to try things on this page');
+  assert.ok(await field.evaluate((input) => input === document.activeElement));
+  await field.fill(key);
+
+  const ping = await run(page, '/ping');
+  assert.match(await ping.innerText(), /200[^]*X-Request-Id[^]*pong/);
+  const list = await run(page, 'is_orderable=true&limit=3\'');
+  assert.match(await list.innerText(), /200[^]*ETag[^]*rel="next"[^]*ACORNPOST-GB/);
+  const product = await run(page, 'content=html');
+  assert.match(await product.innerText(), /200[^]*description_html/);
+  const again = await run(page, '--etag-compare');
+  assert.match(await again.innerText(), /304/);
+  const next = await run(page, 'after=HALLOWMERE-GB');
+  assert.match(await next.innerText(), /200[^]*"catalog"/);
+  assert.doesNotMatch(await next.innerText(), /"code": "ACORNPOST-GB"/);
+  await picture('docs-quick-start-followed');
+
+  // The key is remembered in this tab, and was in no address.
+  await page.getByRole('link', { name: 'Paging' }).first().click();
+  await page.waitForURL(/paging/);
+  assert.equal(await page.getByLabel('Your key, to try things on this page').inputValue(), key);
+  assert.deepEqual(asked.filter((url) => url.includes(key.split('.')[1])), []);
+  await page.getByRole('button', { name: 'Forget' }).click();
+  assert.equal(await page.evaluate(() => sessionStorage.length + localStorage.length), 0);
+  clean();
+  await close();
+});
+
+test('the reference sends what its forms say, and errors are shown as they come', async () => {
+  const { page, clean, picture, close } = await look(browser, server.base);
+  await page.goto(`${server.base}/docs/reference`);
+  await page.getByLabel('Your key, to try things on this page').fill(key);
+  const form = page.locator('form.try[data-path="/product"]');
+  await form.getByLabel('countries_redeemable_in').fill('GB\nIE');
+  await form.getByLabel('is_orderable').selectOption('true');
+  await form.getByLabel('limit').fill('2');
+  const sent = page.waitForRequest(/\/v2\/product\?/);
+  await form.getByRole('button', { name: 'Send' }).click();
+  const query = new URL((await sent).url()).search;
+  assert.equal(query, '?is_orderable=true&countries_redeemable_in=GB&countries_redeemable_in=IE&limit=2');
+  await form.getByText('200').waitFor();
+  await form.getByLabel('limit').fill('501');
+  await form.getByRole('button', { name: 'Send' }).click();
+  await form.getByText('pagination_error').waitFor();
+  await picture('docs-reference-tried');
+  // The browser itself calls a refused request an error on its console.
+  clean(/^console: Failed to load resource: .* 400/);
+  await close();
+});
+
+test('without script every page reads, and offers nothing that it can not do', async () => {
+  const { page, clean, close } = await look(browser, server.base, { javaScript: false });
+  await page.goto(`${server.base}/docs`);
+  await page.getByRole('link', { name: 'Filters' }).first().click();
+  await page.waitForURL(/filters/);
+  await page.getByRole('link', { name: 'API reference' }).first().click();
+  await page.waitForURL(/reference/);
+  assert.ok(await page.getByRole('heading', { name: 'List products' }).isVisible());
+  assert.ok(await page.getByText('discount_multiplier').first().isVisible());
+  assert.equal(await page.getByRole('button').count(), 0);
+  for (const path of PAGES) {
+    await page.goto(`${server.base}/docs${path}`);
+    assert.ok(await page.locator('.docs-body').isVisible());
+  }
+  clean();
+  await close();
+});
+
+test('by keyboard: the way to the content, and through a page', async () => {
+  const { page, close } = await look(browser, server.base);
+  await page.goto(`${server.base}/docs/paging`);
+  await page.keyboard.press('Tab');
+  const skip = page.getByRole('link', { name: 'Skip to the content' });
+  assert.ok(await skip.evaluate((link) => link === document.activeElement));
+  assert.ok((await skip.boundingBox()).y >= 0);
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('Tab');
+  assert.ok(await page.evaluate(() => document.querySelector('main').contains(document.activeElement)));
+  await close();
+});
+
+for (const as of Object.keys(LOOKS)) {
+  describe(as, () => {
+    for (const path of PAGES) {
+      test(`/docs${path}`, async () => {
+        const { page, clean, accessible, picture, close } = await look(browser, server.base, { as });
+        await page.goto(`${server.base}/docs${path}`);
+        await picture(`docs${path.replaceAll('/', '-')}`);
+        await accessible();
+        clean();
+        await close();
+      });
+    }
+  });
+}

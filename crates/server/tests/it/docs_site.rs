@@ -1,0 +1,362 @@
+//! The documentation site: every page, link and anchor of it, and every line of `curl` on it, run by a shell.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::{Command, Stdio};
+
+use html5ever::tendril::StrTendril;
+use html5ever::tokenizer::{
+    BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
+};
+use reqwest::Url;
+use vitrine_wire::error::ErrorType;
+
+use crate::harness::{Reply, Server, Store, skipped, text};
+
+/// Where readers find the server, other than where it listens: below a path, behind a proxy.
+const PUBLIC_URL: &str = "https://catalog.example/shop";
+
+/// What a page consists of.
+#[derive(Default)]
+struct Page {
+    tags: Vec<Tag>,
+    /// Blocks of code: language, the status that they promise, text.
+    code: Vec<(String, Option<String>, String)>,
+    /// Elements that aren't closed in order.
+    faults: Vec<String>,
+}
+
+#[derive(Default)]
+struct Tokens(RefCell<Vec<Token>>);
+
+impl TokenSink for Tokens {
+    type Handle = ();
+
+    fn process_token(&self, token: Token, _line_number: u64) -> TokenSinkResult<()> {
+        self.0.borrow_mut().push(token);
+        TokenSinkResult::Continue
+    }
+}
+
+fn attribute<'t>(tag: &'t Tag, name: &str) -> Option<&'t str> {
+    let found = tag.attrs.iter().find(|one| &*one.name.local == name);
+    found.map(|one| &*one.value)
+}
+
+/// Elements that have no end.
+const VOID: [&str; 6] = ["meta", "link", "img", "br", "hr", "input"];
+
+fn page(html: &str) -> Page {
+    let input = BufferQueue::default();
+    input.push_back(StrTendril::from(html));
+    let tokenizer = Tokenizer::new(Tokens::default(), TokenizerOpts::default());
+    let _ = tokenizer.feed(&input);
+    tokenizer.end();
+    let mut page = Page::default();
+    let mut open: Vec<String> = Vec::new();
+    let mut is_in_code = false;
+    for token in tokenizer.sink.0.take() {
+        match token {
+            Token::TagToken(tag) if tag.kind == TagKind::StartTag => {
+                let name = tag.name.to_string();
+                if name == "code" && open.last().is_some_and(|parent| parent == "pre") {
+                    let class = attribute(&tag, "class").unwrap_or_default();
+                    let language = class.trim_start_matches("language-").to_owned();
+                    let status = attribute(&tag, "data-meta").map(str::to_owned);
+                    page.code.push((language, status, String::new()));
+                    is_in_code = true;
+                }
+                if !VOID.contains(&name.as_str()) {
+                    open.push(name);
+                }
+                page.tags.push(tag);
+            }
+            Token::TagToken(tag) => {
+                is_in_code = false;
+                let name = tag.name.to_string();
+                if open.pop().as_ref() != Some(&name) {
+                    page.faults.push(format!("</{name}> closes something else"));
+                }
+            }
+            Token::CharacterTokens(more) if is_in_code => {
+                page.code.last_mut().expect("a block").2.push_str(&more);
+            }
+            Token::ParseError(error) => page.faults.push(error.into_owned()),
+            _ => {}
+        }
+    }
+    page.faults
+        .extend(open.iter().map(|name| format!("<{name}> stays open")));
+    page
+}
+
+/// Follows all links of the site from its first page. Returns what each address answered; fragments are checked.
+fn crawl(server: &Server) -> BTreeMap<String, Reply> {
+    let mut answers = BTreeMap::new();
+    let mut waiting = vec![Url::parse(&format!("{PUBLIC_URL}/docs")).expect("an address")];
+    let mut fragments = BTreeSet::new();
+    let mut ids = BTreeSet::new();
+    while let Some(mut url) = waiting.pop() {
+        if let Some(fragment) = url.fragment().map(str::to_owned) {
+            url.set_fragment(None);
+            fragments.insert((url.to_string(), fragment));
+        }
+        let path = url.as_str().strip_prefix(PUBLIC_URL);
+        let path = path
+            .unwrap_or_else(|| panic!("{url} isn't this server's"))
+            .to_owned();
+        if answers.contains_key(&path) {
+            continue;
+        }
+        let reply = server.send("GET", &path, &[]);
+        assert_eq!(reply.status, 200, "{url}");
+        if reply.header("content-type") == Some("text/html; charset=utf-8") {
+            for tag in page(&text(&reply.body)).tags {
+                if let Some(id) = attribute(&tag, "id") {
+                    assert!(
+                        ids.insert((url.to_string(), id.to_owned())),
+                        "{id} is twice on {url}"
+                    );
+                }
+                for name in ["href", "src"] {
+                    if let Some(link) = attribute(&tag, name) {
+                        waiting.push(url.join(link).expect("a link"));
+                    }
+                }
+            }
+        }
+        answers.insert(path, reply);
+    }
+    let dangling: Vec<_> = fragments.difference(&ids).collect();
+    assert!(dangling.is_empty(), "{dangling:?}");
+    answers
+}
+
+#[test]
+fn every_link_leads_somewhere_and_every_error_type_has_its_page() {
+    let store = Store::sample();
+    let server = store.serve_as(PUBLIC_URL);
+    let answers = crawl(&server);
+    for kind in ErrorType::ALL {
+        let path = format!("/docs/errors/{}", kind.as_str());
+        assert!(answers.contains_key(&path), "nothing leads to {path}");
+    }
+    for path in [
+        "/docs",
+        "/docs/paging",
+        "/docs/reference",
+        "/docs/assets/docs.js",
+        "/openapi.json",
+    ] {
+        assert!(answers.contains_key(path), "nothing leads to {path}");
+    }
+    for (path, reply) in &answers {
+        let html = text(&reply.body);
+        if !html.trim_start().starts_with("<!doctype html>") {
+            continue;
+        }
+        let page = page(&html);
+        assert!(page.faults.is_empty(), "{path}: {:?}", page.faults);
+        assert!(
+            html.contains(&format!("{PUBLIC_URL}/v2")),
+            "{path} names the base address"
+        );
+        assert!(
+            !html.contains("vitrine.test"),
+            "{path} believes the header Host"
+        );
+        for tag in &page.tags {
+            let is_inline = &*tag.name == "style"
+                || (&*tag.name == "script" && attribute(tag, "src").is_none())
+                || tag
+                    .attrs
+                    .iter()
+                    .any(|one| one.name.local.starts_with("on") || &*one.name.local == "style");
+            assert!(!is_inline, "{path} has something inline: {tag:?}");
+        }
+    }
+}
+
+#[test]
+fn pages_bear_their_headers_and_can_be_asked_for_again() {
+    // No catalog, no key: the site reads all the same.
+    let store = Store::new();
+    store.key("nobody", &[]);
+    let server = store.serve();
+    for (path, content_type) in [
+        ("/docs", "text/html; charset=utf-8"),
+        ("/docs/paging", "text/html; charset=utf-8"),
+        ("/docs/errors", "text/html; charset=utf-8"),
+        ("/docs/errors/not_found", "text/html; charset=utf-8"),
+        ("/docs/reference", "text/html; charset=utf-8"),
+        ("/docs/assets/docs.css", "text/css; charset=utf-8"),
+        ("/docs/assets/docs.js", "text/javascript; charset=utf-8"),
+        ("/docs/assets/icon.svg", "image/svg+xml"),
+    ] {
+        let found = server.send("GET", path, &[]);
+        assert_eq!(found.status, 200, "{path}");
+        assert_eq!(found.header("content-type"), Some(content_type));
+        assert_eq!(found.header("x-content-type-options"), Some("nosniff"));
+        assert_eq!(found.header("cache-control"), Some("public, max-age=300"));
+        assert_eq!(found.header("vary"), Some("Accept-Encoding"));
+        assert_eq!(found.header("referrer-policy"), Some("no-referrer"));
+        let policy = found.header("content-security-policy").expect("a policy");
+        assert!(
+            policy.starts_with("default-src 'none'; ") && !policy.contains("unsafe"),
+            "{policy}"
+        );
+        let head = server.send("HEAD", path, &[]);
+        assert_eq!((head.status, head.body.len()), (200, 0));
+        assert_eq!(
+            head.header("content-length"),
+            found.header("content-length")
+        );
+        let tag = found.header("etag").expect("a tag");
+        let again = server.send("GET", path, &[("If-None-Match", tag)]);
+        assert_eq!((again.status, again.body.len()), (304, 0), "{path}");
+        assert_eq!(again.header("content-security-policy"), Some(policy));
+        let packed = server.send("GET", path, &[("Accept-Encoding", "gzip")]);
+        assert!(packed.body.len() <= found.body.len(), "{path}");
+        assert_eq!(
+            server.send("GET", &format!("{path}?a=b"), &[]).error(),
+            "bad_request"
+        );
+        assert_eq!(server.send("POST", path, &[]).error(), "method_not_allowed");
+    }
+    for path in [
+        "/docs/",
+        "/docs/nowhere",
+        "/docs/errors/none",
+        "/docs/assets/none.css",
+        "/docs/assets/",
+    ] {
+        assert_eq!(server.send("GET", path, &[]).error(), "not_found", "{path}");
+    }
+    // The access log and the metrics know them by their templates.
+    let logged = crate::harness::wait_for("the log", || {
+        let log = server.stdout();
+        log.contains("/docs/errors/{type}").then_some(log)
+    });
+    assert!(logged.contains("/docs/assets/{name}"), "{logged}");
+}
+
+/// The blocks of code in a language, page by page.
+fn blocks(server: &Server) -> Vec<(String, Page)> {
+    let mut paths = vec!["/docs".to_owned()];
+    paths.extend(
+        [
+            "products",
+            "filters",
+            "paging",
+            "texts",
+            "caching",
+            "versions",
+            "limits",
+            "keys",
+            "errors",
+            "reference",
+        ]
+        .map(|page| format!("/docs/{page}")),
+    );
+    paths.extend(
+        ErrorType::ALL
+            .iter()
+            .map(|kind| format!("/docs/errors/{}", kind.as_str())),
+    );
+    let read = |path: String| {
+        let reply = server.send("GET", &path, &[]);
+        assert_eq!(reply.status, 200, "{path}");
+        (path, page(&text(&reply.body)))
+    };
+    paths.into_iter().map(read).collect()
+}
+
+/// A program of another language with the reader's keys, in a directory of its own.
+fn with_keys(program: &str, directory: &std::path::Path, store: &Store) -> Command {
+    let mut command = Command::new(program);
+    command
+        .current_dir(directory)
+        .env("VITRINE_KEY", store.key("reader", &[]))
+        .env("VITRINE_TEST_KEY", store.key("tester", &["--test"]))
+        .stdin(Stdio::null());
+    command
+}
+
+/// Has `curl` tell the status of each request on standard error, and nothing else there.
+const SHELL: &str = "set -eu\ncurl() { command curl --silent --show-error --write-out '%{stderr}STATUS %{http_code}\\n' \"$@\"; }\n";
+
+#[test]
+fn every_curl_line_gets_the_status_that_it_promises() {
+    let store = Store::sample();
+    let server = store.serve();
+    let mut lines = 0;
+    for (path, page) in blocks(&server) {
+        let mut script = SHELL.to_owned();
+        let mut promised = Vec::new();
+        for (language, status, code) in page.code {
+            if language != "sh" {
+                assert!(
+                    !code.contains("curl "),
+                    "{path}: this `curl` isn't run: {code}"
+                );
+                continue;
+            }
+            let requests = code.matches("curl ").count();
+            assert!(requests > 0, "{path}: {code}");
+            lines += requests;
+            // Of several lines all but the last succeed.
+            promised.extend(std::iter::repeat_n("200".to_owned(), requests - 1));
+            promised.push(status.unwrap_or_else(|| "200".to_owned()));
+            script.push_str(&code);
+        }
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut shell = with_keys("bash", directory.path(), &store);
+        let output = shell.args(["-c", &script]).output().expect("bash runs");
+        let said = text(&output.stderr);
+        assert!(output.status.success(), "{path}: {said}\n{script}");
+        let statuses: Vec<&str> = said
+            .lines()
+            .map(|line| line.trim_start_matches("STATUS "))
+            .collect();
+        assert_eq!(statuses, promised, "{path}:\n{script}");
+    }
+    // So that the test can't pass by finding none.
+    assert!(lines > 40, "{lines}");
+}
+
+#[test]
+fn the_pickers_of_the_quick_start_print_the_catalog() {
+    let store = Store::sample();
+    let server = store.serve();
+    let (_, first) = blocks(&server).swap_remove(0);
+    for (language, program, file) in [
+        ("python", "python3", "picker.py"),
+        ("js", "node", "picker.mjs"),
+    ] {
+        if Command::new(program).arg("--version").output().is_err() {
+            assert!(
+                std::env::var("CI").as_deref() != Ok("true"),
+                "{program} is missing"
+            );
+            skipped(&format!("the picker in {language}: there is no {program}"));
+            continue;
+        }
+        let directory = tempfile::tempdir().expect("a directory");
+        let block = first.code.iter().find(|(own, _, _)| own == language);
+        let (_, _, code) = block.unwrap_or_else(|| panic!("no {language}"));
+        std::fs::write(directory.path().join(file), code).expect("a file");
+        let mut command = with_keys(program, directory.path(), &store);
+        let output = command.arg(file).output().expect("it runs");
+        let printed = text(&output.stdout);
+        assert!(
+            output.status.success(),
+            "{language}: {}",
+            text(&output.stderr)
+        );
+        assert!(
+            printed.contains("BRIARWICK-GB") && printed.contains("GBP"),
+            "{printed}"
+        );
+        assert!(!printed.contains("SAGEWHISTLE-US"), "{printed}");
+    }
+}
