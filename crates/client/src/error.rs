@@ -62,7 +62,7 @@ pub enum Error {
         cursor: String,
     },
     /// It failed however often it was tried.
-    #[error("tried {tries} times, at last: {last}")]
+    #[error("tried {tries} times")]
     GaveUp {
         /// How often.
         tries: u32,
