@@ -60,8 +60,7 @@
 //!
 //! # Layout
 //!
-//! - `client`, `builder`, [`blocking`](https://doc.rust-lang.org/cargo/reference/features.html) (a feature): the operations,
-//!   and what a client is made of; `address`, `key`, `tls`: its parts
+//! - `client`, `blocking` (a feature): the operations. `builder`, `address`, `key`, `tls`: what a client is made of
 //! - `list`, `pages`: what a list asks for, and walks over its pages
 //! - `product`, `content`, `answer`: what comes; `open`, `object`, `value`: what those types are made of
 //! - `send`, `retry`, `cache`: one request, another try, the answer of last time

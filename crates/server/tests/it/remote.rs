@@ -5,7 +5,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::harness::{Page, Server, Store, Web, gift_card, text, wait_for};
+use crate::harness::{Page, Server, Store, Web, gift_card, text};
 
 const KEY: &str = "partner.s3cret-part";
 
@@ -322,7 +322,5 @@ fn a_list_that_breaks_off_says_how_it_goes_on() {
     assert_eq!(text(&output.stdout).lines().count(), 1);
     let said = text(&output.stderr);
     assert!(said.contains("--after X"), "{said}");
-    wait_for("both requests", || {
-        (web.take_requests().len() == 2).then_some(())
-    });
+    assert_eq!(web.take_requests().len(), 2);
 }
