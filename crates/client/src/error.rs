@@ -164,7 +164,7 @@ impl fmt::Display for ApiError {
 }
 
 /// A text from outside, with control characters as JSON would escape them.
-struct Plain<'t>(&'t str);
+pub(crate) struct Plain<'t>(pub(crate) &'t str);
 
 impl fmt::Display for Plain<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

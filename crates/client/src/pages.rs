@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 
 use crate::Result;
 use crate::answer::Page;
-use crate::error::Error;
+use crate::error::{Error, Plain};
 use crate::list::{Cursor, ProductsRequest};
 use crate::product::Product;
 
@@ -84,7 +84,7 @@ impl<T: DeserializeOwned + Send + 'static> Pages<T> {
             Some(cursor) => {
                 self.is_over = true;
                 return Some(Err(Error::Circle {
-                    cursor: cursor.escape_debug().to_string(),
+                    cursor: Plain(&cursor).to_string(),
                 }));
             }
         }

@@ -8,7 +8,7 @@ use reqwest::{RequestBuilder, Response};
 use serde::de::DeserializeOwned;
 
 use crate::client::Inner;
-use crate::error::{Error, ErrorBody};
+use crate::error::{Error, ErrorBody, Plain};
 use crate::retry::{retry_after, retrying};
 use crate::tls::is_about_certificates;
 use crate::{API_VERSION, Result};
@@ -143,13 +143,7 @@ impl Inner {
                 Err(placed) => (placed.path().to_string(), placed.into_inner().to_string()),
                 Ok(_) => (".".to_owned(), error.to_string()),
             };
-            let clean = |text: &str| {
-                self.key
-                    .redact(text)
-                    .escape_debug()
-                    .to_string()
-                    .replace("\\\"", "\"")
-            };
+            let clean = |text: &str| Plain(&self.key.redact(text)).to_string();
             Error::Decode {
                 place: clean(&place),
                 what: clean(&what),

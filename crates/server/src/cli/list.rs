@@ -60,18 +60,17 @@ impl List {
     pub(super) fn run(&self) -> anyhow::Result<Outcome> {
         let client = self.remote.client()?;
         let mut out = BufWriter::new(io::stdout().lock());
+        let mut header = csv::header() + "\n";
         let outcome = match self.format.or_for_programs(FormatName::Ndjson) {
             FormatName::Table => self.print_table(&client, &mut out),
-            FormatName::Json => self.print(&client, &mut out, ["[\n", ",\n", "\n]\n"], |product| {
-                Ok(product.get().to_owned())
-            }),
-            FormatName::Ndjson => self.print(&client, &mut out, ["", "\n", "\n"], |product| {
-                Ok(line(product))
-            }),
-            FormatName::Csv => {
-                let header = format!("{}\n", csv::header());
-                self.print(&client, &mut out, [&header, "\n", "\n"], csv_row)
-            }
+            FormatName::Json => self.print_array(&client, &mut out),
+            FormatName::Ndjson => self.print(&client, &mut out, |product| Ok(line(product) + "\n")),
+            FormatName::Csv => self
+                .print(&client, &mut out, |product| {
+                    // The header comes with the first row: where the server can't be asked, nothing is printed.
+                    Ok(std::mem::take(&mut header) + &csv_row(product)? + "\n")
+                })
+                .and_then(|()| put(&mut out, &header)),
         };
         written(outcome.and_then(|()| out.flush().context(CAN_NOT_WRITE)))
     }
@@ -93,12 +92,12 @@ impl List {
         request.read_as()
     }
 
-    /// Gives each product to `take`, and tells `end_of_page` where a page ends.
-    fn each(
+    /// Gives each product to `take`, and flushes where a page ends.
+    fn each<W: Write>(
         &self,
         client: &Client,
-        mut take: impl FnMut(&Json) -> anyhow::Result<()>,
-        mut end_of_page: impl FnMut() -> anyhow::Result<()>,
+        out: &mut W,
+        mut take: impl FnMut(&mut W, &Json) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         let mut left = self.limit.unwrap_or(u64::MAX);
         let mut last = None;
@@ -111,14 +110,15 @@ impl List {
                 None => client.base_url().to_owned(),
             })?;
             for product in &page.catalog {
-                take(product)?;
+                take(out, product)?;
                 left -= 1;
                 if left == 0 {
                     return Ok(());
                 }
             }
-            end_of_page()?;
-            last = page.pagination.cursors.after;
+            out.flush().context(CAN_NOT_WRITE)?;
+            // Somebody may copy it to a command line.
+            last = page.pagination.cursors.after.filter(|code| is_plain(code));
         }
         Ok(())
     }
@@ -128,37 +128,19 @@ impl List {
         &self,
         client: &Client,
         out: &mut impl Write,
-        [start, between, end]: [&str; 3],
-        shape: impl Fn(&Json) -> anyhow::Result<String>,
+        mut shape: impl FnMut(&Json) -> anyhow::Result<String>,
     ) -> anyhow::Result<()> {
-        // Written with the first product: where the server can't be asked, nothing is printed.
-        let mut separator = start;
-        let out = std::cell::RefCell::new(out);
-        self.each(
-            client,
-            |product| {
-                let text = shape(product)?;
-                let mut out = out.borrow_mut();
-                put(&mut *out, separator)?;
-                separator = between;
-                put(&mut *out, &text)
-            },
-            || out.borrow_mut().flush().context(CAN_NOT_WRITE),
-        )?;
-        let is_empty = separator == start;
-        let mut out = out.borrow_mut();
-        if is_empty {
-            put(&mut *out, start)?;
-        }
-        // Without products there is no line to end, but an array.
-        put(
-            &mut *out,
-            if is_empty {
-                end.trim_start_matches('\n')
-            } else {
-                end
-            },
-        )
+        self.each(client, out, |out, product| put(out, &shape(product)?))
+    }
+
+    fn print_array(&self, client: &Client, out: &mut impl Write) -> anyhow::Result<()> {
+        let mut start = "[\n";
+        self.each(client, out, |out, product| {
+            put(out, std::mem::replace(&mut start, ",\n"))?;
+            put(out, product.get())
+        })?;
+        // Without products the array hasn't begun yet.
+        put(out, if start == "[\n" { "[\n]\n" } else { "\n]\n" })
     }
 
     fn print_table(&self, client: &Client, out: &mut impl Write) -> anyhow::Result<()> {
@@ -174,12 +156,11 @@ impl List {
             "AMOUNTS",
             "COUNTRIES",
         ]);
-        let take = |product: &Json| {
+        self.each(client, out, |_, product| {
             let product: Product = product.parse().context("a product can't be read")?;
             table.add_row(row(&product).map(|cell| visible(&shown(&cell)).into_owned()));
             Ok(())
-        };
-        self.each(client, take, || Ok(()))?;
+        })?;
         put(out, &format!("{}\n", table.trim_fmt()))
     }
 }
@@ -195,6 +176,12 @@ fn row(product: &Product) -> [String; 8] {
         amounts(product),
         some_of(&product.countries_redeemable_in),
     ]
+}
+
+/// Whether it is what codes are made of (decisions, "Endpoints"), and so nothing to a shell.
+fn is_plain(code: &str) -> bool {
+    code.bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"._~-".contains(&byte))
 }
 
 /// The amounts that can be ordered.
