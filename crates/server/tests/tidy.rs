@@ -68,6 +68,10 @@ const BANNED: [(&str, &[&str]); 13] = [
         &["vitrine_model", "vitrine_store", "std::fs", "std::net"],
     ),
     ("crates/store/src", &["vitrine_wire", "StatusCode"]),
+    (
+        "crates/client/src",
+        &["vitrine_model", "vitrine_store", "std::fs", "std::env"],
+    ),
     ("crates/server/src", &["rusqlite", "tokio_postgres"]),
     (
         "crates/server/src/http",
@@ -138,9 +142,12 @@ fn layers_know_only_what_lies_below() {
         if text.contains("StatusCode") && !speaks_http {
             broken.push(format!("{name} names StatusCode"));
         }
+        if text.contains("vitrine_client") && !name.contains("src/cli/") {
+            broken.push(format!("{name} names vitrine_client"));
+        }
     }
     none(
-        "only the store knows SQL, only http and admin know statuses, the model is pure",
+        "only the store knows SQL, only http and admin know statuses, only commands ask as clients, the model is pure",
         &broken,
     );
 }

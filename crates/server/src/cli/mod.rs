@@ -14,9 +14,11 @@ mod examples;
 mod export;
 mod follow_settings;
 mod generate;
+mod get;
 mod history;
 mod keys;
 mod limits;
+mod list;
 mod load;
 mod logging;
 mod man;
@@ -27,6 +29,7 @@ mod proxies;
 mod prune;
 mod ready;
 mod reload;
+mod remote;
 mod restore;
 mod rollback;
 mod serve;
@@ -95,6 +98,8 @@ enum Command {
     Backup(backup::Backup),
     Restore(restore::Restore),
     Generate(generate::Generate),
+    Get(get::Get),
+    List(list::List),
     Openapi(openapi::Openapi),
     Completions(completions::Completions),
     Man(man::Man),
@@ -167,6 +172,8 @@ fn run(command_line: CommandLine, read: Read) -> anyhow::Result<Outcome> {
         Command::Export(export) => export.run(&store),
         Command::Prune(prune) => prune.run(&store),
         Command::Rollback(rollback) => rollback.run(&store),
+        Command::Get(get) => get.run(),
+        Command::List(list) => list.run(),
         Command::Openapi(openapi) => openapi.run(),
         Command::Completions(completions) => completions.run(),
         Command::Man(man) => man.run(),

@@ -1,0 +1,195 @@
+//! Enums that stay open: what this crate doesn't know of is kept as the text that came (decisions, "Fields").
+
+/// Makes an enum of a field's values, with `Unknown` for those added later.
+macro_rules! open_enum {
+    ($(#[$meta:meta])* $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $text:literal,)+ }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum $name {
+            $($(#[$variant_meta])* $variant,)+
+            /// A value that this crate doesn't know, as it came.
+            Unknown(String),
+        }
+
+        impl $name {
+            /// Every value that this crate knows.
+            pub const KNOWN: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// The value as the contract spells it.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                match self { $(Self::$variant => $text,)+ Self::Unknown(text) => text }
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                match text { $($text => Self::$variant,)+ _ => Self::Unknown(text.to_owned()) }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+                Ok(Self::from(&*text))
+            }
+        }
+    };
+}
+
+pub(crate) use open_enum;
+
+open_enum!(
+    /// A product's state. It says nothing of whether the product can be ordered.
+    State {
+        /// The product is live.
+        Live = "LIVE",
+        /// It is switched off for a while.
+        TemporarilyDisabled = "TEMPORARILY_DISABLED",
+        /// It works worse than usually for a while.
+        TemporarilyDegraded = "TEMPORARILY_DEGRADED",
+    }
+);
+
+open_enum!(
+    /// A payout type, which is also the name of the object with the product's details.
+    PayoutType {
+        /// A gift card.
+        GiftCard = "gift_card",
+        /// A subscription.
+        Subscription = "subscription",
+        /// A payment.
+        Payment = "payment",
+    }
+);
+
+open_enum!(
+    /// How orders are filled.
+    Availability {
+        /// Out of a stock of codes.
+        Stocked = "stocked",
+        /// By asking the issuer at the time of the order.
+        Realtime = "realtime",
+    }
+);
+
+open_enum!(
+    /// Where it can be redeemed.
+    RedeemableAt {
+        /// Online and in stores.
+        All = "all",
+        /// Online only.
+        Online = "online",
+        /// In stores only.
+        InStore = "in-store",
+    }
+);
+
+open_enum!(
+    /// A barcode's format.
+    BarcodeFormat {
+        /// Code 128.
+        Code128 = "code-128",
+        /// Code 39.
+        Code39 = "code-39",
+        /// QR code.
+        Qr = "QR",
+        /// EAN-13.
+        Ean13 = "ean-13",
+        /// PDF417.
+        Pdf417 = "pdf417",
+        /// Interleaved 2 of 5.
+        Itf = "ITF",
+        /// Data Matrix.
+        DataMatrix = "DATA_MATRIX",
+        /// Another one.
+        Other = "other",
+    }
+);
+
+open_enum!(
+    /// How the e-code is to be used.
+    ECodeUsageType {
+        /// Nothing is said of it.
+        Undefined = "undefined",
+        /// Better by its address.
+        UrlRecommended = "url-recommended",
+        /// By its address only.
+        UrlOnly = "url-only",
+    }
+);
+
+open_enum!(
+    /// From when the months until the expiry count.
+    ExpiryType {
+        /// From the last use.
+        FromLastUse = "from-last-use",
+        /// From the last look at the balance.
+        FromLastBalanceCheck = "from-last-balance-check",
+        /// From the day of issue.
+        FromIssueDate = "from-issue-date",
+        /// It doesn't expire.
+        Indefinite = "indefinite",
+        /// Nothing should be shown of it.
+        DoNotShow = "do-not-show",
+    }
+);
+
+open_enum!(
+    /// Which amounts can be ordered.
+    DenominationType {
+        /// Any amount from the minimum to the maximum.
+        Open = "open",
+        /// Only the listed amounts.
+        Fixed = "fixed",
+    }
+);
+
+open_enum!(
+    /// The unit of a plan's length.
+    LengthUnit {
+        /// Days.
+        Days = "DAYS",
+        /// Months.
+        Months = "MONTHS",
+    }
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_is_kept() {
+        for (text, is_known) in [
+            ("LIVE", true),
+            ("TEMPORARILY_DISABLED", true),
+            ("RETIRED", false),
+            ("", false),
+            ("live", false),
+        ] {
+            let json = format!("{text:?}");
+            let state: State = serde_json::from_str(&json).unwrap();
+            assert_eq!(matches!(state, State::Unknown(_)), !is_known, "{text}");
+            assert_eq!(serde_json::to_string(&state).unwrap(), json);
+        }
+        assert!(
+            State::KNOWN
+                .iter()
+                .all(|state| State::from(state.as_str()) == *state)
+        );
+    }
+}

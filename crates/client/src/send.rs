@@ -1,0 +1,183 @@
+//! One request: what is sent, how much of the answer is read, and what an answer means.
+
+use std::time::SystemTime;
+
+use bytes::{Bytes, BytesMut};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, ETAG, HeaderMap, HeaderValue, IF_NONE_MATCH};
+use reqwest::{RequestBuilder, Response};
+use serde::de::DeserializeOwned;
+
+use crate::client::Inner;
+use crate::error::{Error, ErrorBody, Plain};
+use crate::retry::{retry_after, retrying};
+use crate::tls::is_about_certificates;
+use crate::{API_VERSION, Result};
+
+const JSON: &str = "application/json";
+const MARKDOWN: &str = "text/markdown";
+/// The longest request id that is kept (decisions, "Errors").
+const MOST_ID_BYTES: usize = 128;
+
+impl Inner {
+    /// Asks an operation, and reads its answer as a `T`.
+    pub(crate) async fn ask<T: DeserializeOwned>(&self, target: &str) -> Result<T> {
+        let url = format!("{}{target}", self.base_url);
+        let request = || {
+            let request = self.http.get(&url).header(ACCEPT, JSON);
+            request
+                .header("x-api-key", self.key.header())
+                .header("x-api-version", API_VERSION)
+        };
+        let body = self.fetch(&url, JSON, request).await?;
+        self.decode(&body)
+    }
+
+    /// Reads a text at whatever address; the key isn't sent there.
+    pub(crate) async fn text(&self, url: &str) -> Result<String> {
+        let request = || self.http.get(url).header(ACCEPT, MARKDOWN);
+        let body = self.fetch(url, "text/", request).await?;
+        String::from_utf8(body.into()).map_err(|error| Error::Decode {
+            place: format!("byte {}", error.utf8_error().valid_up_to()),
+            what: "it isn't UTF-8".to_owned(),
+        })
+    }
+
+    /// Sends a request until there is its answer; answers a 304 from the cache.
+    async fn fetch(
+        &self,
+        url: &str,
+        media_type: &str,
+        request: impl Fn() -> RequestBuilder,
+    ) -> Result<Bytes> {
+        let kept = self.cache.as_ref().and_then(|cache| cache.get(url));
+        let tag = kept.as_ref().map(|kept| kept.tag.clone());
+        let attempt = || self.attempt(request(), media_type, tag.clone());
+        match (retrying(&self.retries, attempt).await?, kept) {
+            (Some((headers, body)), _) => {
+                if let Some(cache) = &self.cache {
+                    cache.put(url, headers.get(ETAG), &body);
+                }
+                Ok(body)
+            }
+            (None, Some(kept)) => Ok(kept.body.clone()),
+            (None, None) => Err(unexpected(304, "it was asked for no tag")),
+        }
+    }
+
+    /// One try. `None` is a 304.
+    async fn attempt(
+        &self,
+        mut request: RequestBuilder,
+        media_type: &str,
+        tag: Option<HeaderValue>,
+    ) -> Result<Option<(HeaderMap, Bytes)>> {
+        if let Some(tag) = tag {
+            request = request.header(IF_NONE_MATCH, tag);
+        }
+        let response = request.send().await.map_err(failed)?;
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        if status == 304 {
+            return Ok(None);
+        }
+        let body = self.read(response).await?;
+        if status != 200 {
+            return Err(self.refusal(status, &headers, &body));
+        }
+        let is_right = headers
+            .get(CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok())
+            .is_some_and(|value| value.to_ascii_lowercase().starts_with(media_type));
+        match is_right {
+            true => Ok(Some((headers, body))),
+            false => Err(unexpected(
+                status,
+                &format!("it isn't {media_type}; is a server of this contract at that address?"),
+            )),
+        }
+    }
+
+    /// Reads a body up to the bound, counted as unpacked.
+    async fn read(&self, mut response: Response) -> Result<Bytes> {
+        let most_bytes = self.most_body_bytes;
+        let mut body = BytesMut::new();
+        while let Some(part) = response.chunk().await.map_err(failed)? {
+            if body.len() + part.len() > most_bytes {
+                return Err(Error::TooLong { most_bytes });
+            }
+            body.extend_from_slice(&part);
+        }
+        Ok(body.freeze())
+    }
+
+    /// What an answer other than a 200 or a 304 means.
+    fn refusal(&self, status: u16, headers: &HeaderMap, body: &[u8]) -> Error {
+        match serde_json::from_slice::<ErrorBody>(body) {
+            Ok(error) if status >= 400 => {
+                let id = headers.get("x-request-id").and_then(|id| id.to_str().ok());
+                let id = id.filter(|id| id.len() <= MOST_ID_BYTES).map(str::to_owned);
+                let retry_after = retry_after(headers, SystemTime::now());
+                Error::Api(Box::new(error.into_error(
+                    &self.key,
+                    status,
+                    id,
+                    retry_after,
+                )))
+            }
+            _ if (300..400).contains(&status) => unexpected(
+                status,
+                "a redirect, which isn't followed; give the address that it leads to",
+            ),
+            _ => unexpected(
+                status,
+                "no error as the contract has it; is a server of this contract at that address?",
+            ),
+        }
+    }
+
+    fn decode<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T> {
+        // The place of a fault costs time to know: it is looked for where there is one.
+        serde_json::from_slice(body).map_err(|error| {
+            let mut reader = serde_json::Deserializer::from_slice(body);
+            let placed = serde_path_to_error::deserialize::<_, T>(&mut reader);
+            let (place, what) = match placed {
+                Err(placed) => (placed.path().to_string(), placed.into_inner().to_string()),
+                Ok(_) => (".".to_owned(), error.to_string()),
+            };
+            let clean = |text: &str| Plain(&self.key.redact(text)).to_string();
+            Error::Decode {
+                place: clean(&place),
+                what: clean(&what),
+            }
+        })
+    }
+}
+
+fn unexpected(status: u16, what: &str) -> Error {
+    Error::Unexpected {
+        status,
+        what: what.to_owned(),
+    }
+}
+
+fn failed(error: reqwest::Error) -> Error {
+    if error.is_builder() {
+        return Error::Request(
+            "that address can't be asked; expected one of http or https".to_owned(),
+        );
+    }
+    if error.is_timeout() {
+        return Error::Timeout;
+    }
+    let is_about_certificates = is_about_certificates(&error);
+    let what = match &error {
+        _ if is_about_certificates => "the server's certificate isn't trusted",
+        error if error.is_connect() => "can't connect",
+        error if error.is_body() || error.is_decode() => "the answer was cut off or is damaged",
+        _ => "the request failed",
+    };
+    Error::Transport {
+        what,
+        is_passing: !is_about_certificates,
+        source: Box::new(error.without_url()),
+    }
+}

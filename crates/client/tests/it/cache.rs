@@ -1,0 +1,69 @@
+//! The ETag cache: what hasn't changed is answered from memory.
+
+use crate::odd::{Odd, answer, json, pong};
+
+const CATEGORIES: &str = r#"{"categories":[{"code":"fashion"}]}"#;
+
+#[tokio::test]
+async fn what_has_not_changed_is_answered_from_memory() {
+    let server = Odd::of(vec![
+        json("200 OK\r\nETag: W/\"1\"", CATEGORIES),
+        answer("304 Not Modified\r\nETag: W/\"1\"", ""),
+        json("200 OK\r\nETag: W/\"2\"", r#"{"categories":[]}"#),
+        answer("304 Not Modified", ""),
+    ]);
+    let client = server.builder().cache_bytes(1 << 20).build().unwrap();
+    let first = client.categories().await.unwrap();
+    assert_eq!(first[0].code, "fashion");
+    assert_eq!(client.clone().categories().await.unwrap(), first);
+    assert!(client.categories().await.unwrap().is_empty());
+    assert!(client.categories().await.unwrap().is_empty());
+    let heads = server.heads();
+    let tags: Vec<Option<&str>> = heads
+        .iter()
+        .map(|head| {
+            head.lines()
+                .find_map(|line| line.strip_prefix("if-none-match: "))
+        })
+        .collect();
+    assert_eq!(
+        tags,
+        [None, Some("w/\"1\""), Some("w/\"1\""), Some("w/\"2\"")]
+    );
+}
+
+#[tokio::test]
+async fn failures_are_not_kept_and_other_addresses_are_others() {
+    let server = Odd::of(vec![
+        json(
+            "404 No\r\nETag: \"1\"",
+            r#"{"type":"not_found","message":"no"}"#,
+        ),
+        json("200 OK\r\nETag: \"2\"", CATEGORIES),
+        pong(),
+    ]);
+    let client = server.builder().cache_bytes(1 << 20).build().unwrap();
+    client.categories().await.unwrap_err();
+    client.categories().await.unwrap();
+    client.ping().await.unwrap();
+    assert!(
+        server
+            .heads()
+            .iter()
+            .all(|head| !head.contains("if-none-match"))
+    );
+}
+
+#[tokio::test]
+async fn without_a_cache_no_tag_is_sent() {
+    let server = Odd::of(vec![json("200 OK\r\nETag: W/\"1\"", CATEGORIES)]);
+    let client = server.client();
+    client.categories().await.unwrap();
+    client.categories().await.unwrap();
+    assert!(
+        server
+            .heads()
+            .iter()
+            .all(|head| !head.contains("if-none-match"))
+    );
+}

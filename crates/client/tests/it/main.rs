@@ -1,0 +1,11 @@
+//! The client against answers as they are, and against a server that does everything wrong. Against the true program it is
+//! tested in `crates/server/tests/it/client.rs`.
+
+mod odd;
+
+mod answers;
+mod cache;
+mod failures;
+mod hostile;
+mod picker;
+mod walks;

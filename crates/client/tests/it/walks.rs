@@ -1,0 +1,131 @@
+//! Walks over pages: to the end, on from a cursor, and never in a circle.
+
+use vitrine_client::{Error, Key, Page, blocking};
+
+use crate::odd::{KEY, Odd, error, json};
+
+/// A page of nothing but codes.
+fn page(codes: &[&str], before: Option<&str>, after: Option<&str>) -> Vec<u8> {
+    let body = serde_json::json!({"catalog": codes, "pagination": {"cursors": {"before": before, "after": after}}});
+    json("200 OK", body.to_string())
+}
+
+/// A page as the contract has it.
+fn right(codes: &[&str]) -> Vec<u8> {
+    page(codes, codes.first().copied(), codes.last().copied())
+}
+
+fn queries(server: &Odd) -> Vec<String> {
+    let heads = server.heads();
+    let target = |head: &String| {
+        head.split(' ')
+            .nth(1)
+            .unwrap_or_default()
+            .replace("/v2/product", "")
+    };
+    heads.iter().map(target).collect()
+}
+
+#[tokio::test]
+async fn a_walk_ends_with_an_empty_page_or_without_a_cursor() {
+    for last in [right(&[]), page(&["c"], Some("c"), None)] {
+        let server = Odd::of(vec![right(&["a", "b"]), last.clone()]);
+        let mut products = server
+            .client()
+            .products()
+            .limit(2)
+            .read_as::<String>()
+            .stream();
+        let mut seen = Vec::new();
+        while let Some(product) = products.next().await {
+            seen.push(product.unwrap());
+        }
+        assert!(products.next().await.is_none());
+        let expected: &[&str] = if last == right(&[]) {
+            &["a", "b"]
+        } else {
+            &["a", "b", "c"]
+        };
+        assert_eq!(seen, expected);
+        assert_eq!(queries(&server), ["?limit=2", "?limit=2&after=b"]);
+    }
+}
+
+#[tokio::test]
+async fn a_walk_that_broke_off_goes_on_from_its_cursor() {
+    let server = Odd::of(vec![
+        right(&["a", "b"]),
+        error("401 No", "invalid_api_key"),
+        right(&["c"]),
+        right(&[]),
+    ]);
+    let client = server.client();
+    let list = client.products().country("SE").read_as::<String>();
+    let mut pages = list.clone().pages();
+    assert_eq!(pages.cursor(), None);
+    assert_eq!(pages.next().await.unwrap().unwrap().catalog, ["a", "b"]);
+    assert!(pages.next().await.unwrap().is_err());
+    assert!(pages.next().await.is_none());
+    let mut pages = list.after(pages.cursor().unwrap()).pages();
+    assert_eq!(pages.next().await.unwrap().unwrap().catalog, ["c"]);
+    assert!(pages.next().await.is_none());
+    let country = "?countries_redeemable_in=se";
+    assert_eq!(
+        queries(&server),
+        [
+            country.to_owned(),
+            format!("{country}&after=b"),
+            format!("{country}&after=b"),
+            format!("{country}&after=c")
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_walk_back_follows_the_other_cursor() {
+    let server = Odd::of(vec![right(&["c", "d"]), right(&["a", "b"]), right(&[])]);
+    let mut pages = server
+        .client()
+        .products()
+        .before("e")
+        .read_as::<String>()
+        .pages();
+    let mut seen: Vec<Page<String>> = Vec::new();
+    while let Some(page) = pages.next().await {
+        seen.push(page.unwrap());
+    }
+    assert_eq!(seen.len(), 2);
+    assert_eq!(queries(&server), ["?before=e", "?before=c", "?before=a"]);
+}
+
+#[tokio::test]
+async fn a_circle_is_told() {
+    let server = Odd::of(vec![right(&["a"]), right(&["b"]), right(&["a"])]);
+    let mut products = server.client().products().read_as::<String>().stream();
+    assert_eq!(products.next().await.unwrap().unwrap(), "a");
+    assert_eq!(products.next().await.unwrap().unwrap(), "b");
+    let failure = products.next().await.unwrap().unwrap_err();
+    assert!(matches!(failure, Error::Circle { .. }), "{failure:?}");
+    assert!(products.next().await.is_none());
+    assert_eq!(server.count(), 3);
+}
+
+#[test]
+fn threads_may_share_a_blocking_client() {
+    let server = Odd::of(vec![right(&["a"]), right(&[])]);
+    let client = blocking::Client::build(server.builder()).unwrap();
+    let list = client.products().read_as::<String>();
+    assert_eq!(
+        client.all(list).map(Result::unwrap).collect::<Vec<_>>(),
+        ["a"]
+    );
+    let server = Odd::of(vec![json("200 OK", r#"{"message":"pong"}"#)]);
+    let client = blocking::Client::new(&server.url(), Key::new(KEY).unwrap()).unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| client.ping().unwrap());
+        }
+    });
+    assert_eq!(server.count(), 4);
+    assert!(!format!("{client:?}").contains("s3cret"));
+}

@@ -1,0 +1,120 @@
+//! `vitrine get`: one product of a server of the contract.
+
+use std::io::{self, Write as _};
+
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+use comfy_table::{Table, presets};
+use vitrine_client::{Content, Json};
+
+use super::Outcome;
+use super::remote::{
+    CAN_NOT_WRITE, FormatArgs, FormatName, RemoteArgs, csv_row, line, put, written,
+};
+use crate::export::csv;
+use crate::load::json::Node;
+use crate::load::report::visible;
+
+const EXAMPLES: &str = "\
+Examples:
+  VITRINE_KEY=PREFIX.SECRET vitrine get BRIARWICK-GB --url https://catalog.example
+  vitrine get BRIARWICK-GB --url https://catalog.example --key-file key.txt --content md
+  vitrine get BRIARWICK-GB --url https://catalog.example --key-file key.txt --json > product.json
+
+The key is taken from VITRINE_KEY or a file, never from the command line: others on the machine can read that.";
+
+/// Get a product from a server of this API, as its clients do.
+///
+/// JSON is what the server sent, to the letter. Exit code 1: there is no such product, or the server can't be asked.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Get {
+    /// The product's code.
+    code: String,
+    #[command(flatten)]
+    remote: RemoteArgs,
+    /// The form of its texts: addresses, Markdown or HTML.
+    #[arg(long, value_name = "FORM", default_value = "url")]
+    content: ContentArg,
+    #[command(flatten)]
+    format: FormatArgs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ContentArg {
+    Url,
+    Md,
+    Html,
+}
+
+impl Get {
+    pub(super) fn run(&self) -> anyhow::Result<Outcome> {
+        let content = match self.content {
+            ContentArg::Url => Content::Url,
+            ContentArg::Md => Content::Md,
+            ContentArg::Html => Content::Html,
+        };
+        let client = self.remote.client()?;
+        let product: Json = client
+            .product_as(&self.code, content)
+            .with_context(|| client.base_url().to_owned())?;
+        let text = match self.format.or_for_programs(FormatName::Json) {
+            FormatName::Table => table(&product)?,
+            FormatName::Json => format!("{}\n", product.get()),
+            FormatName::Ndjson => format!("{}\n", line(&product)),
+            FormatName::Csv => format!("{}\n{}\n", csv::header(), csv_row(&product)?),
+        };
+        let mut out = io::stdout().lock();
+        written(put(&mut out, &text).and_then(|()| out.flush().context(CAN_NOT_WRITE)))
+    }
+}
+
+/// Every field with its value, whether we know it or not.
+fn table(product: &Json) -> anyhow::Result<String> {
+    let (node, problems) = Node::parse(product.get());
+    if let Some(problem) = problems.first() {
+        anyhow::bail!("the server sent {}: {}", problem.pointer, problem.message);
+    }
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    add_rows(&mut table, "", &node);
+    Ok(format!("{}\n", table.trim_fmt()))
+}
+
+fn add_rows(table: &mut Table, name: &str, node: &Node<'_>) {
+    match node {
+        Node::Object(members) => {
+            for (key, value) in members {
+                let below = match name {
+                    "" => key.to_string(),
+                    name => format!("{name}.{key}"),
+                };
+                add_rows(table, &below, value);
+            }
+        }
+        Node::List(items) if items.iter().any(|item| matches!(item, Node::Object(_))) => {
+            for (index, item) in items.iter().enumerate() {
+                add_rows(table, &format!("{name}[{index}]"), item);
+            }
+        }
+        value => {
+            table.add_row([visible(name).into_owned(), shown(value)]);
+        }
+    }
+}
+
+/// A value in a cell. Texts have their lines, and nothing that steers a terminal.
+fn shown(value: &Node<'_>) -> String {
+    match value {
+        Node::Null => "–".to_owned(),
+        Node::Text(text) => {
+            let lines: Vec<_> = text.lines().map(visible).collect();
+            lines.join("\n")
+        }
+        Node::List(items) => {
+            let items: Vec<String> = items.iter().map(shown).collect();
+            items.join(", ")
+        }
+        other => visible(&other.to_json()).into_owned(),
+    }
+}

@@ -1,0 +1,221 @@
+//! `vitrine list`: the products of a server of the contract.
+
+use std::io::{self, BufWriter, Write};
+
+use anyhow::Context as _;
+use clap::Args;
+use comfy_table::{Table, presets};
+use vitrine_client::blocking::Client;
+use vitrine_client::{Decimal, Detail, Json, Product, ProductsRequest};
+
+use super::Outcome;
+use super::remote::{
+    CAN_NOT_WRITE, FormatArgs, FormatName, RemoteArgs, csv_row, line, put, written,
+};
+use crate::export::csv;
+use crate::load::report::{shown, visible};
+
+const EXAMPLES: &str = "\
+Examples:
+  VITRINE_KEY=PREFIX.SECRET vitrine list --url https://catalog.example --country US --country CA
+  vitrine list --url https://catalog.example --key-file key.txt --category fashion --orderable --limit 20
+  vitrine list --url https://catalog.example --key-file key.txt --format csv > catalog.csv
+
+The key is taken from VITRINE_KEY or a file, never from the command line: others on the machine can read that.";
+
+/// The most products that a page can have (specification, 4.1).
+const PAGE_PRODUCTS: u16 = 500;
+/// How many amounts and countries of a product a table shows one by one.
+const MOST_SHOWN: usize = 6;
+
+/// List products of a server of this API, as its clients do: page by page, to the last one.
+///
+/// Values of one filter are alternatives, filters narrow each other. JSON, NDJSON and CSV are printed as pages come, and
+/// JSON is what the server sent, to the letter.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct List {
+    #[command(flatten)]
+    remote: RemoteArgs,
+    /// Only products for this country (ISO 3166-1 alpha-2). Give it once for each country.
+    #[arg(long = "country", value_name = "CODE")]
+    countries: Vec<String>,
+    /// Only products of this category. Give it once for each category.
+    #[arg(long = "category", value_name = "NAME")]
+    categories: Vec<String>,
+    /// Only products that can be ordered.
+    #[arg(long)]
+    orderable: bool,
+    /// At most so many products in all. Without it, all of them.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    limit: Option<u64>,
+    /// Only products whose codes follow this one.
+    #[arg(long, value_name = "CODE")]
+    after: Option<String>,
+    #[command(flatten)]
+    format: FormatArgs,
+}
+
+impl List {
+    pub(super) fn run(&self) -> anyhow::Result<Outcome> {
+        let client = self.remote.client()?;
+        let mut out = BufWriter::new(io::stdout().lock());
+        let mut header = csv::header() + "\n";
+        let outcome = match self.format.or_for_programs(FormatName::Ndjson) {
+            FormatName::Table => self.print_table(&client, &mut out),
+            FormatName::Json => self.print_array(&client, &mut out),
+            FormatName::Ndjson => self.print(&client, &mut out, |product| Ok(line(product) + "\n")),
+            FormatName::Csv => self
+                .print(&client, &mut out, |product| {
+                    // The header comes with the first row: where the server can't be asked, nothing is printed.
+                    Ok(std::mem::take(&mut header) + &csv_row(product)? + "\n")
+                })
+                .and_then(|()| put(&mut out, &header)),
+        };
+        written(outcome.and_then(|()| out.flush().context(CAN_NOT_WRITE)))
+    }
+
+    fn request(&self, client: &Client) -> ProductsRequest<Json> {
+        let mut request = client
+            .products()
+            .countries(&self.countries)
+            .categories(&self.categories);
+        if self.orderable {
+            request = request.orderable();
+        }
+        if let Some(limit) = self.limit {
+            request = request.limit(u16::try_from(limit).unwrap_or(u16::MAX).min(PAGE_PRODUCTS));
+        }
+        if let Some(after) = &self.after {
+            request = request.after(after);
+        }
+        request.read_as()
+    }
+
+    /// Gives each product to `take`, and flushes where a page ends.
+    fn each<W: Write>(
+        &self,
+        client: &Client,
+        out: &mut W,
+        mut take: impl FnMut(&mut W, &Json) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let mut left = self.limit.unwrap_or(u64::MAX);
+        let mut last = None;
+        for page in client.pages(self.request(client)) {
+            let page = page.with_context(|| match &last {
+                Some(last) => format!(
+                    "{}: it broke off, and goes on with --after {last}",
+                    client.base_url()
+                ),
+                None => client.base_url().to_owned(),
+            })?;
+            for product in &page.catalog {
+                take(out, product)?;
+                left -= 1;
+                if left == 0 {
+                    return Ok(());
+                }
+            }
+            out.flush().context(CAN_NOT_WRITE)?;
+            // Somebody may copy it to a command line.
+            last = page.pagination.cursors.after.filter(|code| is_plain(code));
+        }
+        Ok(())
+    }
+
+    /// Prints products as they come.
+    fn print(
+        &self,
+        client: &Client,
+        out: &mut impl Write,
+        mut shape: impl FnMut(&Json) -> anyhow::Result<String>,
+    ) -> anyhow::Result<()> {
+        self.each(client, out, |out, product| put(out, &shape(product)?))
+    }
+
+    fn print_array(&self, client: &Client, out: &mut impl Write) -> anyhow::Result<()> {
+        let mut start = "[\n";
+        self.each(client, out, |out, product| {
+            put(out, std::mem::replace(&mut start, ",\n"))?;
+            put(out, product.get())
+        })?;
+        // Without products the array hasn't begun yet.
+        put(out, if start == "[\n" { "[\n]\n" } else { "\n]\n" })
+    }
+
+    fn print_table(&self, client: &Client, out: &mut impl Write) -> anyhow::Result<()> {
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING);
+        table.set_header([
+            "CODE",
+            "NAME",
+            "TYPE",
+            "STATE",
+            "ORDERABLE",
+            "CURRENCY",
+            "AMOUNTS",
+            "COUNTRIES",
+        ]);
+        self.each(client, out, |_, product| {
+            let product: Product = product.parse().context("a product can't be read")?;
+            table.add_row(row(&product).map(|cell| visible(&shown(&cell)).into_owned()));
+            Ok(())
+        })?;
+        put(out, &format!("{}\n", table.trim_fmt()))
+    }
+}
+
+fn row(product: &Product) -> [String; 8] {
+    [
+        product.code.clone(),
+        product.name.clone(),
+        product.payout_type.to_string(),
+        product.state.to_string(),
+        if product.is_orderable { "yes" } else { "no" }.to_owned(),
+        product.currency.clone(),
+        amounts(product),
+        some_of(&product.countries_redeemable_in),
+    ]
+}
+
+/// Whether it is what codes are made of (decisions, "Endpoints"), and so nothing to a shell.
+fn is_plain(code: &str) -> bool {
+    code.bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"._~-".contains(&byte))
+}
+
+/// The amounts that can be ordered.
+fn amounts(product: &Product) -> String {
+    let span = |least: &Decimal, greatest: &Decimal| format!("{least} – {greatest}");
+    match product.detail() {
+        Detail::GiftCard(card) => {
+            let amounts = &card.denominations;
+            match (&amounts.denomination_type, &amounts.available_list) {
+                (vitrine_client::DenominationType::Fixed, Some(list)) => some_of(list),
+                _ => span(&amounts.minimum_value, &amounts.maximum_value),
+            }
+        }
+        Detail::Subscription(subscription) => {
+            let plans = subscription.subscription_plans.iter();
+            some_of(&plans.map(|plan| &plan.price).collect::<Vec<_>>())
+        }
+        Detail::Payment(payment) => span(
+            &payment.denominations.minimum_value,
+            &payment.denominations.maximum_value,
+        ),
+        _ => "–".to_owned(),
+    }
+}
+
+/// The first of some values, and how many more there are.
+fn some_of(values: &[impl ToString]) -> String {
+    let first: Vec<String> = values
+        .iter()
+        .take(MOST_SHOWN)
+        .map(ToString::to_string)
+        .collect();
+    match values.len().saturating_sub(MOST_SHOWN) {
+        0 => first.join(" "),
+        more => format!("{} +{more}", first.join(" ")),
+    }
+}

@@ -1,0 +1,142 @@
+//! A server of the contract that a command asks as its clients do: where it is, the key, and how products are printed.
+
+use std::io::{self, IsTerminal as _, Read as _, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+use vitrine_client::blocking::Client;
+use vitrine_client::{Json, Key};
+
+use super::Outcome;
+use crate::export::csv;
+use crate::load::json::Node;
+
+/// The environment variable that holds the key. There is no option for it: command lines can be read by
+/// others on the machine.
+const KEY_VARIABLE: &str = "VITRINE_KEY";
+/// How much of a key file is read, in bytes.
+const MOST_KEY_BYTES: u64 = 4 << 10;
+
+/// Which server is asked, and with which key.
+#[derive(Debug, Args)]
+pub(super) struct RemoteArgs {
+    /// The server's address, with `/v2` or without.
+    #[arg(long = "url", env = "VITRINE_URL", value_name = "URL")]
+    server_url: String,
+    /// A file that holds the key. Without it the key is taken from the environment variable VITRINE_KEY.
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<PathBuf>,
+    /// Send the key over plain http to another machine, where anybody on the way can read it.
+    #[arg(long)]
+    allow_insecure: bool,
+}
+
+impl RemoteArgs {
+    pub(super) fn client(&self) -> anyhow::Result<Client> {
+        let mut builder = vitrine_client::Client::builder(&self.server_url, self.key()?)
+            .user_agent(concat!("vitrine/", env!("CARGO_PKG_VERSION")));
+        if self.allow_insecure {
+            builder = builder.allow_insecure();
+        }
+        Client::build(builder).map_err(|error| match error {
+            vitrine_client::BuildError::Insecure { host } => anyhow::anyhow!(
+                "--url would send the key to {host} in the clear; give the https address, or --allow-insecure where \
+                 nobody listens on the way"
+            ),
+            other => anyhow::Error::new(other),
+        })
+    }
+
+    fn key(&self) -> anyhow::Result<Key> {
+        if let Some(file) = &self.key_file {
+            let text = read_key(file).with_context(|| format!("can't read {}", file.display()))?;
+            return Key::new(&text).with_context(|| format!("{} holds no key", file.display()));
+        }
+        let key = std::env::var(KEY_VARIABLE)
+            .ok()
+            .filter(|key| !key.is_empty());
+        let key = key.with_context(|| {
+            format!("no key: put one into the environment variable {KEY_VARIABLE}, or into a file for --key-file")
+        })?;
+        Key::new(&key).with_context(|| format!("{KEY_VARIABLE} holds no key"))
+    }
+}
+
+fn read_key(file: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    std::fs::File::open(file)?
+        .take(MOST_KEY_BYTES)
+        .read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// How products are printed.
+#[derive(Debug, Args)]
+pub(super) struct FormatArgs {
+    /// How to print it. By default a table on a terminal, and JSON (of a list, one product a line) elsewhere.
+    #[arg(long = "format", value_name = "FORMAT")]
+    name: Option<FormatName>,
+    /// The same as `--format json`.
+    #[arg(long, conflicts_with = "name")]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum FormatName {
+    /// For people.
+    Table,
+    /// What the server sent; a list as an array.
+    Json,
+    /// What the server sent, one product a line.
+    Ndjson,
+    /// A table for spreadsheets, with the columns of `vitrine export`.
+    Csv,
+}
+
+impl FormatArgs {
+    pub(super) fn or_for_programs(&self, for_programs: FormatName) -> FormatName {
+        match self.name {
+            Some(name) => name,
+            None if self.json => FormatName::Json,
+            None if io::stdout().is_terminal() => FormatName::Table,
+            None => for_programs,
+        }
+    }
+}
+
+/// A product as the server sent it, on one line.
+pub(super) fn line(product: &Json) -> String {
+    // Within strings line breaks are escaped: those that stand here lie between values.
+    product.get().replace(['\n', '\r'], " ")
+}
+
+/// A product as a row of a table for spreadsheets.
+pub(super) fn csv_row(product: &Json) -> anyhow::Result<String> {
+    let (node, problems) = Node::parse(product.get());
+    match problems.first() {
+        Some(problem) => anyhow::bail!("the server sent {}: {}", problem.pointer, problem.message),
+        None => csv::row(node).context("a product doesn't go into a table"),
+    }
+}
+
+pub(super) const CAN_NOT_WRITE: &str = "can't write to standard output";
+
+/// What writing came to. A reader that has gone away (`| head`) is no failure.
+pub(super) fn written(outcome: anyhow::Result<()>) -> anyhow::Result<Outcome> {
+    let is_broken_pipe = |error: &anyhow::Error| {
+        error.chain().any(|cause| {
+            let cause = cause.downcast_ref::<io::Error>();
+            cause.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+        })
+    };
+    match outcome {
+        Err(error) if is_broken_pipe(&error) => Ok(Outcome::Done),
+        outcome => outcome.map(|()| Outcome::Done),
+    }
+}
+
+/// Writes a text to standard output.
+pub(super) fn put(out: &mut impl Write, text: &str) -> anyhow::Result<()> {
+    out.write_all(text.as_bytes()).context(CAN_NOT_WRITE)
+}
