@@ -16,7 +16,7 @@ use super::client::Peer;
 use super::error::ApiError;
 use super::quota::{Account, Cost, Step};
 use super::routes::{Captured, KeyedOperation, Operation, Route, Target, find};
-use super::{App, handlers, parameters, ready, site, texts};
+use super::{App, handlers, parameters, ready, texts};
 use crate::metrics::limits::Decision;
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
