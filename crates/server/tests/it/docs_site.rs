@@ -11,7 +11,7 @@ use html5ever::tokenizer::{
 use reqwest::Url;
 use vitrine_wire::error::ErrorType;
 
-use crate::harness::{Reply, Server, Store, skipped, text};
+use crate::harness::{Reply, Server, Store, skipped, text, wait_for};
 
 /// Where readers find the server, other than where it listens: below a path, behind a proxy.
 const PUBLIC_URL: &str = "https://catalog.example/shop";
@@ -233,14 +233,17 @@ fn pages_bear_their_headers_and_can_be_asked_for_again() {
         assert_eq!(server.send("GET", path, &[]).error(), "not_found", "{path}");
     }
     // The access log and the metrics know them by their templates.
-    let logged = crate::harness::wait_for("the log", || {
+    wait_for("the log's lines", || {
         let log = server.stdout();
-        log.contains("/docs/errors/{type}").then_some(log)
+        let templates = ["/docs/errors/{type}", "/docs/assets/{name}"];
+        templates
+            .iter()
+            .all(|template| log.contains(template))
+            .then_some(())
     });
-    assert!(logged.contains("/docs/assets/{name}"), "{logged}");
 }
 
-/// The blocks of code in a language, page by page.
+/// All pages, one by one.
 fn blocks(server: &Server) -> Vec<(String, Page)> {
     let mut paths = vec!["/docs".to_owned()];
     paths.extend(
@@ -271,15 +274,30 @@ fn blocks(server: &Server) -> Vec<(String, Page)> {
     paths.into_iter().map(read).collect()
 }
 
-/// A program of another language with the reader's keys, in a directory of its own.
-fn with_keys(program: &str, directory: &std::path::Path, store: &Store) -> Command {
-    let mut command = Command::new(program);
-    command
-        .current_dir(directory)
-        .env("VITRINE_KEY", store.key("reader", &[]))
-        .env("VITRINE_TEST_KEY", store.key("tester", &["--test"]))
-        .stdin(Stdio::null());
-    command
+/// A reader with keys, made before the server starts: it takes new ones up a little later.
+struct Reader {
+    key: String,
+    test_key: String,
+}
+
+impl Reader {
+    fn of(store: &Store) -> Self {
+        Self {
+            key: store.key("reader", &[]),
+            test_key: store.key("tester", &["--test"]),
+        }
+    }
+
+    /// A program with the reader's keys, in a directory of its own.
+    fn command(&self, program: &str, directory: &std::path::Path) -> Command {
+        let mut command = Command::new(program);
+        command
+            .current_dir(directory)
+            .env("VITRINE_KEY", &self.key)
+            .env("VITRINE_TEST_KEY", &self.test_key)
+            .stdin(Stdio::null());
+        command
+    }
 }
 
 /// Has `curl` tell the status of each request on standard error, and nothing else there.
@@ -288,6 +306,7 @@ const SHELL: &str = "set -eu\ncurl() { command curl --silent --show-error --writ
 #[test]
 fn every_curl_line_gets_the_status_that_it_promises() {
     let store = Store::sample();
+    let reader = Reader::of(&store);
     let server = store.serve();
     let mut lines = 0;
     for (path, page) in blocks(&server) {
@@ -310,7 +329,7 @@ fn every_curl_line_gets_the_status_that_it_promises() {
             script.push_str(&code);
         }
         let directory = tempfile::tempdir().expect("a directory");
-        let mut shell = with_keys("bash", directory.path(), &store);
+        let mut shell = reader.command("bash", directory.path());
         let output = shell.args(["-c", &script]).output().expect("bash runs");
         let said = text(&output.stderr);
         assert!(output.status.success(), "{path}: {said}\n{script}");
@@ -327,6 +346,7 @@ fn every_curl_line_gets_the_status_that_it_promises() {
 #[test]
 fn the_pickers_of_the_quick_start_print_the_catalog() {
     let store = Store::sample();
+    let reader = Reader::of(&store);
     let server = store.serve();
     let (_, first) = blocks(&server).swap_remove(0);
     for (language, program, file) in [
@@ -345,7 +365,7 @@ fn the_pickers_of_the_quick_start_print_the_catalog() {
         let block = first.code.iter().find(|(own, _, _)| own == language);
         let (_, _, code) = block.unwrap_or_else(|| panic!("no {language}"));
         std::fs::write(directory.path().join(file), code).expect("a file");
-        let mut command = with_keys(program, directory.path(), &store);
+        let mut command = reader.command(program, directory.path());
         let output = command.arg(file).output().expect("it runs");
         let printed = text(&output.stdout);
         assert!(
