@@ -3,6 +3,8 @@
 //! fails when the two part.
 
 mod answers;
+mod examples;
+mod headers;
 mod operations;
 mod parameters;
 mod schemas;
@@ -39,14 +41,15 @@ fn build() -> Value {
             "version": ApiVersion::default().as_str(),
             "summary": "The products that can be ordered as payouts: where, in which amounts, on what terms.",
             "description": DESCRIPTION,
+            "contact": {"name": "The operator of this catalog", "url": "https://catalog.example", "email": "catalog@catalog.example"},
             "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
         },
         "servers": [{"url": "/v2", "description": "This server"}],
         "security": [{"ApiKey": []}],
         "tags": [
-            {"name": "Products", "description": "The catalog."},
-            {"name": "Texts", "description": "The Markdown behind the addresses of the catalog."},
-            {"name": "Service", "description": "What helps to integrate."},
+            {"name": "Products", "description": "The catalog: what can be ordered as a payout, where, in which amounts, on what terms; and the values that its filters take."},
+            {"name": "Texts", "description": "The Markdown behind the addresses in `content_resources`."},
+            {"name": "Service", "description": "What helps to integrate: trying a key."},
         ],
         "paths": paths,
         "components": {
@@ -58,15 +61,17 @@ fn build() -> Value {
                     "description": "The client's key, `PREFIX.SECRET`. In the header only: a key in the query isn't looked at.",
                 },
             },
-            "headers": answers::headers(),
+            "headers": headers::headers(),
             "schemas": schemas::schemas(),
-            "responses": answers::error_responses(),
+            "responses": answers::shared_errors(),
         },
     })
 }
 
 const DESCRIPTION: &str = "\
 Clients read the catalog with an API key.
+
+**Keys.** Send your key in the header `X-Api-Key`. `GET /ping` tries it.
 
 **Versions.** `X-Api-Version` selects a dated version; without it the key's own version, else the default, answers.
 
@@ -78,4 +83,6 @@ Clients read the catalog with an API key.
 
 **Trying errors.** A test key may send `X-Simulate: TYPE` with any error type and gets that error.
 
-**Growth.** Payout types, enum values and fields may be added within a version: skip what you don't know.";
+**Growth.** Payout types, enum values and fields may be added within a version: skip what you don't know. Enums of answers are open for that reason: the schema `X` takes any text, `KnownX` lists the values known today, and each says what to do with others.
+
+**Examples** are answers to the sample catalog: `vitrine demo` serves it, and each example says which request gives it.";

@@ -1,12 +1,8 @@
 //! The operations: their words, their parameters, their answers.
 
-use serde_json::{Map, Value, json};
-use vitrine_model::version::ApiVersion;
-use vitrine_wire::error::ErrorType;
+use serde_json::{Value, json};
 
-use super::parameters::{NO_SEGMENTS, code_schema, query_parameter};
-use crate::http::error::ApiError;
-use crate::http::parameters;
+use super::{answers, parameters};
 use crate::http::routes::{KeyedOperation, Operation, Route};
 
 /// What the document says of an operation beside its parameters.
@@ -15,170 +11,100 @@ struct Words {
     tag: &'static str,
     summary: &'static str,
     description: &'static str,
-}
-
-const fn words(operation: Operation) -> Words {
-    let (id, tag, summary, description) = match operation {
-        Operation::Keyed(KeyedOperation::ListProducts) => (
-            "listProducts",
-            "Products",
-            "List products",
-            "The products of the catalog, a page at a time, filtered by country, category and whether they can be ordered. Values of one parameter are alternatives; different parameters narrow each other.",
-        ),
-        Operation::Keyed(KeyedOperation::GetProduct) => (
-            "getProduct",
-            "Products",
-            "Get a product",
-            "One product by its code, with its texts as addresses, Markdown or HTML.",
-        ),
-        Operation::Keyed(KeyedOperation::ListCategories) => (
-            "listCategories",
-            "Products",
-            "List categories",
-            "The categories that some product of the catalog belongs to.",
-        ),
-        Operation::Keyed(KeyedOperation::ListCountries) => (
-            "listCountries",
-            "Products",
-            "List countries",
-            "The countries in which some product of the catalog can be redeemed.",
-        ),
-        Operation::Keyed(KeyedOperation::Ping) => (
-            "ping",
-            "Service",
-            "Try a key",
-            "Answers `pong` to a good key.",
-        ),
-        Operation::GetText => (
-            "getText",
-            "Texts",
-            "Get a text",
-            "A text's Markdown by its SHA-256 digest, as the catalog's addresses name it. It never changes. It is served while the catalog names it, and a day longer.",
-        ),
-        Operation::GetOpenapi => (
-            "getOpenapi",
-            "Service",
-            "Get this document",
-            "The OpenAPI document.",
-        ),
-    };
-    Words {
-        id,
-        tag,
-        summary,
-        description,
-    }
+    /// What a 200 gives.
+    found: &'static str,
 }
 
 /// An operation as the document has it.
 pub(super) fn operation(route: &Route) -> Value {
-    let Words {
-        id,
-        tag,
-        summary,
-        description,
-    } = words(route.operation);
-    let mut parameters = Vec::new();
-    if let Some((_, name)) = route.template.split_once('{') {
-        parameters.push(match name.strip_suffix('}') {
-            Some(name) => json!({"name": name, "in": "path", "required": true, "description": "The product's code.", "schema": code_schema(&NO_SEGMENTS)}),
-            None => json!({"name": "digest", "in": "path", "required": true, "description": "The SHA-256 of the Markdown, in lower-case hexadecimal digits.", "schema": {"type": "string", "pattern": "^[0-9a-f]{64}$"}}),
-        });
-    }
-    parameters.extend(parameters::of(route.operation).iter().map(query_parameter));
-    let is_keyed = matches!(route.operation, Operation::Keyed(_));
-    if is_keyed {
-        parameters.push(json!({
-            "name": "X-Api-Version", "in": "header", "required": false,
-            "description": "The dated version of the API; an empty header counts as none.",
-            "schema": {"type": "string", "pattern": format!("^({})?$", ApiVersion::SERVED.map(ApiVersion::as_str).join("|")), "default": ApiVersion::default().as_str()},
-        }));
-    }
-    parameters.push(json!({
-        "name": "If-None-Match", "in": "header", "required": false,
-        "description": "Entity tags of answers that the client has.",
-        "schema": {"type": "string"},
-    }));
+    let words = words(route.operation);
     let mut operation = json!({
-        "operationId": id,
-        "tags": [tag],
-        "summary": summary,
-        "description": description,
-        "parameters": parameters,
-        "responses": responses(route.operation),
+        "operationId": words.id,
+        "tags": [words.tag],
+        "summary": words.summary,
+        "description": words.description,
+        "parameters": parameters::of(route),
+        "responses": answers::of(route.operation, words.found),
     });
-    if !is_keyed {
+    if !matches!(route.operation, Operation::Keyed(_)) {
         operation["security"] = json!([]);
     }
     operation
 }
 
-fn responses(operation: Operation) -> Value {
-    let reference = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
-    let schema = match operation {
-        Operation::Keyed(KeyedOperation::ListProducts) => reference("ProductList"),
-        Operation::Keyed(KeyedOperation::GetProduct) => reference("Product"),
-        Operation::Keyed(KeyedOperation::ListCategories) => reference("CategoryList"),
-        Operation::Keyed(KeyedOperation::ListCountries) => reference("CountryList"),
-        Operation::Keyed(KeyedOperation::Ping) => reference("Pong"),
-        Operation::GetText => json!({"type": "string"}),
-        Operation::GetOpenapi => json!({"type": "object"}),
-    };
-    let (content_type, mut names, errors): (_, Vec<&str>, &[ErrorType]) = match operation {
-        Operation::Keyed(_) => (
-            "application/json",
-            vec![
-                "X-Request-Id",
-                "X-Api-Version",
-                "ETag",
-                "Cache-Control",
-                "Vary",
-                "RateLimit-Policy",
-                "RateLimit",
-            ],
-            ErrorType::ALL,
-        ),
-        Operation::GetText | Operation::GetOpenapi => (
-            "text/markdown; charset=utf-8",
-            vec!["X-Request-Id", "ETag", "Cache-Control", "Vary"],
-            &PUBLIC_ERRORS,
-        ),
-    };
-    if operation == Operation::Keyed(KeyedOperation::ListProducts) {
-        names.push("Link");
-    }
-    let header = |name: &str| {
-        (
-            name.to_owned(),
-            json!({"$ref": format!("#/components/headers/{name}")}),
-        )
-    };
-    let headers: Map<String, Value> = names.into_iter().map(header).collect();
-    let mut responses = json!({
-        "200": {
-            "description": words(operation).summary,
-            "headers": headers,
-            "content": {content_type: {"schema": schema}},
+const fn words(operation: Operation) -> Words {
+    match operation {
+        Operation::Keyed(KeyedOperation::ListProducts) => Words {
+            id: "listProducts",
+            tag: "Products",
+            summary: "List products",
+            description: LIST_PRODUCTS,
+            found: "A page of products, in the order of their codes.",
         },
-        "304": {"description": "The client has this answer already.", "headers": headers},
-    });
-    for kind in errors {
-        let status = ApiError::status(*kind).as_str().to_owned();
-        responses[status.as_str()] =
-            json!({"$ref": format!("#/components/responses/Error{status}")});
+        Operation::Keyed(KeyedOperation::GetProduct) => Words {
+            id: "getProduct",
+            tag: "Products",
+            summary: "Get a product",
+            description: GET_PRODUCT,
+            found: "The product, its texts in the form asked for.",
+        },
+        Operation::Keyed(KeyedOperation::ListCategories) => Words {
+            id: "listCategories",
+            tag: "Products",
+            summary: "List categories",
+            description: "The categories that some product of the live catalog belongs to, sorted. Each `code` is a value of the `categories` filter of `GET /product`.\n\nCategories come and go with the products that name them: read this list rather than writing its values into your program.",
+            found: "The categories, sorted by code.",
+        },
+        Operation::Keyed(KeyedOperation::ListCountries) => Words {
+            id: "listCountries",
+            tag: "Products",
+            summary: "List countries",
+            description: "The countries in which some product of the live catalog can be redeemed, as ISO 3166-1 alpha-2 codes, sorted. Each is a value of the `countries_redeemable_in` filter of `GET /product`.",
+            found: "The countries, sorted.",
+        },
+        Operation::Keyed(KeyedOperation::Ping) => Words {
+            id: "ping",
+            tag: "Service",
+            summary: "Try a key",
+            description: "Answers `pong` to a good key. Use it to check a configuration before the first real request; with a test key, to see any error by `X-Simulate`.",
+            found: "The key is good, and the service has a catalog.",
+        },
+        Operation::GetText => Words {
+            id: "getText",
+            tag: "Texts",
+            summary: "Get a text",
+            description: "A text's Markdown (CommonMark with tables and strikethrough) by its SHA-256 digest, as the addresses in `content_resources` name it. It needs no key.\n\nA text at an address never changes: keep it for good. It is served while the catalog names it, and a day longer; then it is a 404, and the product has the address of its present text.\n\nMarkdown is outside text: render it with raw HTML off, or read the product with `content=html`, which is sanitised.",
+            found: "The Markdown.",
+        },
+        Operation::GetOpenapi => Words {
+            id: "getOpenapi",
+            tag: "Service",
+            summary: "Get this document",
+            description: "The OpenAPI document.",
+            found: "The document.",
+        },
     }
-    responses
 }
 
-/// What can go wrong with what needs no key.
-const PUBLIC_ERRORS: [ErrorType; 9] = [
-    ErrorType::BadRequest,
-    ErrorType::NotFound,
-    ErrorType::MethodNotAllowed,
-    ErrorType::PayloadTooLarge,
-    ErrorType::UriTooLong,
-    ErrorType::HeadersTooLarge,
-    ErrorType::InternalServerError,
-    ErrorType::Unavailable,
-    ErrorType::Timeout,
-];
+const LIST_PRODUCTS: &str = "\
+The products of the catalog, a page at a time, filtered by country, category and whether they can be ordered.
+
+- **Filters.** Values of one parameter are alternatives: `countries_redeemable_in=SE&countries_redeemable_in=DK` gives what can be redeemed in either. Different parameters narrow each other. A country or category that no product has gives an empty page, not an error.
+- **Order.** By `code`, byte-wise ascending, always.
+- **Paging.** For the next page, repeat the request with `after` as `pagination.cursors.after` says, until a page is empty; or follow the `Link` header until it has no `next`. Go back with `before`. A cursor needn't name a product that still exists: a walk survives any change of the catalog, and no product comes twice.
+- **Texts** are in URL form here; `GET /product/{product_code}` has them as Markdown and HTML too.
+
+Show end users only products with `is_orderable: true`: orders of others are rejected.";
+
+const GET_PRODUCT: &str = "\
+One product by its code.
+
+The object that `payout_type` names has the details: `gift_card`, `subscription`, `payment`, or one added later. Its `content_resources` have the texts in the form that `content` asks for:
+
+| `content` | Fields | Values |
+| --- | --- | --- |
+| `url` (the default) | `description_markdown_url`, … | addresses of Markdown |
+| `md` | `description_md`, … | Markdown |
+| `html` | `description_html`, … | sanitised HTML, safe to put into a page |
+
+A text that there isn't is `null`, in every form. A text of which the service knows only an outside address is `null` as Markdown and as HTML.";
