@@ -45,7 +45,9 @@ for (const [path, { get: operation }] of Object.entries(document.paths)) {
         const what = `${path}: ${status}: ${name}`;
         assert.equal(String(answer.status), status, what);
         assert.equal(answer.headers.get("content-type"), type, what);
-        assert.deepEqual(type === "application/json" ? await answer.json() : await answer.text(), value, what);
+        const body = type === "application/json" ? await answer.json() : await answer.text();
+        // As texts: there is a `-0` among the numbers, which the mock writes as `0`.
+        assert.equal(JSON.stringify(body), JSON.stringify(value), what);
         compared += 1;
       }
     }

@@ -134,7 +134,7 @@ def values_added_later(sample: Product) -> None:
 
     class Later(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            is_known = self.path == "/product/GROWN"
+            is_known = self.path.startswith("/product/GROWN")
             self.send_response(200 if is_known else 503)
             self.send_header("Content-Type", "application/json")
             self.end_headers()
