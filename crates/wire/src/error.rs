@@ -78,7 +78,7 @@ named!(
     }
 );
 
-/// An error.
+/// What went wrong: the body of every error, on every path.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "Error"))]

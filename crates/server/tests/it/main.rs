@@ -60,6 +60,7 @@ mod mirror;
 mod mirror_failures;
 mod mirror_source;
 mod openapi;
+mod openapi_examples;
 mod parameters;
 mod products;
 mod prune;

@@ -1,0 +1,125 @@
+//! The parameters of operations, with examples.
+
+use serde_json::{Value, json};
+use vitrine_model::query::Limit;
+use vitrine_model::version::ApiVersion;
+
+use super::examples::{ENTITY_TAG, TEXT_DIGEST};
+use crate::http::parameters::{self, Multiplicity, Parameter};
+use crate::http::routes::{Operation, Route};
+use crate::view::ContentForm;
+
+/// Words that match the pattern of codes and can't be codes: as cursors they are refused.
+const NO_CURSORS: [&str; 5] = [".", "..", "categories", "countries", "changes"];
+
+/// The same for codes in paths. There the other words aren't refused: they are paths of their own.
+const NO_SEGMENTS: [&str; 2] = [".", ".."];
+
+/// A product code, and so a cursor.
+fn code_schema(except: &[&str]) -> Value {
+    json!({
+        "type": "string",
+        "pattern": "^[A-Za-z0-9._~-]{1,64}$",
+        "not": {"enum": except},
+    })
+}
+
+/// The parameters of a route's operation.
+pub(super) fn of(route: &Route) -> Vec<Value> {
+    let mut described = Vec::new();
+    if let Some((_, name)) = route.template.split_once('{') {
+        described.push(match name.strip_suffix('}') {
+            Some(name) => json!({
+                "name": name, "in": "path", "required": true,
+                "description": "The product's code, letter by letter as lists and orders have it. Characters outside `A-Z a-z 0-9 . _ ~ -` don't occur in codes.",
+                "schema": code_schema(&NO_SEGMENTS),
+                "examples": {
+                    "gift_card": {"summary": "A gift card", "value": "HALLOWMERE-GB"},
+                    "subscription": {"summary": "A subscription", "value": "TONVIK-SE"},
+                    "payment": {"summary": "A payment", "value": "HARBOURQUILL-GB"},
+                },
+            }),
+            None => json!({
+                "name": "digest", "in": "path", "required": true,
+                "description": "The SHA-256 of the Markdown, in lower-case hexadecimal digits. Take whole addresses from a product's `content_resources` rather than making them.",
+                "schema": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+                "examples": {"description": {"summary": "What a gift card is", "value": TEXT_DIGEST}},
+            }),
+        });
+    }
+    described.extend(parameters::of(route.operation).iter().map(query_parameter));
+    if matches!(route.operation, Operation::Keyed(_)) {
+        described.push(json!({
+            "name": "X-Api-Version", "in": "header", "required": false,
+            "description": "The dated version of the API that shall answer. Send the one that your program was written for: answers then stay as they are when a newer version becomes the default. Without it, or with an empty one, the version that your key is pinned to answers, else the default.",
+            "schema": {"type": "string", "pattern": format!("^({})?$", ApiVersion::SERVED.map(ApiVersion::as_str).join("|")), "default": ApiVersion::default().as_str()},
+            "examples": {"current": {"summary": "The current version", "value": ApiVersion::default().as_str()}},
+        }));
+    }
+    described.push(json!({
+        "name": "If-None-Match", "in": "header", "required": false,
+        "description": "The `ETag` of the answer that the client has, or several, separated by commas. Where one of them still holds, the answer is a 304 without a body, which costs no quota.",
+        "schema": {"type": "string"},
+        "examples": {"known": {"summary": "The tag of an earlier answer", "value": ENTITY_TAG}},
+    }));
+    described
+}
+
+fn query_parameter(parameter: &Parameter) -> Value {
+    let example = |name: &str, summary: &str, value: Value| json!({name: {"summary": summary, "value": value}});
+    let (item, examples) = match parameter.name {
+        "is_orderable" => (
+            json!({"type": "boolean"}),
+            example("orderable", "What can be ordered now", json!(true)),
+        ),
+        "countries_redeemable_in" => (
+            json!({"type": "string", "pattern": "^[A-Z]{2}$"}),
+            json!({
+                "one": {"summary": "The United Kingdom", "value": ["GB"]},
+                "several": {"summary": "Sweden or Denmark", "value": ["SE", "DK"]},
+            }),
+        ),
+        "before" | "after" => (
+            code_schema(&NO_CURSORS),
+            example(
+                "cursor",
+                "A cursor of an earlier page",
+                json!("HALLOWMERE-GB"),
+            ),
+        ),
+        "limit" => (
+            json!({"type": "integer", "format": "int32", "minimum": 1, "maximum": Limit::MAX, "default": Limit::MAX}),
+            example("page", "A page for a picker", json!(50)),
+        ),
+        "content" => (
+            json!({"type": "string", "enum": ContentForm::ALL.map(ContentForm::as_str), "default": ContentForm::default().as_str()}),
+            json!({
+                "url": {"summary": "Addresses of Markdown", "value": "url"},
+                "md": {"summary": "Markdown in the answer", "value": "md"},
+                "html": {"summary": "Sanitised HTML in the answer", "value": "html"},
+            }),
+        ),
+        _ => (
+            json!({"type": "string", "minLength": 1}),
+            json!({
+                "one": {"summary": "One category", "value": ["food-and-drink"]},
+                "several": {"summary": "Either category", "value": ["food-and-drink", "sports-and-outdoors"]},
+            }),
+        ),
+    };
+    let mut described = json!({
+        "name": parameter.name,
+        "in": "query",
+        "required": false,
+        "description": parameter.description,
+    });
+    if parameter.multiplicity == Multiplicity::Many {
+        described["style"] = json!("form");
+        described["explode"] = json!(true);
+        described["schema"] = json!({"type": "array", "items": item});
+    } else {
+        described["schema"] = item;
+    }
+    described["examples"] = examples;
+    described
+}

@@ -1,0 +1,307 @@
+//! What the OpenAPI document shows is so: everything has words and examples, and each example is what
+//! the server answers on the sample catalog.
+//!
+//! `VITRINE_BLESS=1 cargo test --test it openapi_examples` writes the answers of the server into the files of
+//! the examples; `openapi/README.md` says what else to do then.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use jsonschema::Validator;
+use serde_json::{Map, Value, json};
+
+use crate::harness::{Reply, Server, Store, text};
+
+const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/http/openapi/examples");
+
+/// What the program prints; the frozen copy is held to be the same by another test.
+fn document(store: &Store) -> Value {
+    store.json(&["openapi"])
+}
+
+/// Follows a reference within the document.
+fn resolved<'d>(document: &'d Value, value: &'d Value) -> &'d Value {
+    match value["$ref"].as_str() {
+        Some(reference) => {
+            let pointer = reference.strip_prefix('#').expect("a reference within");
+            document.pointer(pointer).expect("what is referred to")
+        }
+        None => value,
+    }
+}
+
+fn object(value: &Value) -> &Map<String, Value> {
+    value.as_object().expect("an object")
+}
+
+/// Every operation with its path.
+fn operations(document: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    let paths = object(&document["paths"]).iter();
+    paths.map(|(path, item)| (path.as_str(), &item["get"]))
+}
+
+/// A schema of the document, against which values can be held.
+fn validator(document: &Value, schema: &Value) -> Validator {
+    let whole = json!({"components": document["components"], "allOf": [schema]});
+    jsonschema::draft202012::new(&whole).expect("a schema")
+}
+
+fn has_words(what: &Value) -> bool {
+    what["description"]
+        .as_str()
+        .is_some_and(|words| words.len() > 10)
+}
+
+/// Holds that something has words, and examples that its schema allows.
+fn is_shown(document: &Value, name: &str, what: &Value) {
+    assert!(has_words(what), "{name} has no description");
+    let validator = validator(document, &what["schema"]);
+    let examples = what["examples"].as_object();
+    let examples = examples.unwrap_or_else(|| panic!("{name} has no examples"));
+    assert!(!examples.is_empty(), "{name} has no examples");
+    for (example, shown) in examples {
+        assert!(shown["summary"].is_string(), "{name}: {example}");
+        let fault = validator
+            .validate(&shown["value"])
+            .err()
+            .map(|fault| fault.to_string());
+        assert_eq!(fault, None, "{name}: {example}");
+    }
+}
+
+#[test]
+fn everything_has_words_and_examples() {
+    let store = Store::new();
+    let document = document(&store);
+    let tags = document["tags"].as_array().expect("tags");
+    assert!(tags.iter().all(has_words));
+    for (path, operation) in operations(&document) {
+        for words in ["operationId", "summary", "description"] {
+            assert!(operation[words].is_string(), "{path}: {words}");
+        }
+        let tag = &operation["tags"][0];
+        assert!(
+            tags.iter().any(|known| known["name"] == *tag),
+            "{path}: {tag}"
+        );
+        for parameter in operation["parameters"].as_array().expect("parameters") {
+            is_shown(
+                &document,
+                &format!("{path}: {}", parameter["name"]),
+                parameter,
+            );
+        }
+        for (status, response) in object(&operation["responses"]) {
+            let response = resolved(&document, response);
+            assert!(has_words(response), "{path}: {status}");
+            for header in object(&response["headers"]).values() {
+                is_shown(&document, "a header", resolved(&document, header));
+            }
+            let media = response["content"].as_object();
+            assert_eq!(media.is_none(), status == "304", "{path}: {status}");
+            for media in media.into_iter().flat_map(Map::values) {
+                let mut media = media.clone();
+                media["description"] = response["description"].clone();
+                is_shown(&document, &format!("{path}: {status}"), &media);
+            }
+        }
+    }
+    for (name, schema) in object(&document["components"]["schemas"]) {
+        assert!(has_words(schema), "{name}");
+        let properties = schema["properties"].as_object();
+        for (field, schema) in properties.into_iter().flatten() {
+            assert!(has_words(schema), "{name}.{field}");
+        }
+    }
+}
+
+/// A server of the sample catalog, and keys to it.
+struct Asked {
+    server: Server,
+    key: String,
+    test_key: String,
+}
+
+impl Asked {
+    /// Sends the request that an example's description names in backticks: the method and the target, then headers.
+    fn ask(&self, description: &str) -> Reply {
+        let mut quoted = description.split('`').skip(1).step_by(2);
+        let request = quoted.next().expect("a request");
+        let (method, target) = request.split_once(' ').expect("a method and a target");
+        let mut headers: Vec<(&str, &str)> = quoted
+            .map(|header| header.split_once(": ").expect("a header"))
+            .collect();
+        let has_key = headers.iter().any(|(name, _)| *name == "X-Api-Key");
+        if description.contains("and a test key") {
+            headers.push(("X-Api-Key", &self.test_key));
+        } else if !has_key && !description.contains("without a key") {
+            headers.push(("X-Api-Key", &self.key));
+        }
+        self.server.send(method, target, &headers)
+    }
+}
+
+fn asked(store: &Store) -> Asked {
+    Asked {
+        server: store.serve_as("https://catalog.example"),
+        key: store.key("reader", &["--quota", "600/60"]),
+        test_key: store.key("trying", &["--test"]),
+    }
+}
+
+/// Writes an answer into the file of its example.
+fn bless(name: &str, answer: &Reply) {
+    let file = match answer.header("content-type") {
+        Some("application/json") => (format!("{name}.json"), format!("{:#}\n", answer.json())),
+        _ => (format!("{name}.md"), text(&answer.body)),
+    };
+    std::fs::write(PathBuf::from(EXAMPLES).join(file.0), file.1).expect("a file");
+}
+
+#[test]
+fn every_example_is_what_the_server_answers() {
+    let store = Store::sample();
+    let document = document(&store);
+    let asked = asked(&store);
+    let mut compared = 0;
+    for (path, operation) in operations(&document) {
+        for (status, response) in object(&operation["responses"]) {
+            let response = resolved(&document, response);
+            let media = response["content"].as_object();
+            for (content_type, media) in media.into_iter().flatten() {
+                for (name, example) in object(&media["examples"]) {
+                    let description = example["description"].as_str().expect("a request");
+                    let answer = asked.ask(description);
+                    assert_eq!(answer.status.to_string(), *status, "{path}: {description}");
+                    assert_eq!(answer.header("content-type"), Some(&**content_type));
+                    if status == "200" && std::env::var_os("VITRINE_BLESS").is_some() {
+                        bless(name, &answer);
+                        continue;
+                    }
+                    let got = match content_type.as_str() {
+                        "application/json" => answer.json(),
+                        _ => text(&answer.body).into(),
+                    };
+                    assert_eq!(got, example["value"], "{path}: {name}: {description}");
+                    headers_are_described(&document, response, &answer, description);
+                    compared += 1;
+                }
+            }
+        }
+    }
+    let is_blessed = std::env::var_os("VITRINE_BLESS").is_some();
+    assert!(is_blessed || compared > 50, "{compared} examples");
+}
+
+/// Holds that an answer has the headers that the document says, with such values.
+fn headers_are_described(document: &Value, response: &Value, answer: &Reply, request: &str) {
+    /// Headers with few values: each is among the examples.
+    const FIXED: [&str; 5] = [
+        "X-Api-Version",
+        "Cache-Control",
+        "Vary",
+        "WWW-Authenticate",
+        "Allow",
+    ];
+    for (name, header) in object(&response["headers"]) {
+        let header = resolved(document, header);
+        let Some(value) = answer.header(&name.to_ascii_lowercase()) else {
+            assert_eq!(header["required"], false, "{name}: {request}");
+            continue;
+        };
+        let value = match header["schema"]["type"].as_str() {
+            Some("integer") => json!(value.parse::<u32>().expect("a number")),
+            _ => json!(value),
+        };
+        let fits = validator(document, &header["schema"]).is_valid(&value);
+        assert!(fits, "{name}: {value}: {request}");
+        let mut examples = object(&header["examples"]).values();
+        let is_shown = examples.any(|example| example["value"] == value);
+        assert!(
+            is_shown || !FIXED.contains(&&**name),
+            "{name}: {value}: {request}"
+        );
+    }
+}
+
+#[test]
+fn every_error_type_is_shown_wherever_it_can_come_up() {
+    let store = Store::new();
+    let document = document(&store);
+    let known = &document["components"]["schemas"]["KnownErrorType"]["enum"];
+    let known: BTreeSet<&str> = known
+        .as_array()
+        .expect("types")
+        .iter()
+        .flat_map(Value::as_str)
+        .collect();
+    for (path, operation) in operations(&document) {
+        let responses = object(&operation["responses"]).values();
+        let media =
+            responses.map(|response| &resolved(&document, response)["content"]["application/json"]);
+        let examples = media
+            .flat_map(|media| media["examples"].as_object())
+            .flat_map(Map::values);
+        let mut shown: BTreeSet<&str> = examples
+            .flat_map(|example| example["value"]["type"].as_str())
+            .collect();
+        // Paging errors are those of the one operation that pages.
+        if path != "/product" {
+            shown.insert("pagination_error");
+        }
+        if operation["security"] == json!([]) {
+            let needs_key = [
+                "unauthorized",
+                "invalid_api_key",
+                "invalid_version",
+                "version_removed",
+                "forbidden",
+                "rate_limited",
+            ];
+            assert!(needs_key.iter().all(|kind| !shown.contains(kind)), "{path}");
+            shown.extend(needs_key);
+        }
+        assert_eq!(shown, known, "{path}");
+    }
+}
+
+#[test]
+fn every_example_of_a_parameter_is_taken() {
+    let store = Store::sample();
+    let document = document(&store);
+    let asked = asked(&store);
+    for (path, operation) in operations(&document) {
+        for parameter in operation["parameters"].as_array().expect("parameters") {
+            let name = parameter["name"].as_str().expect("a name");
+            for example in object(&parameter["examples"]).values() {
+                let values = match &example["value"] {
+                    Value::Array(values) => values.clone(),
+                    value => vec![value.clone()],
+                };
+                let values = values.iter().map(|value| match value {
+                    Value::String(text) => text.clone(),
+                    other => other.to_string(),
+                });
+                let values: Vec<String> = values.collect();
+                let mut target = format!("/v2{path}");
+                let mut headers = vec![("X-Api-Key", asked.key.as_str())];
+                match parameter["in"].as_str() {
+                    Some("path") => target = target.replace(&format!("{{{name}}}"), &values[0]),
+                    Some("query") => {
+                        let pairs: Vec<String> = values
+                            .iter()
+                            .map(|value| format!("{name}={value}"))
+                            .collect();
+                        target = format!("{target}?{}", pairs.join("&"));
+                    }
+                    _ => headers.push((name, &values[0])),
+                }
+                let target = target.replace("{product_code}", "HALLOWMERE-GB");
+                let digest = "b3b3466990d9c98a3d1503566ae69a9e556c29ac96b3b295cf456a965b8d473d";
+                let target = target.replace("{digest}", digest);
+                let answer = asked.server.send("GET", &target, &headers);
+                assert_eq!(answer.status, 200, "{target}: {}", text(&answer.body));
+            }
+        }
+    }
+}
