@@ -13,6 +13,7 @@ use crate::edge::admission::Limits;
 use crate::edge::descriptors;
 use crate::edge::listen::{Address, Listener, listen_all};
 use crate::edge::server;
+use crate::edge::socket::Timeouts;
 use crate::edge::tls::{Certificates, Files};
 
 /// Where clients connect, and how many may.
@@ -74,6 +75,16 @@ pub(super) struct EdgeArgs {
         value_parser = clap::value_parser!(u32).range(1..=1_000_000)
     )]
     max_connections_per_address: u32,
+    /// How old a connection may become before its next answer is its last. Shorter ages spread clients over new servers
+    /// sooner.
+    #[arg(
+        long,
+        env = "VITRINE_CONNECTION_AGE",
+        value_name = "SPAN",
+        default_value = "1h",
+        value_parser = time::length
+    )]
+    connection_age: Duration,
     /// How long to accept connections once told to end, not being ready any more: as long as balancers take to notice.
     #[arg(
         long,
@@ -160,6 +171,10 @@ impl EdgeArgs {
             ..Limits::default()
         };
         Ok(server::Settings {
+            timeouts: Timeouts {
+                age: self.connection_age,
+                ..Timeouts::default()
+            },
             limits,
             certificates: certificates.map(Arc::new),
             drain_delay: self.drain_delay,

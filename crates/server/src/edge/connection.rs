@@ -119,14 +119,18 @@ impl Connection {
         let head = progress.clone();
         let socket = TimedSocket::new(socket, timeouts, Heads::new(*timeouts, progress.clone()));
         let remote = self.remote;
+        let is_old = Arc::new(AtomicBool::new(false));
+        let grows_old = Arc::clone(&is_old);
         // One counter a connection: counters that all cores count on cost each of them time.
-        let shared = Arc::new((self.shared, progress));
+        let shared = Arc::new((self.shared, progress, is_old));
         let answer = service_fn(move |request| {
             let shared = Arc::clone(&shared);
             async move {
-                let (shared, progress) = &*shared;
+                let (shared, progress, is_old) = &*shared;
                 progress.begin();
-                let keep_alive = || match shared.closing.load(Ordering::Relaxed) {
+                let is_last =
+                    || shared.closing.load(Ordering::Relaxed) || is_old.load(Ordering::Relaxed);
+                let keep_alive = || match is_last() {
                     true => KeepAlive::No,
                     false => KeepAlive::Yes,
                 };
@@ -148,7 +152,7 @@ impl Connection {
         let ended = tokio::select! {
             ended = connection.as_mut() => Some(ended),
             _ = self.phase.wait_for(|phase| *phase == Phase::Quiet) => None,
-            () = tokio::time::sleep(age) => None,
+            never = grow_old(age, &grows_old) => match never {},
         };
         if let Some(ended) = ended {
             return note_end(ended);
@@ -256,6 +260,14 @@ impl Connection {
             note_end(ended);
         }
     }
+}
+
+/// After a while the next answer is a connection's last, and says so. One that is closed while it is quiet may have a request
+/// on its way, whose client would never be answered; where none comes, it ends as quiet ones do.
+async fn grow_old(age: Duration, is_old: &AtomicBool) -> Infallible {
+    tokio::time::sleep(age).await;
+    is_old.store(true, Ordering::Relaxed);
+    std::future::pending().await
 }
 
 fn note_end(ended: hyper::Result<()>) {

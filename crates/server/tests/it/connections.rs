@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::harness::{Reply, Server, Store, text};
+use crate::harness::{Reply, Server, Store, text, wait_for};
 
 fn served() -> (Store, String, Server) {
     let store = Store::sample();
@@ -240,6 +240,44 @@ fn the_access_log_has_one_json_object_a_request_and_no_secret() {
     assert_eq!(first["key"], key.split_once('.').expect("two parts").0);
     assert_eq!(first["version"], "2024-02-05");
     assert_eq!(lines[1]["status"], 401);
+}
+
+#[test]
+fn an_old_connection_ends_with_an_answer_and_loses_no_request() {
+    let store = Store::sample();
+    let key = store.key("client", &[]);
+    let server = store.serve_with(&["--connection-age", "1s"]);
+    // Of several clients that ask all the time, none is left without an answer.
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..3 {
+                    let mut connection = server.keep_alive();
+                    let started = Instant::now();
+                    loop {
+                        let reply = connection.get(&key, "/v2/ping").expect("an answer");
+                        assert_eq!(reply.status, 200);
+                        if reply.header("connection") == Some("close") {
+                            break;
+                        }
+                    }
+                    let age = started.elapsed();
+                    eprintln!("a connection's last answer came after {age:?} (the age is 1 s)");
+                    assert!(age >= Duration::from_millis(900), "not before its time");
+                    assert!(connection.read("GET").is_none(), "closed after it");
+                }
+            });
+        }
+    });
+    // One that is quiet then is answered once more.
+    let mut quiet = server.keep_alive();
+    assert!(quiet.get(&key, "/v2/ping").is_some());
+    let aged = Instant::now();
+    wait_for("a connection to grow old", || {
+        (aged.elapsed() > Duration::from_millis(1_500)).then_some(())
+    });
+    let last = quiet.get(&key, "/v2/ping").expect("an answer");
+    assert_eq!(last.header("connection"), Some("close"));
 }
 
 #[test]
