@@ -121,6 +121,9 @@ fn ask(server: SocketAddr, key: &str, stop: &AtomicBool, told: &Told) {
                 told.answers.fetch_add(1, Ordering::Relaxed);
                 let mut slowest = lock(&told.slowest);
                 *slowest = asked.elapsed().max(*slowest);
+                if reply.header("connection") == Some("close") {
+                    connection = KeepAlive::to(server);
+                }
             }
             Some(reply) => {
                 let what = format!("{server} {target}: {} {}", reply.status, text(&reply.body));

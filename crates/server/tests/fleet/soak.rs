@@ -22,7 +22,10 @@ fn memory_and_descriptors_stay_flat() {
         return;
     }
     let database = Database::new();
-    let fleet = Fleet::new(database.url());
+    let mut fleet = Fleet::without_servers(database.url());
+    // Connections grow old too.
+    let options = ["--connection-age", "10s"];
+    fleet.servers = (0..3).map(|n| fleet.serve(n, &options)).collect();
     let clients = Clients::start(&fleet.addresses(), &fleet.key);
     let lasts = seconds("VITRINE_SOAK_SECONDS", 20);
     let started = Instant::now();
