@@ -33,6 +33,7 @@ impl Fields {
 
 /// A key of an object, borrowed where it can be.
 #[derive(Deserialize)]
+#[serde(transparent)]
 pub(crate) struct MemberName<'k>(#[serde(borrow)] pub(crate) Cow<'k, str>);
 
 /// What a field is that isn't there: `None`, where its type has that, else a fault.

@@ -2,6 +2,7 @@
 //! tested in `crates/server/tests/it/client.rs`.
 
 mod odd;
+mod stand_in;
 
 mod answers;
 mod cache;

@@ -1,0 +1,3 @@
+//! The server that documentation has its examples run against.
+
+include!("../stand_in.in");
