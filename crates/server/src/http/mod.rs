@@ -69,7 +69,7 @@ pub struct App {
     /// How often who may ask.
     pub access: Access,
     /// Where clients find texts.
-    addresses: TextAddresses,
+    pub(crate) addresses: TextAddresses,
     /// What is counted.
     pub metrics: Arc<Metrics>,
     /// Where spans of requests go; nowhere at first.
@@ -77,7 +77,7 @@ pub struct App {
     /// Whether the server is ending: it takes no new connections, and says goodbye on open ones.
     pub draining: Arc<AtomicBool>,
     /// Renders Markdown.
-    html: html::HtmlRenderer,
+    pub(crate) html: html::HtmlRenderer,
     /// What was sent before and may be asked for again.
     bodies: body_cache::BodyCache,
     /// What is the same for every request of a revision.

@@ -23,11 +23,16 @@ const CSS: &str = "text/css; charset=utf-8";
 const SVG: &str = "image/svg+xml";
 
 /// All files.
-pub const ASSETS: [Asset; 2] = [
+pub const ASSETS: [Asset; 3] = [
     Asset {
         name: "base.css",
         content_type: CSS,
         bytes: include_bytes!("../../assets/base.css"),
+    },
+    Asset {
+        name: "browser.css",
+        content_type: CSS,
+        bytes: include_bytes!("../../assets/browser.css"),
     },
     Asset {
         name: "icon.svg",
