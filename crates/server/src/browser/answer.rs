@@ -167,7 +167,7 @@ impl Problem {
     }
 
     /// That the store can't be read now.
-    pub(super) fn store_away(error: &dyn std::error::Error) -> Self {
+    pub(super) fn store_away(error: &(dyn std::error::Error + 'static)) -> Self {
         tracing::warn!(error, "the browser can't read the store");
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,

@@ -64,16 +64,16 @@ pub(super) struct Index {
     pub(super) blocks: Vec<Arc<CardBlock>>,
     pub(super) values: Arc<Values>,
     digests: Vec<BlockDigest>,
-    /// What was selected of it lately: a reader turns pages.
-    selections: Cache<Query, Arc<Selection>, BySize>,
+    /// What was selected of it lately, by the address of the first page: a reader turns pages.
+    selections: Cache<String, Arc<Selection>, BySize>,
 }
 
 #[derive(Debug, Clone)]
 struct BySize;
 
-impl Weighter<Query, Arc<Selection>> for BySize {
-    fn weight(&self, _query: &Query, selection: &Arc<Selection>) -> u64 {
-        selection.size_bytes() as u64 + 512
+impl Weighter<String, Arc<Selection>> for BySize {
+    fn weight(&self, address: &String, selection: &Arc<Selection>) -> u64 {
+        (address.len() + selection.size_bytes() + 128) as u64
     }
 }
 
@@ -103,12 +103,12 @@ impl Index {
 
     /// What a query selects, wherever its page lies.
     pub(super) fn select(&self, query: &Query) -> Arc<Selection> {
-        let query = query.from_start();
-        if let Some(known) = self.selections.get(&query) {
+        let address = query.from_start().address();
+        if let Some(known) = self.selections.get(&address) {
             return known;
         }
-        let selection = Arc::new(Selection::of(self, &query));
-        self.selections.insert(query, Arc::clone(&selection));
+        let selection = Arc::new(Selection::of(self, query));
+        self.selections.insert(address, Arc::clone(&selection));
         selection
     }
 }

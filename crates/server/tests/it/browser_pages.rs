@@ -311,7 +311,7 @@ fn keys_are_shown_without_their_secrets() {
     let live = store.key("a partner", &["--quota", "100/60"]);
     let test = store.key("tests", &["--test"]);
     store.key("old", &[]);
-    store.ok(&["keys", "revoke", "--yes", "old"]);
+    store.ok(&["keys", "revoke", "old"]);
     let browsed = open(store, &[]);
     let page = browsed.page("/keys");
     let body = text(&page.reply.body);
