@@ -24,7 +24,6 @@ use crate::view::parse_content;
 struct ProductPage<'a> {
     assets: &'static str,
     here: &'static str,
-    revision: u64,
     code: &'a str,
     /// None where the product isn't live.
     live: Option<LiveView>,
@@ -83,7 +82,6 @@ pub(super) fn page(browser: &Browser, code: &ProductCode) -> Shown {
     let page = ProductPage {
         assets: ASSETS,
         here: "catalog",
-        revision: snapshot.revision().number,
         code: code.as_str(),
         live,
         events,

@@ -26,7 +26,10 @@ fn made_up() -> Vec<Value> {
         product["state"] = states[number % 3].into();
         product["is_orderable"] = (number % 3 == 0 && number % 2 == 0).into();
         let some = |all: &[&str], step: usize| -> Vec<String> {
-            let taken = all.iter().enumerate().filter(|(at, _)| (number / step + at).is_multiple_of(3));
+            let taken = all
+                .iter()
+                .enumerate()
+                .filter(|(at, _)| (number / step + at).is_multiple_of(3));
             taken.map(|(_, one)| (*one).to_owned()).collect()
         };
         product["countries_redeemable_in"] = json!(some(&countries, 1));
@@ -49,36 +52,61 @@ fn values(product: &Value, group: &str) -> Vec<String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let list = |value: &Value| value.as_array().into_iter().flatten().map(text).collect();
     match group {
-        "orderable" => vec![if product["is_orderable"] == true { "yes" } else { "no" }.to_owned()],
+        "orderable" => vec![
+            if product["is_orderable"] == true {
+                "yes"
+            } else {
+                "no"
+            }
+            .to_owned(),
+        ],
         "country" => list(&product["countries_redeemable_in"]),
         "category" => list(&product["categories"]),
         other => vec![text(&product[other])],
     }
 }
 
-const GROUPS: [&str; 6] = ["orderable", "state", "payout_type", "country", "category", "currency"];
+const GROUPS: [&str; 6] = [
+    "orderable",
+    "state",
+    "payout_type",
+    "country",
+    "category",
+    "currency",
+];
 
 fn decoded(text: &str) -> String {
     let spaced = text.replace('+', " ");
-    percent_encoding::percent_decode_str(&spaced).decode_utf8().expect("UTF-8").into_owned()
+    percent_encoding::percent_decode_str(&spaced)
+        .decode_utf8()
+        .expect("UTF-8")
+        .into_owned()
 }
 
 /// Whether a look at the product finds what a query asks for; `but` is a group that isn't looked at.
 fn is_wanted(product: &Value, query: &[(String, String)], but: &str) -> bool {
-    let words = query.iter().filter(|(name, _)| name == "q").flat_map(|(_, search)| search.split_whitespace());
+    let words = query
+        .iter()
+        .filter(|(name, _)| name == "q")
+        .flat_map(|(_, search)| search.split_whitespace());
     let name = product["name"].as_str().unwrap_or_default().to_lowercase();
     let code = product["code"].as_str().unwrap_or_default().to_lowercase();
     let mut words = words.map(str::to_lowercase);
     words.all(|word| name.contains(&word) || code.contains(&word))
         && GROUPS.iter().filter(|group| **group != but).all(|group| {
             let mut picked = query.iter().filter(|(name, _)| name == group).peekable();
-            picked.peek().is_none() || picked.any(|(_, value)| values(product, group).contains(value))
+            picked.peek().is_none()
+                || picked.any(|(_, value)| values(product, group).contains(value))
         })
 }
 
 /// Reads all pages forth; then all back; each product must come once.
 fn walk(browsed: &Browsed, query: &str) -> Vec<String> {
-    let target = if query.is_empty() { "/catalog".to_owned() } else { format!("/catalog?{query}") };
+    let target = if query.is_empty() {
+        "/catalog".to_owned()
+    } else {
+        format!("/catalog?{query}")
+    };
     let mut page = browsed.page(&target);
     let mut forth = vec![codes(&page)];
     while let Some(next) = page.link("next") {
@@ -92,7 +120,11 @@ fn walk(browsed: &Browsed, query: &str) -> Vec<String> {
     }
     back.reverse();
     let flat = |pages: &[Vec<String>]| pages.concat();
-    assert_eq!(flat(&forth).len(), flat(&back).len().max(flat(&forth).len()), "{query}");
+    assert_eq!(
+        flat(&forth).len(),
+        flat(&back).len().max(flat(&forth).len()),
+        "{query}"
+    );
     assert!(forth.iter().all(|page| page.len() <= PER_PAGE));
     // Back from the last page, pages are full from its end: the first one may overlap.
     let distinct: BTreeSet<String> = flat(&back).into_iter().collect();
@@ -106,22 +138,38 @@ fn compare(browsed: &Browsed, products: &[Value], query: &str) {
         .filter_map(|pair| pair.split_once('='))
         .map(|(name, value)| (name.to_owned(), decoded(value)))
         .collect();
-    let wanted = products.iter().filter(|product| is_wanted(product, &pairs, ""));
-    let mut wanted: Vec<&str> = wanted.filter_map(|product| product["code"].as_str()).collect();
+    let wanted = products
+        .iter()
+        .filter(|product| is_wanted(product, &pairs, ""));
+    let mut wanted: Vec<&str> = wanted
+        .filter_map(|product| product["code"].as_str())
+        .collect();
     wanted.sort_unstable();
     assert_eq!(walk(browsed, query), wanted, "{query}");
     let page = browsed.page(&format!("/catalog?{query}"));
     for (group, value, count, is_picked) in counts(&page) {
-        let others = products.iter().filter(|product| is_wanted(product, &pairs, &group));
-        let naive = others.filter(|product| values(product, &group).contains(&value)).count();
+        let others = products
+            .iter()
+            .filter(|product| is_wanted(product, &pairs, &group));
+        let naive = others
+            .filter(|product| values(product, &group).contains(&value))
+            .count();
         assert_eq!(count, naive, "{query}: {group}={value}");
-        assert_eq!(is_picked, pairs.contains(&(group.clone(), value.clone())), "{query}: {group}={value}");
+        assert_eq!(
+            is_picked,
+            pairs.contains(&(group.clone(), value.clone())),
+            "{query}: {group}={value}"
+        );
     }
     for group in GROUPS {
-        let others = products.iter().filter(|product| is_wanted(product, &pairs, group));
+        let others = products
+            .iter()
+            .filter(|product| is_wanted(product, &pairs, group));
         let all: BTreeSet<String> = others.flat_map(|product| values(product, group)).collect();
         let page_counts = counts(&page);
-        let shown = page_counts.iter().filter(|(of, _, count, _)| of == group && *count > 0);
+        let shown = page_counts
+            .iter()
+            .filter(|(of, _, count, _)| of == group && *count > 0);
         let shown: BTreeSet<String> = shown.map(|(_, value, _, _)| value.clone()).collect();
         assert_eq!(shown, all, "{query}: {group}");
     }
@@ -130,7 +178,10 @@ fn compare(browsed: &Browsed, products: &[Value], query: &str) {
 #[test]
 fn the_sample_catalog_is_filtered_as_a_look_at_each_product_would() {
     let products = std::fs::read_to_string(SAMPLE).expect("the sample catalog");
-    let products: Vec<Value> = products.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let products: Vec<Value> = products
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
     let browsed = open(Store::sample(), &[]);
     for query in [
         "",
@@ -187,9 +238,17 @@ fn the_grid_follows_loads() {
 fn an_empty_result_says_what_to_do_and_a_lost_page_leads_back() {
     let browsed = open(Store::sample(), &[]);
     let page = browsed.page("/catalog?q=nothing+of+the+kind");
-    assert!(page.text().contains("Nothing matches all of this"), "{}", page.text());
+    assert!(
+        page.text().contains("Nothing matches all of this"),
+        "{}",
+        page.text()
+    );
     let page = browsed.page("/catalog?after=~~~~");
-    assert!(page.text().contains("ends before this page"), "{}", page.text());
+    assert!(
+        page.text().contains("ends before this page"),
+        "{}",
+        page.text()
+    );
     assert_eq!(page.link("prev").as_deref(), Some("/catalog"));
 }
 

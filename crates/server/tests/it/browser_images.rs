@@ -23,7 +23,10 @@ fn image(browsed: &Browsed, code: &str) -> Reply {
     let reply = browsed.ask_as(Some("localhost"), "GET", &format!("/catalog/{code}/image"));
     assert_eq!(reply.status, 200, "{code}");
     let policy = reply.header("content-security-policy");
-    assert!(policy.is_some_and(|policy| policy.contains("sandbox")), "{code}");
+    assert!(
+        policy.is_some_and(|policy| policy.contains("sandbox")),
+        "{code}"
+    );
     reply
 }
 
@@ -33,39 +36,69 @@ fn is_placeholder(reply: &Reply) -> bool {
 
 #[test]
 fn pictures_are_fetched_once_and_everything_else_becomes_a_placeholder() {
-    let with = |kind: &str, body: &[u8]| {
-        Page::ok(body).with("Content-Type", kind)
-    };
+    let with = |kind: &str, body: &[u8]| Page::ok(body).with("Content-Type", kind);
     let web = Web::of(&[
         ("/png", with("text/plain", PNG)),
-        ("/svg", with("image/svg+xml", b"<svg xmlns='http://www.w3.org/2000/svg'/>")),
-        ("/html", with("image/png", b"<html><script>alert(1)</script>")),
-        ("/long", with("image/png", &[PNG, &vec![0; 3 << 20]].concat())),
+        (
+            "/svg",
+            with(
+                "image/svg+xml",
+                b"<svg xmlns='http://www.w3.org/2000/svg'/>",
+            ),
+        ),
+        (
+            "/html",
+            with("image/png", b"<html><script>alert(1)</script>"),
+        ),
+        (
+            "/long",
+            with("image/png", &[PNG, &vec![0; 3 << 20]].concat()),
+        ),
     ]);
     let codes = ["PNG", "SVG", "HTML", "LONG", "NONE"];
     let paths = ["/png", "/svg", "/html", "/long", "/none"];
-    let products = codes.iter().zip(paths).map(|(code, path)| pictured(code, &web.url(path)));
+    let products = codes
+        .iter()
+        .zip(paths)
+        .map(|(code, path)| pictured(code, &web.url(path)));
     let products: Vec<Value> = products.collect();
     let browsed = open(&products, "fetch-private");
     let png = image(&browsed, "PNG");
-    assert_eq!((png.header("content-type"), &*png.body), (Some("image/png"), PNG));
-    assert_eq!(image(&browsed, "SVG").header("content-type"), Some("image/svg+xml"));
+    assert_eq!(
+        (png.header("content-type"), &*png.body),
+        (Some("image/png"), PNG)
+    );
+    assert_eq!(
+        image(&browsed, "SVG").header("content-type"),
+        Some("image/svg+xml")
+    );
     for code in ["HTML", "LONG", "NONE"] {
         assert!(is_placeholder(&image(&browsed, code)), "{code}");
     }
     let asked = web.take_requests();
     assert_eq!(asked.len(), codes.len(), "{asked:?}");
-    assert!(asked.iter().all(|head| !head.contains("referer") && !head.contains("cookie")), "{asked:?}");
+    assert!(
+        asked
+            .iter()
+            .all(|head| !head.contains("referer") && !head.contains("cookie")),
+        "{asked:?}"
+    );
     for code in codes {
         image(&browsed, code);
     }
-    assert!(web.take_requests().is_empty(), "what is known isn't asked for again");
+    assert!(
+        web.take_requests().is_empty(),
+        "what is known isn't asked for again"
+    );
 }
 
 #[test]
 fn private_networks_are_not_asked_unless_that_is_said() {
     let web = Web::of(&[("/png", Page::ok(PNG))]);
-    let products = [pictured("A", &web.url("/png")), pictured("B", "http://[::1]:1/png")];
+    let products = [
+        pictured("A", &web.url("/png")),
+        pictured("B", "http://[::1]:1/png"),
+    ];
     for images in ["fetch", "placeholder"] {
         let browsed = open(&products, images);
         for code in ["A", "B"] {
