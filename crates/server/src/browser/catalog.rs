@@ -1,5 +1,7 @@
 //! The grid: cards, a search, and filters with counts.
 
+use std::borrow::Cow;
+
 use askama::Template;
 use http::StatusCode;
 use vitrine_model::query::Cursor;
@@ -8,7 +10,7 @@ use super::Browser;
 use super::amounts::grouped;
 use super::answer::{self, ASSETS, Problem, Shown};
 use super::card::Card;
-use super::group::{Group, YES};
+use super::group::{Group, LIVE, YES};
 use super::index::Index;
 use super::placeholder::Colour;
 use super::query::Query;
@@ -49,7 +51,7 @@ struct GroupView<'a> {
 struct ValueView<'a> {
     /// What stands in the address.
     value: &'a str,
-    label: &'a str,
+    label: Cow<'a, str>,
     count: usize,
     is_picked: bool,
 }
@@ -63,8 +65,9 @@ struct PickedView {
 /// A card, and what its numbers mean.
 struct CardView<'a> {
     card: &'a Card,
-    state: &'a str,
-    payout_type: &'a str,
+    is_live: bool,
+    state: Cow<'a, str>,
+    payout_type: Cow<'a, str>,
     is_orderable: bool,
 }
 
@@ -214,8 +217,9 @@ fn card_view<'a>(card: &'a Card, index: &'a Index) -> CardView<'a> {
     };
     CardView {
         card,
-        state: value(Group::State),
-        payout_type: value(Group::PayoutType),
+        is_live: value(Group::State) == LIVE,
+        state: Group::State.shown(value(Group::State)),
+        payout_type: Group::PayoutType.shown(value(Group::PayoutType)),
         is_orderable: value(Group::Orderable) == YES,
     }
 }

@@ -11,6 +11,8 @@ pub(super) struct ChangeView {
     pub(super) place: String,
     /// The place as programs name it.
     pub(super) pointer: String,
+    /// Whether only a part of a list is shown.
+    pub(super) is_part: bool,
     /// What is gone; of lists only what isn't in the new one.
     pub(super) old: Option<String>,
     /// What came; of lists only what wasn't in the old one.
@@ -24,9 +26,11 @@ pub(super) fn view(change: &FieldChange) -> ChangeView {
         (Some(old), Some(new)) => pair(old, new),
         (old, new) => (old.as_deref().map(shown), new.as_deref().map(shown)),
     };
+    let is_part = change.old.is_some() && change.new.is_some() && (old.is_none() || new.is_none());
     ChangeView {
         place: words.collect::<Vec<_>>().join(" › "),
         pointer: change.pointer.clone(),
+        is_part,
         old,
         new,
     }

@@ -1,5 +1,9 @@
 //! What the grid can be filtered by.
 
+use std::borrow::Cow;
+
+use super::fields::label;
+
 /// A group of filter values: alternatives of each other, while groups narrow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Group {
@@ -52,12 +56,13 @@ impl Group {
         Self::ALL.into_iter().find(is_it)
     }
 
-    /// A value as it is read: the contract's own word, but for orderable.
-    pub(super) fn shown(self, value: &str) -> &str {
+    /// A value as it is read: words of the contract without their underscores.
+    pub(super) fn shown(self, value: &str) -> Cow<'_, str> {
         match (self, value) {
-            (Self::Orderable, YES) => "Yes",
-            (Self::Orderable, NO) => "No",
-            _ => value,
+            (Self::Orderable, YES) => "Yes".into(),
+            (Self::Orderable, NO) => "No".into(),
+            (Self::State | Self::PayoutType, word) => label(&word.to_lowercase()).into(),
+            (_, other) => other.into(),
         }
     }
 
@@ -71,3 +76,5 @@ impl Group {
 pub(super) const YES: &str = "yes";
 /// The other one.
 pub(super) const NO: &str = "no";
+/// The state of products of which nothing is to be said.
+pub(super) const LIVE: &str = "LIVE";

@@ -12,6 +12,7 @@ use vitrine_store::StoreError;
 
 use super::answer::{self, ASSETS, Problem, Shown};
 use super::fields::{self, Section, Value, is_address};
+use super::group::{Group, LIVE};
 use super::past::{self, Event};
 use super::pretty::pretty;
 use super::revisions::{minute, word_badge};
@@ -34,6 +35,7 @@ struct ProductPage<'a> {
 /// A live product.
 struct LiveView {
     name: String,
+    is_live: bool,
     state: String,
     payout_type: String,
     is_orderable: bool,
@@ -114,10 +116,11 @@ fn live(browser: &Browser, snapshot: &Arc<Snapshot>, product: ProductView<'_>) -
     let (locale, texts) = texts(browser, snapshot, product);
     LiveView {
         name: member("name"),
-        state: member("state"),
+        is_live: member("state") == LIVE,
+        state: Group::State.shown(&member("state")).into_owned(),
         is_orderable: node.member("is_orderable") == Some(&Node::Bool(true)),
         colour: colour.map(str::to_owned),
-        payout_type,
+        payout_type: Group::PayoutType.shown(&payout_type).into_owned(),
         sections: fields::sections(&node),
         locale,
         texts,
