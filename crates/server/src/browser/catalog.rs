@@ -136,7 +136,7 @@ fn neighbours(
     // Behind the last product, and ahead of the first, lies nothing: the way back is the first page.
     let is_lost = cards.is_empty() && selection.len() > 0;
     (
-        previous.or_else(|| is_lost.then(|| query.from_start().address())),
+        previous.or_else(|| is_lost.then(|| query.first_page().address())),
         next,
     )
 }

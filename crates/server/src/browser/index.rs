@@ -103,7 +103,7 @@ impl Index {
 
     /// What a query selects, wherever its page lies.
     pub(super) fn select(&self, query: &Query) -> Arc<Selection> {
-        let address = query.from_start().address();
+        let address = query.first_page().address();
         if let Some(known) = self.selections.get(&address) {
             return known;
         }

@@ -102,7 +102,7 @@ impl Query {
     }
 
     /// The same from the start.
-    pub(super) fn from_start(&self) -> Self {
+    pub(super) fn first_page(&self) -> Self {
         self.at(Cursor::Start)
     }
 
@@ -116,7 +116,7 @@ impl Query {
 
     /// The same without one value, from the start.
     pub(super) fn without(&self, group: Group, value: &str) -> Self {
-        let mut less = self.from_start();
+        let mut less = self.first_page();
         less.picked[group as usize].retain(|other| other != value);
         less
     }
@@ -125,7 +125,7 @@ impl Query {
     pub(super) fn without_search(&self) -> Self {
         Self {
             search: String::new(),
-            ..self.from_start()
+            ..self.first_page()
         }
     }
 
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(Query::parse(again).unwrap(), query, "{address}");
         assert_eq!(
             query
-                .from_start()
+                .first_page()
                 .without_search()
                 .without(Group::Country, "SE")
                 .address(),
