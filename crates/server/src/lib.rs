@@ -3,6 +3,7 @@
 //! # Layout
 //!
 //! - [`admin`]: the port for those who watch a server
+//! - [`browser`]: pages on that port for the people who look after a catalog
 //! - [`cli`]: the commands, one file each
 //! - [`load`]: from files to a revision: read, check, apply
 //! - [`fetch`]: texts that are known by outside addresses, brought into the store
@@ -20,6 +21,7 @@
 //! - [`traces`]: spans of requests for an OpenTelemetry collector
 
 pub mod admin;
+pub mod browser;
 pub mod cli;
 pub mod docs;
 pub mod edge;

@@ -6,7 +6,7 @@
 //!
 //! # Layout
 //!
-//! - [`Store`], [`Publication`]: what a store does, and a publish in progress
+//! - [`Store`]: what a store does; [`Publication`]: a publish in progress
 //! - [`record`]: what goes in and comes out
 //! - [`problem`]: what a check finds
 //! - [`error`]: what can go wrong
@@ -21,6 +21,7 @@ pub mod error;
 pub mod fail_point;
 mod postgres;
 pub mod problem;
+mod publication;
 pub mod record;
 mod sqlite;
 mod values;
@@ -38,9 +39,10 @@ use vitrine_model::revision::Revision;
 pub use address::StoreAddress;
 pub use error::StoreError;
 use problem::Problem;
+pub use publication::Publication;
 use record::{
-    Change, Changes, FetchedText, ItemVisitor, Keep, Moment, ProductVisitor, Pruned,
-    PublishedCounts, PublishedRevision, RevisionNote, StoredProduct,
+    Changes, FetchedText, ItemVisitor, Keep, Life, Moment, ProductVisitor, Pruned,
+    PublishedRevision, StoredProduct, Touched,
 };
 
 /// A place where the catalog and its keys rest.
@@ -128,6 +130,27 @@ pub trait Store: Send + Sync {
         code: &ProductCode,
         moment: Moment,
     ) -> Result<Option<StoredProduct>, StoreError>;
+
+    /// From which revision to which the versions of a product live that are kept, the newest first and `most` of
+    /// them at most. Between them the product wasn't live.
+    ///
+    /// # Errors
+    ///
+    /// Where the store can't be read.
+    fn lives(&self, code: &ProductCode, most: u32) -> Result<Vec<Life>, StoreError>;
+
+    /// Which products the revision of this number changed, in ascending order of codes, `most` of them at most and
+    /// only those above `after`; none where there is no such revision.
+    ///
+    /// # Errors
+    ///
+    /// Where the store can't be read, or the revision was pruned ([`StoreError::Pruned`]).
+    fn touched(
+        &self,
+        number: u64,
+        after: Option<&ProductCode>,
+        most: u32,
+    ) -> Result<Vec<Touched>, StoreError>;
 
     /// A text's Markdown, whether it is served or was taken down.
     ///
@@ -257,103 +280,6 @@ pub enum TextServed {
     No,
     /// It is served while a revision names it.
     Yes,
-}
-
-/// A publish in progress: one transaction. Dropped without a commit, it changes nothing.
-pub trait Publication {
-    /// The live product of this code, as this publish finds it.
-    ///
-    /// # Errors
-    ///
-    /// Where the store can't be read.
-    fn live(&mut self, code: &ProductCode) -> Result<Option<StoredProduct>, StoreError>;
-
-    /// Says which products are asked for next, so that a store across a network can fetch them together. It
-    /// changes nothing.
-    ///
-    /// # Errors
-    ///
-    /// Where the store can't be read.
-    fn expect(&mut self, codes: &[&ProductCode]) -> Result<(), StoreError>;
-
-    /// Keeps a text; one that is there already stays.
-    ///
-    /// # Errors
-    ///
-    /// Where the store can't be written.
-    fn put_text(
-        &mut self,
-        digest: &TextDigest,
-        markdown: &PackedMarkdown,
-    ) -> Result<(), StoreError>;
-
-    /// Remembers what an outside address gave, in the place of what it gave before. The text must be
-    /// [kept](Self::put_text).
-    ///
-    /// # Errors
-    ///
-    /// Where the store can't be written.
-    fn remember_fetched(&mut self, fetched: &FetchedText) -> Result<(), StoreError>;
-
-    /// Makes `product` the live one of its code.
-    ///
-    /// # Errors
-    ///
-    /// Where the store can't be written.
-    fn put(&mut self, product: &StoredProduct) -> Result<Change, StoreError>;
-
-    /// Retires one product. Returns whether it was live.
-    ///
-    /// # Errors
-    ///
-    /// Where the store can't be written.
-    fn retire(&mut self, code: &ProductCode) -> Result<bool, StoreError>;
-
-    /// Leaves the live product of this code as it is, whatever [`retire_others`](Self::retire_others) does.
-    /// Returns whether there is one.
-    ///
-    /// # Errors
-    ///
-    /// Where the store can't be written.
-    fn keep(&mut self, code: &ProductCode) -> Result<bool, StoreError>;
-
-    /// How many products were live when this publish began.
-    fn live_before(&self) -> u64;
-
-    /// Reads the products that were live when this publish began, in ascending order of codes.
-    ///
-    /// # Errors
-    ///
-    /// Where the store can't be read, or `visit` fails.
-    fn read_before(&mut self, visit: ProductVisitor<'_>) -> Result<(), StoreError>;
-
-    /// Retires every live product that was neither [`put`](Self::put) nor [`kept`](Self::keep) in this
-    /// publish. Returns which.
-    ///
-    /// # Errors
-    ///
-    /// Where the store can't be written.
-    fn retire_others(&mut self) -> Result<Vec<ProductCode>, StoreError>;
-
-    /// Makes the live catalog what it was in the revision of this number. Nothing is rewritten: the
-    /// old content becomes new versions. Returns whether there is such a revision.
-    ///
-    /// # Errors
-    ///
-    /// Where the store can't be written, or the revision was pruned ([`StoreError::Pruned`]).
-    fn restore(&mut self, number: u64) -> Result<bool, StoreError>;
-
-    /// Commits as one new revision; or, where no product changed, makes none and returns `None`. What was
-    /// [remembered](Self::remember_fetched) is kept either way.
-    ///
-    /// # Errors
-    ///
-    /// Where the store can't be written; then nothing has changed.
-    fn commit(
-        self: Box<Self>,
-        now: Timestamp,
-        note: &RevisionNote,
-    ) -> Result<Option<(Revision, PublishedCounts)>, StoreError>;
 }
 
 /// Whether a store that isn't there is made.

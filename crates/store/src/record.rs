@@ -145,6 +145,46 @@ pub enum Reading {
     Pruned,
 }
 
+/// When a version of a product lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Life {
+    /// The revision that made it.
+    pub from: u64,
+    /// The revision that ended it; none where it is live.
+    pub until: Option<u64>,
+}
+
+/// A product that a revision changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Touched {
+    /// Its code.
+    pub code: ProductCode,
+    /// What became of it.
+    pub how: Touch,
+}
+
+/// What a revision did to a product.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Touch {
+    /// It wasn't live before.
+    Created,
+    /// It was live with another content.
+    Changed,
+    /// It is no longer live.
+    Retired,
+}
+
+impl Touch {
+    /// By whether a version began and one ended.
+    pub(crate) fn of(began: bool, ended: bool) -> Self {
+        match (began, ended) {
+            (true, true) => Self::Changed,
+            (true, false) => Self::Created,
+            (false, _) => Self::Retired,
+        }
+    }
+}
+
 /// Which revisions a prune keeps; the live one always.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {

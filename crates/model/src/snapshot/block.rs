@@ -134,6 +134,11 @@ impl Block {
         (0..self.count).map(|place| self.code(place))
     }
 
+    /// The products as they were rendered, with their codes, in the order of these.
+    pub fn products(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        (0..self.count).map(|place| (self.code(place), self.bytes(place..place + 1)))
+    }
+
     /// How many products there are: at least one.
     pub(super) fn count(&self) -> usize {
         self.count

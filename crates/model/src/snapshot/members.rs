@@ -4,17 +4,18 @@ use std::ops::Range;
 
 /// Which of a block's products are meant, by their offsets in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Members([u64; 4]);
+pub struct Members([u64; 4]);
 
 impl Members {
     /// The offsets that a set can hold: 0 to 255.
-    pub(super) const CAPACITY: usize = 256;
+    pub const CAPACITY: usize = 256;
 
     /// How many bytes a set takes in a block's directory.
     pub(super) const ENCODED_BYTES: usize = 32;
 
     /// The offsets below `end`.
-    pub(super) fn below(end: usize) -> Self {
+    #[must_use]
+    pub fn below(end: usize) -> Self {
         let word = |index: usize| match end.saturating_sub(index * 64) {
             0 => 0,
             bits if bits < 64 => (1 << bits) - 1,
@@ -23,27 +24,38 @@ impl Members {
         Self(std::array::from_fn(word))
     }
 
-    pub(super) fn insert(&mut self, offset: usize) {
+    /// Puts an offset in.
+    pub fn insert(&mut self, offset: usize) {
         self.0[offset / 64] |= 1 << (offset % 64);
     }
 
-    pub(super) fn is_empty(self) -> bool {
+    /// Whether there is no member.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
         self.0 == [0; 4]
     }
 
-    pub(super) fn len(self) -> usize {
+    /// How many members there are.
+    #[must_use]
+    pub fn len(self) -> usize {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    pub(super) fn and(self, other: Self) -> Self {
+    /// The members of both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
         Self(std::array::from_fn(|word| self.0[word] & other.0[word]))
     }
 
-    pub(super) fn or(self, other: Self) -> Self {
+    /// The members of either.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
         Self(std::array::from_fn(|word| self.0[word] | other.0[word]))
     }
 
-    pub(super) fn without(self, other: Self) -> Self {
+    /// The members that the other doesn't have.
+    #[must_use]
+    pub fn without(self, other: Self) -> Self {
         Self(std::array::from_fn(|word| self.0[word] & !other.0[word]))
     }
 
@@ -61,7 +73,7 @@ impl Members {
     }
 
     /// The members, ascending.
-    pub(super) fn iter(self) -> Iter {
+    pub fn iter(self) -> impl Iterator<Item = usize> {
         Iter {
             words: self.0,
             word: 0,
@@ -135,7 +147,7 @@ impl Members {
 }
 
 /// The members of a set, ascending.
-pub(super) struct Iter {
+struct Iter {
     words: [u64; 4],
     word: usize,
 }

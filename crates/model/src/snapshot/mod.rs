@@ -31,6 +31,7 @@ pub use block::{Block, Malformed};
 pub use build::{BlockBuilder, Entry, Refused};
 pub use change::NewProduct;
 pub use facet::{Categories, Facet};
+pub use members::Members;
 pub use page::Page;
 pub use texts::{ServedText, TextTable, TextTableBuilder};
 

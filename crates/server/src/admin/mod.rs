@@ -1,5 +1,5 @@
 //! The admin port: whether the server lives, whether it is ready, what it counts. For the people who run it and
-//! the programs that watch it; opened only where an address for it is named.
+//! the programs that watch it; opened only where an address for it is named. The pages for people are the `browser`'s.
 //!
 //! It has a thread of its own: it answers while a large catalog is read at the start, while the main port drains,
 //! and while all other threads are busy; and a scrape takes nothing from them but processor time.
@@ -24,6 +24,7 @@ use hyper_util::rt::TokioIo;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
+use crate::browser::Browser;
 use crate::edge::connection::HEAD_BYTES;
 use crate::edge::reading::{Heads, Progress};
 use crate::edge::socket::{TimedSocket, Timeouts};
@@ -31,6 +32,8 @@ use crate::http::App;
 
 /// How many connections are open at most; more wait in the system's queue.
 const MOST_CONNECTIONS: usize = 64;
+/// How many pages are made at once, and names looked up for their pictures; more wait.
+const MOST_BLOCKING_THREADS: usize = 8;
 /// How long to wait before accepting again where that failed.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -47,10 +50,11 @@ impl Admin {
     /// # Errors
     ///
     /// Where the system gives no thread or can't wait on the socket.
-    pub fn start(listener: TcpListener, app: Arc<App>) -> io::Result<Self> {
+    pub fn start(listener: TcpListener, app: Arc<App>, browser: Arc<Browser>) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
+            .max_blocking_threads(MOST_BLOCKING_THREADS)
             .build()?;
         let listener = {
             let _inside = runtime.enter();
@@ -60,10 +64,12 @@ impl Admin {
         let run = move || {
             runtime.block_on(async {
                 tokio::select! {
-                    never = accept(listener, app) => match never {},
+                    never = accept(listener, app, browser) => match never {},
                     _ = stopped => {}
                 }
             });
+            // A store that is away may be waited for; the end isn't.
+            runtime.shutdown_background();
         };
         let thread = std::thread::Builder::new()
             .name("admin".to_owned())
@@ -84,13 +90,17 @@ impl Drop for Admin {
     }
 }
 
-async fn accept(listener: tokio::net::TcpListener, app: Arc<App>) -> Infallible {
+async fn accept(
+    listener: tokio::net::TcpListener,
+    app: Arc<App>,
+    browser: Arc<Browser>,
+) -> Infallible {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept(), if connections.len() < MOST_CONNECTIONS => match accepted {
                 Ok((socket, _)) => {
-                    connections.spawn(connection(socket, Arc::clone(&app)));
+                    connections.spawn(connection(socket, Arc::clone(&app), Arc::clone(&browser)));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "the admin port can't accept a connection");
@@ -103,16 +113,20 @@ async fn accept(listener: tokio::net::TcpListener, app: Arc<App>) -> Infallible 
 }
 
 /// Serves one connection until it ends.
-async fn connection(socket: tokio::net::TcpStream, app: Arc<App>) {
+async fn connection(socket: tokio::net::TcpStream, app: Arc<App>, browser: Arc<Browser>) {
     let progress = Progress::default();
     let timeouts = Timeouts::default();
     let reading = Heads::new(timeouts, progress.clone());
     let socket = TimedSocket::new(socket, &timeouts, reading);
     let answer = service_fn(move |request: http::Request<hyper::body::Incoming>| {
-        progress.begin();
-        let answer = pages::answer(&app, request.method(), request.uri().path());
-        progress.end();
-        std::future::ready(Ok::<_, Infallible>(answer))
+        let (app, browser) = (Arc::clone(&app), Arc::clone(&browser));
+        let progress = progress.clone();
+        async move {
+            progress.begin();
+            let answer = pages::answer(&app, &browser, &request).await;
+            progress.end();
+            Ok::<_, Infallible>(answer)
+        }
     });
     let served = http1::Builder::new()
         .header_read_timeout(None)

@@ -1,31 +1,48 @@
 //! What the admin port answers.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use bytes::Bytes;
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
-use http::{HeaderValue, Method, Response, StatusCode};
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HOST, X_CONTENT_TYPE_OPTIONS};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use jiff::Timestamp;
 use serde::Serialize;
 
 use super::scrape;
+use crate::browser::{Asked, Browser, Page};
 use crate::http::App;
 use crate::metrics::text;
 
-type Page = Response<Full<Bytes>>;
-
 const PLAIN: &str = "text/plain; charset=utf-8";
 
-/// Answers one request.
-pub(super) fn answer(app: &App, method: &Method, path: &str) -> Page {
+/// Answers one request. What the browser is asked for may take a while; the rest is answered at once.
+pub(super) async fn answer<B>(app: &App, browser: &Arc<Browser>, request: &Request<B>) -> Page {
+    let (method, uri) = (request.method(), request.uri());
+    let is_read = matches!(*method, Method::GET | Method::HEAD);
+    if !is_read || !Browser::owns(uri.path()) {
+        return plain_answer(app, method, uri.path());
+    }
+    let host = request.headers().get(HOST);
+    browser
+        .answer(Asked {
+            path: uri.path().to_owned(),
+            query: uri.query().map(str::to_owned),
+            host: host.and_then(|host| host.to_str().ok()).map(str::to_owned),
+        })
+        .await
+}
+
+fn plain_answer(app: &App, method: &Method, path: &str) -> Page {
     let page: fn(&App) -> Page = match path {
         "/livez" => |_| page(StatusCode::OK, PLAIN, "alive\n"),
         "/readyz" => ready,
         "/metrics" => |app| page(StatusCode::OK, text::CONTENT_TYPE, scrape::text(app)),
         _ => |_| {
-            let there_are = "no such page: there are /livez, /readyz and /metrics\n";
+            let there_are =
+                "no such page: there are /livez, /readyz, /metrics, and /catalog for people\n";
             page(StatusCode::NOT_FOUND, PLAIN, there_are)
         },
     };

@@ -3,14 +3,17 @@
 use std::net::{SocketAddr, TcpListener};
 
 use anyhow::Context as _;
-use clap::Args;
 use clap::builder::BoolishValueParser;
+use clap::{Args, ValueEnum};
+
+use crate::browser;
 
 /// Where the admin port is, if there is one.
-#[derive(Debug, Clone, Copy, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Admin port")]
 pub(super) struct AdminArgs {
-    /// Answer /livez, /readyz and /metrics at this address and port; port 0 takes a free one.
+    /// Answer /livez, /readyz, /metrics and the catalog browser, /catalog, at this address and port; port 0 takes a
+    /// free one.
     /// Without it there is no admin port.
     #[arg(long, env = "VITRINE_ADMIN_LISTEN", value_name = "ADDR:PORT")]
     admin_listen: Option<SocketAddr>,
@@ -21,11 +24,50 @@ pub(super) struct AdminArgs {
         value_parser = BoolishValueParser::new()
     )]
     admin_beyond_loopback: bool,
+    /// Show the catalog browser where other machines reach the admin port, too: it shows all products, who loaded them,
+    /// and which keys there are, and asks for no key.
+    #[arg(
+        long,
+        env = "VITRINE_BROWSER_BEYOND_LOOPBACK",
+        value_parser = BoolishValueParser::new()
+    )]
+    browser_beyond_loopback: bool,
+    /// A name by which the catalog browser is asked for, beside addresses and localhost; any other is refused. Several
+    /// with commas in between, or given several times.
+    #[arg(
+        long,
+        env = "VITRINE_ADMIN_HOST",
+        value_name = "NAME,…",
+        value_delimiter = ','
+    )]
+    admin_host: Vec<String>,
+    /// Where the catalog browser's images come from.
+    #[arg(
+        long,
+        env = "VITRINE_BROWSER_IMAGES",
+        value_name = "WHERE",
+        default_value = "fetch"
+    )]
+    browser_images: ImagesArg,
 }
+
+/// Where images come from.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ImagesArg {
+    /// The server fetches them from where products say, in the public internet, when somebody looks.
+    Fetch,
+    /// As fetch, in private networks and through the environment's proxy too.
+    FetchPrivate,
+    /// Nothing is fetched: initials on the product's colour.
+    Placeholder,
+}
+
+/// What is answered in the place of the browser's pages, where other machines reach the port.
+const HIDDEN: &str = "the catalog browser isn't shown beyond loopback unless the server has --browser-beyond-loopback\n";
 
 impl AdminArgs {
     /// What is wrong with these settings together, and which of them it is.
-    pub(super) fn check(self) -> Result<(), (&'static str, String)> {
+    pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
         match self.admin_listen {
             Some(address)
                 if !address.ip().to_canonical().is_loopback() && !self.admin_beyond_loopback =>
@@ -42,8 +84,23 @@ impl AdminArgs {
         }
     }
 
+    /// What the browser is to be.
+    pub(super) fn browser(&self) -> browser::Settings {
+        let is_reached = |address: SocketAddr| !address.ip().to_canonical().is_loopback();
+        let is_hidden = self.admin_listen.is_some_and(is_reached) && !self.browser_beyond_loopback;
+        browser::Settings {
+            hosts: self.admin_host.clone(),
+            images: match self.browser_images {
+                ImagesArg::Fetch => browser::ImageSource::Fetch,
+                ImagesArg::FetchPrivate => browser::ImageSource::FetchPrivate,
+                ImagesArg::Placeholder => browser::ImageSource::Placeholder,
+            },
+            hidden: is_hidden.then_some(HIDDEN),
+        }
+    }
+
     /// Listens, where that is asked for.
-    pub(super) fn listen(self) -> anyhow::Result<Option<(TcpListener, SocketAddr)>> {
+    pub(super) fn listen(&self) -> anyhow::Result<Option<(TcpListener, SocketAddr)>> {
         let Some(address) = self.admin_listen else {
             return Ok(None);
         };

@@ -1,6 +1,6 @@
 //! `vitrine demo`: the sample catalog, served from a store that vanishes afterwards.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
@@ -24,6 +24,10 @@ const SAMPLE: &[u8] = include_bytes!("../../../../fixtures/catalog.ndjson");
 const USUAL_ADDRESS: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
 
+/// Where its catalog browser listens, where that is free.
+const USUAL_ADMIN_ADDRESS: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 9090);
+
 const EXAMPLES: &str = "\
 Examples:
   vitrine demo
@@ -31,7 +35,7 @@ Examples:
 
 /// Serve the sample catalog with a fresh key, and print what to try.
 ///
-/// Everything rests in a temporary directory and is gone when the demo ends.
+/// A page for looking at the catalog is opened too, on loopback. Everything rests in a temporary directory and is gone when the demo ends.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Demo {
@@ -59,19 +63,28 @@ impl Demo {
             bail!("the sample catalog is broken:\n{}", report.to_text());
         }
         let key = create(&*store, NewKeySettings::plain("demo", KeyKind::Live))?;
-        let text = to_try(&listening.public_url, &key.reveal());
-        let settings = serve::Settings::default();
+        let admin = TcpListener::bind(USUAL_ADMIN_ADDRESS)
+            .or_else(|_| TcpListener::bind(SocketAddr::new(USUAL_ADDRESS.ip(), 0)))
+            .context("can't listen for the catalog browser")?;
+        let browser = format!("http://{}/catalog", admin.local_addr()?);
+        let text = to_try(&listening.public_url, &key.reveal(), &browser);
+        // Images are made here: the sample catalog's addresses lead nowhere.
+        let settings = serve::Settings {
+            admin: Some(admin),
+            ..serve::Settings::default()
+        };
         serve::serve(listening, settings, &Stores::one(store), || print(&text))?;
         Ok(Outcome::Done)
     }
 }
 
-fn to_try(public_url: &str, key: &str) -> String {
+fn to_try(public_url: &str, key: &str, browser: &str) -> String {
     let curl = |path: &str| format!("  curl -H 'X-Api-Key: {key}' '{public_url}/v2{path}'\n");
     [
         "Vitrine is serving its sample catalog.\n\n",
         &format!("  base address  {public_url}/v2\n"),
-        &format!("  key           {key}\n\n"),
+        &format!("  key           {key}\n"),
+        &format!("  to look at    {browser}\n\n"),
         "Try:\n\n",
         &curl("/product?countries_redeemable_in=GB&is_orderable=true&limit=3"),
         &curl("/product/BRIARWICK-GB?content=html"),

@@ -179,7 +179,6 @@ impl EdgeArgs {
             certificates: certificates.map(Arc::new),
             drain_delay: self.drain_delay,
             drain_timeout: self.drain_timeout,
-            ..server::Settings::default()
         })
     }
 }

@@ -24,6 +24,7 @@ use super::store_args::StoreArgs;
 use super::traces::TraceArgs;
 use super::{Outcome, wrong_command_line};
 use crate::admin::Admin;
+use crate::browser::{self, Browser};
 use crate::edge::server::{self, Server};
 use crate::edge::systemd;
 use crate::edge::tls::Certificates;
@@ -179,6 +180,7 @@ impl Serve {
         let settings = Settings {
             edge,
             admin,
+            browser: self.admin.browser(),
             state,
             max_stale_keys: self.follow.max_stale_keys,
             access,
@@ -228,6 +230,8 @@ pub(super) struct Settings {
     pub(super) edge: server::Settings,
     /// Where it shows its state to operators.
     pub(super) admin: Option<TcpListener>,
+    /// What they see there of the catalog.
+    pub(super) browser: browser::Settings,
     /// Where it keeps what is live for its next start.
     pub(super) state: Option<StateDirectory>,
     /// How long keys are trusted while the store is away.
@@ -248,6 +252,7 @@ impl Default for Settings {
         Self {
             edge: server::Settings::default(),
             admin: None,
+            browser: browser::Settings::default(),
             state: None,
             max_stale_keys: USUAL_MAX_STALE_KEYS,
             access: Access::default(),
@@ -274,6 +279,7 @@ pub(super) fn serve(
     let Settings {
         edge,
         admin,
+        browser,
         state,
         max_stale_keys,
         access,
@@ -300,8 +306,13 @@ pub(super) fn serve(
     let shared_limits = access.shared.clone();
     let app = Arc::new(app.with_access(access));
     // First, and ending last: it answers while a large catalog is read, and while the server drains.
-    let start_admin = |listener| Admin::start(listener, Arc::clone(&app));
-    let _admin = admin.map(start_admin).transpose()?;
+    let _admin = match admin {
+        Some(listener) => {
+            let browser = Browser::new(Arc::clone(&app), Arc::clone(&stores.followed), browser)?;
+            Some(Admin::start(listener, Arc::clone(&app), browser)?)
+        }
+        None => None,
+    };
     let follower = Follower::start(stores, &live, &addresses, state.as_ref())?;
     if live.snapshot().is_none() && !live.metrics.follow_catalog.is_failing() {
         tracing::warn!("the store is empty: reads are answered with 503 until `vitrine load`");

@@ -71,7 +71,7 @@ pub struct App {
     /// How often who may ask.
     pub access: Access,
     /// Where clients find texts.
-    addresses: TextAddresses,
+    pub(crate) addresses: TextAddresses,
     /// The documentation.
     site: site::Site,
     /// What is counted.
@@ -81,7 +81,7 @@ pub struct App {
     /// Whether the server is ending: it takes no new connections, and says goodbye on open ones.
     pub draining: Arc<AtomicBool>,
     /// Renders Markdown.
-    html: html::HtmlRenderer,
+    pub(crate) html: html::HtmlRenderer,
     /// What was sent before and may be asked for again.
     bodies: body_cache::BodyCache,
     /// What is the same for every request of a revision.

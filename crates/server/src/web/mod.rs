@@ -24,7 +24,7 @@ const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 const SVG: &str = "image/svg+xml";
 
 /// All files.
-pub const ASSETS: [Asset; 4] = [
+pub const ASSETS: [Asset; 5] = [
     Asset {
         name: "base.css",
         content_type: CSS,
@@ -39,6 +39,11 @@ pub const ASSETS: [Asset; 4] = [
         name: "docs.js",
         content_type: JAVASCRIPT,
         bytes: include_bytes!("../../assets/docs.js"),
+    },
+    Asset {
+        name: "browser.css",
+        content_type: CSS,
+        bytes: include_bytes!("../../assets/browser.css"),
     },
     Asset {
         name: "icon.svg",

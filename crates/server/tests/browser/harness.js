@@ -47,7 +47,7 @@ export async function serve({ files = [sample], options = [] } = {}) {
     ended.then(() => reject(new Error(`vitrine ended:\n${text}`)));
     child.stderr.setEncoding('utf8').on('data', (more) => {
       text += more;
-      if (/^vitrine: listening on .*$/m.test(text)) resolve(text);
+      if (/^vitrine: listening on .*\n/m.test(text)) resolve(text);
     });
   });
   const [, address] = /listening on ([^,\s]+)/.exec(said);

@@ -27,7 +27,7 @@ fn each_page_answers_get_and_head_and_nothing_else_does() {
         ("/readyz", 200, "application/json"),
         ("/metrics", 200, "text/plain; version=0.0.4; charset=utf-8"),
         ("/livez?verbose", 200, "text/plain; charset=utf-8"),
-        ("/", 404, "text/plain; charset=utf-8"),
+        ("/", 421, "text/plain; charset=utf-8"),
         ("/metrics/", 404, "text/plain; charset=utf-8"),
         ("/v2/ping", 404, "text/plain; charset=utf-8"),
     ] {

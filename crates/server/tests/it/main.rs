@@ -10,6 +10,9 @@
 
 mod admin;
 mod answers;
+mod browser_grid;
+mod browser_images;
+mod browser_pages;
 mod busy;
 mod caching;
 mod client;

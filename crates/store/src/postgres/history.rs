@@ -6,8 +6,8 @@ use vitrine_model::revision::Revision;
 use super::session::{Session, Typed, count, get, number};
 use crate::StoreError;
 use crate::record::{
-    Moment, OwnText, ProductVisitor, PublishedCounts, PublishedRevision, Reading, RevisionNote,
-    StoredProduct,
+    Life, Moment, OwnText, ProductVisitor, PublishedCounts, PublishedRevision, Reading,
+    RevisionNote, StoredProduct, Touch, Touched,
 };
 use crate::values::{bytes_32, code, from_millis, own_text, read_lists};
 
@@ -139,6 +139,47 @@ pub(super) fn products_of(
     let sql = format!("{PRODUCT} where v.code = any($2) and {lives}");
     let rows = session.rows(READING, &sql, &[number.param(), codes.to_vec().param()])?;
     rows.iter().map(product_row).collect()
+}
+
+/// See [`Store::lives`](crate::Store::lives).
+pub(super) fn lives(session: &mut Session, code: &str, most: u32) -> Result<Vec<Life>, StoreError> {
+    let sql = "select from_revision, until_revision from vitrine.product_version where code = $1 \
+               order by from_revision desc limit $2";
+    let rows = session.rows(READING, sql, &[code.param(), i64::from(most).param()])?;
+    let life = |row: &Row| {
+        let until: Option<i64> = get(row, 1)?;
+        Ok(Life {
+            from: count(row, 0)?,
+            until: until.map(i64::cast_unsigned),
+        })
+    };
+    rows.iter().map(life).collect()
+}
+
+/// See [`Store::touched`](crate::Store::touched).
+pub(super) fn touched(
+    session: &mut Session,
+    number: u64,
+    after: &str,
+    most: u32,
+) -> Result<Vec<Touched>, StoreError> {
+    ensure_readable(session, Moment::Revision(number))?;
+    let sql = "select code, bool_or(began), bool_or(ended) from ( \
+               select code, true as began, false as ended \
+               from vitrine.product_version where from_revision = $1 \
+               union all select code, false, true \
+               from vitrine.product_version where until_revision = $1) as touched \
+               where code > $2 group by code order by code limit $3";
+    let (number, most) = (self::number(number), i64::from(most));
+    let parameters = [number.param(), after.param(), most.param()];
+    let rows = session.rows(READING, sql, &parameters)?;
+    let touched = |row: &Row| {
+        Ok(Touched {
+            code: code(get(row, 0)?)?,
+            how: Touch::of(get(row, 1)?, get(row, 2)?),
+        })
+    };
+    rows.iter().map(touched).collect()
 }
 
 /// The codes of a moment, ascending.

@@ -42,8 +42,8 @@ use self::session::{Background, Session};
 pub(crate) use self::target::Target;
 use crate::problem::Problem;
 use crate::record::{
-    Changes, FetchedText, ItemVisitor, Keep, Moment, ProductVisitor, Pruned, PublishedRevision,
-    StoredProduct,
+    Changes, FetchedText, ItemVisitor, Keep, Life, Moment, ProductVisitor, Pruned,
+    PublishedRevision, StoredProduct, Touched,
 };
 use crate::{Hint, HintGuard, IfMissing, KeyDecision, Publication, Store, StoreError, TextServed};
 
@@ -271,6 +271,22 @@ impl Store for PostgresStore {
                 let found = history::products_of(session, &[code.as_str()], moment)?;
                 Ok(found.into_iter().next().map(|(_, _, product)| product))
             })
+        })
+    }
+
+    fn lives(&self, code: &ProductCode, most: u32) -> Result<Vec<Life>, StoreError> {
+        self.quick(|session| history::lives(session, code.as_str(), most))
+    }
+
+    fn touched(
+        &self,
+        number: u64,
+        after: Option<&ProductCode>,
+        most: u32,
+    ) -> Result<Vec<Touched>, StoreError> {
+        let after = after.map_or("", ProductCode::as_str);
+        self.read(history::READING, READING, |session| {
+            history::touched(session, number, after, most)
         })
     }
 

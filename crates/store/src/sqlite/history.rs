@@ -8,8 +8,8 @@ use vitrine_model::revision::Revision;
 use super::during;
 use crate::StoreError;
 use crate::record::{
-    Moment, OwnText, ProductVisitor, PublishedCounts, PublishedRevision, Reading, RevisionNote,
-    StoredProduct,
+    Life, Moment, OwnText, ProductVisitor, PublishedCounts, PublishedRevision, Reading,
+    RevisionNote, StoredProduct, Touch, Touched,
 };
 use crate::values::{code, from_millis, own_text, read_lists};
 
@@ -133,6 +133,52 @@ pub(super) fn product(
     let mut texts = prepare_texts(connection)?;
     let row = rows.next().map_err(during(READING))?;
     row.map(|row| product_row(row, &mut texts)).transpose()
+}
+
+/// See [`Store::lives`](crate::Store::lives).
+pub(super) fn lives(
+    connection: &Connection,
+    code: &ProductCode,
+    most: u32,
+) -> Result<Vec<Life>, StoreError> {
+    let sql = "select from_revision, until_revision from product_version where code = ? \
+               order by from_revision desc limit ?";
+    let mut statement = connection.prepare_cached(sql).map_err(during(READING))?;
+    let life = |row: &Row<'_>| {
+        Ok(Life {
+            from: row.get(0)?,
+            until: row.get(1)?,
+        })
+    };
+    let lives = statement.query_map((code.as_str(), most), life);
+    lives.and_then(Iterator::collect).map_err(during(READING))
+}
+
+/// See [`Store::touched`](crate::Store::touched).
+pub(super) fn touched(
+    connection: &Connection,
+    number: u64,
+    after: Option<&ProductCode>,
+    most: u32,
+) -> Result<Vec<Touched>, StoreError> {
+    ensure_readable(connection, Moment::Revision(number))?;
+    let sql = "select code, max(began), max(ended) from ( \
+               select code, 1 as began, 0 as ended from product_version where from_revision = ?1 \
+               union all select code, 0, 1 from product_version where until_revision = ?1) \
+               where code > ?2 group by code order by code limit ?3";
+    let mut statement = connection.prepare_cached(sql).map_err(during(READING))?;
+    let after = after.map_or("", ProductCode::as_str);
+    let mut rows = statement
+        .query((number, after, most))
+        .map_err(during(READING))?;
+    let mut touched = Vec::new();
+    while let Some(row) = rows.next().map_err(during(READING))? {
+        touched.push(Touched {
+            code: code(&get::<String>(row, 0)?)?,
+            how: Touch::of(get(row, 1)?, get(row, 2)?),
+        });
+    }
+    Ok(touched)
 }
 
 /// The codes of a moment, ascending.

@@ -39,8 +39,8 @@ use vitrine_model::revision::Revision;
 use crate::fail_point::FailPoint;
 use crate::problem::Problem;
 use crate::record::{
-    Changes, FetchedText, ItemVisitor, Keep, Moment, ProductVisitor, Pruned, PublishedRevision,
-    StoredProduct,
+    Changes, FetchedText, ItemVisitor, Keep, Life, Moment, ProductVisitor, Pruned,
+    PublishedRevision, StoredProduct, Touched,
 };
 use crate::{Hint, HintGuard, IfMissing, KeyDecision, Publication, Store, StoreError, TextServed};
 
@@ -201,6 +201,25 @@ impl Store for SqliteStore {
             .map_err(during("reading the history"))?;
         history::ensure_readable(&transaction, moment)?;
         history::product(&transaction, code, moment)
+    }
+
+    fn lives(&self, code: &ProductCode, most: u32) -> Result<Vec<Life>, StoreError> {
+        history::lives(&self.quick()?.connection, code, most)
+    }
+
+    fn touched(
+        &self,
+        number: u64,
+        after: Option<&ProductCode>,
+        most: u32,
+    ) -> Result<Vec<Touched>, StoreError> {
+        let mut quick = self.quick()?;
+        // One read transaction: whether the revision can be read, and what it changed.
+        let transaction = quick
+            .connection
+            .transaction()
+            .map_err(during("reading the history"))?;
+        history::touched(&transaction, number, after, most)
     }
 
     fn text(&self, digest: &TextDigest) -> Result<Option<PackedMarkdown>, StoreError> {

@@ -2,13 +2,17 @@
 
 use vitrine_model::content::TextDigest;
 use vitrine_store::Store;
-use vitrine_store::record::{Moment, RevisionNote, StoredProduct};
+use vitrine_store::record::{Moment, RevisionNote, StoredProduct, Touch};
 
 use crate::Rule;
 use crate::products::{product, product_with_text, publish, publish_texts, second};
 
-pub const ALL: [Rule; 4] = [
+pub const ALL: [Rule; 5] = [
     ("every moment stays readable", every_moment_stays_readable),
+    (
+        "lives and changes are known without reading all",
+        lives_and_changes_are_known,
+    ),
     ("revisions tell who and why", revisions_tell_who_and_why),
     (
         "a restored revision is a new one",
@@ -49,6 +53,42 @@ fn every_moment_stays_readable(store: &dyn Store) {
             .unwrap(),
         None
     );
+}
+
+fn lives_and_changes_are_known(store: &dyn Store) {
+    let (a, b, c) = (product("A", "1"), product("B", "1"), product("C", "1"));
+    publish(store, &[a.clone(), b.clone()], second(10)).unwrap();
+    publish(store, &[product("A", "2"), c], second(20)).unwrap();
+    publish(store, &[a.clone(), b.clone()], second(30)).unwrap();
+    let lives = |product: &StoredProduct, most| {
+        let lives = store.lives(&product.code, most).unwrap();
+        let pairs = lives.iter().map(|life| (life.from, life.until));
+        pairs.collect::<Vec<_>>()
+    };
+    assert_eq!(lives(&a, 9), [(3, None), (2, Some(3)), (1, Some(2))]);
+    assert_eq!(lives(&a, 1), [(3, None)]);
+    assert_eq!(lives(&b, 9), [(3, None), (1, Some(2))]);
+    assert_eq!(lives(&product("D", "1"), 9), []);
+    let touched = |number, after: Option<&StoredProduct>, most| {
+        let after = after.map(|product| &product.code);
+        let touched = store.touched(number, after, most).unwrap();
+        let pairs = touched.iter().map(|one| (one.code.to_string(), one.how));
+        pairs.collect::<Vec<_>>()
+    };
+    let of = |code: &str, how| (code.to_owned(), how);
+    assert_eq!(
+        touched(1, None, 9),
+        [of("A", Touch::Created), of("B", Touch::Created)]
+    );
+    let second_touched = [
+        of("A", Touch::Changed),
+        of("B", Touch::Retired),
+        of("C", Touch::Created),
+    ];
+    assert_eq!(touched(2, None, 9), second_touched);
+    assert_eq!(touched(2, None, 2), second_touched[..2]);
+    assert_eq!(touched(2, Some(&a), 9), second_touched[1..]);
+    assert_eq!(touched(9, None, 9), []);
 }
 
 fn revisions_tell_who_and_why(store: &dyn Store) {

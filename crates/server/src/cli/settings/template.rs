@@ -18,12 +18,13 @@ const HEAD: &str = "\
 ";
 
 /// Examples of settings that have no default. Each is a value that the setting takes.
-const EXAMPLES: [(&str, &str); 10] = [
+const EXAMPLES: [(&str, &str); 11] = [
     ("follow_store", "postgres://vitrine@replica.example/catalog"),
     ("limits_password_file", "/etc/vitrine/limits-password"),
     ("public_url", "https://catalog.example"),
     ("state_dir", "/var/lib/vitrine/state"),
     ("admin_listen", "127.0.0.1:9090"),
+    ("admin_host", "vitrine.internal"),
     ("store_password_file", "/etc/vitrine/store-password"),
     ("tls_certificate", "/etc/vitrine/certificate.pem"),
     ("tls_key", "/etc/vitrine/certificate-key.pem"),

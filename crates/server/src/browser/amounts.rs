@@ -1,0 +1,142 @@
+//! The amounts of a product in a line.
+
+use serde::Deserialize;
+use std::borrow::Cow;
+
+/// How many amounts of a list are shown.
+const MOST_SHOWN: usize = 4;
+
+/// What a detail object says of amounts; every part may be missing.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Denominations<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    minimum_value: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    maximum_value: Option<Cow<'a, str>>,
+    available_list: Option<Vec<Cow<'a, str>>>,
+}
+
+/// What a plan says of its price.
+#[derive(Debug, Deserialize)]
+pub(super) struct Plan<'a> {
+    #[serde(borrow)]
+    price: Option<Cow<'a, str>>,
+}
+
+/// The amounts with their currency: `EUR 5, 10, 25`, `SEK 50 – 5,000`, `USD 4.99 – 149 · 3 plans`.
+pub(super) fn in_words(
+    currency: &str,
+    denominations: Option<&Denominations<'_>>,
+    plans: Option<&[Plan<'_>]>,
+) -> String {
+    let amounts = match (denominations, plans) {
+        (Some(denominations), _) => of_denominations(denominations),
+        (None, Some(plans)) => of_plans(plans),
+        (None, None) => String::new(),
+    };
+    format!("{currency} {amounts}").trim().to_owned()
+}
+
+fn of_denominations(denominations: &Denominations<'_>) -> String {
+    let list = denominations.available_list.as_deref().unwrap_or_default();
+    let is_open = denominations.kind.as_deref() != Some("fixed");
+    if is_open || list.is_empty() {
+        let end = |end: &Option<Cow<'_, str>>| end.as_deref().map(readable);
+        return range(
+            end(&denominations.minimum_value),
+            end(&denominations.maximum_value),
+        );
+    }
+    let shown: Vec<String> = list
+        .iter()
+        .take(MOST_SHOWN)
+        .map(|one| readable(one))
+        .collect();
+    let rest = list.len().saturating_sub(MOST_SHOWN);
+    match rest {
+        0 => shown.join(", "),
+        _ => format!("{} +{rest}", shown.join(", ")),
+    }
+}
+
+fn of_plans(plans: &[Plan<'_>]) -> String {
+    let mut prices: Vec<&str> = plans
+        .iter()
+        .filter_map(|plan| plan.price.as_deref())
+        .collect();
+    // By value: amounts have two fraction digits, so a longer one is the greater.
+    prices.sort_unstable_by_key(|price| (price.len(), *price));
+    let range = range(
+        prices.first().map(|price| readable(price)),
+        prices.last().map(|price| readable(price)),
+    );
+    let noun = if plans.len() == 1 { "plan" } else { "plans" };
+    format!("{range} · {} {noun}", plans.len())
+}
+
+fn range(minimum: Option<String>, maximum: Option<String>) -> String {
+    match (minimum, maximum) {
+        (Some(minimum), Some(maximum)) if minimum != maximum => format!("{minimum} – {maximum}"),
+        (Some(one), _) | (None, Some(one)) => one,
+        (None, None) => String::new(),
+    }
+}
+
+/// An amount as people write it: `5000.00` is `5,000`.
+pub(super) fn readable(amount: &str) -> String {
+    let (whole, fraction) = amount.split_once('.').unwrap_or((amount, ""));
+    if whole.is_empty() || !whole.bytes().all(|byte| byte.is_ascii_digit()) {
+        return amount.to_owned();
+    }
+    let grouped = grouped(whole);
+    match fraction.trim_end_matches('0') {
+        "" => grouped,
+        _ => format!("{grouped}.{fraction}"),
+    }
+}
+
+/// Digits with commas by the thousand.
+pub(super) fn grouped(digits: &str) -> String {
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.char_indices() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(detail: &str) -> String {
+        let denominations: Denominations<'_> = serde_json::from_str(detail).unwrap();
+        in_words("EUR", Some(&denominations), None)
+    }
+
+    #[test]
+    fn amounts_are_as_people_write_them() {
+        let open = r#"{"type":"open","minimum_value":"50.00","maximum_value":"5000.00","available_list":["50.00"]}"#;
+        assert_eq!(shown(open), "EUR 50 – 5,000");
+        let fixed = r#"{"type":"fixed","minimum_value":"5.00","maximum_value":"25.00","available_list":["5.00","10.50","25.00"]}"#;
+        assert_eq!(shown(fixed), "EUR 5, 10.50, 25");
+        let many = r#"{"type":"fixed","available_list":["1.00","2.00","3.00","4.00","5.00","1000000.00"]}"#;
+        assert_eq!(shown(many), "EUR 1, 2, 3, 4 +2");
+        assert_eq!(
+            shown(r#"{"minimum_value":"5.00","maximum_value":"5.00"}"#),
+            "EUR 5"
+        );
+        assert_eq!(shown(r#"{"type":"later"}"#), "EUR");
+        let plans: Vec<Plan<'_>> =
+            serde_json::from_str(r#"[{"price":"149.00"},{"price":"4.99"}]"#).unwrap();
+        assert_eq!(
+            in_words("USD", None, Some(&plans)),
+            "USD 4.99 – 149 · 2 plans"
+        );
+        assert_eq!(readable("odd"), "odd");
+    }
+}

@@ -1,0 +1,196 @@
+//! What all answers of the browser have in common: their headers, and pages that say what is wrong.
+
+use askama::Template;
+use bytes::Bytes;
+use http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, LOCATION, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use http::{HeaderValue, Response, StatusCode};
+use http_body_util::Full;
+
+use crate::web;
+
+/// An answer.
+pub type Page = Response<Full<Bytes>>;
+
+/// A page, or what is in its way.
+pub(super) type Shown = Result<Page, Problem>;
+
+/// Where pages find their files.
+pub(super) const ASSETS: &str = "/assets";
+
+const HTML: &str = "text/html; charset=utf-8";
+const NO_STORE: &str = "no-store";
+
+/// How long a reader's browser may keep a picture or a file: long enough for a walk through the pages.
+const FOR_A_WALK: &str = "private, max-age=300";
+
+/// What a picture of somebody else's may do where it is opened by itself: show itself.
+const PICTURE_POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'none'";
+
+const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
+
+fn answer(
+    status: StatusCode,
+    content_type: &'static str,
+    policy: &'static str,
+    keep: &'static str,
+    body: impl Into<Bytes>,
+) -> Page {
+    let mut page = Response::new(Full::new(body.into()));
+    *page.status_mut() = status;
+    let headers = page.headers_mut();
+    for (name, value) in [
+        (CONTENT_TYPE, content_type),
+        (CACHE_CONTROL, keep),
+        (CONTENT_SECURITY_POLICY, policy),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (REFERRER_POLICY, "no-referrer"),
+        (RESOURCE_POLICY, "same-origin"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    page
+}
+
+/// A page made from its template.
+pub(super) fn html(status: StatusCode, template: &impl Template) -> Shown {
+    match template.render() {
+        Ok(body) => Ok(answer(
+            status,
+            HTML,
+            web::CONTENT_SECURITY_POLICY,
+            NO_STORE,
+            body,
+        )),
+        Err(error) => {
+            tracing::error!(%error, "a page of the browser can't be made");
+            Err(Problem::failed("This page can't be shown"))
+        }
+    }
+}
+
+/// A few words without markup.
+pub(super) fn plain(status: StatusCode, words: &'static str) -> Page {
+    answer(
+        status,
+        "text/plain; charset=utf-8",
+        web::CONTENT_SECURITY_POLICY,
+        NO_STORE,
+        words,
+    )
+}
+
+/// The way to another page.
+pub(super) fn redirect(to: &'static str) -> Page {
+    let mut page = plain(StatusCode::FOUND, "");
+    page.headers_mut()
+        .insert(LOCATION, HeaderValue::from_static(to));
+    page
+}
+
+/// A file that pages name.
+pub(super) fn asset(name: &str) -> Page {
+    match web::asset(name) {
+        Some(asset) => answer(
+            StatusCode::OK,
+            asset.content_type,
+            PICTURE_POLICY,
+            "no-cache",
+            Bytes::from_static(asset.bytes),
+        ),
+        None => plain(StatusCode::NOT_FOUND, "there is no such file\n"),
+    }
+}
+
+/// A picture that another server gave.
+pub(super) fn image(content_type: &'static str, bytes: Bytes) -> Page {
+    answer(
+        StatusCode::OK,
+        content_type,
+        PICTURE_POLICY,
+        FOR_A_WALK,
+        bytes,
+    )
+}
+
+/// A picture that was made here.
+pub(super) fn svg(svg: String) -> Page {
+    image("image/svg+xml", svg.into())
+}
+
+/// What is in the way of a page.
+#[derive(Debug)]
+pub(super) struct Problem {
+    status: StatusCode,
+    title: String,
+    help: String,
+}
+
+#[derive(Template)]
+#[template(path = "browser/problem.html")]
+struct ProblemPage<'a> {
+    assets: &'static str,
+    here: &'static str,
+    title: &'a str,
+    help: &'a str,
+}
+
+impl Problem {
+    fn new(status: StatusCode, title: &str, help: &str) -> Self {
+        Self {
+            status,
+            title: title.to_owned(),
+            help: help.to_owned(),
+        }
+    }
+
+    /// That the address can't be read.
+    pub(super) fn bad_request(why: &str) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "This address can't be read", why)
+    }
+
+    /// That nothing is there.
+    pub(super) fn not_found(title: &str, help: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, title, help)
+    }
+
+    /// That no catalog was loaded yet.
+    pub(super) fn no_catalog() -> Self {
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "There is no catalog yet",
+            "Load one with `vitrine load FILE`; this page shows it as soon as it is live. If there is one, it is still being read.",
+        )
+    }
+
+    /// That the store can't be read now.
+    pub(super) fn store_away(error: &(dyn std::error::Error + 'static)) -> Self {
+        tracing::warn!(error, "the browser can't read the store");
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "The store can't be read",
+            "The catalog is shown all the same: it is in memory. The server's log says why; try again once the store is back.",
+        )
+    }
+
+    /// That something went wrong here.
+    pub(super) fn failed(title: &str) -> Self {
+        let help = "Something went wrong in the server; its log says more.";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, title, help)
+    }
+
+    /// The page that says so.
+    pub(super) fn page(self) -> Page {
+        let page = ProblemPage {
+            assets: ASSETS,
+            here: "",
+            title: &self.title,
+            help: &self.help,
+        };
+        let shown = html(self.status, &page);
+        shown.unwrap_or_else(|_| plain(self.status, "this page can't be shown\n"))
+    }
+}

@@ -1,0 +1,85 @@
+//! The cards of up to 256 neighbouring products, and which of them have which filter value. Snapshots share blocks, and
+//! so do indexes of them.
+
+use std::borrow::Borrow;
+use std::collections::BTreeMap;
+
+use memchr::memmem::Finder;
+use vitrine_model::snapshot::{Block, Members};
+
+use super::card::Card;
+use super::group::Group;
+
+/// The cards of a block.
+#[derive(Debug)]
+pub(super) struct CardBlock {
+    pub(super) cards: Box<[Card]>,
+    /// Which cards have a filter value, ascending by its number.
+    pub(super) values: Box<[(u32, Members)]>,
+    /// What is searched: of each card its name and code in lower case, a line's end after each.
+    searched: Box<str>,
+    /// Where each card ends in that.
+    ends: Box<[usize]>,
+}
+
+impl CardBlock {
+    /// Reads the cards of a block; `number` gives a filter value its number.
+    pub(super) fn read(block: &Block, mut number: impl FnMut(Group, &str) -> u32) -> Self {
+        let mut searched = String::new();
+        let mut ends = Vec::new();
+        let mut values: BTreeMap<u32, Members> = BTreeMap::new();
+        let mut cards = Vec::new();
+        for (place, (code, bytes)) in block.products().enumerate() {
+            let card = Card::read(code, bytes, &mut number);
+            for value in &card.values {
+                values.entry(*value).or_default().insert(place);
+            }
+            for part in [&*card.name, code] {
+                searched.push_str(&part.to_lowercase());
+                searched.push('\n');
+            }
+            ends.push(searched.len());
+            cards.push(card);
+        }
+        Self {
+            cards: cards.into(),
+            values: values.into_iter().collect(),
+            searched: searched.into(),
+            ends: ends.into(),
+        }
+    }
+
+    /// All cards.
+    pub(super) fn all(&self) -> Members {
+        Members::below(self.cards.len())
+    }
+
+    /// The cards that have a filter value.
+    pub(super) fn with(&self, value: u32) -> Members {
+        let found = self
+            .values
+            .binary_search_by_key(&value, |(value, _)| *value);
+        found.map_or(Members::default(), |at| self.values[at].1)
+    }
+
+    /// The cards in whose name or code a word occurs.
+    pub(super) fn search(&self, word: &Finder<'_>) -> Members {
+        let mut found = Members::default();
+        let mut at = 0;
+        while let Some(next) = word.find(&self.searched.as_bytes()[at..]) {
+            let place = self.ends.partition_point(|end| *end <= at + next);
+            let Some(end) = self.ends.get(place) else {
+                break;
+            };
+            found.insert(place);
+            at = *end;
+        }
+        found
+    }
+
+    /// The place of the first card whose code isn't below `code`.
+    pub(super) fn first_not_below(&self, code: &str) -> usize {
+        self.cards
+            .partition_point(|card| <Box<str> as Borrow<str>>::borrow(&card.code) < code)
+    }
+}

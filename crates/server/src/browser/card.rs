@@ -1,0 +1,187 @@
+//! What the grid shows of a product, read once from what is served.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+
+use super::Picture;
+use super::amounts::{self, Denominations, Plan};
+use super::group::{Group, NO, YES};
+use super::placeholder::{self, Colour};
+use crate::load::json::Node;
+
+/// A product in the grid.
+#[derive(Debug)]
+pub(super) struct Card {
+    pub(super) name: Box<str>,
+    pub(super) code: Box<str>,
+    /// The amounts in a line, with their currency.
+    pub(super) amounts: Box<str>,
+    /// The first countries, and how many more there are.
+    pub(super) countries: Box<str>,
+    pub(super) colour: Option<Colour>,
+    /// The numbers of its filter values, ascending.
+    pub(super) values: Box<[u32]>,
+}
+
+/// How many countries a card names.
+const MOST_COUNTRIES: usize = 5;
+
+#[derive(Debug, Default, Deserialize)]
+struct Parsed<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow)]
+    currency: Cow<'a, str>,
+    #[serde(borrow)]
+    state: Cow<'a, str>,
+    is_orderable: bool,
+    #[serde(borrow)]
+    payout_type: Cow<'a, str>,
+    categories: Vec<Cow<'a, str>>,
+    countries_redeemable_in: Vec<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    gift_card: Option<Detail<'a>>,
+    #[serde(borrow, default)]
+    subscription: Option<Detail<'a>>,
+    #[serde(borrow, default)]
+    payment: Option<Detail<'a>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Detail<'a> {
+    #[serde(borrow, default)]
+    assets: Option<Assets<'a>>,
+    #[serde(borrow, default)]
+    denominations: Option<Denominations<'a>>,
+    #[serde(borrow, default)]
+    subscription_plans: Option<Vec<Plan<'a>>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Assets<'a> {
+    #[serde(borrow, default)]
+    card_image_url: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    icon_image_url: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    primary_color: Option<Cow<'a, str>>,
+}
+
+impl<'a> Parsed<'a> {
+    fn read(bytes: &'a [u8]) -> (Self, Detail<'a>) {
+        // What is served was rendered here: it can be read.
+        let mut parsed: Self = serde_json::from_slice(bytes).unwrap_or_default();
+        let known = [
+            &mut parsed.gift_card,
+            &mut parsed.subscription,
+            &mut parsed.payment,
+        ];
+        let known = known.into_iter().find_map(Option::take);
+        let detail = known.unwrap_or_else(|| later_detail(bytes, &parsed.payout_type));
+        (parsed, detail)
+    }
+}
+
+/// What the detail object of a payout type added later says of pictures, where it says so as the others do.
+fn later_detail<'a>(bytes: &'a [u8], payout_type: &str) -> Detail<'a> {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return Detail::default();
+    };
+    let (product, _) = Node::parse(text);
+    let assets = product
+        .member(payout_type)
+        .and_then(|detail| detail.member("assets"));
+    let text = |name: &str| {
+        let value = assets.and_then(|assets| assets.member(name));
+        value
+            .and_then(Node::text)
+            .map(|text| Cow::Owned(text.to_owned()))
+    };
+    Detail {
+        assets: Some(Assets {
+            card_image_url: text("card_image_url"),
+            icon_image_url: text("icon_image_url"),
+            primary_color: text("primary_color"),
+        }),
+        ..Detail::default()
+    }
+}
+
+fn colour_of(detail: &Detail<'_>) -> Option<Colour> {
+    let assets = detail.assets.as_ref()?;
+    placeholder::colour(assets.primary_color.as_deref()?)
+}
+
+impl Card {
+    /// The card of a product as it is served; `number` gives a filter value its number.
+    pub(super) fn read(
+        code: &str,
+        bytes: &[u8],
+        number: &mut impl FnMut(Group, &str) -> u32,
+    ) -> Self {
+        let (parsed, detail) = Parsed::read(bytes);
+        let mut values = vec![
+            number(Group::Orderable, if parsed.is_orderable { YES } else { NO }),
+            number(Group::State, &parsed.state),
+            number(Group::PayoutType, &parsed.payout_type),
+            number(Group::Currency, &parsed.currency),
+        ];
+        let countries = parsed.countries_redeemable_in.iter();
+        values.extend(countries.map(|country| number(Group::Country, country)));
+        let categories = parsed.categories.iter();
+        values.extend(categories.map(|category| number(Group::Category, category)));
+        values.sort_unstable();
+        values.dedup();
+        let plans = detail.subscription_plans.as_deref();
+        let amounts = amounts::in_words(&parsed.currency, detail.denominations.as_ref(), plans);
+        Self {
+            name: parsed.name.as_ref().into(),
+            code: code.into(),
+            amounts: amounts.into(),
+            countries: few(&parsed.countries_redeemable_in).into(),
+            colour: colour_of(&detail),
+            values: values.into(),
+        }
+    }
+}
+
+/// The first of some words, and how many more there are: `SE, NO, DK +4`.
+fn few(words: &[Cow<'_, str>]) -> String {
+    let shown = words.iter().take(MOST_COUNTRIES).map(AsRef::as_ref);
+    let shown = shown.collect::<Vec<&str>>().join(", ");
+    match words.len().saturating_sub(MOST_COUNTRIES) {
+        0 => shown,
+        rest => format!("{shown} +{rest}"),
+    }
+}
+
+/// What is known of a product's pictures.
+#[derive(Debug)]
+pub(super) struct Pictured<'a> {
+    pub(super) name: String,
+    pub(super) colour: Option<Colour>,
+    assets: Assets<'a>,
+}
+
+impl<'a> Pictured<'a> {
+    /// Those of a product as it is served.
+    pub(super) fn of(bytes: &'a [u8]) -> Self {
+        let (parsed, detail) = Parsed::read(bytes);
+        Self {
+            name: parsed.name.into_owned(),
+            colour: colour_of(&detail),
+            assets: detail.assets.unwrap_or_default(),
+        }
+    }
+
+    /// The address of a picture.
+    pub(super) fn address(&self, picture: Picture) -> Option<&str> {
+        let card = self.assets.card_image_url.as_deref();
+        let icon = self.assets.icon_image_url.as_deref();
+        match picture {
+            Picture::Card => card.or(icon),
+            Picture::Icon => icon.or(card),
+        }
+    }
+}

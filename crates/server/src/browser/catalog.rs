@@ -1,0 +1,225 @@
+//! The grid: cards, a search, and filters with counts.
+
+use std::borrow::Cow;
+
+use askama::Template;
+use http::StatusCode;
+use vitrine_model::query::Cursor;
+
+use super::Browser;
+use super::amounts::grouped;
+use super::answer::{self, ASSETS, Problem, Shown};
+use super::card::Card;
+use super::group::{Group, LIVE, YES};
+use super::index::Index;
+use super::placeholder::Colour;
+use super::query::Query;
+use super::selection::{Selection, Stretch};
+
+/// How many products a page shows: it fills rows of 2, 3, 4 and 6.
+const PAGE: usize = 48;
+
+/// How many values of a group are shown at once; more are behind a disclosure.
+const MOST_OPEN: usize = 8;
+
+#[derive(Template)]
+#[template(path = "browser/catalog.html")]
+struct CatalogPage<'a> {
+    assets: &'static str,
+    here: &'static str,
+    revision: u64,
+    query: &'a Query,
+    groups: Vec<GroupView<'a>>,
+    picked: Vec<PickedView>,
+    /// How many products there are, and which of them are shown.
+    total: String,
+    shown: Option<(String, String)>,
+    cards: Vec<CardView<'a>>,
+    previous: Option<String>,
+    next: Option<String>,
+}
+
+/// A group of filter values.
+struct GroupView<'a> {
+    group: Group,
+    /// The values that are shown at once, and those behind a disclosure.
+    open: Vec<ValueView<'a>>,
+    more: Vec<ValueView<'a>>,
+}
+
+/// A filter value.
+struct ValueView<'a> {
+    /// What stands in the address.
+    value: &'a str,
+    label: Cow<'a, str>,
+    count: usize,
+    is_picked: bool,
+}
+
+/// Something that was picked, and the address without it.
+struct PickedView {
+    label: String,
+    without: String,
+}
+
+/// A card, and what its numbers mean.
+struct CardView<'a> {
+    card: &'a Card,
+    is_live: bool,
+    state: Cow<'a, str>,
+    payout_type: Cow<'a, str>,
+    is_orderable: bool,
+}
+
+impl CardView<'_> {
+    fn colour(&self) -> Option<String> {
+        self.card.colour.map(hexadecimal)
+    }
+}
+
+impl ValueView<'_> {
+    fn grouped(&self) -> String {
+        grouped(&self.count.to_string())
+    }
+}
+
+/// A colour as SVG takes it.
+fn hexadecimal([red, green, blue]: Colour) -> String {
+    format!("#{red:02x}{green:02x}{blue:02x}")
+}
+
+/// The page of the grid that a query asks for.
+pub(super) fn page(browser: &Browser, query: Option<&str>) -> Shown {
+    let query = Query::parse(query)?;
+    let snapshot = browser.app.live.snapshot();
+    let snapshot = snapshot.ok_or_else(Problem::no_catalog)?;
+    let index = browser.indexes.of(&snapshot);
+    let selection = index.select(&query);
+    let stretch = selection.page(&index, &query.cursor, PAGE);
+    let cards = selection.cards(&index, stretch);
+    let (previous, next) = neighbours(&query, &selection, stretch, &cards);
+    let number = |number: usize| grouped(&number.to_string());
+    let page = CatalogPage {
+        assets: ASSETS,
+        here: "catalog",
+        revision: snapshot.revision().number,
+        query: &query,
+        groups: Group::ALL
+            .map(|group| group_view(group, &index, &selection, &query))
+            .into(),
+        picked: picked(&query),
+        total: number(selection.len()),
+        shown: (!cards.is_empty()).then(|| (number(stretch.start + 1), number(stretch.end))),
+        cards: cards
+            .into_iter()
+            .map(|card| card_view(card, &index))
+            .collect(),
+        previous,
+        next,
+    };
+    answer::html(StatusCode::OK, &page)
+}
+
+/// The addresses of the pages before and after.
+fn neighbours(
+    query: &Query,
+    selection: &Selection,
+    stretch: Stretch,
+    cards: &[&Card],
+) -> (Option<String>, Option<String>) {
+    let at = |card: Option<&&Card>, cursor: fn(_) -> Cursor| {
+        let code = card?.code.parse().ok()?;
+        Some(query.at(cursor(code)).address())
+    };
+    let previous = at(cards.first(), Cursor::Before).filter(|_| stretch.start > 0);
+    let next = at(cards.last(), Cursor::After).filter(|_| stretch.end < selection.len());
+    // Behind the last product, and ahead of the first, lies nothing: the way back is the first page.
+    let is_lost = cards.is_empty() && selection.len() > 0;
+    (
+        previous.or_else(|| is_lost.then(|| query.first_page().address())),
+        next,
+    )
+}
+
+fn group_view<'a>(
+    group: Group,
+    index: &'a Index,
+    selection: &Selection,
+    query: &'a Query,
+) -> GroupView<'a> {
+    let picked = query.picked(group);
+    let view = |value: &'a str, count: usize| ValueView {
+        value,
+        label: group.shown(value),
+        count,
+        is_picked: picked.iter().any(|other| other == value),
+    };
+    let counted = index.values.all().zip(selection.counts());
+    let own = counted.filter(|((of, _), _)| *of == group);
+    let mut values: Vec<ValueView<'a>> =
+        own.map(|((_, value), count)| view(value, *count)).collect();
+    // What was picked is shown even where the catalog doesn't know it.
+    for value in picked {
+        if !values.iter().any(|other| other.value == value) {
+            values.push(view(value, 0));
+        }
+    }
+    values.retain(|value| value.count > 0 || value.is_picked);
+    values.sort_by(|left, right| {
+        let first = |value: &ValueView<'_>| (!value.is_picked, std::cmp::Reverse(value.count));
+        first(left)
+            .cmp(&first(right))
+            .then_with(|| left.value.cmp(right.value))
+    });
+    let open = values.len().min(if values.len() <= MOST_OPEN + 2 {
+        MOST_OPEN + 2
+    } else {
+        MOST_OPEN
+    });
+    let mut more = values.split_off(open);
+    more.sort_by(|left, right| left.value.cmp(right.value));
+    GroupView {
+        group,
+        open: values,
+        more,
+    }
+}
+
+fn picked(query: &Query) -> Vec<PickedView> {
+    let mut all = Vec::new();
+    if !query.search.is_empty() {
+        all.push(PickedView {
+            label: format!("“{}”", query.search),
+            without: query.without_search().address(),
+        });
+    }
+    for group in Group::ALL {
+        for value in query.picked(group) {
+            let shown = group.shown(value);
+            all.push(PickedView {
+                label: format!("{}: {shown}", group.heading()),
+                without: query.without(group, value).address(),
+            });
+        }
+    }
+    all
+}
+
+fn card_view<'a>(card: &'a Card, index: &'a Index) -> CardView<'a> {
+    let value = |group: Group| {
+        let mut values = card
+            .values
+            .iter()
+            .filter_map(|number| index.values.get(*number));
+        values
+            .find_map(|(of, value)| (of == group).then_some(value))
+            .unwrap_or_default()
+    };
+    CardView {
+        card,
+        is_live: value(Group::State) == LIVE,
+        state: Group::State.shown(value(Group::State)),
+        payout_type: Group::PayoutType.shown(value(Group::PayoutType)),
+        is_orderable: value(Group::Orderable) == YES,
+    }
+}

@@ -1,0 +1,92 @@
+//! How differences between two versions of a product are shown.
+
+use super::fields::{label, plain};
+use crate::load::difference::FieldChange;
+use crate::load::json::Node;
+
+/// A field that differs, as people read it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ChangeView {
+    /// Which field: the words of its place.
+    pub(super) place: String,
+    /// The place as programs name it.
+    pub(super) pointer: String,
+    /// Whether only a part of a list is shown.
+    pub(super) is_part: bool,
+    /// What is gone; of lists only what isn't in the new one.
+    pub(super) old: Option<String>,
+    /// What came; of lists only what wasn't in the old one.
+    pub(super) new: Option<String>,
+}
+
+/// A difference for people.
+pub(super) fn view(change: &FieldChange) -> ChangeView {
+    let words = change.pointer.split('/').skip(1).map(label);
+    let (old, new) = match (&change.old, &change.new) {
+        (Some(old), Some(new)) => pair(old, new),
+        (old, new) => (old.as_deref().map(shown), new.as_deref().map(shown)),
+    };
+    let is_part = change.old.is_some() && change.new.is_some() && (old.is_none() || new.is_none());
+    ChangeView {
+        place: words.collect::<Vec<_>>().join(" › "),
+        pointer: change.pointer.clone(),
+        is_part,
+        old,
+        new,
+    }
+}
+
+fn shown(json: &str) -> String {
+    plain(&Node::parse(json).0)
+}
+
+fn pair(old: &str, new: &str) -> (Option<String>, Option<String>) {
+    let (before, after) = (Node::parse(old).0, Node::parse(new).0);
+    let (Node::List(gone), Node::List(came)) = (&before, &after) else {
+        return (Some(plain(&before)), Some(plain(&after)));
+    };
+    let missing = |of: &[Node<'_>], others: &[Node<'_>]| {
+        let missing = of.iter().filter(|item| !others.contains(item));
+        let words: Vec<String> = missing.map(plain).collect();
+        (!words.is_empty()).then(|| words.join(", "))
+    };
+    match (missing(gone, came), missing(came, gone)) {
+        // The same in another order.
+        (None, None) => (Some(plain(&before)), Some(plain(&after))),
+        differing => differing,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_show_what_went_and_what_came() {
+        let change = |old: Option<&str>, new: Option<&str>| {
+            let view = view(&FieldChange {
+                pointer: "/gift_card/website_url".to_owned(),
+                old: old.map(str::to_owned),
+                new: new.map(str::to_owned),
+            });
+            assert_eq!(view.place, "Gift card › Website address");
+            let text = |value: &Option<String>| value.clone().unwrap_or_default();
+            [text(&view.old), text(&view.new)]
+        };
+        assert_eq!(
+            change(Some(r#"["SE","NO"]"#), Some(r#"["NO","FI"]"#)),
+            ["SE", "FI"]
+        );
+        assert_eq!(
+            change(Some(r#"["SE"]"#), Some(r#"["SE","FI"]"#)),
+            ["", "FI"]
+        );
+        assert_eq!(
+            change(Some(r#"["a","b"]"#), Some(r#"["b","a"]"#)),
+            ["a, b", "b, a"]
+        );
+        assert_eq!(change(Some("true"), Some("false")), ["yes", "no"]);
+        assert_eq!(change(None, Some("\"x\"")), ["", "x"]);
+        assert_eq!(change(Some("null"), Some("\"x\"")), ["none", "x"]);
+    }
+}

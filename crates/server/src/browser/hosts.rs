@@ -1,0 +1,85 @@
+//! Whom the pages answer. The admin port asks for no key; where it is on loopback, that is what keeps others out. A page
+//! of somebody else's, whose name is made to lead to 127.0.0.1 ("DNS rebinding"), would reach it all the same, from
+//! within the operator's own browser. Such a request bears that name in its `Host`.
+
+use std::net::IpAddr;
+
+/// The names that may be in `Host`.
+#[derive(Debug)]
+pub(super) struct Hosts {
+    names: Vec<String>,
+}
+
+const REFUSAL: &str = "these pages answer only where they are asked for by an address such as 127.0.0.1, by \
+     localhost, or by a name that --admin-host names\n";
+
+impl Hosts {
+    pub(super) fn new(names: Vec<String>) -> Self {
+        let lower = |name: String| name.trim_end_matches('.').to_ascii_lowercase();
+        Self {
+            names: names.into_iter().map(lower).collect(),
+        }
+    }
+
+    /// Whether a request may be answered; else what to say.
+    pub(super) fn judge(&self, host: Option<&str>) -> Result<(), &'static str> {
+        let name = host.map(without_port).unwrap_or_default();
+        let name = name.trim_end_matches('.').to_ascii_lowercase();
+        let in_brackets = name
+            .strip_prefix('[')
+            .and_then(|name| name.strip_suffix(']'));
+        let is_address = in_brackets.unwrap_or(&name).parse::<IpAddr>().is_ok();
+        match is_address || name == "localhost" || self.names.contains(&name) {
+            true => Ok(()),
+            false => Err(REFUSAL),
+        }
+    }
+}
+
+/// A host without its port. What stands in brackets is an address of IPv6, colons and all.
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => {
+            let is_inside = name.starts_with('[') && !name.ends_with(']');
+            if is_inside { host } else { name }
+        }
+        _ => host,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_and_named_hosts_are_answered_and_nobody_else() {
+        let hosts = Hosts::new(vec!["Admin.Example".to_owned()]);
+        for fine in [
+            "127.0.0.1",
+            "127.0.0.1:9090",
+            "[::1]",
+            "[::1]:9090",
+            "10.1.2.3:80",
+            "localhost",
+            "LOCALHOST:9090",
+            "localhost.",
+            "admin.example:9090",
+            "ADMIN.EXAMPLE",
+        ] {
+            assert!(hosts.judge(Some(fine)).is_ok(), "{fine}");
+        }
+        for refused in [
+            "evil.example",
+            "127.0.0.1.evil.example",
+            "localhost.evil.example:9090",
+            "x.admin.example",
+            "",
+            ":9090",
+            "127.0.0.1@evil.example",
+            "[::1",
+        ] {
+            assert!(hosts.judge(Some(refused)).is_err(), "{refused}");
+        }
+        assert!(hosts.judge(None).is_err());
+    }
+}

@@ -1,0 +1,149 @@
+//! Pictures that products name by addresses of other servers. A page asks no other origin, so that nobody whom a catalog
+//! names learns who looks at it; this server asks instead, and keeps for a while what came.
+//!
+//! Whoever writes an address into a feed mustn't reach with it what only this machine can reach: unless operators say
+//! otherwise, requests stay in the public internet.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use bytes::Bytes;
+use http::header::ACCEPT;
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+use reqwest::{Client, Url};
+use tokio::sync::Semaphore;
+
+use super::sniff;
+use crate::outside::{self, guard};
+
+/// Where pictures come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ImageSource {
+    /// They are made here: nobody is asked.
+    #[default]
+    Placeholder,
+    /// The servers that products name, in the public internet.
+    Fetch,
+    /// Those in private networks too, through a proxy where the environment names one.
+    FetchPrivate,
+}
+
+/// The longest picture, in bytes.
+const MOST_BYTES: usize = 2 << 20;
+/// How much kept pictures may take, in bytes.
+const KEPT_BYTES: u64 = 32 << 20;
+/// How many servers are asked at once.
+const MOST_AT_ONCE: usize = 8;
+/// How long a picture may take, and how long one waits for its turn.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a picture is kept.
+const KEPT_FOR: Duration = Duration::from_secs(60 * 60);
+/// How long an address that gave none isn't asked again.
+const FAILED_FOR: Duration = Duration::from_secs(5 * 60);
+
+/// A picture.
+#[derive(Debug, Clone)]
+pub(super) struct Image {
+    pub(super) content_type: &'static str,
+    pub(super) bytes: Bytes,
+}
+
+/// What an address gave, and until when that counts.
+#[derive(Debug, Clone)]
+struct Known {
+    image: Option<Image>,
+    until: Instant,
+}
+
+#[derive(Debug, Clone)]
+struct BySize;
+
+impl Weighter<String, Known> for BySize {
+    fn weight(&self, address: &String, known: &Known) -> u64 {
+        let bytes = known.image.as_ref().map_or(0, |image| image.bytes.len());
+        (address.len() + bytes + 128) as u64
+    }
+}
+
+/// Fetches pictures, and keeps them.
+#[derive(Debug)]
+pub(super) struct Images {
+    /// Who asks, if anybody is asked, and whether in private networks too.
+    client: Option<Client>,
+    source: ImageSource,
+    turns: Arc<Semaphore>,
+    known: Cache<String, Known, BySize>,
+}
+
+impl Images {
+    pub(super) fn new(source: ImageSource) -> anyhow::Result<Self> {
+        let builder = match source {
+            ImageSource::Placeholder => None,
+            ImageSource::Fetch => Some(guard::public_only(outside::builder()?)),
+            ImageSource::FetchPrivate => Some(outside::builder()?),
+        };
+        let client = builder.map(reqwest::ClientBuilder::build).transpose();
+        Ok(Self {
+            client: client.context("can't set up the HTTP client for images")?,
+            source,
+            turns: Arc::new(Semaphore::new(MOST_AT_ONCE)),
+            known: Cache::with_weighter(1_024, KEPT_BYTES, BySize),
+        })
+    }
+
+    /// The picture at an address; none where it can't be had.
+    pub(super) async fn get(&self, address: &str) -> Option<Image> {
+        let client = self.client.as_ref()?;
+        if let Some(known) = self.known(address) {
+            return known.image;
+        }
+        let turn = tokio::time::timeout(PATIENCE, self.turns.acquire()).await;
+        let (Ok(Ok(_turn)), None) = (turn, self.known(address)) else {
+            // Too many are asked for, or somebody else asked for this one meanwhile.
+            return self.known(address).and_then(|known| known.image);
+        };
+        let image = tokio::time::timeout(PATIENCE, fetch(client, self.source, address)).await;
+        let image = image.ok().flatten();
+        let counts_for = if image.is_some() {
+            KEPT_FOR
+        } else {
+            FAILED_FOR
+        };
+        let known = Known {
+            image: image.clone(),
+            until: Instant::now() + counts_for,
+        };
+        self.known.insert(address.to_owned(), known);
+        image
+    }
+
+    fn known(&self, address: &str) -> Option<Known> {
+        let known = self.known.get(address)?;
+        (Instant::now() < known.until).then_some(known)
+    }
+}
+
+async fn fetch(client: &Client, source: ImageSource, address: &str) -> Option<Image> {
+    let url = Url::parse(address).ok()?;
+    if source == ImageSource::Fetch
+        && let Err(refused) = guard::judge(&url)
+    {
+        tracing::debug!(%refused, "an image isn't fetched");
+        return None;
+    }
+    let request = client.get(url).header(ACCEPT, "image/*");
+    let answer = match outside::send(request, MOST_BYTES).await {
+        Ok(answer) => answer,
+        Err(failure) => {
+            tracing::debug!(%failure, "an image can't be fetched");
+            return None;
+        }
+    };
+    let content_type = sniff::content_type(&answer.body).filter(|_| answer.status == 200)?;
+    Some(Image {
+        content_type,
+        bytes: answer.body.into(),
+    })
+}

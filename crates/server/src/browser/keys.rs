@@ -1,0 +1,72 @@
+//! Who has keys. Of a key only what names it is known here; neither its secret nor that secret's hash is ever shown.
+
+use askama::Template;
+use http::StatusCode;
+use jiff::Timestamp;
+use vitrine_model::key::{KeyKind, KeyRecord};
+
+use super::Browser;
+use super::answer::{self, ASSETS, Problem, Shown};
+use super::revisions::minute;
+
+#[derive(Template)]
+#[template(path = "browser/keys.html")]
+struct KeysPage {
+    assets: &'static str,
+    here: &'static str,
+    keys: Vec<KeyView>,
+}
+
+struct KeyView {
+    prefix: String,
+    label: String,
+    /// In a word, and how that is marked.
+    state: (&'static str, &'static str),
+    kind: &'static str,
+    quota: Option<String>,
+    version: Option<String>,
+    created: String,
+    /// When it ends or ended: expiry or revocation.
+    expires: Option<String>,
+    revoked: Option<String>,
+    last_used: Option<String>,
+}
+
+/// The page of all keys.
+pub(super) fn page(browser: &Browser) -> Shown {
+    let keys = browser.store.keys();
+    let mut keys = keys.map_err(|error| Problem::store_away(&error))?;
+    let now = Timestamp::now();
+    // Those in use first, the newest first.
+    keys.sort_by_key(|key| (!key.is_active(now), std::cmp::Reverse(key.created_at)));
+    let page = KeysPage {
+        assets: ASSETS,
+        here: "keys",
+        keys: keys.iter().map(|key| view(key, now)).collect(),
+    };
+    answer::html(StatusCode::OK, &page)
+}
+
+fn view(key: &KeyRecord, now: Timestamp) -> KeyView {
+    let time = |moment: &Option<Timestamp>| moment.as_ref().map(minute);
+    KeyView {
+        prefix: key.prefix.clone(),
+        label: key.label.clone(),
+        state: match key.is_active(now) {
+            true if key.rotated_at.is_some() => ("Rotated", "caution"),
+            true => ("Active", "good"),
+            false if key.revoked_at.is_some() => ("Revoked", "bad"),
+            false => ("Expired", "bad"),
+        },
+        kind: match key.kind {
+            KeyKind::Live => "Live",
+            KeyKind::Test => "Test",
+        },
+        quota: key.quota.map(|quota| quota.to_string()),
+        version: key.api_version.clone(),
+        created: minute(&key.created_at),
+        expires: time(&key.expires_at),
+        revoked: time(&key.revoked_at),
+        last_used: time(&key.last_used_at),
+    }
+}

@@ -1,0 +1,246 @@
+//! The catalog browser: pages on the admin port for the people who look after a catalog. They see what partners see,
+//! how it came about, and who has keys. Nothing here changes anything.
+//!
+//! The grid and a product come from memory; history, revisions and keys from the store, on threads that may wait.
+//! Products are outside text: templates escape it, texts come from the sanitiser, images through this server.
+//!
+//! - `hosts`: whom the pages answer: nobody who was lured here by a name of somebody else's
+//! - `query`: what an address asks of the grid; `group`: what can be filtered by
+//! - `index`, `block`, `card`, `amounts`: what the grid is made of, kept in memory; `selection`: what a query selects
+//! - `catalog`, `product`, `revisions`, `keys`: the pages; `past`: how products came to be what they are
+//! - `fields`, `pretty`, `pictures`, `changes`: how the parts of a product are shown
+//! - `images`, `sniff`, `placeholder`: pictures that others serve, fetched for the reader
+//! - `answer`: what all answers have in common
+
+mod amounts;
+mod answer;
+mod block;
+mod card;
+mod catalog;
+mod changes;
+mod fields;
+mod group;
+mod hosts;
+mod images;
+mod index;
+mod keys;
+mod past;
+mod pictures;
+mod placeholder;
+mod pretty;
+mod product;
+mod query;
+mod revisions;
+mod selection;
+mod sniff;
+
+use std::fmt;
+use std::sync::Arc;
+
+use http::StatusCode;
+use percent_encoding::percent_decode_str;
+use vitrine_model::code::ProductCode;
+use vitrine_store::Store;
+
+pub use answer::Page;
+pub use images::ImageSource;
+
+use self::answer::{Problem, Shown};
+use self::hosts::Hosts;
+use self::images::Images;
+use self::index::Indexes;
+use crate::http::App;
+
+/// What operators say of the browser.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// The names under which it answers, beside addresses and `localhost`.
+    pub hosts: Vec<String>,
+    /// Where its images come from.
+    pub images: ImageSource,
+    /// Why it isn't shown, where it isn't.
+    pub hidden: Option<&'static str>,
+}
+
+/// The pages, and what they are made of.
+pub struct Browser {
+    app: Arc<App>,
+    store: Arc<dyn Store>,
+    hosts: Hosts,
+    images: Images,
+    indexes: Indexes,
+    hidden: Option<&'static str>,
+}
+
+impl fmt::Debug for Browser {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Browser").finish_non_exhaustive()
+    }
+}
+
+/// What is asked for.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// The address's path.
+    pub path: String,
+    /// Its query.
+    pub query: Option<String>,
+    /// The `Host` header, where there is one that is text.
+    pub host: Option<String>,
+}
+
+/// Which picture of a product is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Picture {
+    /// That of the card; where there is none, the icon.
+    Card,
+    /// The icon; where there is none, that of the card.
+    Icon,
+}
+
+/// The pages by their addresses.
+#[derive(Debug)]
+enum Route {
+    Home,
+    Catalog,
+    Product(ProductCode),
+    Picture(ProductCode, Picture),
+    Revisions,
+    Revision(u64),
+    Keys,
+}
+
+impl Browser {
+    /// A browser of what `app` serves; `store` is asked for what isn't in memory.
+    ///
+    /// # Errors
+    ///
+    /// Where the client that fetches images can't be set up.
+    pub fn new(
+        app: Arc<App>,
+        store: Arc<dyn Store>,
+        settings: Settings,
+    ) -> anyhow::Result<Arc<Self>> {
+        Ok(Arc::new(Self {
+            app,
+            store,
+            hosts: Hosts::new(settings.hosts),
+            images: Images::new(settings.images)?,
+            indexes: Indexes::default(),
+            hidden: settings.hidden,
+        }))
+    }
+
+    /// Whether an address is one of the browser's.
+    #[must_use]
+    pub fn owns(path: &str) -> bool {
+        let first = path.split('/').nth(1).unwrap_or_default();
+        path == "/" || matches!(first, "catalog" | "revisions" | "keys" | "assets")
+    }
+
+    /// Answers a GET or HEAD.
+    pub async fn answer(self: &Arc<Self>, asked: Asked) -> Page {
+        if let Some(hidden) = self.hidden {
+            return answer::plain(StatusCode::NOT_FOUND, hidden);
+        }
+        if let Err(refusal) = self.hosts.judge(asked.host.as_deref()) {
+            return answer::plain(StatusCode::MISDIRECTED_REQUEST, refusal);
+        }
+        if let Some(name) = asked.path.strip_prefix("/assets/") {
+            return answer::asset(name);
+        }
+        match route(&asked.path) {
+            Some(Route::Picture(code, picture)) => self.picture(&code, picture).await,
+            Some(route) => self.page(route, asked.query).await,
+            None => Problem::not_found("There is no such page", "Start from the catalog.").page(),
+        }
+    }
+
+    /// Makes a page on a thread that may take its time.
+    async fn page(self: &Arc<Self>, route: Route, query: Option<String>) -> Page {
+        let browser = Arc::clone(self);
+        let make = move || {
+            let shown = browser.shown(route, query.as_deref());
+            shown.unwrap_or_else(Problem::page)
+        };
+        let made = tokio::task::spawn_blocking(make).await;
+        made.unwrap_or_else(|error| {
+            tracing::error!(%error, "making a page of the browser panicked");
+            Problem::failed("This page can't be shown").page()
+        })
+    }
+
+    fn shown(&self, route: Route, query: Option<&str>) -> Shown {
+        match route {
+            Route::Home => query::nothing(query).map(|()| answer::redirect("/catalog")),
+            Route::Catalog => catalog::page(self, query),
+            Route::Product(code) => query::nothing(query).and_then(|()| product::page(self, &code)),
+            Route::Revisions => revisions::list(self, query),
+            Route::Revision(number) => revisions::one(self, number, query),
+            Route::Keys => query::nothing(query).and_then(|()| keys::page(self)),
+            Route::Picture(..) => Err(Problem::failed("A picture is no page")),
+        }
+    }
+
+    async fn picture(&self, code: &ProductCode, picture: Picture) -> Page {
+        let snapshot = self.app.live.snapshot();
+        let product = snapshot.as_ref().and_then(|found| found.product(code));
+        let Some(product) = product else {
+            return answer::svg(placeholder::svg(code.as_str(), None));
+        };
+        let pictured = card::Pictured::of(product.bytes());
+        let (name, colour) = (pictured.name.clone(), pictured.colour);
+        let address = pictured.address(picture).map(str::to_owned);
+        // Fetching may take seconds: no snapshot is held meanwhile.
+        drop(pictured);
+        drop(snapshot);
+        if let Some(address) = address
+            && let Some(image) = self.images.get(&address).await
+        {
+            return answer::image(image.content_type, image.bytes);
+        }
+        answer::svg(placeholder::svg(&name, colour))
+    }
+}
+
+fn route(path: &str) -> Option<Route> {
+    let segments: Vec<&str> = path.trim_start_matches('/').split('/').collect();
+    match segments.as_slice() {
+        [""] => Some(Route::Home),
+        ["catalog"] => Some(Route::Catalog),
+        ["catalog", named] => code(named).map(Route::Product),
+        ["catalog", named, "image"] => code(named).map(|code| Route::Picture(code, Picture::Card)),
+        ["catalog", named, "icon"] => code(named).map(|code| Route::Picture(code, Picture::Icon)),
+        ["revisions"] => Some(Route::Revisions),
+        ["revisions", number] => number.parse().ok().map(Route::Revision),
+        ["keys"] => Some(Route::Keys),
+        _ => None,
+    }
+}
+
+fn code(segment: &str) -> Option<ProductCode> {
+    let decoded = percent_decode_str(segment).decode_utf8().ok()?;
+    decoded.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_browser_owns_its_addresses_and_no_others() {
+        for own in [
+            "/",
+            "/catalog",
+            "/catalog/A/image",
+            "/revisions/1",
+            "/keys",
+            "/assets/x",
+        ] {
+            assert!(Browser::owns(own), "{own}");
+        }
+        for other in ["/livez", "/metrics/", "/v2/ping", "/catalogue", "*", ""] {
+            assert!(!Browser::owns(other), "{other}");
+        }
+    }
+}

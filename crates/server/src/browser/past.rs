@@ -1,0 +1,115 @@
+//! How a product came to be what it is: its versions, read from the store.
+
+use std::collections::HashMap;
+
+use vitrine_model::code::ProductCode;
+use vitrine_store::record::{Life, Moment, PublishedRevision, StoredProduct, Touch};
+use vitrine_store::{Store, StoreError};
+
+use super::changes::{ChangeView, view};
+use crate::load::difference::difference;
+
+/// How many versions of a product are shown.
+const MOST_VERSIONS: u32 = 20;
+
+/// How many revisions are looked at for when they were and who made them.
+const MOST_REVISIONS: u64 = 10_000;
+
+/// Something that happened to a product.
+#[derive(Debug)]
+pub(super) struct Event {
+    pub(super) revision: u64,
+    /// When that was and who did it, where it is known.
+    pub(super) published: Option<PublishedRevision>,
+    pub(super) touch: Touch,
+    pub(super) changes: Vec<ChangeView>,
+    /// Whether it may have been live before in another version, which was pruned.
+    pub(super) is_oldest_kept: bool,
+}
+
+/// What happened to a product, the newest first.
+pub(super) fn events(store: &dyn Store, code: &ProductCode) -> Result<Vec<Event>, StoreError> {
+    let lives = store.lives(code, MOST_VERSIONS + 1)?;
+    let versions: Vec<Option<StoredProduct>> = lives
+        .iter()
+        .map(|life| version(store, code, *life))
+        .collect::<Result<_, _>>()?;
+    let revisions = revisions(store, lives.last().map_or(0, |life| life.from))?;
+    let event = |revision: u64, touch, changes| Event {
+        revision,
+        published: revisions.get(&revision).cloned(),
+        touch,
+        changes,
+        is_oldest_kept: false,
+    };
+    let mut events = Vec::new();
+    let mut newer: Option<Life> = None;
+    for (at, life) in lives.iter().enumerate().take(MOST_VERSIONS as usize) {
+        if let Some(until) = life
+            .until
+            .filter(|until| newer.is_none_or(|newer| newer.from != *until))
+        {
+            events.push(event(until, Touch::Retired, Vec::new()));
+        }
+        newer = Some(*life);
+        let older = lives
+            .get(at + 1)
+            .filter(|older| older.until == Some(life.from));
+        let pair = versions[at]
+            .as_ref()
+            .zip(versions.get(at + 1).and_then(Option::as_ref));
+        events.push(match (older, pair) {
+            (Some(_), Some((new, old))) => {
+                let changes = difference(old, new).iter().map(view).collect();
+                event(life.from, Touch::Changed, changes)
+            }
+            (Some(_), None) => event(life.from, Touch::Changed, Vec::new()),
+            (None, _) => Event {
+                is_oldest_kept: at + 1 == lives.len() && life.from > 1,
+                ..event(life.from, Touch::Created, Vec::new())
+            },
+        });
+    }
+    Ok(events)
+}
+
+/// A version, read at the last moment at which it lived: that wasn't pruned, or it wouldn't be there.
+fn version(
+    store: &dyn Store,
+    code: &ProductCode,
+    life: Life,
+) -> Result<Option<StoredProduct>, StoreError> {
+    let moment = match life.until {
+        None => Moment::Live,
+        Some(until) => Moment::Revision(until.saturating_sub(1)),
+    };
+    match store.product(code, moment) {
+        // A prune came in between.
+        Err(StoreError::Pruned { .. }) => Ok(None),
+        read => read,
+    }
+}
+
+/// The revisions from `oldest` on, by number.
+fn revisions(
+    store: &dyn Store,
+    oldest: u64,
+) -> Result<HashMap<u64, PublishedRevision>, StoreError> {
+    let newest = store.revisions(1)?;
+    let newest = newest.first().map_or(0, |one| one.revision.number);
+    let most = (newest + 1).saturating_sub(oldest).min(MOST_REVISIONS);
+    let revisions = store.revisions(u32::try_from(most).unwrap_or(u32::MAX))?;
+    Ok(revisions
+        .into_iter()
+        .map(|one| (one.revision.number, one))
+        .collect())
+}
+
+/// What a revision did, in a word.
+pub(super) fn word(touch: Touch) -> &'static str {
+    match touch {
+        Touch::Created => "Created",
+        Touch::Changed => "Changed",
+        Touch::Retired => "Retired",
+    }
+}

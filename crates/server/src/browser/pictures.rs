@@ -1,0 +1,89 @@
+//! Pictures within texts. Partners' pages load them from where they are; these pages ask nobody else, so they say that
+//! there is one, and where.
+
+/// Sanitised HTML with words in the place of its pictures. The sanitiser writes attributes between double quotes, and
+/// `"` within them as `&quot;`.
+pub(super) fn in_words(html: &str) -> String {
+    let mut out = String::with_capacity(html.len());
+    let mut rest = html;
+    while let Some(start) = rest.find('<') {
+        out.push_str(&rest[..start]);
+        let tag = &rest[start..];
+        let end = end_of_tag(tag);
+        let (tag, after) = tag.split_at(end);
+        match tag.strip_prefix("<img") {
+            Some(attributes) if attributes.starts_with([' ', '>', '/']) => {
+                describe(attributes, &mut out);
+            }
+            _ => out.push_str(tag),
+        }
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Where a tag ends: behind the first `>` that isn't within quotes.
+fn end_of_tag(tag: &str) -> usize {
+    let mut is_quoted = false;
+    for (at, byte) in tag.bytes().enumerate() {
+        match byte {
+            b'"' => is_quoted = !is_quoted,
+            b'>' if !is_quoted => return at + 1,
+            _ => {}
+        }
+    }
+    tag.len()
+}
+
+fn describe(attributes: &str, out: &mut String) {
+    out.push_str("<span class=\"text-picture\">Picture: ");
+    out.push_str(&value(attributes, "alt"));
+    out.push_str(" <code>");
+    out.push_str(&value(attributes, "src"));
+    out.push_str("</code></span>");
+}
+
+/// An attribute's value, escaped for text.
+fn value(attributes: &str, name: &str) -> String {
+    let mut rest = attributes;
+    while let Some((before, after)) = rest.split_once("=\"") {
+        let Some((value, next)) = after.split_once('"') else {
+            break;
+        };
+        if before.trim_start() == name {
+            return value.replace('<', "&lt;").replace('>', "&gt;");
+        }
+        rest = next;
+    }
+    String::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::html::HtmlRenderer;
+
+    #[test]
+    fn no_picture_is_left_and_the_rest_stays() {
+        let markdown = "A ![one <b> \"q\"](https://a.example/x.png \"t>i\") b [![two](https://b.example/y.svg)](https://c.example \"<img src=x>\") `<img>`";
+        let html = HtmlRenderer::new().sanitised(markdown);
+        assert!(html.matches("<img ").count() >= 2, "{html}");
+        let words = in_words(&html);
+        for shown in [
+            "https://a.example/x.png",
+            "https://b.example/y.svg",
+            "Picture: two",
+            "href=\"https://c.example\"",
+            "&lt;img&gt;",
+        ] {
+            assert!(words.contains(shown), "{shown}: {words}");
+        }
+        let again = HtmlRenderer::new();
+        assert!(!words.replace("\"<img", "").contains("<img"), "{words}");
+        assert_eq!(
+            in_words(&again.sanitised("# A *b*\n\n> c < d")),
+            again.sanitised("# A *b*\n\n> c < d")
+        );
+    }
+}

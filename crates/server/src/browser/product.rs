@@ -1,0 +1,163 @@
+//! A product: all its fields, its texts as partners get them, its JSON, and what became of it.
+
+use std::sync::Arc;
+
+use askama::Template;
+use http::StatusCode;
+use jiff::Timestamp;
+use vitrine_model::code::ProductCode;
+use vitrine_model::content::TextName;
+use vitrine_model::snapshot::{ProductView, Snapshot};
+use vitrine_store::StoreError;
+
+use super::answer::{self, ASSETS, Problem, Shown};
+use super::fields::{self, Section, Value, is_address};
+use super::group::{Group, LIVE};
+use super::past::{self, Event};
+use super::pretty::pretty;
+use super::revisions::{minute, word_badge};
+use super::{Browser, pictures};
+use crate::load::json::Node;
+use crate::view::parse_content;
+
+#[derive(Template)]
+#[template(path = "browser/product.html")]
+struct ProductPage<'a> {
+    assets: &'static str,
+    here: &'static str,
+    code: &'a str,
+    /// None where the product isn't live.
+    live: Option<LiveView>,
+    /// None where the store can't be read.
+    events: Option<Vec<Event>>,
+}
+
+/// A live product.
+struct LiveView {
+    name: String,
+    is_live: bool,
+    state: String,
+    payout_type: String,
+    is_orderable: bool,
+    colour: Option<String>,
+    sections: Vec<Section>,
+    locale: Option<String>,
+    texts: Vec<TextView>,
+    json: String,
+}
+
+/// A text of a product.
+struct TextView {
+    label: String,
+    /// As partners get it.
+    html: Option<String>,
+    /// Where it is, of one that isn't held here.
+    address: Option<String>,
+}
+
+/// The page of a product.
+pub(super) fn page(browser: &Browser, code: &ProductCode) -> Shown {
+    let snapshot = browser.app.live.snapshot();
+    let snapshot = snapshot.ok_or_else(Problem::no_catalog)?;
+    let live = snapshot
+        .product(code)
+        .map(|product| live(browser, &snapshot, product));
+    let events = match past::events(&*browser.store, code) {
+        Ok(events) => Some(events),
+        Err(error) => {
+            note(&error);
+            None
+        }
+    };
+    let was_ever = events.as_ref().is_none_or(|events| !events.is_empty());
+    if live.is_none() && !was_ever {
+        let title = format!("There is no product {code}");
+        return Err(Problem::not_found(
+            &title,
+            "Codes are compared exactly, capitals too. Search the catalog for a part of it.",
+        ));
+    }
+    let status = match live {
+        Some(_) => StatusCode::OK,
+        None => StatusCode::NOT_FOUND,
+    };
+    let page = ProductPage {
+        assets: ASSETS,
+        here: "catalog",
+        code: code.as_str(),
+        live,
+        events,
+    };
+    answer::html(status, &page)
+}
+
+fn note(error: &StoreError) {
+    let error: &dyn std::error::Error = error;
+    tracing::warn!(error, "the browser can't read a product's history");
+}
+
+fn live(browser: &Browser, snapshot: &Arc<Snapshot>, product: ProductView<'_>) -> LiveView {
+    let text = String::from_utf8_lossy(product.bytes());
+    let (node, _) = Node::parse(&text);
+    let member = |name: &str| {
+        node.member(name)
+            .and_then(Node::text)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let payout_type = member("payout_type");
+    let assets = node
+        .member(&payout_type)
+        .and_then(|detail| detail.member("assets"));
+    let colour = assets
+        .and_then(|assets| assets.member("primary_color"))
+        .and_then(Node::text);
+    let colour = colour.filter(|colour| super::placeholder::colour(colour).is_some());
+    let (locale, texts) = texts(browser, snapshot, product);
+    LiveView {
+        name: member("name"),
+        is_live: member("state") == LIVE,
+        state: Group::State.shown(&member("state")).into_owned(),
+        is_orderable: node.member("is_orderable") == Some(&Node::Bool(true)),
+        colour: colour.map(str::to_owned),
+        payout_type: Group::PayoutType.shown(&payout_type).into_owned(),
+        sections: fields::sections(&node),
+        locale,
+        texts,
+        json: pretty(&node),
+    }
+}
+
+fn texts(
+    browser: &Browser,
+    snapshot: &Snapshot,
+    product: ProductView<'_>,
+) -> (Option<String>, Vec<TextView>) {
+    let content = product
+        .content()
+        .and_then(|range| product.bytes().get(range));
+    let Some(content) = content.and_then(|json| parse_content(json).ok()) else {
+        return (None, Vec::new());
+    };
+    let now = Timestamp::now();
+    let view = |(name, url): (TextName, &Option<std::borrow::Cow<'_, str>>)| {
+        let digest = url
+            .as_ref()
+            .and_then(|url| browser.app.addresses.digest(url));
+        let markdown = digest.and_then(|digest| Some((digest, snapshot.text(&digest, now)?)));
+        let html = markdown.and_then(|(digest, markdown)| {
+            let html = browser.app.html.render(digest, || markdown.unpack()).ok()?;
+            Some(pictures::in_words(html.as_str()))
+        });
+        TextView {
+            label: fields::label(name.as_str()),
+            address: url
+                .as_ref()
+                .filter(|_| html.is_none())
+                .map(ToString::to_string),
+            html,
+        }
+    };
+    let texts = content.urls.iter().map(view).collect();
+    (content.locale.map(std::borrow::Cow::into_owned), texts)
+}

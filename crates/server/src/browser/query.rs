@@ -1,0 +1,243 @@
+//! What an address asks of the grid. Everything that a reader picked is in the address, so that it can be kept and
+//! passed on; nothing of an address is ignored.
+
+use std::fmt::Write as _;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use vitrine_model::code::ProductCode;
+use vitrine_model::query::Cursor;
+
+use super::answer::Problem;
+use super::group::Group;
+
+/// What stays as it is in a query (RFC 3986, "unreserved").
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+/// The longest search, in bytes.
+const LONGEST_SEARCH: usize = 200;
+
+/// What the grid is to show.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Query {
+    /// What is searched for, as it was typed.
+    pub(super) search: String,
+    /// The values picked of each group, in the order of [`Group::ALL`].
+    picked: [Vec<String>; Group::ALL.len()],
+    /// From where on.
+    pub(super) cursor: Cursor,
+}
+
+impl Query {
+    /// Reads the query of an address.
+    pub(super) fn parse(query: Option<&str>) -> Result<Self, Problem> {
+        let mut parsed = Self::default();
+        let mut seen = Vec::new();
+        for (name, value) in pairs(query)? {
+            if let Some(group) = Group::of_parameter(&name) {
+                if value.is_empty() {
+                    return Err(refused(
+                        &name,
+                        "has no value; leave it out to filter nothing",
+                    ));
+                }
+                let picked = &mut parsed.picked[group as usize];
+                if !picked.contains(&value) {
+                    picked.push(value);
+                }
+                continue;
+            }
+            if seen.contains(&name) {
+                return Err(refused(&name, "is there twice; name it once"));
+            }
+            match name.as_str() {
+                "q" if value.len() > LONGEST_SEARCH => {
+                    return Err(refused("q", "is longer than 200 bytes; search for less"));
+                }
+                "q" => value.trim().clone_into(&mut parsed.search),
+                "after" | "before" => parsed.read_cursor(&name, &value)?,
+                _ => return Err(unknown(&name)),
+            }
+            seen.push(name);
+        }
+        Ok(parsed)
+    }
+
+    fn read_cursor(&mut self, name: &str, value: &str) -> Result<(), Problem> {
+        let Ok(code) = value.parse::<ProductCode>() else {
+            return Err(refused(
+                name,
+                "isn't a product's code; start from the first page",
+            ));
+        };
+        if self.cursor != Cursor::Start {
+            return Err(refused(
+                name,
+                "and its counterpart are both there; name one",
+            ));
+        }
+        self.cursor = match name {
+            "after" => Cursor::After(code),
+            _ => Cursor::Before(code),
+        };
+        Ok(())
+    }
+
+    /// What was picked of a group.
+    pub(super) fn picked(&self, group: Group) -> &[String] {
+        &self.picked[group as usize]
+    }
+
+    /// The words of the search, as they are compared.
+    pub(super) fn words(&self) -> impl Iterator<Item = String> {
+        self.search.split_whitespace().map(str::to_lowercase)
+    }
+
+    /// Whether it asks for everything.
+    pub(super) fn is_all(&self) -> bool {
+        self.search.is_empty() && self.picked.iter().all(Vec::is_empty)
+    }
+
+    /// The same from the start.
+    pub(super) fn first_page(&self) -> Self {
+        self.at(Cursor::Start)
+    }
+
+    /// The same from elsewhere.
+    pub(super) fn at(&self, cursor: Cursor) -> Self {
+        Self {
+            cursor,
+            ..self.clone()
+        }
+    }
+
+    /// The same without one value, from the start.
+    pub(super) fn without(&self, group: Group, value: &str) -> Self {
+        let mut less = self.first_page();
+        less.picked[group as usize].retain(|other| other != value);
+        less
+    }
+
+    /// The same without the search, from the start.
+    pub(super) fn without_search(&self) -> Self {
+        Self {
+            search: String::new(),
+            ..self.first_page()
+        }
+    }
+
+    /// The address.
+    pub(super) fn address(&self) -> String {
+        let mut address = String::from("/catalog");
+        let mut separator = '?';
+        let mut add = |name: &str, value: &str| {
+            let value = utf8_percent_encode(value, ENCODED);
+            // Writing to a string can't fail.
+            let _ = write!(address, "{separator}{name}={value}");
+            separator = '&';
+        };
+        if !self.search.is_empty() {
+            add("q", &self.search);
+        }
+        for group in Group::ALL {
+            for value in self.picked(group) {
+                add(group.parameter(), value);
+            }
+        }
+        match &self.cursor {
+            Cursor::Start => {}
+            Cursor::After(code) => add("after", code.as_str()),
+            Cursor::Before(code) => add("before", code.as_str()),
+        }
+        address
+    }
+}
+
+/// The parameters of a query, decoded as those of forms are.
+pub(super) fn pairs(query: Option<&str>) -> Result<Vec<(String, String)>, Problem> {
+    let query = query.unwrap_or_default();
+    let mut pairs = Vec::new();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        pairs.push((decoded(name)?, decoded(value)?));
+    }
+    Ok(pairs)
+}
+
+fn decoded(text: &str) -> Result<String, Problem> {
+    let spaced = text.replace('+', " ");
+    let decoded = percent_decode_str(&spaced).decode_utf8();
+    decoded.map(std::borrow::Cow::into_owned).map_err(|_| {
+        let message = "The address isn't UTF-8 once it is decoded.";
+        Problem::bad_request(message)
+    })
+}
+
+/// Refuses every parameter, for pages that have none.
+pub(super) fn nothing(query: Option<&str>) -> Result<(), Problem> {
+    match pairs(query)?.first() {
+        None => Ok(()),
+        Some((name, _)) => Err(unknown(name)),
+    }
+}
+
+/// That there is no such parameter.
+pub(super) fn unknown(name: &str) -> Problem {
+    refused(
+        name,
+        "is no parameter of this page; take it out of the address",
+    )
+}
+
+/// That a parameter can't be taken.
+pub(super) fn refused(name: &str, why: &str) -> Problem {
+    Problem::bad_request(&format!("`{name}` {why}."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_says_what_the_query_was() {
+        let text = "q=caf%C3%A9+%26+bar&country=SE&country=NO&country=SE&category=food%20%2B%20drink&after=A-1";
+        let query = Query::parse(Some(text)).unwrap();
+        assert_eq!(query.search, "café & bar");
+        assert_eq!(query.picked(Group::Country), ["SE", "NO"]);
+        assert_eq!(query.picked(Group::Category), ["food + drink"]);
+        assert_eq!(query.words().collect::<Vec<_>>(), ["café", "&", "bar"]);
+        let address = query.address();
+        let again = address.split_once('?').map(|(_, query)| query);
+        assert_eq!(Query::parse(again).unwrap(), query, "{address}");
+        assert_eq!(
+            query
+                .first_page()
+                .without_search()
+                .without(Group::Country, "SE")
+                .address(),
+            "/catalog?country=NO&category=food%20%2B%20drink"
+        );
+        assert!(Query::parse(Some("q=+&")).unwrap().is_all());
+    }
+
+    #[test]
+    fn nothing_is_ignored() {
+        for refused in [
+            "colour=red",
+            "q=a&q=b",
+            "country=",
+            "after=%20",
+            "after=A&before=B",
+            "after=A&after=B",
+            "q=%FF",
+            "page=2",
+        ] {
+            assert!(Query::parse(Some(refused)).is_err(), "{refused}");
+        }
+        let long = format!("q={}", "a".repeat(201));
+        assert!(Query::parse(Some(&long)).is_err());
+    }
+}

@@ -1,0 +1,214 @@
+//! What each load did: all revisions, and one of them product by product.
+
+use askama::Template;
+use http::StatusCode;
+use jiff::Timestamp;
+use vitrine_model::code::ProductCode;
+use vitrine_store::record::{Moment, PublishedRevision, Reading, Touch, Touched};
+use vitrine_store::{Store, StoreError};
+
+use super::amounts::grouped;
+use super::answer::{self, ASSETS, Problem, Shown};
+use super::changes::{ChangeView, view};
+use super::query::{pairs, refused, unknown};
+use super::{Browser, past};
+use crate::load::difference::difference;
+
+/// How many revisions a page shows.
+const PAGE: u32 = 50;
+/// The last page that can be asked for: history is read from its newest end.
+const LAST_PAGE: u32 = 200;
+/// How many products a revision's page shows: each is read twice.
+const PRODUCTS: u32 = 25;
+
+#[derive(Template)]
+#[template(path = "browser/revisions.html")]
+struct RevisionsPage {
+    assets: &'static str,
+    here: &'static str,
+    live: Option<u64>,
+    revisions: Vec<PublishedRevision>,
+    previous: Option<u32>,
+    next: Option<u32>,
+}
+
+#[derive(Template)]
+#[template(path = "browser/revision.html")]
+struct RevisionPage {
+    assets: &'static str,
+    here: &'static str,
+    number: u64,
+    published: PublishedRevision,
+    /// Whether what it changed can be read.
+    is_readable: bool,
+    /// Whether what was before it can be read.
+    has_before: bool,
+    products: Vec<ProductChange>,
+    is_first_page: bool,
+    next: Option<String>,
+}
+
+impl RevisionsPage {
+    fn is_live(&self, one: &PublishedRevision) -> bool {
+        self.live == Some(one.revision.number)
+    }
+
+    fn is_pruned(&self, one: &PublishedRevision) -> bool {
+        one.reading == Reading::Pruned
+    }
+}
+
+/// What a revision did to a product.
+struct ProductChange {
+    touched: Touched,
+    name: Option<String>,
+    changes: Vec<ChangeView>,
+}
+
+/// A moment, to the minute.
+pub(super) fn minute(moment: &Timestamp) -> String {
+    moment.strftime("%Y-%m-%d %H:%M UTC").to_string()
+}
+
+/// What happened, in a word, and how it is marked: by its colour, and by a sign for who doesn't see that.
+pub(super) fn word_badge(touch: &Touch) -> (&'static str, &'static str, &'static str) {
+    let (class, sign) = match touch {
+        Touch::Created => ("good", "+"),
+        Touch::Changed => ("caution", "~"),
+        Touch::Retired => ("bad", "−"),
+    };
+    (class, sign, past::word(*touch))
+}
+
+fn count(count: &u64) -> String {
+    grouped(&count.to_string())
+}
+
+/// The page of all revisions.
+pub(super) fn list(browser: &Browser, query: Option<&str>) -> Shown {
+    let mut page = 1;
+    for (name, value) in pairs(query)? {
+        if name != "page" {
+            return Err(unknown(&name));
+        }
+        let number = value
+            .parse()
+            .ok()
+            .filter(|number| (1..=LAST_PAGE).contains(number));
+        page = number.ok_or_else(|| refused("page", "isn't a number from 1 to 200"))?;
+    }
+    // One more tells whether there is another page.
+    let read = browser.store.revisions(page * PAGE + 1);
+    let read = read.map_err(|error| Problem::store_away(&error))?;
+    let live = read.first().map(|newest| newest.revision.number);
+    let has_more = read.len() > (page * PAGE) as usize;
+    let skipped = ((page - 1) * PAGE) as usize;
+    let shown = RevisionsPage {
+        assets: ASSETS,
+        here: "revisions",
+        live,
+        revisions: read.into_iter().skip(skipped).take(PAGE as usize).collect(),
+        previous: (page > 1).then(|| page - 1),
+        next: (has_more && page < LAST_PAGE).then_some(page + 1),
+    };
+    answer::html(StatusCode::OK, &shown)
+}
+
+/// The page of one revision.
+pub(super) fn one(browser: &Browser, number: u64, query: Option<&str>) -> Shown {
+    let mut after = None;
+    for (name, value) in pairs(query)? {
+        if name != "after" || after.is_some() {
+            return Err(unknown(&name));
+        }
+        let code = value.parse::<ProductCode>();
+        after = Some(code.map_err(|_| refused("after", "isn't a product's code"))?);
+    }
+    let shown = read(&*browser.store, number, after.as_ref());
+    let shown = shown.map_err(|error| Problem::store_away(&error))?;
+    let shown = shown.ok_or_else(|| {
+        Problem::not_found(
+            &format!("There is no revision {number}"),
+            "The list of revisions has all there are.",
+        )
+    })?;
+    answer::html(StatusCode::OK, &shown)
+}
+
+fn read(
+    store: &dyn Store,
+    number: u64,
+    after: Option<&ProductCode>,
+) -> Result<Option<RevisionPage>, StoreError> {
+    let Some(published) = find(store, number)? else {
+        return Ok(None);
+    };
+    let touched = match store.touched(number, after, PRODUCTS + 1) {
+        Err(StoreError::Pruned { .. }) => None,
+        read => Some(read?),
+    };
+    let has_before =
+        number > 1 && find(store, number - 1)?.is_some_and(|one| one.reading == Reading::Possible);
+    let is_readable = touched.is_some();
+    let mut touched = touched.unwrap_or_default();
+    let has_more = touched.len() > PRODUCTS as usize;
+    touched.truncate(PRODUCTS as usize);
+    let next = touched.last().filter(|_| has_more);
+    let next = next.map(|last| format!("/revisions/{number}?after={}", last.code));
+    let change = |touched| product(store, number, has_before, touched);
+    Ok(Some(RevisionPage {
+        assets: ASSETS,
+        here: "revisions",
+        number,
+        published,
+        is_readable,
+        has_before,
+        products: touched.into_iter().map(change).collect::<Result<_, _>>()?,
+        is_first_page: after.is_none(),
+        next,
+    }))
+}
+
+fn find(store: &dyn Store, number: u64) -> Result<Option<PublishedRevision>, StoreError> {
+    let newest = store.revisions(1)?;
+    let newest = newest.first().map_or(0, |one| one.revision.number);
+    let Some(back) = newest.checked_sub(number) else {
+        return Ok(None);
+    };
+    let most = u32::try_from(back + 1).unwrap_or(u32::MAX);
+    let revisions = store.revisions(most)?;
+    Ok(revisions
+        .into_iter()
+        .find(|one| one.revision.number == number))
+}
+
+fn product(
+    store: &dyn Store,
+    number: u64,
+    has_before: bool,
+    touched: Touched,
+) -> Result<ProductChange, StoreError> {
+    let at = |number| match store.product(&touched.code, Moment::Revision(number)) {
+        // A prune came in between.
+        Err(StoreError::Pruned { .. }) => Ok(None),
+        read => read,
+    };
+    let old = if has_before { at(number - 1)? } else { None };
+    let new = at(number)?;
+    let changes = match (touched.how, &old, &new) {
+        (Touch::Changed, Some(old), Some(new)) => difference(old, new).iter().map(view).collect(),
+        _ => Vec::new(),
+    };
+    let name = new.or(old).and_then(|product| name(&product.document));
+    Ok(ProductChange {
+        touched,
+        name,
+        changes,
+    })
+}
+
+fn name(document: &str) -> Option<String> {
+    let (node, _) = crate::load::json::Node::parse(document);
+    let name = node.member("name")?.text()?;
+    Some(name.to_owned())
+}

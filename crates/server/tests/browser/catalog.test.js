@@ -1,0 +1,135 @@
+// The catalog browser on the admin port, in Chromium: search, filters, a product, differences, keys; in light and dark, on
+// a phone, and without script. No page may ask another origin or break the policy, and axe must find nothing serious.
+
+import assert from 'node:assert/strict';
+import { readFileSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { LOOKS, launch, look, sample, serve } from './harness.js';
+
+let browser, server;
+
+before(async () => {
+  browser = await launch();
+  server = await serve({ options: ['--browser-images', 'placeholder'] });
+  // A second load: one product is renamed, priced and sold elsewhere, one is gone.
+  // Other lines stay to the letter: JavaScript would write their numbers otherwise.
+  const lines = readFileSync(sample, 'utf8').trim().split('\n');
+  const changed = JSON.parse(lines.find((line) => line.includes('"code": "PANDANLANE-SG"')));
+  changed.name = 'Pandanlane Street Food Pass';
+  changed.countries_redeemable_in = ['SG', 'MY'];
+  changed.gift_card.denominations.maximum_value = '100.00';
+  changed.gift_card.denominations.available_list.push('100.00');
+  const kept = lines.filter((line) => !/"code": "(LIFTBELL-US|PANDANLANE-SG)"/.test(line));
+  const file = path.join(mkdtempSync(path.join(tmpdir(), 'vitrine-second-')), 'second.ndjson');
+  writeFileSync(file, [...kept, JSON.stringify(changed)].join('\n'));
+  server.run('load', '--note', 'Autumn prices', file);
+  server.key('--quota', '100/60');
+  server.run('keys', 'create', '--label', 'old partner', '--test');
+  server.run('keys', 'revoke', 'old partner');
+  for (;;) {
+    const page = await (await fetch(`${server.admin}/catalog/PANDANLANE-SG`)).text();
+    if (page.includes('Street Food')) break;
+  }
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+const PAGES = {
+  grid: '/catalog',
+  filtered: '/catalog?country=US&orderable=yes&q=a',
+  empty: '/catalog?q=nothing+of+the+kind&state=LIVE',
+  product: '/catalog/PANDANLANE-SG',
+  texts: '/catalog/STARLOFT-EU',
+  retired: '/catalog/LIFTBELL-US',
+  revisions: '/revisions',
+  revision: '/revisions/2',
+  keys: '/keys',
+  missing: '/catalog/NO/SUCH/PAGE',
+};
+
+for (const as of Object.keys(LOOKS)) {
+  test(`every page is readable and asks nobody else: ${as}`, async () => {
+    for (const [name, address] of Object.entries(PAGES)) {
+      const { page, clean, accessible, picture, close } = await look(browser, server.admin, { as });
+      const answer = await page.goto(`${server.admin}${address}`, { waitUntil: 'networkidle' });
+      const isMissing = ['retired', 'missing'].includes(name);
+      assert.equal(answer.status(), isMissing ? 404 : 200, address);
+      await accessible();
+      // Pictures are loaded as they come into sight.
+      for (const image of await page.locator('.grid img').all()) await image.scrollIntoViewIfNeeded();
+      await page.waitForLoadState('networkidle');
+      await picture(`browser-${name}`);
+      // That the page itself isn't there is said on the console.
+      clean(isMissing ? /^console: Failed to load resource: .* 404/ : undefined);
+      await close();
+    }
+  });
+}
+
+for (const javaScript of [true, false]) {
+  test(`a product is found and read, ${javaScript ? 'with' : 'without'} script`, async () => {
+    const { page, clean, close } = await look(browser, server.admin, { javaScript });
+    await page.goto(`${server.admin}/`);
+    assert.equal(new URL(page.url()).pathname, '/catalog');
+    await page.getByLabel('Name or code').fill('hawker STREET');
+    await page.getByRole('button', { name: 'Search' }).click();
+    await page.waitForURL(/q=hawker/);
+    assert.equal(await page.getByRole('status').innerText(), 'No products here');
+    await page.getByLabel('Name or code').fill('street pass');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/q=street\+pass/);
+    assert.equal(await page.getByRole('status').innerText().then((text) => text.split(' ')[0]), '1');
+    await page.getByRole('link', { name: 'Pandanlane Street Food Pass' }).click();
+    await page.waitForURL(/PANDANLANE-SG$/);
+    assert.equal(await page.getByRole('heading', { level: 1 }).innerText(), 'Pandanlane Street Food Pass');
+    const history = page.locator('#history');
+    assert.equal(await history.locator('del').first().innerText().then((text) => text.replace('−', '').trim()), 'Pandanlane Hawker Pass');
+    assert.match(await history.innerText(), /Autumn prices/);
+    assert.match(await page.locator('#json pre').innerText(), /"code": "PANDANLANE-SG"/);
+    await history.getByRole('link', { name: 'revision 2' }).click();
+    assert.match(await page.locator('main').innerText(), /1 changed/i);
+    clean(/^failed: .* net::ERR_ABORTED$/);
+    await close();
+  });
+
+  test(`filters narrow, are in the address and are taken away, ${javaScript ? 'with' : 'without'} script`, async () => {
+    const { page, clean, close } = await look(browser, server.admin, { javaScript });
+    await page.goto(`${server.admin}/catalog`);
+    const total = async () => Number((await page.getByRole('status').innerText()).split(' ')[0].replace(',', ''));
+    const all = await total();
+    const box = page.locator('label.filter', { has: page.locator('input[name="payout_type"][value="payment"]') });
+    const count = Number((await box.locator('.count').innerText()).split(/\s/)[0]);
+    await box.click();
+    await page.getByRole('button', { name: 'Apply filters' }).click();
+    await page.waitForURL(/payout_type=payment/);
+    assert.ok(count > 0 && count < all);
+    assert.equal(await total(), count);
+    assert.ok(await page.locator('input[value="payment"]').isChecked());
+    await page.getByRole('link', { name: /Remove Payout type: Payment/ }).click();
+    await page.waitForURL((url) => !url.search.includes('payout_type'));
+    assert.equal(await total(), all);
+    await page.getByRole('link', { name: 'Next' }).click();
+    await page.waitForURL(/after=/);
+    await page.getByRole('link', { name: 'Previous' }).click();
+    assert.match(await page.getByRole('status').innerText(), /showing 1–48/);
+    // Who goes on waits for no picture.
+    clean(/^failed: .* net::ERR_ABORTED$/);
+    await close();
+  });
+}
+
+test('the keyboard reaches the content, and every card has one stop', async () => {
+  const { page, close } = await look(browser, server.admin);
+  await page.goto(`${server.admin}/catalog`);
+  await page.keyboard.press('Tab');
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Skip to the content');
+  await page.keyboard.press('Enter');
+  const stops = await page.locator('.product a').count();
+  assert.equal(stops, await page.locator('.product').count());
+  await close();
+});
