@@ -205,7 +205,7 @@ mod tests {
             match came {
                 Ok(came) => assert_eq!(came, 7),
                 Err(Error::GaveUp { tries: 5, last }) => {
-                    assert_eq!(last.api().unwrap().status, 503)
+                    assert_eq!(last.api().unwrap().status, 503);
                 }
                 Err(other) => panic!("{other}"),
             }
