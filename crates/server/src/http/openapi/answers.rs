@@ -70,10 +70,10 @@ pub(super) fn of(operation: Operation, found: &str) -> Value {
         let status = ApiError::status(*kind);
         responses[status.as_str()] = match *kind {
             ErrorType::BadRequest | ErrorType::PaginationError | ErrorType::InvalidVersion => {
-                failure(*kind, examples::bad_requests(operation))
+                failure(*kind, &examples::bad_requests(operation))
             }
             ErrorType::NotFound => match examples::not_found(operation) {
-                Some(examples) => failure(*kind, examples),
+                Some(examples) => failure(*kind, &examples),
                 None => json!({"$ref": "#/components/responses/Error404"}),
             },
             _ => json!({"$ref": format!("#/components/responses/Error{}", status.as_str())}),
@@ -103,7 +103,7 @@ pub(super) fn shared_errors() -> Value {
         }
         let response = &mut responses[format!("Error{}", status.as_str())];
         if response.is_null() {
-            *response = failure(*kind, json!({}));
+            *response = failure(*kind, &json!({}));
         }
         response["content"]["application/json"]["examples"][kind.as_str()] =
             examples::plain_error(*kind);
@@ -111,7 +111,7 @@ pub(super) fn shared_errors() -> Value {
     responses
 }
 
-fn failure(kind: ErrorType, examples: Value) -> Value {
+fn failure(kind: ErrorType, examples: &Value) -> Value {
     let (description, own_header) = match kind {
         ErrorType::BadRequest | ErrorType::PaginationError | ErrorType::InvalidVersion => (
             "The request can't be understood as it is: mend it, don't repeat it. `details` names each refused parameter.",

@@ -96,7 +96,7 @@ pub(super) fn found(operation: Operation) -> Value {
                 "What a product is",
                 &format!("GET {target}"),
                 "",
-                text.into(),
+                &text.into(),
             );
             return json!({"text": example});
         }
@@ -106,13 +106,13 @@ pub(super) fn found(operation: Operation) -> Value {
         // The test that compares the bodies with the server's sees to it that they are JSON.
         let value = serde_json::from_str(body).unwrap_or_default();
         let request = format!("GET {target}");
-        (name.to_owned(), example(summary, &request, "", value))
+        (name.to_owned(), example(summary, &request, "", &value))
     };
     Value::Object(list.into_iter().map(described).collect())
 }
 
 /// An example. Its description says how to get it: a test does so.
-fn example(summary: &str, request: &str, with: &str, value: Value) -> Value {
+fn example(summary: &str, request: &str, with: &str, value: &Value) -> Value {
     json!({"summary": summary, "description": format!("Request: `{request}`{with}"), "value": value})
 }
 
@@ -125,7 +125,7 @@ fn error(summary: &str, request: &str, with: &str, error: &ApiError) -> Value {
     };
     // Plain texts can't fail to become JSON.
     let body = serde_json::to_value(body).unwrap_or_default();
-    example(summary, request, with, body)
+    example(summary, request, with, &body)
 }
 
 /// Requests that are refused for their parameters: name, summary, target.

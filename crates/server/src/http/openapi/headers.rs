@@ -11,22 +11,22 @@ pub(super) fn headers() -> Value {
     json!({
         "X-Request-Id": always(
             "The request's id: the client's own, where it sent a fit one, else a new one. Tell it the operator when you ask about a request.",
-            json!({"type": "string", "pattern": "^[A-Za-z0-9._:-]{1,128}$"}),
+            &json!({"type": "string", "pattern": "^[A-Za-z0-9._:-]{1,128}$"}),
             &[("made", "Made by the service", "01JX2V9K7QW3F8YB5T6N4M0ZRD")],
         ),
         "X-Api-Version": always(
             "The version that answered.",
-            text(),
+            &text(),
             &[("current", "The current version", ApiVersion::default().as_str())],
         ),
         "ETag": always(
             "The weak entity tag of the answer, one for all encodings. It stays as long as the answer does, also across loads and restarts.",
-            json!({"type": "string", "pattern": "^W/\"[0-9a-f]{32}\"$"}),
+            &json!({"type": "string", "pattern": "^W/\"[0-9a-f]{32}\"$"}),
             &[("tag", "Send it back in `If-None-Match`", ENTITY_TAG)],
         ),
         "Cache-Control": always(
             "How long the answer may be kept, and by whom.",
-            text(),
+            &text(),
             &[
                 ("key", "What a key reads", "private, max-age=60, stale-while-revalidate=300, stale-if-error=86400"),
                 ("text", "A text, which never changes", "public, max-age=31536000, immutable"),
@@ -34,7 +34,7 @@ pub(super) fn headers() -> Value {
         ),
         "Vary": always(
             "The request's headers that the answer depends on.",
-            text(),
+            &text(),
             &[
                 ("key", "What a key reads", "Accept-Encoding, X-Api-Version, X-Api-Key"),
                 ("text", "A text", "Accept-Encoding"),
@@ -42,7 +42,7 @@ pub(super) fn headers() -> Value {
         ),
         "Link": sometimes(
             "The page's neighbours, `prev` and `next` (RFC 8288), as references relative to the request. Absent on an empty page.",
-            text(),
+            &text(),
             &[
                 ("middle", "A page between others", "<?limit=2&before=ALMAZURIN-ES>; rel=\"prev\", <?limit=2&after=ALMAZURIN-MX>; rel=\"next\""),
                 ("last", "The last page", "<?limit=50&before=plain~1>; rel=\"prev\""),
@@ -50,12 +50,12 @@ pub(super) fn headers() -> Value {
         ),
         "RateLimit-Policy": sometimes(
             "The key's quota, where it has one: `q` requests in `w` seconds.",
-            text(),
+            &text(),
             &[("quota", "600 requests a minute", "\"default\";q=600;w=60")],
         ),
         "RateLimit": sometimes(
             "What is left of the key's quota, where it has one: `r` requests, until it is whole again in `t` seconds.",
-            text(),
+            &text(),
             &[("left", "599 requests left", "\"default\";r=599;t=1")],
         ),
         "Retry-After": {
@@ -64,23 +64,23 @@ pub(super) fn headers() -> Value {
             "schema": {"type": "integer", "format": "int32", "minimum": 1},
             "examples": {"soon": {"summary": "Five seconds", "value": 5}},
         },
-        "WWW-Authenticate": always("How to authenticate.", text(), &[("key", "With a key", "ApiKey")]),
-        "Allow": always("The methods that the path takes.", text(), &[("read", "Every path is read only", "GET, HEAD")]),
+        "WWW-Authenticate": always("How to authenticate.", &text(), &[("key", "With a key", "ApiKey")]),
+        "Allow": always("The methods that the path takes.", &text(), &[("read", "Every path is read only", "GET, HEAD")]),
     })
 }
 
 /// Name, summary and value of an example.
 type Example<'a> = (&'a str, &'a str, &'a str);
 
-fn always(description: &str, schema: Value, examples: &[Example<'_>]) -> Value {
+fn always(description: &str, schema: &Value, examples: &[Example<'_>]) -> Value {
     header(true, description, schema, examples)
 }
 
-fn sometimes(description: &str, schema: Value, examples: &[Example<'_>]) -> Value {
+fn sometimes(description: &str, schema: &Value, examples: &[Example<'_>]) -> Value {
     header(false, description, schema, examples)
 }
 
-fn header(required: bool, description: &str, schema: Value, examples: &[Example<'_>]) -> Value {
+fn header(required: bool, description: &str, schema: &Value, examples: &[Example<'_>]) -> Value {
     let mut described = json!({"description": description, "required": required, "schema": schema});
     for (name, summary, value) in examples {
         described["examples"][*name] = json!({"summary": summary, "value": value});
