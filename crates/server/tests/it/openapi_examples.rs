@@ -142,10 +142,13 @@ impl Asked {
 }
 
 fn asked(store: &Store) -> Asked {
+    // A server knows from its start the keys that were made before.
+    let key = store.key("reader", &["--quota", "600/60"]);
+    let test_key = store.key("trying", &["--test"]);
     Asked {
         server: store.serve_as("https://catalog.example"),
-        key: store.key("reader", &["--quota", "600/60"]),
-        test_key: store.key("trying", &["--test"]),
+        key,
+        test_key,
     }
 }
 
