@@ -1,12 +1,16 @@
 //! The settings of the admin port.
 
 use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
+use vitrine_store::Store;
 
-use crate::browser;
+use crate::admin::Admin;
+use crate::browser::{self, Browser};
+use crate::http::App;
 
 /// Where the admin port is, if there is one.
 #[derive(Debug, Clone, Args)]
@@ -85,7 +89,7 @@ impl AdminArgs {
     }
 
     /// What the browser is to be.
-    pub(super) fn browser(&self) -> browser::Settings {
+    fn browser(&self) -> browser::Settings {
         let is_reached = |address: SocketAddr| !address.ip().to_canonical().is_loopback();
         let is_hidden = self.admin_listen.is_some_and(is_reached) && !self.browser_beyond_loopback;
         browser::Settings {
@@ -100,13 +104,42 @@ impl AdminArgs {
     }
 
     /// Listens, where that is asked for.
-    pub(super) fn listen(&self) -> anyhow::Result<Option<(TcpListener, SocketAddr)>> {
+    pub(super) fn listen(&self) -> anyhow::Result<Option<AdminPort>> {
         let Some(address) = self.admin_listen else {
             return Ok(None);
         };
         let can_not = || format!("can't listen on {address}, the admin port");
         let listener = TcpListener::bind(address).with_context(can_not)?;
-        let address = listener.local_addr().with_context(can_not)?;
-        Ok(Some((listener, address)))
+        Ok(Some(AdminPort {
+            address: listener.local_addr().with_context(can_not)?,
+            listener,
+            browser: self.browser(),
+        }))
+    }
+}
+
+/// An admin port that listens, and doesn't answer yet.
+#[derive(Debug)]
+pub(super) struct AdminPort {
+    listener: TcpListener,
+    /// Where it is.
+    pub(super) address: SocketAddr,
+    browser: browser::Settings,
+}
+
+impl AdminPort {
+    /// A port for the demo: its images are made here, as the sample catalog's addresses lead nowhere.
+    pub(super) fn for_demo(listener: TcpListener) -> anyhow::Result<Self> {
+        Ok(Self {
+            address: listener.local_addr()?,
+            listener,
+            browser: browser::Settings::default(),
+        })
+    }
+
+    /// Starts answering; `store` is asked for what isn't in memory.
+    pub(super) fn start(self, app: &Arc<App>, store: &Arc<dyn Store>) -> anyhow::Result<Admin> {
+        let browser = Browser::new(Arc::clone(app), Arc::clone(store), self.browser)?;
+        Ok(Admin::start(self.listener, Arc::clone(app), browser)?)
     }
 }

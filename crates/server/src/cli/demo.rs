@@ -7,6 +7,7 @@ use clap::Args;
 use vitrine_model::key::KeyKind;
 use vitrine_store::IfMissing;
 
+use super::admin_port::AdminPort;
 use super::edges::Listening;
 use super::keys::{NewKeySettings, create};
 use super::load::operator;
@@ -66,9 +67,9 @@ impl Demo {
         let admin = TcpListener::bind(USUAL_ADMIN_ADDRESS)
             .or_else(|_| TcpListener::bind(SocketAddr::new(USUAL_ADDRESS.ip(), 0)))
             .context("can't listen for the catalog browser")?;
-        let browser = format!("http://{}/catalog", admin.local_addr()?);
+        let admin = AdminPort::for_demo(admin)?;
+        let browser = format!("http://{}/catalog", admin.address);
         let text = to_try(&listening.public_url, &key.reveal(), &browser);
-        // Images are made here: the sample catalog's addresses lead nowhere.
         let settings = serve::Settings {
             admin: Some(admin),
             ..serve::Settings::default()

@@ -1,7 +1,6 @@
 //! `vitrine serve`: serves the catalog of a store.
 
 use std::io::{self, Write};
-use std::net::TcpListener;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +12,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use vitrine_model::web::WebUrl;
 use vitrine_store::StoreAddress;
 
-use super::admin_port::AdminArgs;
+use super::admin_port::{AdminArgs, AdminPort};
 use super::edges::{EdgeArgs, Listening};
 use super::follow_settings::FollowArgs;
 use super::limits::LimitArgs;
@@ -23,8 +22,6 @@ use super::reload::Reload;
 use super::store_args::StoreArgs;
 use super::traces::TraceArgs;
 use super::{Outcome, wrong_command_line};
-use crate::admin::Admin;
-use crate::browser::{self, Browser};
 use crate::edge::server::{self, Server};
 use crate::edge::systemd;
 use crate::edge::tls::Certificates;
@@ -170,17 +167,12 @@ impl Serve {
             AccessLogArg::Off => Destination::Off,
         };
         let (addresses, public_url) = (listening.addresses.clone(), listening.public_url.clone());
-        let admin = match admin {
-            Some((listener, address)) => {
-                writeln!(io::stderr(), "vitrine: admin port on {address}")?;
-                Some(listener)
-            }
-            None => None,
-        };
+        if let Some(admin) = &admin {
+            writeln!(io::stderr(), "vitrine: admin port on {}", admin.address)?;
+        }
         let settings = Settings {
             edge,
             admin,
-            browser: self.admin.browser(),
             state,
             max_stale_keys: self.follow.max_stale_keys,
             access,
@@ -229,9 +221,7 @@ pub(super) struct Settings {
     /// How it treats its clients.
     pub(super) edge: server::Settings,
     /// Where it shows its state to operators.
-    pub(super) admin: Option<TcpListener>,
-    /// What they see there of the catalog.
-    pub(super) browser: browser::Settings,
+    pub(super) admin: Option<AdminPort>,
     /// Where it keeps what is live for its next start.
     pub(super) state: Option<StateDirectory>,
     /// How long keys are trusted while the store is away.
@@ -252,7 +242,6 @@ impl Default for Settings {
         Self {
             edge: server::Settings::default(),
             admin: None,
-            browser: browser::Settings::default(),
             state: None,
             max_stale_keys: USUAL_MAX_STALE_KEYS,
             access: Access::default(),
@@ -279,7 +268,6 @@ pub(super) fn serve(
     let Settings {
         edge,
         admin,
-        browser,
         state,
         max_stale_keys,
         access,
@@ -306,13 +294,8 @@ pub(super) fn serve(
     let shared_limits = access.shared.clone();
     let app = Arc::new(app.with_access(access));
     // First, and ending last: it answers while a large catalog is read, and while the server drains.
-    let _admin = match admin {
-        Some(listener) => {
-            let browser = Browser::new(Arc::clone(&app), Arc::clone(&stores.followed), browser)?;
-            Some(Admin::start(listener, Arc::clone(&app), browser)?)
-        }
-        None => None,
-    };
+    let start_admin = |port: AdminPort| port.start(&app, &stores.followed);
+    let _admin = admin.map(start_admin).transpose()?;
     let follower = Follower::start(stores, &live, &addresses, state.as_ref())?;
     if live.snapshot().is_none() && !live.metrics.follow_catalog.is_failing() {
         tracing::warn!("the store is empty: reads are answered with 503 until `vitrine load`");

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::browser_pages::{Browsed, codes, counts, open};
+use crate::harness::browsed::{Browsed, codes, counts, open};
 use crate::harness::{SAMPLE, Store, gift_card};
 
 const PER_PAGE: usize = 48;

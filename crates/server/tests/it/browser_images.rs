@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::browser_pages::Browsed;
+use crate::harness::browsed::Browsed;
 use crate::harness::{Page, Reply, Store, Web, gift_card, text};
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\nand so on";

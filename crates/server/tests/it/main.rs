@@ -13,6 +13,7 @@ mod answers;
 mod browser_grid;
 mod browser_images;
 mod browser_pages;
+mod browser_past;
 mod busy;
 mod caching;
 mod client;

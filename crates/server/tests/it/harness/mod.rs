@@ -1,6 +1,7 @@
 //! Runs the real program as its users do: stores with commands on them, servers, HTTP to the letter.
 //!
 //! - `server`: a running server, and the client that speaks to it
+//! - `browsed`: the catalog browser's pages
 //! - `redis`: a Redis of a test's own
 //! - `reply`: an answer
 //! - `scrape`: what `/metrics` says
@@ -10,6 +11,7 @@
 //!
 //! With `VITRINE_TEST_STORE=postgres` stores are databases of PostgreSQL, each of its own.
 
+pub mod browsed;
 mod redis;
 mod reply;
 mod scrape;

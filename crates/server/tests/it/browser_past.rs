@@ -1,0 +1,155 @@
+//! What the catalog browser reads from the store: history, revisions and keys; and what it says where it can't.
+
+use serde_json::Value;
+
+use crate::harness::browsed::{attribute, open};
+use crate::harness::{Store, gift_card, text};
+
+#[test]
+fn history_shows_what_each_load_changed() {
+    let mut product = gift_card("A");
+    let browsed = open(Store::of(&[product.clone(), gift_card("GONE")]), &[]);
+    product["name"] = "Renamed <b>".into();
+    product["countries_redeemable_in"] = serde_json::json!(["DE", "SE"]);
+    let report = browsed.store.load_products(&[product, gift_card("NEW")]);
+    browsed.server.wait_for_loaded(&report);
+    let page = browsed.page("/catalog/A");
+    let (del, ins) = (page.tags("del").len(), page.tags("ins").len());
+    assert_eq!((del, ins), (1, 2), "{}", page.text());
+    for shown in [
+        "Product A",
+        "Renamed <b>",
+        "Countries redeemable in",
+        "SE",
+        "Created",
+        "Changed",
+    ] {
+        assert!(page.text().contains(shown), "{shown}: {}", page.text());
+    }
+    let gone = browsed.ask("/catalog/GONE");
+    assert_eq!(gone.status, 404);
+    assert!(
+        gone.text().contains("Retired") && gone.text().contains("Created"),
+        "{}",
+        gone.text()
+    );
+    let revision = browsed.page("/revisions/2");
+    for shown in [
+        "1 created",
+        "1 changed",
+        "1 retired",
+        "GONE",
+        "NEW",
+        "Renamed <b>",
+    ] {
+        assert!(
+            revision.text().contains(shown),
+            "{shown}: {}",
+            revision.text()
+        );
+    }
+    let list = browsed.page("/revisions");
+    assert!(
+        list.text().contains("live") && list.link("next").is_none(),
+        "{}",
+        list.text()
+    );
+}
+
+#[test]
+fn a_revision_is_paged_by_product() {
+    let products: Vec<Value> = (0..60)
+        .map(|number| gift_card(&format!("P-{number:02}")))
+        .collect();
+    let browsed = open(Store::of(&products), &[]);
+    let mut target = Some("/revisions/1".to_owned());
+    let mut seen = Vec::new();
+    while let Some(next) = target {
+        let page = browsed.page(&next);
+        let links = page.tags("a");
+        let links = links.iter().filter_map(|link| attribute(link, "href"));
+        let named = links.filter_map(|href| {
+            href.strip_prefix("/catalog/")?
+                .strip_suffix("#history")
+                .map(str::to_owned)
+        });
+        seen.extend(named);
+        target = page.link("next");
+    }
+    let codes: Vec<&str> = products
+        .iter()
+        .filter_map(|product| product["code"].as_str())
+        .collect();
+    assert_eq!(seen, codes);
+}
+
+#[test]
+fn keys_are_shown_without_their_secrets() {
+    let store = Store::sample();
+    let live = store.key("a partner", &["--quota", "100/60"]);
+    let test = store.key("tests", &["--test"]);
+    store.key("old", &[]);
+    store.ok(&["keys", "revoke", "old"]);
+    let browsed = open(store, &[]);
+    let page = browsed.page("/keys");
+    let body = text(&page.reply.body);
+    for key in [&live, &test] {
+        let (prefix, secret) = key.split_once('.').expect("a key");
+        assert!(body.contains(prefix) && !body.contains(secret), "{body}");
+    }
+    for shown in ["a partner", "100/60", "Test", "Revoked", "Active", "never"] {
+        assert!(page.text().contains(shown), "{shown}: {}", page.text());
+    }
+    // No long stretch of hexadecimal digits, as hashes are.
+    let longest = body
+        .split(|letter: char| !letter.is_ascii_hexdigit())
+        .map(str::len)
+        .max();
+    assert!(longest < Some(32), "{body}");
+}
+
+#[test]
+fn while_nothing_is_loaded_or_the_store_is_away_pages_say_so() {
+    let browsed = open(Store::new(), &[]);
+    let page = browsed.ask("/catalog");
+    assert_eq!(page.status, 503);
+    assert!(
+        page.text().contains("There is no catalog yet"),
+        "{}",
+        page.text()
+    );
+    assert!(
+        browsed
+            .page("/revisions")
+            .text()
+            .contains("Nothing was loaded yet")
+    );
+    assert!(
+        browsed
+            .page("/keys")
+            .text()
+            .contains("There are no keys yet")
+    );
+    if !crate::harness::are_files("a store that is away") {
+        return;
+    }
+    let browsed = open(Store::sample(), &[]);
+    assert_eq!(browsed.page("/catalog").status, 200);
+    std::fs::rename(
+        browsed.store.path("vitrine.db"),
+        browsed.store.path("away.db"),
+    )
+    .expect("moved");
+    assert_eq!(browsed.page("/catalog").status, 200);
+    let page = browsed.page("/catalog/PANDANLANE-SG");
+    assert!(page.text().contains("can’t be read now"), "{}", page.text());
+    for target in ["/revisions", "/revisions/1", "/keys"] {
+        let page = browsed.ask(target);
+        assert_eq!(page.status, 503, "{target}");
+        assert!(
+            page.text().contains("The store can't be read"),
+            "{}",
+            page.text()
+        );
+    }
+}
