@@ -18,14 +18,6 @@ pub(super) fn page(markdown: &str) -> (String, Vec<Heading>) {
     plugins.render.heading_adapter = Some(&headings);
     let html = render(markdown, &plugins);
     let found = headings.0.into_inner().unwrap_or_default().found;
-    // A region that scrolls must be reached by keyboard.
-    let html = html
-        .replace(
-            "<table>",
-            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table\"><table>",
-        )
-        .replace("</table>", "</table></div>")
-        .replace("<pre>", "<pre tabindex=\"0\">");
     (html, found)
 }
 
@@ -57,7 +49,13 @@ fn render(markdown: &str, plugins: &Plugins<'_>) -> String {
     let mut html = String::new();
     // Writing to a string can't fail.
     let _ = comrak::format_html_with_plugins(document, &options, &mut html, plugins);
-    html
+    // A region that scrolls must be reached by keyboard.
+    html.replace(
+        "<table>",
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table\"><table>",
+    )
+    .replace("</table>", "</table></div>")
+    .replace("<pre>", "<pre tabindex=\"0\">")
 }
 
 #[derive(Default)]

@@ -96,7 +96,7 @@ test('without script every page reads, and offers nothing that it can not do', a
   await page.getByRole('link', { name: 'API reference' }).first().click();
   await page.waitForURL(/reference/);
   assert.ok(await page.getByRole('heading', { name: 'List products' }).isVisible());
-  assert.ok(await page.getByText('discount_multiplier').first().isVisible());
+  assert.ok(await page.locator('code:visible', { hasText: 'discount_multiplier' }).first().isVisible());
   assert.equal(await page.getByRole('button').count(), 0);
   for (const path of PAGES) {
     await page.goto(`${server.base}/docs${path}`);
