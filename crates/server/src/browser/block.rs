@@ -16,6 +16,8 @@ pub(super) struct CardBlock {
     pub(super) cards: Box<[Card]>,
     /// Which cards have a filter value, ascending by its number.
     pub(super) values: Box<[(u32, Members)]>,
+    /// How many cards have each of those.
+    pub(super) sizes: Box<[usize]>,
     /// What is searched: of each card its name and code in lower case, a line's end after each.
     searched: Box<str>,
     /// Where each card ends in that.
@@ -43,6 +45,7 @@ impl CardBlock {
         }
         Self {
             cards: cards.into(),
+            sizes: values.values().map(|members| members.len()).collect(),
             values: values.into_iter().collect(),
             searched: searched.into(),
             ends: ends.into(),

@@ -10,7 +10,7 @@ use vitrine_model::snapshot::Members;
 use super::block::CardBlock;
 use super::card::Card;
 use super::group::Group;
-use super::index::{Index, Values};
+use super::index::Index;
 use super::query::Query;
 
 /// The products that a query selects.
@@ -60,13 +60,14 @@ impl Selection {
             before: vec![0],
             counts: vec![0; index.values.all().len()],
         };
+        let groups_of: Vec<u8> = index.values.all().map(|(group, _)| group.bit()).collect();
         for block in &index.blocks {
-            selection.add(block, &wanted, &index.values);
+            selection.add(block, &wanted, &groups_of);
         }
         selection
     }
 
-    fn add(&mut self, block: &CardBlock, wanted: &Wanted<'_>, values: &Values) {
+    fn add(&mut self, block: &CardBlock, wanted: &Wanted<'_>, groups_of: &[u8]) {
         let picked: Vec<Members> = wanted
             .groups
             .iter()
@@ -95,33 +96,41 @@ impl Selection {
             block,
             all,
             unpicked.fold(0, |bits, group| bits | group.bit()),
-            values,
+            groups_of,
         );
         for ((group, _), base) in wanted.groups.iter().zip(bases) {
-            self.tally(block, base, group.bit(), values);
+            self.tally(block, base, group.bit(), groups_of);
         }
         self.members.push(all);
         self.before.push(self.len() + all.len());
     }
 
     /// Counts the values of some groups among these cards.
-    fn tally(&mut self, block: &CardBlock, members: Members, groups: u8, values: &Values) {
-        let is_meant = |value: u32| {
-            values
-                .get(value)
-                .is_some_and(|(group, _)| groups & group.bit() != 0)
+    fn tally(&mut self, block: &CardBlock, members: Members, groups: u8, groups_of: &[u8]) {
+        let is_meant = |value: u32| groups & groups_of[value as usize] != 0;
+        let values_of = |members: Members| {
+            let cards = members.iter().filter_map(|place| block.cards.get(place));
+            cards.flat_map(|card| &card.values).copied()
         };
-        // Few cards are counted by what they have, many by who has it.
-        if members.len() * VALUES_OF_A_CARD < block.values.len() {
-            for card in members.iter().filter_map(|place| block.cards.get(place)) {
-                for value in card.values.iter().filter(|value| is_meant(**value)) {
-                    self.counts[*value as usize] += 1;
-                }
+        let are_few = |cards: usize| cards * VALUES_OF_A_CARD < block.values.len();
+        let others = block.all().without(members);
+        // Few cards are counted by what they have; where few are missing, those are taken from what all have.
+        if are_few(members.len()) {
+            for value in values_of(members).filter(|value| is_meant(*value)) {
+                self.counts[value as usize] += 1;
             }
-            return;
-        }
-        for (value, having) in block.values.iter().filter(|(value, _)| is_meant(*value)) {
-            self.counts[*value as usize] += having.and(members).len();
+        } else if are_few(others.len()) {
+            let sizes = block.values.iter().zip(&block.sizes);
+            for ((value, _), size) in sizes.filter(|((value, _), _)| is_meant(*value)) {
+                self.counts[*value as usize] += size;
+            }
+            for value in values_of(others).filter(|value| is_meant(*value)) {
+                self.counts[value as usize] -= 1;
+            }
+        } else {
+            for (value, having) in block.values.iter().filter(|(value, _)| is_meant(*value)) {
+                self.counts[*value as usize] += having.and(members).len();
+            }
         }
     }
 
