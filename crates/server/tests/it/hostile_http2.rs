@@ -4,11 +4,9 @@
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::time::Duration;
 
+use crate::edge_http2::START;
 use crate::harness::{Certificate, Server, Store};
 use crate::hostile_http::assert_rests;
-
-/// What a client's connection begins with: the preface, and no settings of its own.
-const START: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 
 /// How many frames a flood has.
 const FLOOD: u32 = 100_000;
