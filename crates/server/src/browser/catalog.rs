@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use askama::Template;
 use http::StatusCode;
+use vitrine_model::hexadecimal::Hexadecimal;
 use vitrine_model::query::Cursor;
 
 use super::Browser;
@@ -84,8 +85,8 @@ impl ValueView<'_> {
 }
 
 /// A colour as SVG takes it.
-fn hexadecimal([red, green, blue]: Colour) -> String {
-    format!("#{red:02x}{green:02x}{blue:02x}")
+fn hexadecimal(colour: Colour) -> String {
+    format!("#{}", Hexadecimal(&colour))
 }
 
 /// The page of the grid that a query asks for.

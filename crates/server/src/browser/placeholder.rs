@@ -1,5 +1,7 @@
 //! What is shown where there is no picture: the initials of the product on its own colour.
 
+use vitrine_model::hexadecimal::Hexadecimal;
+
 /// A colour: red, green, blue.
 pub(super) type Colour = [u8; 3];
 
@@ -21,11 +23,11 @@ pub(super) fn svg(name: &str, own: Option<Colour>) -> String {
         true => "#000000",
         false => "#ffffff",
     };
-    let [red, green, blue] = ground;
+    let fill = Hexadecimal(&ground);
     let initials = initials(name);
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 320 200\" width=\"320\" height=\"200\">\
-         <rect width=\"320\" height=\"200\" fill=\"#{red:02x}{green:02x}{blue:02x}\"/>\
+         <rect width=\"320\" height=\"200\" fill=\"#{fill}\"/>\
          <text x=\"160\" y=\"100\" dy=\"0.35em\" text-anchor=\"middle\" font-family=\"system-ui, sans-serif\" \
          font-size=\"80\" font-weight=\"600\" fill=\"{ink}\">{initials}</text></svg>\n"
     )
