@@ -9,15 +9,14 @@ use vitrine_model::snapshot::{Block, Members};
 
 use super::card::Card;
 use super::group::Group;
+use super::values::Value;
 
 /// The cards of a block.
 #[derive(Debug)]
 pub(super) struct CardBlock {
     pub(super) cards: Box<[Card]>,
-    /// Which cards have a filter value, ascending by its number.
-    pub(super) values: Box<[(u32, Members)]>,
-    /// How many cards have each of those.
-    pub(super) sizes: Box<[usize]>,
+    /// Which cards have a filter value, ascending.
+    pub(super) values: Box<[(Value, Members)]>,
     /// What is searched: of each card its name and code in lower case, a line's end after each.
     searched: Box<str>,
     /// Where each card ends in that.
@@ -25,11 +24,11 @@ pub(super) struct CardBlock {
 }
 
 impl CardBlock {
-    /// Reads the cards of a block; `number` gives a filter value its number.
-    pub(super) fn read(block: &Block, mut number: impl FnMut(Group, &str) -> u32) -> Self {
+    /// Reads the cards of a block; `number` gives a name its filter value.
+    pub(super) fn read(block: &Block, mut number: impl FnMut(Group, &str) -> Value) -> Self {
         let mut searched = String::new();
         let mut ends = Vec::new();
-        let mut values: BTreeMap<u32, Members> = BTreeMap::new();
+        let mut values: BTreeMap<Value, Members> = BTreeMap::new();
         let mut cards = Vec::new();
         for (place, (code, bytes)) in block.products().enumerate() {
             let card = Card::read(code, bytes, &mut number);
@@ -45,7 +44,6 @@ impl CardBlock {
         }
         Self {
             cards: cards.into(),
-            sizes: values.values().map(|members| members.len()).collect(),
             values: values.into_iter().collect(),
             searched: searched.into(),
             ends: ends.into(),
@@ -55,14 +53,6 @@ impl CardBlock {
     /// All cards.
     pub(super) fn all(&self) -> Members {
         Members::below(self.cards.len())
-    }
-
-    /// The cards that have a filter value.
-    pub(super) fn with(&self, value: u32) -> Members {
-        let found = self
-            .values
-            .binary_search_by_key(&value, |(value, _)| *value);
-        found.map_or(Members::default(), |at| self.values[at].1)
     }
 
     /// The cards in whose name or code a word occurs.

@@ -8,6 +8,7 @@ use super::Picture;
 use super::amounts::{self, Denominations, Plan};
 use super::group::{Group, NO, YES};
 use super::placeholder::{self, Colour};
+use super::values::Value;
 use crate::load::json::Node;
 
 /// A product in the grid.
@@ -20,8 +21,8 @@ pub(super) struct Card {
     /// The first countries, and how many more there are.
     pub(super) countries: Box<str>,
     pub(super) colour: Option<Colour>,
-    /// The numbers of its filter values, ascending.
-    pub(super) values: Box<[u32]>,
+    /// Its filter values, ascending.
+    pub(super) values: Box<[Value]>,
 }
 
 /// How many countries a card names.
@@ -114,11 +115,11 @@ fn colour_of(detail: &Detail<'_>) -> Option<Colour> {
 }
 
 impl Card {
-    /// The card of a product as it is served; `number` gives a filter value its number.
+    /// The card of a product as it is served; `number` gives a name its filter value.
     pub(super) fn read(
         code: &str,
         bytes: &[u8],
-        number: &mut impl FnMut(Group, &str) -> u32,
+        number: &mut impl FnMut(Group, &str) -> Value,
     ) -> Self {
         let (parsed, detail) = Parsed::read(bytes);
         let mut values = vec![

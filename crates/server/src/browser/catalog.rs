@@ -155,10 +155,13 @@ fn group_view<'a>(
         count,
         is_picked: picked.iter().any(|other| other == value),
     };
-    let counted = index.values.all().zip(selection.counts());
-    let own = counted.filter(|((of, _), _)| *of == group);
+    let counted = index
+        .values
+        .names(group)
+        .iter()
+        .zip(&**selection.counts(group));
     let mut values: Vec<ValueView<'a>> =
-        own.map(|((_, value), count)| view(value, *count)).collect();
+        counted.map(|(value, count)| view(value, *count)).collect();
     // What was picked is shown even where the catalog doesn't know it.
     for value in picked {
         if !values.iter().any(|other| other.value == value) {
@@ -208,13 +211,10 @@ fn picked(query: &Query) -> Vec<PickedView> {
 
 fn card_view<'a>(card: &'a Card, index: &'a Index) -> CardView<'a> {
     let value = |group: Group| {
-        let mut values = card
-            .values
-            .iter()
-            .filter_map(|number| index.values.get(*number));
+        let mut values = card.values.iter().copied();
         values
-            .find_map(|(of, value)| (of == group).then_some(value))
-            .unwrap_or_default()
+            .find(|value| value.group() == group)
+            .map_or("", |value| index.values.name(value))
     };
     CardView {
         card,

@@ -65,11 +65,6 @@ impl Group {
             (_, other) => other.into(),
         }
     }
-
-    /// The group as a bit.
-    pub(super) fn bit(self) -> u8 {
-        1 << self as u8
-    }
 }
 
 /// The value of [`Group::Orderable`] for products that can be ordered.

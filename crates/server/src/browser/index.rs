@@ -7,65 +7,37 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use sha2::{Digest as _, Sha256};
-use vitrine_model::snapshot::{Block, Snapshot};
+use vitrine_model::snapshot::{Block, Members, Snapshot};
 
 use super::block::CardBlock;
 use super::group::Group;
 use super::query::Query;
-use super::selection::Selection;
+use super::selection::{Counts, Selection};
+use super::values::Values;
 
-/// How much the selections of an index may take, in bytes.
+/// How much the selections of an index may take, in bytes, and how much its counts.
 const SELECTION_BYTES: u64 = 16 << 20;
+const COUNTS_BYTES: u64 = 4 << 20;
 
 /// What a block's bytes are known by: an index must not keep them alive.
 type BlockDigest = [u8; 32];
 
-/// The filter values that were ever seen, by number.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Values {
-    numbers: HashMap<Group, HashMap<Box<str>, u32>>,
-    names: Vec<(Group, Box<str>)>,
-}
-
-impl Values {
-    fn number(&mut self, group: Group, name: &str) -> u32 {
-        if let Some(number) = self.find(group, name) {
-            return number;
-        }
-        let number = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
-        self.names.push((group, name.into()));
-        self.numbers
-            .entry(group)
-            .or_default()
-            .insert(name.into(), number);
-        number
-    }
-
-    /// The number of a value, if it was ever seen.
-    pub(super) fn find(&self, group: Group, name: &str) -> Option<u32> {
-        self.numbers.get(&group)?.get(name).copied()
-    }
-
-    /// The group and name of a number.
-    pub(super) fn get(&self, number: u32) -> Option<(Group, &str)> {
-        let (group, name) = self.names.get(number as usize)?;
-        Some((*group, name))
-    }
-
-    /// All values, by number.
-    pub(super) fn all(&self) -> impl ExactSizeIterator<Item = (Group, &str)> {
-        self.names.iter().map(|(group, name)| (*group, &**name))
-    }
-}
+/// The cards that have a filter value: where they lie among the blocks that have such cards. What is counted by columns is
+/// read from one end of the memory to the other.
+pub(super) type Column = Vec<(usize, Members)>;
 
 /// The cards of one snapshot.
 #[derive(Debug)]
 pub(super) struct Index {
     pub(super) blocks: Vec<Arc<CardBlock>>,
     pub(super) values: Arc<Values>,
+    /// By group and number of a filter value: which cards of which blocks have it.
+    columns: [Vec<Column>; Group::ALL.len()],
     digests: Vec<BlockDigest>,
     /// What was selected of it lately, by the address of the first page: a reader turns pages.
     selections: Cache<String, Arc<Selection>, BySize>,
+    /// How many products the values of a group leave, by what else was picked: a reader tries one value after the other.
+    counts: Cache<(Group, String), Counts, BySize>,
 }
 
 #[derive(Debug, Clone)]
@@ -74,6 +46,12 @@ struct BySize;
 impl Weighter<String, Arc<Selection>> for BySize {
     fn weight(&self, address: &String, selection: &Arc<Selection>) -> u64 {
         (address.len() + selection.size_bytes() + 128) as u64
+    }
+}
+
+impl Weighter<(Group, String), Counts> for BySize {
+    fn weight(&self, (_, address): &(Group, String), counts: &Counts) -> u64 {
+        (address.len() + size_of_val::<[usize]>(counts) + 128) as u64
     }
 }
 
@@ -92,13 +70,27 @@ impl Index {
                 values.number(group, name)
             })),
         };
-        let blocks = snapshot.blocks().iter().zip(&digests).map(block).collect();
+        let blocks: Vec<Arc<CardBlock>> =
+            snapshot.blocks().iter().zip(&digests).map(block).collect();
+        let mut columns = Group::ALL.map(|group| vec![Column::new(); values.names(group).len()]);
+        for (at, block) in blocks.iter().enumerate() {
+            for (value, members) in &block.values {
+                columns[value.group() as usize][value.number()].push((at, *members));
+            }
+        }
         Self {
             blocks,
+            columns,
             values: Arc::new(values),
             digests,
             selections: Cache::with_weighter(256, SELECTION_BYTES, BySize),
+            counts: Cache::with_weighter(1024, COUNTS_BYTES, BySize),
         }
+    }
+
+    /// Which cards have which values of a group, by the values' numbers.
+    pub(super) fn columns(&self, group: Group) -> &[Column] {
+        &self.columns[group as usize]
     }
 
     /// What a query selects, wherever its page lies.
@@ -107,7 +99,13 @@ impl Index {
         if let Some(known) = self.selections.get(&address) {
             return known;
         }
-        let selection = Arc::new(Selection::of(self, query));
+        let beside = |group: Group| (group, query.without_group(group).address());
+        let selection = Selection::of(self, query, |group| self.counts.get(&beside(group)));
+        for group in Group::ALL {
+            self.counts
+                .insert(beside(group), Arc::clone(selection.counts(group)));
+        }
+        let selection = Arc::new(selection);
         self.selections.insert(address, Arc::clone(&selection));
         selection
     }

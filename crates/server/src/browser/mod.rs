@@ -6,7 +6,7 @@
 //!
 //! - `hosts`: whom the pages answer: nobody who was lured here by a name of somebody else's
 //! - `query`: what an address asks of the grid; `group`: what can be filtered by
-//! - `index`, `block`, `card`, `amounts`: what the grid is made of, kept in memory; `selection`: what a query selects
+//! - `index`, `block`, `card`, `values`, `amounts`: what the grid is made of, kept in memory; `selection`: what a query selects
 //! - `catalog`, `product`, `revisions`, `keys`: the pages; `past`: how products came to be what they are
 //! - `fields`, `pretty`, `pictures`, `changes`: how the parts of a product are shown
 //! - `images`, `sniff`, `placeholder`: pictures that others serve, fetched for the reader
@@ -33,6 +33,7 @@ mod query;
 mod revisions;
 mod selection;
 mod sniff;
+mod values;
 
 use std::fmt;
 use std::sync::Arc;

@@ -91,6 +91,12 @@ impl Query {
         &self.picked[group as usize]
     }
 
+    /// The groups of which something was picked.
+    pub(super) fn picked_groups(&self) -> impl Iterator<Item = Group> {
+        let is_picked = |group: &Group| !self.picked(*group).is_empty();
+        Group::ALL.into_iter().filter(is_picked)
+    }
+
     /// The words of the search, as they are compared.
     pub(super) fn words(&self) -> impl Iterator<Item = String> {
         self.search.split_whitespace().map(str::to_lowercase)
@@ -118,6 +124,13 @@ impl Query {
     pub(super) fn without(&self, group: Group, value: &str) -> Self {
         let mut less = self.first_page();
         less.picked[group as usize].retain(|other| other != value);
+        less
+    }
+
+    /// The same without anything of a group, from the start.
+    pub(super) fn without_group(&self, group: Group) -> Self {
+        let mut less = self.first_page();
+        less.picked[group as usize].clear();
         less
     }
 

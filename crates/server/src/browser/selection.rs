@@ -10,8 +10,11 @@ use vitrine_model::snapshot::Members;
 use super::block::CardBlock;
 use super::card::Card;
 use super::group::Group;
-use super::index::Index;
+use super::index::{Column, Index};
 use super::query::Query;
+
+/// By number of a group's filter values: how many products have it, of those that all other groups and the search leave.
+pub(super) type Counts = Arc<[usize]>;
 
 /// The products that a query selects.
 #[derive(Debug)]
@@ -20,8 +23,7 @@ pub(super) struct Selection {
     members: Vec<Members>,
     /// How many there are ahead of each block; one more at the end: how many there are.
     before: Vec<usize>,
-    /// By filter value: how many products have it, of those that all other groups and the search leave.
-    counts: Vec<usize>,
+    counts: [Counts; Group::ALL.len()],
 }
 
 /// Where a page lies in a selection: half-open.
@@ -31,106 +33,49 @@ pub(super) struct Stretch {
     pub(super) end: usize,
 }
 
-/// The query as an index understands it.
-struct Wanted<'q> {
-    words: Vec<Finder<'q>>,
-    /// The groups of which something was picked, with the numbers of that; what was never seen has none.
-    groups: Vec<(Group, Vec<u32>)>,
-}
-
 impl Selection {
-    /// What a query selects.
-    pub(super) fn of(index: &Index, query: &Query) -> Self {
-        let words: Vec<String> = query.words().collect();
-        let number = |group: Group| {
-            let picked = query.picked(group).iter();
-            let numbers = picked.filter_map(|value| index.values.find(group, value));
-            (group, numbers.collect())
-        };
-        let picked = |group: &Group| !query.picked(*group).is_empty();
-        let wanted = Wanted {
-            words: words
-                .iter()
-                .map(|word| Finder::new(word.as_bytes()))
-                .collect(),
-            groups: Group::ALL.into_iter().filter(picked).map(number).collect(),
-        };
-        let mut selection = Self {
-            members: Vec::with_capacity(index.blocks.len()),
-            before: vec![0],
-            counts: vec![0; index.values.all().len()],
-        };
-        let groups_of: Vec<u8> = index.values.all().map(|(group, _)| group.bit()).collect();
-        for block in &index.blocks {
-            selection.add(block, &wanted, &groups_of);
-        }
-        selection
-    }
-
-    fn add(&mut self, block: &CardBlock, wanted: &Wanted<'_>, groups_of: &[u8]) {
-        let picked: Vec<Members> = wanted
-            .groups
-            .iter()
-            .map(|(_, numbers)| any(block, numbers))
+    /// What a query selects; `known` gives the counts of a group that was counted before beside the same other picks.
+    pub(super) fn of(
+        index: &Index,
+        query: &Query,
+        known: impl Fn(Group) -> Option<Counts>,
+    ) -> Self {
+        let all: Vec<Members> = index.blocks.iter().map(|block| block.all()).collect();
+        let having: Vec<(Group, Vec<Members>)> = query
+            .picked_groups()
+            .map(|group| (group, any(index, group, query.picked(group))))
             .collect();
-        // Of each picked group: what all others leave. At the end: what all leave.
-        let leaving_out = |left_out: Option<usize>| {
-            let others = picked
-                .iter()
-                .enumerate()
-                .filter(|(at, _)| Some(*at) != left_out);
-            others.fold(block.all(), |all, (_, members)| all.and(*members))
+        let found = search(index, query);
+        // What the search and all picks leave, or all but those of one group.
+        let beside = |group: Option<Group>| {
+            let others = having.iter().filter(|(other, _)| Some(*other) != group);
+            let narrowing = others.map(|(_, having)| having).chain(&found);
+            narrowing.fold(all.clone(), |mut left, by| {
+                left.iter_mut()
+                    .zip(by)
+                    .for_each(|(left, by)| *left = left.and(*by));
+                left
+            })
         };
-        let mut bases: Vec<Members> = (0..picked.len()).map(|at| leaving_out(Some(at))).collect();
-        bases.push(leaving_out(None));
-        if bases.iter().any(|base| !base.is_empty()) {
-            for word in &wanted.words {
-                let found = block.search(word);
-                bases.iter_mut().for_each(|base| *base = base.and(found));
-            }
-        }
-        let all = bases.pop().unwrap_or_default();
-        let is_picked = |group: Group| wanted.groups.iter().any(|(other, _)| *other == group);
-        let unpicked = Group::ALL.into_iter().filter(|group| !is_picked(*group));
-        self.tally(
-            block,
-            all,
-            unpicked.fold(0, |bits, group| bits | group.bit()),
-            groups_of,
-        );
-        for ((group, _), base) in wanted.groups.iter().zip(bases) {
-            self.tally(block, base, group.bit(), groups_of);
-        }
-        self.members.push(all);
-        self.before.push(self.len() + all.len());
-    }
-
-    /// Counts the values of some groups among these cards.
-    fn tally(&mut self, block: &CardBlock, members: Members, groups: u8, groups_of: &[u8]) {
-        let is_meant = |value: u32| groups & groups_of[value as usize] != 0;
-        let values_of = |members: Members| {
-            let cards = members.iter().filter_map(|place| block.cards.get(place));
-            cards.flat_map(|card| &card.values).copied()
+        let counted = |group: Group| {
+            let left = beside(Some(group));
+            let count = |column: &Column| {
+                let counts = column
+                    .iter()
+                    .map(|(at, having)| having.and(left[*at]).len());
+                counts.sum()
+            };
+            index.columns(group).iter().map(count).collect()
         };
-        let are_few = |cards: usize| cards * VALUES_OF_A_CARD < block.values.len();
-        let others = block.all().without(members);
-        // Few cards are counted by what they have; where few are missing, those are taken from what all have.
-        if are_few(members.len()) {
-            for value in values_of(members).filter(|value| is_meant(*value)) {
-                self.counts[value as usize] += 1;
-            }
-        } else if are_few(others.len()) {
-            let sizes = block.values.iter().zip(&block.sizes);
-            for ((value, _), size) in sizes.filter(|((value, _), _)| is_meant(*value)) {
-                self.counts[*value as usize] += size;
-            }
-            for value in values_of(others).filter(|value| is_meant(*value)) {
-                self.counts[value as usize] -= 1;
-            }
-        } else {
-            for (value, having) in block.values.iter().filter(|(value, _)| is_meant(*value)) {
-                self.counts[*value as usize] += having.and(members).len();
-            }
+        let members = beside(None);
+        let before = members.iter().scan(0, |before, members| {
+            *before += members.len();
+            Some(*before)
+        });
+        Self {
+            before: std::iter::once(0).chain(before).collect(),
+            members,
+            counts: Group::ALL.map(|group| known(group).unwrap_or_else(|| counted(group))),
         }
     }
 
@@ -139,15 +84,16 @@ impl Selection {
         self.before.last().copied().unwrap_or_default()
     }
 
-    /// By filter value: how many products it would leave.
-    pub(super) fn counts(&self) -> &[usize] {
-        &self.counts
+    /// How many products each value of a group would leave.
+    pub(super) fn counts(&self, group: Group) -> &Counts {
+        &self.counts[group as usize]
     }
 
     /// What it takes in memory.
     pub(super) fn size_bytes(&self) -> usize {
         self.members.len() * size_of::<Members>()
-            + (self.before.len() + self.counts.len()) * size_of::<usize>()
+            + (self.before.len() + self.counts.iter().map(|counts| counts.len()).sum::<usize>())
+                * size_of::<usize>()
     }
 
     /// Where the page of a cursor lies.
@@ -214,12 +160,30 @@ impl Selection {
     }
 }
 
-/// About how many filter values a card has.
-const VALUES_OF_A_CARD: usize = 8;
+/// By block: the cards that have one of these values. What was never seen, none has.
+fn any(index: &Index, group: Group, names: &[String]) -> Vec<Members> {
+    let mut any = vec![Members::default(); index.blocks.len()];
+    let values = names
+        .iter()
+        .filter_map(|name| index.values.find(group, name));
+    for value in values {
+        for (at, having) in &index.columns(group)[value.number()] {
+            any[*at] = any[*at].or(*having);
+        }
+    }
+    any
+}
 
-/// The cards that have one of these values.
-fn any(block: &CardBlock, numbers: &[u32]) -> Members {
-    numbers.iter().fold(Members::default(), |any, number| {
-        any.or(block.with(*number))
-    })
+/// By block: the cards in which all words of the search occur, if there are words.
+fn search(index: &Index, query: &Query) -> Option<Vec<Members>> {
+    let words: Vec<String> = query.words().collect();
+    let words: Vec<Finder<'_>> = words
+        .iter()
+        .map(|word| Finder::new(word.as_bytes()))
+        .collect();
+    let found = |block: &Arc<CardBlock>| {
+        let found = words.iter().map(|word| block.search(word));
+        found.fold(block.all(), Members::and)
+    };
+    (!words.is_empty()).then(|| index.blocks.iter().map(found).collect())
 }
