@@ -64,7 +64,9 @@ mod tests {
     #[test]
     fn takes_the_whole_alphabet_and_nothing_else() {
         for code in ["A", "brew.box_2~eu", "0-9", "...", &"x".repeat(64)] {
-            assert_eq!(code.parse::<ProductCode>().unwrap().as_str(), code);
+            let parsed: ProductCode = code.parse().unwrap();
+            assert_eq!(parsed.as_str(), code);
+            assert_eq!(parsed.to_string(), code);
         }
         for code in ["", " ", "A B", "A/B", "A%42", "Ä", "a\0", &"x".repeat(65)] {
             assert_eq!(

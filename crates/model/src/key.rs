@@ -241,6 +241,8 @@ impl KeyTable {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn record(key: &NewKey) -> KeyRecord {
@@ -321,6 +323,61 @@ mod tests {
         );
         let secret = key.reveal().split_once('.').unwrap().1.to_owned();
         assert_eq!(secret.len(), 44);
-        assert!(!format!("{key:?}{:?}", record(&key)).contains(&secret));
+        let shown = format!("{key:?}{:?}", record(&key));
+        assert!(shown.contains(key.prefix()), "{shown}");
+        assert!(!shown.contains(&secret), "{shown}");
+    }
+
+    #[test]
+    fn what_is_stored_is_the_hash_of_the_secret() {
+        let key = NewKey::from_random(KeyKind::Live, &[7; 40]);
+        let presented = key.reveal();
+        let (_, secret) = presented.split_once('.').unwrap();
+        let hash: [u8; 32] = Sha256::digest(secret.as_bytes()).into();
+        assert_eq!(key.secret_hash().as_bytes(), &hash);
+        let stored = KeyRecord {
+            secret_hash: SecretHash::from_bytes(hash),
+            ..record(&key)
+        };
+        let table = KeyTable::new(vec![stored], &KeyTable::default());
+        assert!(
+            table
+                .authenticate(&presented, Timestamp::UNIX_EPOCH)
+                .is_some()
+        );
+    }
+
+    /// What some digits of [`base62`] stand for.
+    fn number(digits: &str, bytes: usize) -> Vec<u8> {
+        let mut number = vec![0_u8; bytes];
+        for digit in digits.chars() {
+            let value = match digit {
+                '0'..='9' => digit as u32 - '0' as u32,
+                'A'..='Z' => digit as u32 - 'A' as u32 + 10,
+                _ => digit as u32 - 'a' as u32 + 36,
+            };
+            let mut carry = value;
+            for byte in number.iter_mut().rev() {
+                let value = u32::from(*byte) * 62 + carry;
+                *byte = (value % 256) as u8;
+                carry = value / 256;
+            }
+            assert_eq!(carry, 0, "{digits} holds more than {bytes} bytes");
+        }
+        number
+    }
+
+    proptest! {
+        #[test]
+        fn a_key_holds_every_random_bit(random in prop::array::uniform32(0_u8..), name in prop::array::uniform8(0_u8..)) {
+            let mut bytes = [0; NewKey::RANDOM_BYTES];
+            bytes[..8].copy_from_slice(&name);
+            bytes[8..].copy_from_slice(&random);
+            let key = NewKey::from_random(KeyKind::Live, &bytes).reveal();
+            let (prefix, secret) = key.split_once('.').unwrap();
+            prop_assert_eq!(number(prefix.strip_prefix("vitrine_").unwrap(), 8), name);
+            prop_assert_eq!(number(secret, 32), random);
+            prop_assert_eq!((prefix.len(), secret.len()), (19, 44));
+        }
     }
 }

@@ -200,7 +200,7 @@ fn documents_name_only_what_is_there() {
     let mut broken = Vec::new();
     for document in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"] {
         let text = std::fs::read_to_string(Path::new(ROOT).join(document)).expect("a document");
-        for quoted in text.split('`').skip(1).step_by(2) {
+        for quoted in quoted(&text) {
             let is_path = [
                 "crates/",
                 "fixtures/",
@@ -219,6 +219,39 @@ fn documents_name_only_what_is_there() {
         }
     }
     none("documents that name what is gone", &broken);
+}
+
+/// What stands between backticks.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
+#[test]
+fn every_direct_dependency_is_reviewed() {
+    let read = |path: &str| std::fs::read_to_string(Path::new(ROOT).join(path)).expect("a file");
+    let manifest = read("Cargo.toml");
+    let tables = manifest
+        .split("[workspace.dependencies]")
+        .nth(1)
+        .expect("dependencies");
+    let tables = tables.split("\n[").next().unwrap_or_default();
+    let names = tables.lines().filter_map(|line| line.split_once(" = "));
+    let names = names
+        .map(|(name, _)| name)
+        .filter(|name| !name.starts_with("vitrine-"));
+    let used: std::collections::BTreeSet<&str> = names.collect();
+    let review = read("docs/dependencies.md");
+    let reviewed: std::collections::BTreeSet<&str> = review
+        .lines()
+        .flat_map(|line| match line.strip_prefix("| ") {
+            Some(row) => quoted(row.split('|').next().unwrap_or_default()).collect(),
+            None => quoted(line)
+                .filter(|name| name.starts_with("opentelemetry"))
+                .collect::<Vec<_>>(),
+        })
+        .collect();
+    assert!(used.len() > 50, "{used:?}");
+    assert_eq!(used, reviewed, "Cargo.toml, and docs/dependencies.md");
 }
 
 /// Rules of values that no product file holds.
