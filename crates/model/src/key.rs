@@ -268,6 +268,9 @@ mod tests {
         let now = second(1_000_000);
         let table = |record: KeyRecord| KeyTable::new(vec![record], &KeyTable::default());
         let plain = table(record(&key));
+        assert_eq!(plain.count(), 1);
+        let prefixes: Vec<&str> = plain.records().map(|record| &*record.prefix).collect();
+        assert_eq!(prefixes, [key.prefix()]);
         assert!(plain.authenticate(&key.reveal(), now).is_some());
         let other = NewKey::from_random(KeyKind::Live, &[8; 40]).reveal();
         let wrong_secret = format!("{}.x", key.prefix());
@@ -325,6 +328,7 @@ mod tests {
         assert_eq!(secret.len(), 44);
         let shown = format!("{key:?}{:?}", record(&key));
         assert!(shown.contains(key.prefix()), "{shown}");
+        assert!(shown.contains("SecretHash(…)"), "{shown}");
         assert!(!shown.contains(&secret), "{shown}");
     }
 

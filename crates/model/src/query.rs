@@ -77,3 +77,22 @@ pub struct ListQuery {
     /// How many at most.
     pub limit: Limit,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_a_number_from_1_to_500() {
+        for number in [1, 2, 499, 500] {
+            assert_eq!(
+                Limit::new(number).map(Limit::get),
+                Some(usize::from(number))
+            );
+        }
+        for number in [0, 501, u16::MAX] {
+            assert_eq!(Limit::new(number), None);
+        }
+        assert_eq!(Limit::default().get(), 500);
+    }
+}

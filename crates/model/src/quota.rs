@@ -251,7 +251,14 @@ mod tests {
 
     #[test]
     fn a_quota_is_two_whole_numbers() {
-        assert_eq!("600/60".parse::<Quota>().unwrap().to_string(), "600/60");
+        let quota: Quota = "600/60".parse().unwrap();
+        assert_eq!(quota.to_string(), "600/60");
+        assert_eq!((quota.requests(), quota.window_seconds()), (600, 60));
+        assert_eq!(quota.cost(), Duration::from_millis(100));
+        assert_eq!(quota.most_owed(), Duration::from_secs(60));
+        // A part of a nanosecond isn't granted.
+        let odd: Quota = "7/1".parse().unwrap();
+        assert_eq!(odd.most_owed(), Duration::from_nanos(999_999_994));
         for wrong in ["", "600", "0/60", "600/0", "a/b", "1/86401", "-1/5"] {
             assert!(wrong.parse::<Quota>().is_err(), "{wrong}");
         }

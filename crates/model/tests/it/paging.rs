@@ -6,46 +6,13 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use vitrine_model::code::ProductCode;
-use vitrine_model::place::Country;
 use vitrine_model::query::{Cursor, Filter, Limit, ListQuery, Orderable};
 use vitrine_model::revision::Revision;
-use vitrine_model::snapshot::{
-    Block, BlockBuilder, Categories, Entry, NewProduct, Snapshot, TextTable,
+use vitrine_model::snapshot::{Block, NewProduct, Snapshot, TextTable};
+
+use crate::naive::{
+    Catalog, Made, block_sizes, catalog, category, code, country, rendered, snapshot,
 };
-
-#[derive(Debug, Clone)]
-struct Made {
-    is_orderable: bool,
-    countries: Vec<Country>,
-    categories: Vec<Box<str>>,
-}
-
-fn code() -> impl Strategy<Value = ProductCode> {
-    "[AB~.-]{1,3}".prop_filter_map("reserved", |text| text.parse().ok())
-}
-
-fn country() -> impl Strategy<Value = Country> {
-    prop::sample::select(vec!["AT", "DE", "GB", "US"])
-        .prop_map(|text| text.parse().expect("a country"))
-}
-
-fn category() -> impl Strategy<Value = String> {
-    prop::sample::select(vec!["books", "food", "Food", "café & bistro"]).prop_map(str::to_owned)
-}
-
-fn catalog() -> impl Strategy<Value = BTreeMap<ProductCode, Made>> {
-    let made = (
-        any::<bool>(),
-        prop::collection::btree_set(country(), 0..3),
-        prop::collection::btree_set(category(), 0..3),
-    )
-        .prop_map(|(is_orderable, countries, categories)| Made {
-            is_orderable,
-            countries: countries.into_iter().collect(),
-            categories: categories.into_iter().map(Into::into).collect(),
-        });
-    prop::collection::btree_map(code(), made, 0..60)
-}
 
 fn query() -> impl Strategy<Value = ListQuery> {
     let cursor = prop_oneof![
@@ -75,51 +42,8 @@ fn query() -> impl Strategy<Value = ListQuery> {
         })
 }
 
-/// How many products the blocks of a snapshot have: real ones are far larger than these catalogs.
-fn block_sizes() -> impl Strategy<Value = Vec<usize>> {
-    prop::collection::vec(1..6_usize, 1..5)
-}
-
-fn rendered(code: &ProductCode, made: &Made) -> String {
-    format!("<{code} {}>", made.is_orderable)
-}
-
-fn snapshot(catalog: &BTreeMap<ProductCode, Made>, block_sizes: &[usize]) -> Snapshot {
-    let mut categories = Categories::default();
-    let mut sizes = block_sizes.iter().copied().cycle();
-    let mut blocks: Vec<Block> = Vec::new();
-    let mut builder = BlockBuilder::default();
-    let mut size = sizes.next();
-    for (code, made) in catalog {
-        let bytes = rendered(code, made);
-        let facets = categories.facets_of(made.is_orderable, &made.countries, &made.categories);
-        let entry = Entry {
-            code,
-            bytes: bytes.as_bytes(),
-            content: Some((1, bytes.len())),
-            facets: &facets,
-        };
-        builder.push(&entry).expect("in order");
-        if Some(builder.len()) >= size {
-            blocks.push(builder.finish().expect("a block"));
-            size = sizes.next();
-        }
-    }
-    if !builder.is_empty() {
-        blocks.push(builder.finish().expect("a block"));
-    }
-    let categories = Arc::new(categories);
-    Snapshot::new(
-        Revision::default(),
-        categories,
-        blocks,
-        TextTable::default(),
-    )
-    .expect("in order")
-}
-
 /// All matching codes in order, as anybody would find them.
-fn naive<'c>(catalog: &'c BTreeMap<ProductCode, Made>, filter: &Filter) -> Vec<&'c ProductCode> {
+fn naive<'c>(catalog: &'c Catalog, filter: &Filter) -> Vec<&'c ProductCode> {
     let matches = |made: &Made| {
         (filter.orderable == Orderable::Any || made.is_orderable)
             && (filter.countries.is_empty()
@@ -206,7 +130,7 @@ proptest! {
         limit in 1..6_u16,
         forwards in any::<bool>(),
     ) {
-        let catalog_at = |step: usize| -> BTreeMap<ProductCode, Made> {
+        let catalog_at = |step: usize| -> Catalog {
             let made = Made { is_orderable: true, countries: vec![], categories: vec![] };
             let guests = &guests[step % guests.len()];
             residents.union(guests).map(|code| (code.clone(), made.clone())).collect()

@@ -1,0 +1,134 @@
+//! What a snapshot tells of its products beside pages, against a naive model.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use proptest::prelude::*;
+use sha2::{Digest as _, Sha256};
+use vitrine_model::content::{PackedMarkdown, TextDigest};
+use vitrine_model::place::Country;
+use vitrine_model::query::{Limit, ListQuery};
+use vitrine_model::revision::Revision;
+use vitrine_model::snapshot::{Block, ServedText, Snapshot, TextTable, TextTableBuilder};
+
+use crate::naive::{block_sizes, catalog, code, rendered, snapshot, snapshot_of};
+
+fn revision(number: u64) -> Revision {
+    Revision {
+        number,
+        id: format!("id of {number}"),
+        created_at: Timestamp::from_second(1_000).expect("a moment"),
+    }
+}
+
+/// A table of one text, and its digest.
+fn texts(markdown: &str) -> (TextTable, TextDigest) {
+    let digest = TextDigest::of(markdown);
+    (table_of(&digest, markdown), digest)
+}
+
+/// A table of one text under some digest.
+fn table_of(digest: &TextDigest, markdown: &str) -> TextTable {
+    let text = ServedText {
+        markdown: PackedMarkdown::pack(markdown).expect("short"),
+        served_until: None,
+    };
+    let mut builder = TextTableBuilder::default();
+    builder.push(digest, &text).expect("the first");
+    builder.finish()
+}
+
+/// The same bytes, one bit of them flipped.
+fn damaged(bytes: &[u8], at: prop::sample::Index, bit: u8) -> Vec<u8> {
+    let mut damaged = bytes.to_vec();
+    damaged[at.index(bytes.len())] ^= 1 << bit;
+    damaged
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_snapshot_knows_its_products_countries_and_categories(
+        catalog in catalog(), others in prop::collection::vec(code(), 0..20), sizes in block_sizes(),
+    ) {
+        let snapshot = snapshot(&catalog, &sizes);
+        prop_assert_eq!(snapshot.len(), catalog.len());
+        prop_assert_eq!(snapshot.is_empty(), catalog.is_empty());
+        for code in catalog.keys().chain(&others) {
+            let found = snapshot.product(code).map(|product| {
+                (product.code().to_owned(), String::from_utf8(product.bytes().to_vec()).unwrap(), product.hash(), product.content())
+            });
+            let expected = catalog.get(code).map(|made| {
+                let bytes = rendered(code, made);
+                let mut hash = [0; 16];
+                hash.copy_from_slice(&Sha256::digest(&bytes)[..16]);
+                (code.to_string(), bytes.clone(), hash, Some(1..bytes.len()))
+            });
+            prop_assert_eq!(found, expected);
+        }
+        let countries: BTreeSet<Country> = catalog.values().flat_map(|made| made.countries.clone()).collect();
+        prop_assert_eq!(snapshot.countries().collect::<Vec<_>>(), countries.into_iter().collect::<Vec<_>>());
+        let categories: BTreeSet<&str> =
+            catalog.values().flat_map(|made| made.categories.iter().map(AsRef::as_ref)).collect();
+        prop_assert_eq!(snapshot.categories().collect::<Vec<_>>(), categories.into_iter().collect::<Vec<_>>());
+        let in_blocks: Vec<(String, String)> = snapshot
+            .blocks()
+            .iter()
+            .flat_map(Block::products)
+            .map(|(code, bytes)| (code.to_owned(), String::from_utf8(bytes.to_vec()).unwrap()))
+            .collect();
+        let all: Vec<_> = catalog.iter().map(|(code, made)| (code.to_string(), rendered(code, made))).collect();
+        prop_assert_eq!(in_blocks, all);
+    }
+
+    #[test]
+    fn a_snapshot_has_its_revision_and_texts_and_knows_its_size(
+        catalog in catalog(), number in 1..9_u64, markdown in ".{1,40}", sizes in block_sizes(),
+    ) {
+        let (texts, digest) = texts(&markdown);
+        let texts_take = texts.size_bytes();
+        let snapshot = snapshot_of(&catalog, &sizes, revision(number), texts);
+        prop_assert_eq!(snapshot.revision(), &revision(number));
+        let text = snapshot.text(&digest, Timestamp::UNIX_EPOCH).map(|text| text.unpack().unwrap());
+        prop_assert_eq!(text, Some(markdown));
+        prop_assert_eq!(snapshot.texts().size_bytes(), texts_take);
+        prop_assert!(texts_take > 32);
+        let bytes = |block: &Block| block.directory().len() + block.arena().len();
+        let blocks_take: usize = snapshot.blocks().iter().map(bytes).sum();
+        prop_assert_eq!(snapshot.size_bytes(), blocks_take + texts_take);
+        let rendered: usize = catalog.iter().map(|(code, made)| rendered(code, made).len()).sum();
+        prop_assert!(blocks_take >= rendered);
+    }
+
+    #[test]
+    fn a_flipped_bit_is_damage(
+        catalog in catalog(), markdown in ".{1,40}", at in any::<prop::sample::Index>(), bit in 0..8_u8,
+    ) {
+        let (texts, _) = texts(&markdown);
+        let sound = snapshot_of(&catalog, &[256], revision(1), texts.clone());
+        prop_assert!(sound.is_undamaged());
+        let with = |blocks: Vec<Block>, texts: TextTable| {
+            Snapshot::new(revision(1), Arc::clone(sound.category_numbers()), blocks, texts).expect("in order")
+        };
+        if let Some(block) = sound.blocks().first() {
+            let arena = damaged(block.arena(), at, bit);
+            let block = Block::from_bytes(block.directory().clone(), arena.into()).expect("the same directory");
+            prop_assert!(!with(vec![block], texts.clone()).is_undamaged(), "a product");
+        }
+        // Another text under the digest of the first.
+        let other = table_of(&TextDigest::of(&markdown), &format!("{markdown}?"));
+        prop_assert!(!with(sound.blocks().to_vec(), other).is_undamaged(), "a text");
+    }
+
+    #[test]
+    fn a_page_has_as_many_as_its_limit_says(catalog in catalog(), limit in 1..70_u16) {
+        let snapshot = snapshot(&catalog, &[256]);
+        let query = ListQuery { limit: Limit::new(limit).expect("a limit"), ..ListQuery::default() };
+        let page = snapshot.page(&query);
+        let expected = catalog.len().min(usize::from(limit));
+        prop_assert_eq!((page.products().count(), page.len()), (expected, expected));
+        prop_assert_eq!(page.is_empty(), expected == 0);
+    }
+}

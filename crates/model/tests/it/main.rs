@@ -1,0 +1,12 @@
+//! The model from outside, against naive ones.
+
+#![expect(
+    unreachable_pub,
+    reason = "a test binary exports nothing; `pub` marks what rooms offer each other"
+)]
+
+mod lookups;
+mod naive;
+mod paging;
+mod quota;
+mod sharing;
