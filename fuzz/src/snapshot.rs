@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use jiff::Timestamp;
+use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 use vitrine::live::StateDirectory;
 use vitrine::live::fuzzing::{Source, path, read_snapshot, write_snapshot};
@@ -45,15 +46,15 @@ static WORLD: LazyLock<World> = LazyLock::new(|| {
     }
 });
 
-/// The first byte says whether the rest is a whole file, whose checksum is made right; or edits of a file that was
-/// written: two bytes of place each, what to do and with what.
+/// The first byte says whether the checksum is made right after the edits of a file that follow: two bytes of
+/// place each, what to do and with what.
 pub fn check(bytes: &[u8]) {
     let [how, bytes @ ..] = bytes else {
         return;
     };
     let file = match how & 1 {
         0 => edited(bytes),
-        _ => summed(bytes),
+        _ => summed(edited(bytes)),
     };
     let is_original = file == WORLD.file;
     fs::write(path(&WORLD.directory), &file).expect("a file");
@@ -123,10 +124,7 @@ fn edited(edits: &[u8]) -> Vec<u8> {
 }
 
 /// A file whose lengths and checksum are those of its parts, as far as they can be.
-fn summed(bytes: &[u8]) -> Vec<u8> {
-    use sha2::{Digest, Sha256};
-
-    let mut file = bytes.to_vec();
+fn summed(mut file: Vec<u8>) -> Vec<u8> {
     if file.len() < PREAMBLE_BYTES {
         return file;
     }
@@ -225,10 +223,4 @@ fn ask(snapshot: &Snapshot) {
         let unpacked = text.unpack();
         assert!(unpacked.is_ok() || !is_undamaged);
     }
-}
-
-/// A seed: the file as it was written.
-#[must_use]
-pub fn seed() -> Vec<u8> {
-    [&[1], &WORLD.file[..]].concat()
 }
