@@ -35,7 +35,7 @@ pub fn check(bytes: &[u8]) {
     let shortest = (0..3).map(|_| time(&text)).find(|took| *took <= MOST);
     assert!(
         shortest.is_some(),
-        "{:?} for {start:?}, {times} × {part:?}, {end:?}",
+        "{:?} for {start:?}, {times} × {part:?}, {middle:?}, {times} × {tail:?}",
         time(&text)
     );
 }
