@@ -46,6 +46,8 @@ use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 
 use crate::load::report::visible;
+#[cfg(feature = "fuzzing")]
+pub use settings::fuzzing;
 use settings::{CommandLine, ConfigArgs, Read, Stop};
 use store_args::StoreArgs;
 

@@ -26,6 +26,8 @@ pub mod conditional;
 pub mod encoding;
 pub mod error;
 pub mod failed_keys;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod handlers;
 mod host;
 pub mod html;

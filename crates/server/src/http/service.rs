@@ -10,7 +10,7 @@ use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use hyper::body::{Body as _, Incoming};
+use hyper::body::Body as _;
 use jiff::Timestamp;
 use vitrine_wire::error::ErrorType;
 
@@ -44,6 +44,13 @@ pub(crate) struct Service {
     ids: RequestIds,
     body_timeout: Duration,
 }
+
+/// The body of a request, from wherever it comes: hyper's own can't be made without a connection.
+pub(crate) trait RequestBody: hyper::body::Body<Error: Into<BoxError>> {}
+
+impl<B: hyper::body::Body<Error: Into<BoxError>>> RequestBody for B {}
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Whether the connection stays open after the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +90,7 @@ impl Service {
     /// Answers one request.
     pub(crate) async fn serve(
         &self,
-        request: Request<Incoming>,
+        request: Request<impl RequestBody>,
         peer: Peer,
         keep_alive: impl FnOnce() -> KeepAlive,
     ) -> Answer {
@@ -96,7 +103,7 @@ impl Service {
     }
 
     /// Answers one request of a connection that is one too many, whatever it asks for.
-    pub(crate) fn turn_away(&self, request: Request<Incoming>, peer: Peer) -> Answer {
+    pub(crate) fn turn_away<B>(&self, request: Request<B>, peer: Peer) -> Answer {
         let started = Instant::now();
         let (request, _) = request.into_parts();
         let received = self.receive(started, &request, peer);
@@ -176,7 +183,7 @@ impl Service {
 
     async fn answer<'r>(
         &self,
-        body: Incoming,
+        body: impl RequestBody,
         received: &mut Received<'r>,
         trail: &mut Trail<'r>,
     ) -> Answer {
@@ -231,7 +238,7 @@ impl Service {
     }
 
     /// Reads a body and ignores it, up to a limit of size and time.
-    async fn drain(&self, body: Incoming) -> Result<(), ApiError> {
+    async fn drain(&self, body: impl RequestBody) -> Result<(), ApiError> {
         if body.is_end_stream() {
             return Ok(());
         }

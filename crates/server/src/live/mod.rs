@@ -15,6 +15,8 @@ mod contact;
 mod follow;
 mod follow_catalog;
 mod follow_keys;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod key_use;
 mod keys_file;
 mod snapshot_file;

@@ -244,6 +244,23 @@ fn what_a_server_refuses_to_start_with_is_no_sound_file() {
 }
 
 #[test]
+fn a_setting_that_lacks_another_is_told_with_its_line() {
+    let store = Store::new();
+    for (one, other) in [
+        ("tls_key", "--tls-certificate"),
+        ("tls_certificate", "--tls-key"),
+    ] {
+        let content = format!("wait = 1\n\n{one} = 'a.pem'\ncache_mib = 5\n");
+        let found = faults(&store, content);
+        let [(3, 1, setting, said)] = found.as_slice() else {
+            panic!("{found:?}");
+        };
+        assert_eq!(setting, one);
+        assert!(said.contains(other), "{said}");
+    }
+}
+
+#[test]
 fn a_certificate_that_cannot_be_used_is_found_by_a_check() {
     let store = Store::new();
     let pair = Certificate::new(&store, "pair");

@@ -40,6 +40,7 @@ mod hostile_http;
 mod hostile_http2;
 mod hostile_load;
 mod html;
+mod html_time;
 mod keys;
 mod links;
 mod load_again;

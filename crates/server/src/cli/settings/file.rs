@@ -43,18 +43,8 @@ pub(super) fn read(path: &Path, settings: &[Setting]) -> io::Result<Result<File,
     let mode = opened.metadata()?.permissions().mode();
     let mut bytes = Vec::new();
     opened.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-    let entries = match bytes.len() as u64 > MAX_BYTES {
-        false => text(&bytes).and_then(|text| parse(text, settings)),
-        true => Err(vec![Fault {
-            line: 0,
-            column: 0,
-            setting: None,
-            what: format!("it is longer than {MAX_BYTES} bytes"),
-            advice: "name a file of settings, as `vitrine config default` prints it".to_owned(),
-        }]),
-    };
     let path = path.to_owned();
-    Ok(match entries {
+    Ok(match entries(&bytes, settings) {
         Ok(entries) => Ok(File {
             warnings: open_secrets(&path, &entries, mode),
             path,
@@ -62,6 +52,20 @@ pub(super) fn read(path: &Path, settings: &[Setting]) -> io::Result<Result<File,
         }),
         Err(faults) => Err(Refusal { path, faults }),
     })
+}
+
+/// What the bytes of a file set, or all that is wrong with them.
+pub(super) fn entries(bytes: &[u8], settings: &[Setting]) -> Result<Vec<Entry>, Vec<Fault>> {
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(vec![Fault {
+            line: 0,
+            column: 0,
+            setting: None,
+            what: format!("it is longer than {MAX_BYTES} bytes"),
+            advice: "name a file of settings, as `vitrine config default` prints it".to_owned(),
+        }]);
+    }
+    text(bytes).and_then(|text| parse(text, settings))
 }
 
 fn text(bytes: &[u8]) -> Result<&str, Vec<Fault>> {

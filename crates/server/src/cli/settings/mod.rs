@@ -12,6 +12,8 @@
 
 mod fault;
 mod file;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod secret;
 mod sources;
 mod template;

@@ -147,7 +147,11 @@ impl CommandLine {
         let given = lenient.try_get_matches_from(&self.arguments)?;
         let wanted = wanted(&program, &settings, &given, &file.entries);
         let matches = program.clone().try_get_matches_from(self.with(&wanted));
-        let matches = matches.map_err(|error| together(error, &file, &wanted))?;
+        let is_right = |wanted: &[(&Setting, &Entry)]| {
+            let matches = program.clone().try_get_matches_from(self.with(wanted));
+            matches.is_ok()
+        };
+        let matches = matches.map_err(|error| together(error, &file, &wanted, is_right))?;
         let lines: Vec<&Entry> = wanted.iter().map(|(_, entry)| *entry).collect();
         Ok(Read {
             values: values(&program, &matches, &lines),
@@ -226,8 +230,14 @@ fn wanted<'s>(
         .collect()
 }
 
-/// What flags say against each other is the file's fault where one of them stands there.
-fn together(error: clap::Error, file: &File, wanted: &[(&Setting, &Entry)]) -> Stop {
+/// What flags say against each other is the file's fault where one of them stands there. `is_right` says whether
+/// others alone would do.
+fn together(
+    error: clap::Error,
+    file: &File,
+    wanted: &[(&Setting, &Entry)],
+    is_right: impl Fn(&[(&Setting, &Entry)]) -> bool,
+) -> Stop {
     if !error.use_stderr() || error.kind() == ErrorKind::UnknownArgument {
         return error.into();
     }
@@ -241,7 +251,17 @@ fn together(error: clap::Error, file: &File, wanted: &[(&Setting, &Entry)]) -> S
     let named = wanted
         .iter()
         .find(|(setting, _)| words.contains(&setting.flag().as_str()));
-    let Some((setting, entry)) = named else {
+    // What is named may be what lacks: then it is the one that needs it.
+    let needing = || {
+        let is_alone_wrong = |place: &usize| {
+            let (before, rest) = wanted.split_at(*place);
+            is_right(&[before, &rest[1..]].concat())
+        };
+        (0..wanted.len())
+            .find(is_alone_wrong)
+            .map(|place| &wanted[place])
+    };
+    let Some((setting, entry)) = named.or_else(needing) else {
         return error.into();
     };
     Stop::Refused(Refusal {

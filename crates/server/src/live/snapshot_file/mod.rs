@@ -34,7 +34,11 @@ use vitrine_model::revision::Revision;
 use vitrine_store::record::Changes;
 
 pub(in crate::live) use keeper::Keeper;
+#[cfg(feature = "fuzzing")]
+pub(super) use read::read_of_anybody;
 pub(super) use read::{is_of_store, read, read_while_away};
+#[cfg(feature = "fuzzing")]
+pub(super) use write::write;
 
 /// What a snapshot file begins with. The last byte counts changes of the format.
 const MARK: [u8; 16] = *b"Vitrine-snapshot";

@@ -44,7 +44,9 @@ pub(in crate::live) fn read(
     directory: &StateDirectory,
     identity: &Identity,
 ) -> Result<Snapshot, ReadError> {
-    let (_, snapshot) = read_if(directory, |header| header.identity == *identity)?;
+    let (_, snapshot) = read_if(directory, MAPPED_FROM_BYTES, |header| {
+        header.identity == *identity
+    })?;
     Ok(snapshot)
 }
 
@@ -62,12 +64,26 @@ pub(in crate::live) fn read_while_away(
     let fits = |header: &Header| {
         header.store_address == directory.store_address && header.identity.renders_like(identity)
     };
-    let (identity, snapshot) = read_if(directory, fits)?;
+    let (identity, snapshot) = read_if(directory, MAPPED_FROM_BYTES, fits)?;
     // There is nothing to put in its place, should it turn out to be damaged later.
     match snapshot.is_undamaged() {
         true => Ok((identity, snapshot)),
         false => Err(ReadError::Damaged),
     }
+}
+
+/// Reads the file whoever wrote it, by way of a map where it has `mapped_from` bytes or more.
+///
+/// # Errors
+///
+/// Where there is no such file, or it isn't to be used.
+#[cfg(feature = "fuzzing")]
+pub(in crate::live) fn read_of_anybody(
+    directory: &StateDirectory,
+    mapped_from: u64,
+) -> Result<Snapshot, ReadError> {
+    let (_, snapshot) = read_if(directory, mapped_from, |_| true)?;
+    Ok(snapshot)
 }
 
 /// Whether there is a file whose catalog came from the store at the directory's address, as far as its header tells.
@@ -86,13 +102,15 @@ pub(in crate::live) fn is_of_store(directory: &StateDirectory) -> bool {
     header().is_ok_and(|header| header.store_address == directory.store_address)
 }
 
+/// Reads the file if its header fits; one of `mapped_from` bytes or more is mapped.
 fn read_if(
     directory: &StateDirectory,
+    mapped_from: u64,
     fits: impl FnOnce(&Header) -> bool,
 ) -> Result<(Identity, Snapshot), ReadError> {
     let file = File::open(directory.snapshot_file())?;
     let file_bytes = file.metadata()?.len();
-    let mut source = if file_bytes >= MAPPED_FROM_BYTES {
+    let mut source = if file_bytes >= mapped_from {
         Source::Mapped(map(&file)?)
     } else {
         Source::File(file)

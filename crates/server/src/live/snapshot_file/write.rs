@@ -16,7 +16,7 @@ use crate::live::state_directory::{HALF_WRITTEN_SNAPSHOT, StateDirectory};
 /// # Errors
 ///
 /// Where it can't be written; then the file before is as it was.
-pub(super) fn write(
+pub(in crate::live) fn write(
     directory: &StateDirectory,
     identity: &Identity,
     snapshot: &Snapshot,

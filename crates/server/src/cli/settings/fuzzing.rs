@@ -1,0 +1,116 @@
+//! Settings files without files, for the targets in `fuzz/`: see the feature `fuzzing`.
+
+use std::path::Path;
+use std::sync::LazyLock;
+
+use super::template::toml_text;
+use super::{CommandLine, Kind, Setting, Source, Stop, all, file, program};
+
+static SETTINGS: LazyLock<Vec<Setting>> = LazyLock::new(|| all(&program()));
+
+/// A setting that a file sets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Set {
+    /// Its key.
+    pub name: String,
+    /// Its values, as they would stand behind the flag.
+    pub values: Vec<String>,
+    /// The line of the key, from 1.
+    pub line: usize,
+    /// The character in it, from 1.
+    pub column: usize,
+}
+
+impl Set {
+    /// The line that sets this.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        let setting = SETTINGS.iter().find(|setting| setting.name == self.name);
+        let is_text = setting.is_some_and(|setting| setting.kind() == Kind::Text);
+        let write = |value: &String| match is_text {
+            true => toml_text(value),
+            false => value.clone(),
+        };
+        let values: Vec<String> = self.values.iter().map(write).collect();
+        match values.as_slice() {
+            [one] => format!("{} = {one}", self.name),
+            several => format!("{} = [{}]", self.name, several.join(", ")),
+        }
+    }
+}
+
+/// What is wrong in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wrong {
+    /// The line, from 1; 0 where it lies in no line.
+    pub line: usize,
+    /// The character in it, from 1.
+    pub column: usize,
+    /// The key that it is about.
+    pub setting: Option<String>,
+    /// What is wrong.
+    pub what: String,
+    /// What to do.
+    pub advice: String,
+}
+
+impl From<super::Fault> for Wrong {
+    fn from(fault: super::Fault) -> Self {
+        let super::Fault {
+            line,
+            column,
+            setting,
+            what,
+            advice,
+        } = fault;
+        Self {
+            line,
+            column,
+            setting,
+            what,
+            advice,
+        }
+    }
+}
+
+/// The names of all settings.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    SETTINGS.iter().map(|setting| setting.name.as_str())
+}
+
+/// What a file of these bytes sets.
+///
+/// # Errors
+///
+/// All that is wrong in it.
+pub fn read(bytes: &[u8]) -> Result<Vec<Set>, Vec<Wrong>> {
+    let set = |entry: file::Entry| Set {
+        name: entry.name,
+        values: entry.values,
+        line: entry.line,
+        column: entry.column,
+    };
+    match file::entries(bytes, &SETTINGS) {
+        Ok(entries) => Ok(entries.into_iter().map(set).collect()),
+        Err(faults) => Err(faults.into_iter().map(Wrong::from).collect()),
+    }
+}
+
+/// The settings of a server that the file at `path` sets, as they are in effect: names and lines.
+///
+/// # Errors
+///
+/// All that is wrong in it, settings that don't go together included.
+pub fn in_effect(path: &Path) -> Result<Vec<(String, usize)>, Vec<Wrong>> {
+    match CommandLine::of_server(Some(path), &[]).read() {
+        Ok(read) => {
+            let from_file = |value: super::Value| match value.source {
+                Source::File(line) => Some((value.setting.name, line)),
+                _ => None,
+            };
+            Ok(read.values.into_iter().filter_map(from_file).collect())
+        }
+        Err(Stop::Refused(refusal)) => Err(refusal.faults.into_iter().map(Wrong::from).collect()),
+        Err(stop) => panic!("a settings file is refused as a whole, without a line: {stop:?}"),
+    }
+}

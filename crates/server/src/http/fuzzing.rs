@@ -1,0 +1,35 @@
+//! Requests without connections, for the targets in `fuzz/`: see the feature `fuzzing`.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Request;
+use http_body_util::Full;
+
+use super::App;
+use super::access_log::{AccessLog, Destination};
+use super::answer::Answer;
+use super::client::Peer;
+use super::service::{KeepAlive, Service};
+
+/// Answers requests as a server does, from its id to its last header.
+pub struct Answering(Service);
+
+impl Answering {
+    /// What answers from `app`, without an access log.
+    ///
+    /// # Errors
+    ///
+    /// Where the system has no random numbers.
+    pub fn new(app: Arc<App>) -> io::Result<Self> {
+        let log = AccessLog::start(Destination::Off, Arc::clone(&app.metrics))?;
+        Ok(Self(Service::new(app, log, Duration::from_secs(1))?))
+    }
+
+    /// The answer to a request of somebody on this machine.
+    pub async fn answer(&self, request: Request<Full<Bytes>>) -> Answer {
+        self.0.serve(request, Peer::Unix, || KeepAlive::Yes).await
+    }
+}

@@ -1,0 +1,67 @@
+//! The time that rendering Markdown takes is in proportion to its length, whatever is repeated in it. Measured is the
+//! processor's time of one thread, and only how it grows: how long it is says `cargo bench --bench markdown`.
+
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+use serde_json::Value;
+use vitrine::http::html::HtmlRenderer;
+
+const TEXTS: &str = include_str!(concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../fixtures/pathological-markdown.ndjson"
+));
+
+/// Four times the text takes four times as long; sixteen times, where time grows by the square.
+const MOST_GROWTH: f64 = 9.0;
+
+/// Below this, clocks and caches say more than texts do.
+const TOO_SHORT: Duration = Duration::from_millis(20);
+
+/// A text of so many bytes at most: a start, parts, a middle, tails.
+fn text(case: &Value, bytes: usize) -> String {
+    let field = |name: &str| case[name].as_str().expect("a text");
+    let [start, part, middle, tail] = ["start", "part", "middle", "tail"].map(field);
+    let times = (bytes - start.len() - middle.len()) / (part.len() + tail.len());
+    [start, &part.repeat(times), middle, &tail.repeat(times)].concat()
+}
+
+/// The least time of the processor that rendering takes in a few tries.
+fn time(renderer: &HtmlRenderer, markdown: &str) -> Duration {
+    let now = || {
+        let time = clock_gettime(ClockId::ThreadCPUTime);
+        let nanoseconds = u32::try_from(time.tv_nsec).expect("less than a second");
+        Duration::new(time.tv_sec.unsigned_abs(), nanoseconds)
+    };
+    let once = || {
+        let before = now();
+        std::hint::black_box(renderer.sanitised(markdown));
+        now() - before
+    };
+    (0..3).map(|_| once()).min().expect("a try")
+}
+
+#[test]
+fn time_grows_as_texts_do() {
+    let renderer = HtmlRenderer::new();
+    let mut slow = Vec::new();
+    let mut measured = 0;
+    for line in TEXTS.lines() {
+        let case: Value = serde_json::from_str(line).expect("JSON");
+        let large = time(&renderer, &text(&case, 64 << 10));
+        if large < TOO_SHORT {
+            continue;
+        }
+        measured += 1;
+        let small = time(&renderer, &text(&case, 16 << 10));
+        let growth = large.as_secs_f64() / small.as_secs_f64();
+        if growth > MOST_GROWTH {
+            slow.push(format!("{}: {small:?}, then {large:?}", case["name"]));
+        }
+    }
+    assert!(slow.is_empty(), "{}", slow.join("\n"));
+    assert!(
+        measured > 0 || cfg!(not(debug_assertions)),
+        "all is too quick to be measured"
+    );
+}

@@ -1,0 +1,103 @@
+//! The sample catalog as a snapshot in memory, and what a naive model knows of its products.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use vitrine::load::check::check;
+use vitrine::load::read::Record;
+use vitrine::load::report::Place;
+use vitrine::view::{TextAddresses, document};
+use vitrine_model::content::{Content, LoadedText, PackedMarkdown, TextDigest, Update};
+use vitrine_model::product::Product;
+use vitrine_model::revision::Revision;
+use vitrine_model::snapshot::{
+    Block, BlockBuilder, Categories, Entry, ServedText, Snapshot, TextTableBuilder,
+};
+
+const RECORDS: &str = include_str!("../../fixtures/catalog.ndjson");
+
+/// Small blocks: pages begin and end in many of them.
+const PRODUCTS_PER_BLOCK: usize = 7;
+
+/// Where clients find the service.
+pub const PUBLIC_URL: &str = "https://catalog.example";
+
+/// The sample catalog.
+pub struct Catalog {
+    /// The products, ascending by code.
+    pub products: Vec<Product>,
+    /// The same, as requests see them.
+    pub snapshot: Snapshot,
+}
+
+/// The sample catalog's first products, `most` of them.
+#[must_use]
+pub fn catalog(most: usize) -> Catalog {
+    let mut checked: Vec<(Product, Content)> = Vec::new();
+    let mut texts: Vec<(TextDigest, ServedText)> = Vec::new();
+    for line in RECORDS.lines().take(most) {
+        let record = Record::new(Place::file("catalog.ndjson"), line.to_owned());
+        let record = check(&record, &mut Vec::new()).record.expect("no faults");
+        for (_, text) in record.content.texts.iter() {
+            if let Update::Set(LoadedText::Markdown { markdown, .. }) = text {
+                let served = ServedText {
+                    markdown: PackedMarkdown::pack(markdown).expect("a short text"),
+                    served_until: None,
+                };
+                texts.push((TextDigest::of(markdown), served));
+            }
+        }
+        checked.push((record.product, record.content.apply(&Content::default())));
+    }
+    checked.sort_by(|left, right| left.0.code.cmp(&right.0.code));
+    texts.sort_by_key(|(digest, _)| *digest);
+    texts.dedup_by_key(|(digest, _)| *digest);
+    let mut table = TextTableBuilder::default();
+    for (digest, text) in &texts {
+        table.push(digest, text).expect("ascending digests");
+    }
+    let revision = Revision {
+        number: 7,
+        id: "a-revision".to_owned(),
+        created_at: Timestamp::UNIX_EPOCH,
+    };
+    let (categories, blocks) = blocks(&checked);
+    let snapshot = Snapshot::new(revision, Arc::new(categories), blocks, table.finish());
+    Catalog {
+        products: checked.into_iter().map(|(product, _)| product).collect(),
+        snapshot: snapshot.expect("ascending codes"),
+    }
+}
+
+fn blocks(checked: &[(Product, Content)]) -> (Categories, Vec<Block>) {
+    let addresses = TextAddresses::new(PUBLIC_URL);
+    let mut categories = Categories::default();
+    let mut blocks = Vec::new();
+    for few in checked.chunks(PRODUCTS_PER_BLOCK) {
+        let mut builder = BlockBuilder::default();
+        for (product, content) in few {
+            let document = document(product, content).expect("JSON");
+            let mut bytes = Vec::new();
+            let content = addresses.publish(&document.json, document.content, &[], &mut bytes);
+            let names: Vec<Box<str>> = product
+                .categories
+                .iter()
+                .map(|name| name.as_str().into())
+                .collect();
+            let facets = categories.facets_of(
+                product.is_orderable,
+                &product.countries_redeemable_in,
+                &names,
+            );
+            let entry = Entry {
+                code: &product.code,
+                bytes: &bytes,
+                content: content.map(|content| (content.start, content.end)),
+                facets: &facets,
+            };
+            builder.push(&entry).expect("ascending codes");
+        }
+        blocks.push(builder.finish().expect("a block"));
+    }
+    (categories, blocks)
+}

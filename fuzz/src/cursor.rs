@@ -1,0 +1,159 @@
+//! Cursors, pages and walks, beside a list that is filtered one product after another: a page is what follows or
+//! precedes the cursor, and a walk from it meets every product once.
+
+use std::sync::LazyLock;
+
+use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
+use vitrine::http::parameters;
+use vitrine_model::product::Product;
+use vitrine_model::query::{Cursor, Filter, ListQuery, Orderable};
+
+use crate::catalog::{Catalog, catalog};
+use crate::query::is_code;
+
+static CATALOG: LazyLock<Catalog> = LazyLock::new(|| catalog(usize::MAX));
+
+/// The first byte chooses limit and direction, the second filters; the rest is the cursor.
+pub fn check(bytes: &[u8]) {
+    let [first, second, cursor @ ..] = bytes else {
+        return;
+    };
+    let limit = match first >> 1 {
+        0 => 500,
+        few => u16::from(few),
+    };
+    let name = ["after", "before"][usize::from(first & 1)];
+    let encoded = percent_encode(cursor, NON_ALPHANUMERIC);
+    let filters = filters(*second);
+    let query = format!("{name}={encoded}&limit={limit}{filters}");
+    let asked = parameters::list(Some(&query));
+    // A cursor is good or it isn't, however it is written.
+    if let Ok(raw) = std::str::from_utf8(cursor)
+        && !raw.contains(['&', '%', '+', '#'])
+    {
+        let raw = parameters::list(Some(&format!("{name}={raw}&limit={limit}{filters}")));
+        assert_eq!(raw, asked, "{query}");
+    }
+    match (
+        std::str::from_utf8(cursor)
+            .ok()
+            .filter(|text| is_code(text)),
+        asked,
+    ) {
+        (Some(code), Ok(list)) => {
+            let read = match &list.cursor {
+                Cursor::After(code) | Cursor::Before(code) => code.as_str(),
+                Cursor::Start => "",
+            };
+            assert_eq!(read, code);
+            check_page(&list);
+            walk(list);
+        }
+        (None, Err(_)) => {}
+        (_, asked) => panic!("{query}: {asked:?}"),
+    }
+}
+
+fn filters(choice: u8) -> String {
+    let of_catalog = |at: u8| &CATALOG.products[usize::from(at) % CATALOG.products.len()];
+    let mut filters = String::new();
+    if choice & 1 == 1 {
+        filters.push_str("&is_orderable=true");
+    }
+    if choice & 2 == 2
+        && let Some(country) = of_catalog(choice >> 3).countries_redeemable_in.first()
+    {
+        filters.push_str(&format!("&countries_redeemable_in={country}"));
+    }
+    if choice & 4 == 4
+        && let Some(category) = of_catalog(choice >> 2).categories.first()
+    {
+        let category = percent_encode(category.as_str().as_bytes(), NON_ALPHANUMERIC);
+        filters.push_str(&format!("&categories={category}&categories=none"));
+    }
+    filters
+}
+
+fn is_meant(product: &Product, filter: &Filter) -> bool {
+    let Filter {
+        countries,
+        categories,
+        orderable,
+    } = filter;
+    let has_category = |name: &String| product.categories.iter().any(|own| own.as_str() == name);
+    (*orderable == Orderable::Any || product.is_orderable)
+        && (countries.is_empty()
+            || countries
+                .iter()
+                .any(|country| product.countries_redeemable_in.contains(country)))
+        && (categories.is_empty() || categories.iter().any(has_category))
+}
+
+fn codes(page: &vitrine_model::snapshot::Page<'_>) -> Vec<String> {
+    page.products()
+        .map(|product| product.code().to_owned())
+        .collect()
+}
+
+fn check_page(list: &ListQuery) {
+    let meant = CATALOG.products.iter();
+    let meant = meant.filter(|product| is_meant(product, &list.filter));
+    let meant: Vec<&str> = meant.map(|product| product.code.as_str()).collect();
+    let limit = list.limit.get();
+    let (from, to) = match &list.cursor {
+        Cursor::Start => (0, limit.min(meant.len())),
+        Cursor::After(code) => {
+            let from = meant.partition_point(|own| *own <= code.as_str());
+            (from, (from + limit).min(meant.len()))
+        }
+        Cursor::Before(code) => {
+            let to = meant.partition_point(|own| *own < code.as_str());
+            (to.saturating_sub(limit), to)
+        }
+    };
+    let page = CATALOG.snapshot.page(list);
+    assert_eq!(codes(&page), meant[from..to], "{list:?}");
+    let is_empty = from == to;
+    assert_eq!(page.is_empty(), is_empty, "{list:?}");
+    assert_eq!(page.len(), to - from, "{list:?}");
+    assert_eq!(page.first(), meant[from..to].first().copied(), "{list:?}");
+    assert_eq!(page.last(), meant[from..to].last().copied(), "{list:?}");
+    assert_eq!(page.has_previous(), !is_empty && from > 0, "{list:?}");
+    assert_eq!(page.has_next(), !is_empty && to < meant.len(), "{list:?}");
+    // As they are sent, in slices of neighbours.
+    let sent: Vec<&[u8]> = page.slices().collect();
+    let apart: Vec<&[u8]> = page.products().map(|product| product.bytes()).collect();
+    assert_eq!(sent.join(&b','), apart.join(&b','), "{list:?}");
+    assert_eq!(page.slice_count(), sent.len(), "{list:?}");
+}
+
+/// From page to page in the cursor's direction: what one page after another has is what one page of all has.
+fn walk(mut list: ListQuery) {
+    let whole = ListQuery {
+        limit: vitrine_model::query::Limit::default(),
+        ..list.clone()
+    };
+    let whole = codes(&CATALOG.snapshot.page(&whole));
+    let mut met: Vec<String> = Vec::new();
+    loop {
+        let page = CATALOG.snapshot.page(&list);
+        let (Some(first), Some(last)) = (page.first(), page.last()) else {
+            break;
+        };
+        list.cursor = match list.cursor {
+            Cursor::Before(_) => {
+                met.splice(0..0, codes(&page));
+                Cursor::Before(first.parse().expect("a code"))
+            }
+            Cursor::Start | Cursor::After(_) => {
+                met.extend(codes(&page));
+                Cursor::After(last.parse().expect("a code"))
+            }
+        };
+        assert!(
+            met.len() <= whole.len(),
+            "a walk that meets a product twice: {list:?}"
+        );
+    }
+    assert_eq!(met, whole);
+}

@@ -1,0 +1,518 @@
+//! Whole answers to requests with any headers, beside the rules read one by one: key, version, simulation,
+//! `If-None-Match` (RFC 9110, 13.1.2), `Accept-Encoding` (RFC 9110, 12.5.3), request id (decisions, "Keys, versions,
+//! quotas", "Errors" and "Caching").
+//!
+//! An input is lines: a letter for the header, then its value. In values, `{K}` stands for a key, `{T}` for a test key,
+//! `{P}` for one that is pinned to a removed version, `{X}` for an expired and `{R}` for a revoked one; `{E}` for
+//! the entity tag of what is asked for.
+
+use std::io::Read;
+use std::sync::{Arc, LazyLock};
+
+use bytes::Bytes;
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, ETAG, IF_NONE_MATCH};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, StatusCode};
+use http_body_util::Full;
+use jiff::Timestamp;
+use vitrine::http::App;
+use vitrine::http::error::ApiError;
+use vitrine::http::fuzzing::Answering;
+use vitrine::live::fuzzing::live;
+use vitrine::metrics::Metrics;
+use vitrine::view::TextAddresses;
+use vitrine_model::key::{KeyKind, KeyRecord, KeyTable, NewKey};
+use vitrine_wire::error::ErrorType;
+
+use crate::catalog::{PUBLIC_URL, catalog};
+
+const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+const X_API_VERSION: HeaderName = HeaderName::from_static("x-api-version");
+const X_SIMULATE: HeaderName = HeaderName::from_static("x-simulate");
+const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// What is asked for: a long list, a short one, a product, a text's forms, and what has no body worth compressing.
+const TARGETS: [&str; 5] = [
+    "/v2/product?limit=9",
+    "/v2/product?limit=1",
+    "/v2/product/PANDANLANE-SG",
+    "/v2/product/PANDANLANE-SG?content=html",
+    "/v2/ping",
+];
+
+/// What a key is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Key {
+    Good,
+    Test,
+    Pinned,
+    Expired,
+    Revoked,
+}
+
+const KEYS: [(&str, Key); 5] = [
+    ("{K}", Key::Good),
+    ("{T}", Key::Test),
+    ("{P}", Key::Pinned),
+    ("{X}", Key::Expired),
+    ("{R}", Key::Revoked),
+];
+
+struct World {
+    answering: Answering,
+    runtime: tokio::runtime::Runtime,
+    keys: Vec<(Key, String)>,
+    /// The plain body of each target, and its tag.
+    plain: Vec<(Bytes, HeaderValue)>,
+}
+
+thread_local! {
+    static WORLD: World = World::new();
+}
+
+static SECRETS: LazyLock<Vec<(Key, NewKey)>> = LazyLock::new(|| {
+    let key = |(place, (_, key)): (u8, (&str, Key))| {
+        let kind = match key {
+            Key::Test => KeyKind::Test,
+            _ => KeyKind::Live,
+        };
+        (key, NewKey::from_random(kind, &[place + 1; 40]))
+    };
+    (0..).zip(KEYS).map(key).collect()
+});
+
+impl World {
+    fn new() -> Self {
+        let records = SECRETS.iter().map(|(key, new)| KeyRecord {
+            prefix: new.prefix().to_owned(),
+            label: "fuzzing".to_owned(),
+            secret_hash: new.secret_hash(),
+            kind: match key {
+                Key::Test => KeyKind::Test,
+                _ => KeyKind::Live,
+            },
+            api_version: (*key == Key::Pinned).then(|| "2023-07-27".to_owned()),
+            quota: None,
+            created_at: Timestamp::UNIX_EPOCH,
+            expires_at: (*key == Key::Expired).then_some(Timestamp::UNIX_EPOCH),
+            revoked_at: (*key == Key::Revoked).then_some(Timestamp::UNIX_EPOCH),
+            rotated_at: None,
+            last_used_at: None,
+        });
+        let keys = KeyTable::new(records.collect(), &KeyTable::default());
+        let live = Arc::new(live(catalog(usize::MAX).snapshot, keys));
+        let addresses = TextAddresses::new(PUBLIC_URL);
+        let routes = vitrine::http::routes::ROUTES.each_ref();
+        let metrics = Metrics::new(&routes.map(|route| route.template));
+        let app = Arc::new(App::new(live, Arc::new(metrics), addresses, 1 << 20));
+        let mut world = Self {
+            answering: Answering::new(app).expect("random numbers"),
+            runtime: tokio::runtime::Builder::new_current_thread()
+                .enable_time()
+                .build()
+                .expect("a runtime"),
+            keys: SECRETS
+                .iter()
+                .map(|(key, new)| (*key, new.reveal()))
+                .collect(),
+            plain: Vec::new(),
+        };
+        let mut headers = HeaderMap::new();
+        headers.insert(X_API_KEY, world.keys[0].1.parse().expect("a value"));
+        world.plain = (0..TARGETS.len())
+            .map(|target| {
+                let (_, answered, body) = world.answer(target, &headers);
+                let tag = answered.get(ETAG).expect("a tag").clone();
+                (body, tag)
+            })
+            .collect();
+        world
+    }
+
+    fn answer(&self, target: usize, headers: &HeaderMap) -> (StatusCode, HeaderMap, Bytes) {
+        let mut request = Request::new(Full::new(Bytes::new()));
+        *request.uri_mut() = TARGETS[target].parse().expect("a target");
+        *request.headers_mut() = headers.clone();
+        request
+            .headers_mut()
+            .insert("host", HeaderValue::from_static("localhost"));
+        let answer = self.runtime.block_on(self.answering.answer(request));
+        let (parts, body) = answer.into_parts();
+        (parts.status, parts.headers, body.into_bytes())
+    }
+
+    /// The request that lines describe.
+    fn request(&self, bytes: &[u8]) -> (usize, HeaderMap) {
+        let mut target = 0;
+        let mut headers = HeaderMap::new();
+        // Fewer than are refused for their number.
+        for line in bytes.split(|byte| *byte == b'\n').take(40) {
+            let Some((letter, value)) = line.split_first() else {
+                continue;
+            };
+            let name = match letter {
+                b'k' => X_API_KEY,
+                b'v' => X_API_VERSION,
+                b's' => X_SIMULATE,
+                b'n' => IF_NONE_MATCH,
+                b'e' => ACCEPT_ENCODING,
+                b'i' => X_REQUEST_ID,
+                digit @ b'0'..=b'4' => {
+                    target = usize::from(digit - b'0');
+                    continue;
+                }
+                _ => continue,
+            };
+            let mut value = value.to_vec();
+            for (key, (name, _)) in self.keys.iter().zip(KEYS) {
+                value = replaced(&value, name.as_bytes(), key.1.as_bytes());
+            }
+            let tag = self.plain.get(target).map(|(_, tag)| tag.as_bytes());
+            value = replaced(&value, b"{E}", tag.unwrap_or_default());
+            if let Ok(value) = HeaderValue::from_bytes(&value) {
+                headers.append(name, value);
+            }
+        }
+        (target, headers)
+    }
+}
+
+fn replaced(text: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while !rest.is_empty() {
+        if let Some(after) = rest.strip_prefix(from) {
+            out.extend_from_slice(to);
+            rest = after;
+        } else {
+            out.push(rest[0]);
+            rest = &rest[1..];
+        }
+    }
+    out
+}
+
+/// Holds an answer against the rules.
+pub fn check(bytes: &[u8]) {
+    WORLD.with(|world| {
+        let (target, headers) = world.request(bytes);
+        let (status, answered, body) = world.answer(target, &headers);
+        let (plain, tag) = &world.plain[target];
+        let about = format!("{} {headers:?}", TARGETS[target]);
+        check_id(&headers, &answered, &about);
+        match judge(world, &headers) {
+            Err((error, has_version)) => {
+                assert_eq!(status, ApiError::status(error), "{about}");
+                assert_eq!(answered.contains_key(X_API_VERSION), has_version, "{about}");
+                check_error(error, &headers, &answered, &body, &about);
+            }
+            Ok(()) => {
+                assert_eq!(answered[X_API_VERSION], "2024-02-05", "{about}");
+                assert_eq!(answered[ETAG], tag, "{about}");
+                check_tag(&headers, tag, status, &about);
+                if status == StatusCode::OK {
+                    check_coding(&headers, &answered, plain.len(), &about);
+                    assert_eq!(decoded(&answered, &body), plain, "{about}");
+                } else {
+                    assert!(body.is_empty(), "{about}");
+                }
+            }
+        }
+        check_secrets(world, &headers, &answered, &body);
+    });
+}
+
+/// The one value of a header; empty counts as none.
+fn single<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>, ()> {
+    let values: Vec<&HeaderValue> = headers.get_all(name).iter().collect();
+    let [value] = values.as_slice() else {
+        return if values.is_empty() { Ok(None) } else { Err(()) };
+    };
+    let text = std::str::from_utf8(value.as_bytes()).map_err(|_| ())?;
+    let is_plain = text.chars().all(|c| c == '\t' || (' '..='~').contains(&c));
+    let text = text.trim_matches([' ', '\t']);
+    match is_plain {
+        true => Ok((!text.is_empty()).then_some(text)),
+        false => Err(()),
+    }
+}
+
+/// The first step that fails, and whether it lies past the version.
+fn judge(world: &World, headers: &HeaderMap) -> Result<(), (ErrorType, bool)> {
+    let key = match single(headers, &X_API_KEY) {
+        Ok(None) => return Err((ErrorType::Unauthorized, false)),
+        Ok(Some(given)) => world.keys.iter().find(|(_, key)| key == given),
+        Err(()) => None,
+    };
+    let key = match key.map(|(key, _)| *key) {
+        None | Some(Key::Expired | Key::Revoked) => {
+            return Err((ErrorType::InvalidApiKey, false));
+        }
+        Some(key) => key,
+    };
+    match single(headers, &X_API_VERSION) {
+        Ok(None) if key == Key::Pinned => return Err((ErrorType::VersionRemoved, false)),
+        Ok(None | Some("2024-02-05")) => {}
+        Ok(Some("2023-07-27" | "2023-01-16")) => return Err((ErrorType::VersionRemoved, false)),
+        Ok(Some(_)) | Err(()) => return Err((ErrorType::InvalidVersion, false)),
+    }
+    match single(headers, &X_SIMULATE) {
+        Ok(None) => Ok(()),
+        _ if key != Key::Test => Err((ErrorType::Forbidden, true)),
+        Err(()) => Err((ErrorType::BadRequest, true)),
+        Ok(Some(asked)) => {
+            let asked = ErrorType::ALL.iter().find(|kind| kind.as_str() == asked);
+            Err((asked.copied().unwrap_or(ErrorType::BadRequest), true))
+        }
+    }
+}
+
+fn check_id(headers: &HeaderMap, answered: &HeaderMap, about: &str) {
+    let ids: Vec<&HeaderValue> = answered.get_all(X_REQUEST_ID).iter().collect();
+    let [id] = ids.as_slice() else {
+        panic!("{ids:?} for {about}");
+    };
+    let given: Vec<&HeaderValue> = headers.get_all(X_REQUEST_ID).iter().collect();
+    let is_fit = |id: &HeaderValue| {
+        let fits = |byte: &u8| byte.is_ascii_alphanumeric() || b"._:-".contains(byte);
+        (1..=128).contains(&id.len()) && id.as_bytes().iter().all(fits)
+    };
+    match given.as_slice() {
+        [one] if is_fit(one) => assert_eq!(id, one, "{about}"),
+        _ => {
+            let id = id.to_str().expect("text");
+            let (start, count) = id.split_once('-').expect("a hyphen");
+            let is_hexadecimal = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+            assert!(start.len() == 16 && is_hexadecimal(start), "{id}");
+            assert!(!count.is_empty() && is_hexadecimal(count), "{id}");
+        }
+    }
+}
+
+fn check_error(
+    error: ErrorType,
+    headers: &HeaderMap,
+    answered: &HeaderMap,
+    body: &Bytes,
+    about: &str,
+) {
+    let body = decoded(answered, body);
+    let body: serde_json::Value = serde_json::from_slice(&body).expect("JSON");
+    assert_eq!(body["type"], error.as_str(), "{about}");
+    assert!(body["message"].is_string(), "{about}");
+    assert_eq!(answered["content-type"], "application/json", "{about}");
+    assert_eq!(answered["cache-control"], "no-store", "{about}");
+    assert!(!answered.contains_key(ETAG), "{about}");
+    // Plain, unless that is refused.
+    if answered.contains_key(CONTENT_ENCODING) {
+        check_coding(headers, answered, usize::MAX, about);
+        let (weights, _) = weights(headers);
+        assert_eq!(weights.plain(), Some(0), "{about}");
+    }
+}
+
+/// Tags are compared weakly: 304 is for who has the tag, in a list as the RFC writes it.
+fn check_tag(headers: &HeaderMap, tag: &HeaderValue, status: StatusCode, about: &str) {
+    let lists = headers.get_all(IF_NONE_MATCH).iter();
+    let lists: Vec<&[u8]> = lists.map(HeaderValue::as_bytes).collect();
+    let opaque = tag.as_bytes().strip_prefix(b"W/").expect("a weak tag");
+    let read: Vec<Option<Vec<&[u8]>>> = lists.iter().map(|list| tags(list)).collect();
+    let is_known = read
+        .iter()
+        .flatten()
+        .flatten()
+        .any(|tag| *tag == opaque || *tag == b"*");
+    if read.iter().all(Option::is_some) {
+        assert_eq!(status == StatusCode::NOT_MODIFIED, is_known, "{about}");
+    } else if status == StatusCode::NOT_MODIFIED {
+        // Of what isn't a list, anything may be taken but a tag that isn't there.
+        let names = |list: &&[u8]| list.windows(opaque.len()).any(|part| part == opaque);
+        assert!(is_known || lists.iter().any(names), "{about}");
+    } else {
+        assert_eq!(status, StatusCode::OK, "{about}");
+    }
+}
+
+/// The opaque tags of `#entity-tag`, or the star; `None` where it is neither.
+fn tags(list: &[u8]) -> Option<Vec<&[u8]>> {
+    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+    let trim = |mut text: &'_ [u8]| -> usize {
+        let mut blanks = 0;
+        while text.first().is_some_and(is_blank) {
+            blanks += 1;
+            text = &text[1..];
+        }
+        blanks
+    };
+    if list.trim_ascii() == b"*" {
+        return Some(vec![b"*"]);
+    }
+    let mut tags = Vec::new();
+    let mut rest = list;
+    loop {
+        rest = &rest[trim(rest)..];
+        if let Some(after) = rest.strip_prefix(b",") {
+            rest = after;
+            continue;
+        }
+        if rest.is_empty() {
+            return Some(tags);
+        }
+        let start = rest.strip_prefix(b"W/").unwrap_or(rest);
+        let inner = start.strip_prefix(b"\"")?;
+        let end = inner.iter().position(|byte| *byte == b'"')?;
+        let is_character = |byte: &u8| *byte == 0x21 || *byte >= 0x23 && *byte != 0x7f;
+        if !inner[..end].iter().all(is_character) {
+            return None;
+        }
+        tags.push(&start[..end + 2]);
+        rest = &inner[end + 1..];
+        rest = &rest[trim(rest)..];
+        if !rest.is_empty() && !rest.starts_with(b",") {
+            return None;
+        }
+    }
+}
+
+/// What `Accept-Encoding` says, in thousandths.
+#[derive(Debug, Default)]
+struct Weights(Vec<(String, u16)>);
+
+impl Weights {
+    /// Of what is named more than once the least counts; `*` is all that isn't named.
+    fn of(&self, names: &[&str]) -> Option<u16> {
+        let least = |names: &[&str]| {
+            let named = self
+                .0
+                .iter()
+                .filter(|(name, _)| names.contains(&name.as_str()));
+            named.map(|(_, weight)| *weight).min()
+        };
+        least(names).or_else(|| least(&["*"]))
+    }
+
+    fn coding(&self, coding: &str) -> Option<u16> {
+        match coding {
+            "gzip" => self.of(&["gzip", "x-gzip"]),
+            other => self.of(&[other]),
+        }
+    }
+
+    fn plain(&self) -> Option<u16> {
+        self.of(&["identity"])
+    }
+}
+
+/// The weights of all members, and whether each is as the RFC writes it.
+fn weights(headers: &HeaderMap) -> (Weights, bool) {
+    let mut weights = Weights::default();
+    let mut is_sound = true;
+    for value in headers.get_all(ACCEPT_ENCODING) {
+        for member in value.as_bytes().split(|byte| *byte == b',') {
+            let member = String::from_utf8_lossy(member).into_owned();
+            let member = member.trim_matches([' ', '\t']);
+            if member.is_empty() {
+                continue;
+            }
+            match weight(member) {
+                Some(weight) => weights.0.push(weight),
+                None => is_sound = false,
+            }
+        }
+    }
+    (weights, is_sound)
+}
+
+fn weight(member: &str) -> Option<(String, u16)> {
+    let (name, weight) = match member.split_once(';') {
+        None => (member, 1_000),
+        Some((name, parameter)) => {
+            let parameter = parameter.trim_matches([' ', '\t']);
+            let value = parameter.strip_prefix(['q', 'Q'])?.strip_prefix('=')?;
+            let (whole, fraction) = value.split_once('.').unwrap_or((value, ""));
+            let is_number = fraction.len() <= 3 && fraction.bytes().all(|b| b.is_ascii_digit());
+            let thousandths: u16 = format!("{fraction:0<3}").parse().ok()?;
+            let weight = match whole {
+                "0" if is_number => thousandths,
+                "1" if is_number && thousandths == 0 => 1_000,
+                _ => return None,
+            };
+            (name.trim_end_matches([' ', '\t']), weight)
+        }
+    };
+    let in_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    let is_token = !name.is_empty() && name.bytes().all(in_token);
+    is_token.then(|| (name.to_ascii_lowercase(), weight))
+}
+
+/// The coding of a body of so many bytes is one that the client takes, and none that it likes better is left out.
+fn check_coding(headers: &HeaderMap, answered: &HeaderMap, plain_bytes: usize, about: &str) {
+    let (weights, is_sound) = weights(headers);
+    if !is_sound {
+        return;
+    }
+    let named = answered.get(CONTENT_ENCODING);
+    let coding = named.map_or("identity", |value| value.to_str().expect("text"));
+    let weight = |coding: &str| weights.coding(coding);
+    let ours = ["zstd", "gzip", "br"];
+    let best = ours.into_iter().filter_map(weight).max().unwrap_or(0);
+    let plain = weights.plain();
+    if coding == "identity" {
+        let nothing_better = best == 0 || plain.is_some_and(|plain| plain > best);
+        let is_short = plain_bytes < 1_000 && plain != Some(0);
+        let refused_by_all = plain == Some(0) && best == 0;
+        assert!(nothing_better || is_short || refused_by_all, "{about}");
+        return;
+    }
+    assert!(ours.contains(&coding), "{coding} for {about}");
+    match weight(coding) {
+        // Nothing was said of it, but that plain bodies are refused.
+        None => assert!(coding == "gzip" && plain == Some(0), "{coding} for {about}"),
+        Some(0) => panic!("{coding} for {about}"),
+        Some(weight) => {
+            assert_eq!(weight, best, "{coding} for {about}");
+            assert!(
+                plain.is_none_or(|plain| plain <= weight),
+                "{coding} for {about}"
+            );
+        }
+    }
+}
+
+fn decoded(answered: &HeaderMap, body: &Bytes) -> Bytes {
+    let mut plain = Vec::new();
+    let coding = answered
+        .get(CONTENT_ENCODING)
+        .map(|value| value.to_str().expect("text"));
+    let mut decoder: Box<dyn Read> = match coding {
+        None => return body.clone(),
+        Some("gzip") => Box::new(flate2::read::GzDecoder::new(&body[..])),
+        Some("zstd") => Box::new(zstd::Decoder::new(&body[..]).expect("memory")),
+        Some("br") => Box::new(brotli::Decompressor::new(&body[..], 4_096)),
+        Some(other) => panic!("the coding {other}"),
+    };
+    decoder.read_to_end(&mut plain).expect("a sound body");
+    plain.into()
+}
+
+/// No answer says a key, unless the client asked for that by its own request id.
+fn check_secrets(world: &World, headers: &HeaderMap, answered: &HeaderMap, body: &Bytes) {
+    let body = decoded(answered, body);
+    for (_, key) in &world.keys {
+        let (_, secret) = key.split_once('.').expect("a key");
+        let says = |bytes: &[u8]| {
+            bytes
+                .windows(secret.len())
+                .any(|part| part == secret.as_bytes())
+        };
+        let is_own = headers
+            .get_all(X_REQUEST_ID)
+            .iter()
+            .any(|id| says(id.as_bytes()))
+            || headers
+                .get_all(X_SIMULATE)
+                .iter()
+                .any(|asked| says(asked.as_bytes()));
+        let is_said = says(&body) || answered.values().any(|value| says(value.as_bytes()));
+        assert!(is_own || !is_said, "{answered:?}");
+    }
+}

@@ -1,0 +1,135 @@
+//! HTML made of Markdown, read as browsers read it: nothing in it acts (decisions, "Texts"), also after it was
+//! written out and read once more.
+
+use std::sync::LazyLock;
+
+use html5ever::serialize::{SerializeOpts, TraversalScope, serialize};
+use html5ever::tendril::TendrilSink;
+use html5ever::{Attribute, QualName, local_name, ns, parse_fragment};
+use markup5ever_rcdom::{Handle, NodeData, RcDom, SerializableHandle};
+use vitrine::http::html::HtmlRenderer;
+
+/// The elements of CommonMark with tables and strikethrough.
+const ELEMENTS: [&str; 26] = [
+    "a",
+    "blockquote",
+    "br",
+    "code",
+    "del",
+    "em",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "hr",
+    "img",
+    "li",
+    "ol",
+    "p",
+    "pre",
+    "strong",
+    "table",
+    "tbody",
+    "td",
+    "th",
+    "thead",
+    "tr",
+    "ul",
+];
+
+/// What only so many levels of Markdown can make: each is two elements at most, and a table four.
+const MOST_LEVELS: usize = 210;
+
+/// Renders.
+pub static RENDERER: LazyLock<HtmlRenderer> = LazyLock::new(HtmlRenderer::new);
+
+/// Judges the HTML of a text.
+pub fn check(bytes: &[u8]) {
+    let markdown = String::from_utf8_lossy(bytes);
+    let html = RENDERER.sanitised(&markdown);
+    check_html(&html, &markdown);
+    assert_eq!(RENDERER.sanitised(&markdown), html, "twice the same");
+}
+
+/// Judges HTML, and what becomes of it when a page reads it and writes it out again.
+pub fn check_html(html: &str, markdown: &str) {
+    let root = parsed(html);
+    judge(&root, html, markdown);
+    let options = SerializeOpts {
+        traversal_scope: TraversalScope::ChildrenOnly(None),
+        ..SerializeOpts::default()
+    };
+    let mut again = Vec::new();
+    serialize(&mut again, &SerializableHandle::from(root), options).expect("memory");
+    let again = String::from_utf8(again).expect("text");
+    judge(&parsed(&again), &again, markdown);
+}
+
+fn parsed(html: &str) -> Handle {
+    let body = QualName::new(None, ns!(html), local_name!("body"));
+    let parser = parse_fragment(
+        RcDom::default(),
+        Default::default(),
+        body,
+        Vec::new(),
+        false,
+    );
+    let dom = parser.one(html);
+    // A fragment stands below one element of its own.
+    let children = dom.document.children.borrow();
+    children.first().expect("an element").clone()
+}
+
+fn judge(root: &Handle, html: &str, markdown: &str) {
+    let mut waiting: Vec<(Handle, usize)> = vec![(root.clone(), 0)];
+    while let Some((node, level)) = waiting.pop() {
+        let about = || format!("{html:?} of {markdown:?}");
+        assert!(level <= MOST_LEVELS, "{level} levels in {}", about());
+        match &node.data {
+            NodeData::Text { .. } | NodeData::Document => {}
+            NodeData::Element { name, attrs, .. } if level > 0 => {
+                assert_eq!(name.ns, ns!(html), "{}", about());
+                let element: &str = &name.local;
+                assert!(ELEMENTS.contains(&element), "{element} in {}", about());
+                judge_attributes(element, &attrs.borrow(), &about);
+            }
+            NodeData::Element { .. } => {}
+            NodeData::Comment { .. }
+            | NodeData::Doctype { .. }
+            | NodeData::ProcessingInstruction { .. } => panic!("{:?} in {}", node.data, about()),
+        }
+        let children = node.children.borrow();
+        waiting.extend(children.iter().map(|child| (child.clone(), level + 1)));
+    }
+}
+
+fn judge_attributes(element: &str, attributes: &[Attribute], about: &dyn Fn() -> String) {
+    let of = |name: &str| {
+        let found = attributes.iter().find(|own| &*own.name.local == name);
+        found.map(|own| own.value.to_string())
+    };
+    for attribute in attributes {
+        let name: &str = &attribute.name.local;
+        let may_be = match element {
+            "a" => ["href", "title", "rel"].contains(&name),
+            "img" => ["src", "alt", "title"].contains(&name),
+            "ol" => name == "start",
+            "td" | "th" => name == "align",
+            _ => false,
+        };
+        assert!(may_be, "{name} of {element} in {}", about());
+        if ["href", "src"].contains(&name) {
+            let address = attribute.value.to_ascii_lowercase();
+            let is_harmless = ["http://", "https://", "mailto:", "tel:"]
+                .iter()
+                .any(|scheme| address.starts_with(scheme));
+            assert!(is_harmless, "{address:?} in {}", about());
+        }
+    }
+    if element == "a" && of("href").is_some() {
+        let rel = of("rel").unwrap_or_default();
+        assert_eq!(rel, "nofollow noopener noreferrer", "{}", about());
+    }
+}

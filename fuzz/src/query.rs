@@ -1,0 +1,255 @@
+//! The parameters of a list and of a product, beside a naive reading of the rules (specification 4.1; decisions,
+//! "Listing" and "Errors"): the same is accepted, the same is refused, in the same order.
+
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use vitrine::http::error::ApiError;
+use vitrine::http::parameters;
+use vitrine_model::query::{Cursor, ListQuery, Orderable};
+use vitrine_wire::error::{ErrorType, FaultType};
+
+/// Paths of the API that can't be codes.
+const RESERVED: [&str; 5] = [".", "..", "categories", "countries", "changes"];
+
+/// What a naive reading finds.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Reading {
+    orderable: bool,
+    countries: Vec<String>,
+    categories: Vec<String>,
+    /// The parameter and its value.
+    cursor: Option<(String, String)>,
+    limit: Option<u16>,
+    faults: Vec<(FaultType, String)>,
+}
+
+/// Holds the readers of parameters against the rules.
+pub fn check(bytes: &[u8]) {
+    let query = String::from_utf8_lossy(bytes);
+    let expected = read_naively(&query);
+    match parameters::list(Some(&query)) {
+        Ok(list) => {
+            assert_eq!(expected.faults, [], "accepted: {query:?}");
+            assert_eq!(reading_of(&list), expected, "{query:?}");
+            let again = parameters::list(Some(&rendered(&list)));
+            assert_eq!(again.as_ref(), Ok(&list), "{query:?}");
+        }
+        Err(error) => {
+            let expected: Vec<_> = expected.faults.iter().map(shortened).collect();
+            assert_eq!(faults(&error), expected, "{query:?}");
+            check_error(&error);
+        }
+    }
+    check_others(&query);
+}
+
+/// Undoes form encoding.
+fn decode(text: &str) -> Option<String> {
+    let mut decoded = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        rest = after;
+        let digits = after.get(..2).filter(|_| *first == b'%');
+        let digits = digits.filter(|digits| digits.iter().all(u8::is_ascii_hexdigit));
+        if let Some(digits) = digits {
+            let digits = std::str::from_utf8(digits).expect("digits");
+            decoded.push(u8::from_str_radix(digits, 16).expect("digits"));
+            rest = &after[2..];
+        } else {
+            decoded.push(if *first == b'+' { b' ' } else { *first });
+        }
+    }
+    String::from_utf8(decoded).ok()
+}
+
+fn read_naively(query: &str) -> Reading {
+    let mut reading = Reading::default();
+    let mut seen: Vec<String> = Vec::new();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let name = decode(name).unwrap_or_else(|| "\u{fffd}".to_owned());
+        let value = decode(value);
+        let times = seen.iter().filter(|other| **other == name).count();
+        seen.push(name.clone());
+        let is_single = matches!(name.as_str(), "is_orderable" | "before" | "after" | "limit");
+        if is_single && times > 0 {
+            if times == 1 {
+                reading.faults.push((FaultType::RepeatedParameter, name));
+            }
+            continue;
+        }
+        if let Some(fault) = take(&mut reading, &seen, &name, value) {
+            reading.faults.push((fault, name));
+        }
+    }
+    reading
+}
+
+/// Takes one value, or says what is wrong with it. Of a second cursor two things may be.
+fn take(
+    reading: &mut Reading,
+    seen: &[String],
+    name: &str,
+    value: Option<String>,
+) -> Option<FaultType> {
+    let is_known = |known: &str| name == known;
+    match (name, value) {
+        ("is_orderable", Some(value)) if value == "true" || value == "false" => {
+            reading.orderable = value == "true";
+            None
+        }
+        ("countries_redeemable_in", Some(value))
+            if value.chars().count() == 2 && value.chars().all(|c| c.is_ascii_uppercase()) =>
+        {
+            reading.countries.push(value);
+            None
+        }
+        ("categories", Some(value)) if !value.is_empty() => {
+            reading.categories.push(value);
+            None
+        }
+        ("limit", value) => limit(reading, &value.unwrap_or_default()),
+        ("before" | "after", value) => {
+            let others = ["before", "after"];
+            let others = others
+                .iter()
+                .filter(|other| seen.iter().any(|s| s == *other));
+            if others.count() > 1 {
+                reading
+                    .faults
+                    .push((FaultType::MutuallyExclusive, name.to_owned()));
+            }
+            let value = value.filter(|value| is_code(value));
+            let fault = value.is_none().then_some(FaultType::InvalidCursor);
+            reading.cursor = value.map(|value| (name.to_owned(), value));
+            fault
+        }
+        _ if ["is_orderable", "countries_redeemable_in", "categories"]
+            .into_iter()
+            .any(is_known) =>
+        {
+            Some(FaultType::InvalidValue)
+        }
+        _ => Some(FaultType::UnknownParameter),
+    }
+}
+
+fn limit(reading: &mut Reading, value: &str) -> Option<FaultType> {
+    let digits = value.strip_prefix('-').unwrap_or(value);
+    if digits.is_empty() || !digits.chars().all(|digit| digit.is_ascii_digit()) {
+        return Some(FaultType::InvalidValue);
+    }
+    let number: f64 = value.parse().expect("digits");
+    if (1.0..=500.0).contains(&number) {
+        reading.limit = digits.trim_start_matches('0').parse().ok();
+        None
+    } else {
+        Some(FaultType::OutOfRange)
+    }
+}
+
+/// Whether a text can be a code (decisions, "Endpoints").
+#[must_use]
+pub fn is_code(text: &str) -> bool {
+    let in_alphabet = |c: char| c.is_ascii_alphanumeric() || "._~-".contains(c);
+    (1..=64).contains(&text.len()) && text.chars().all(in_alphabet) && !RESERVED.contains(&text)
+}
+
+fn reading_of(list: &ListQuery) -> Reading {
+    let ListQuery {
+        filter,
+        cursor,
+        limit,
+    } = list;
+    let cursor = match cursor {
+        Cursor::Start => None,
+        Cursor::Before(code) => Some(("before".to_owned(), code.to_string())),
+        Cursor::After(code) => Some(("after".to_owned(), code.to_string())),
+    };
+    let limit = u16::try_from(limit.get()).expect("500 at most");
+    Reading {
+        orderable: filter.orderable == Orderable::Only,
+        countries: filter.countries.iter().map(ToString::to_string).collect(),
+        categories: filter.categories.clone(),
+        cursor,
+        // Said or not, it is the same.
+        limit: Some(limit).filter(|limit| *limit != 500),
+        faults: Vec::new(),
+    }
+}
+
+/// A query that asks for the same.
+#[must_use]
+pub fn rendered(list: &ListQuery) -> String {
+    let reading = reading_of(list);
+    let mut query = format!("is_orderable={}", reading.orderable);
+    let mut add = |name: &str, value: &str| {
+        let value = utf8_percent_encode(value, NON_ALPHANUMERIC);
+        query.push_str(&format!("&{name}={value}"));
+    };
+    for country in &reading.countries {
+        add("countries_redeemable_in", country);
+    }
+    for category in &reading.categories {
+        add("categories", category);
+    }
+    if let Some((name, code)) = &reading.cursor {
+        add(name, code);
+    }
+    add("limit", &list.limit.get().to_string());
+    query
+}
+
+/// What was refused, as a naive reading says it. Names are shortened in errors.
+fn faults(error: &ApiError) -> Vec<(FaultType, String)> {
+    let fault = |detail: &vitrine_wire::error::ParameterFault| {
+        let [query, name] = &detail.location;
+        assert_eq!(query, "query");
+        (detail.kind, name.clone())
+    };
+    error.details.iter().map(fault).collect()
+}
+
+fn shortened((kind, name): &(FaultType, String)) -> (FaultType, String) {
+    let start: String = name.chars().take(80).collect();
+    match start == *name {
+        true => (*kind, start),
+        false => (*kind, start + "…"),
+    }
+}
+
+/// What holds of every error about parameters.
+fn check_error(error: &ApiError) {
+    let is_paging = |(kind, name): &(FaultType, String)| match kind {
+        FaultType::MutuallyExclusive | FaultType::InvalidCursor => true,
+        FaultType::InvalidValue | FaultType::OutOfRange => name == "limit",
+        FaultType::UnknownParameter | FaultType::RepeatedParameter => false,
+    };
+    let expected = match faults(error).iter().all(is_paging) {
+        true => ErrorType::PaginationError,
+        false => ErrorType::BadRequest,
+    };
+    assert_eq!(error.kind, expected);
+    assert!(!error.details.is_empty() && error.help.is_some());
+    for detail in &error.details {
+        let [_, name] = &detail.location;
+        assert!(detail.message.contains(&format!("`{name}`")), "{detail:?}");
+        assert!(detail.message.len() < 2_000, "{detail:?}");
+    }
+}
+
+/// Operations that take `content`, or nothing.
+fn check_others(query: &str) {
+    let pairs: Vec<_> = query.split('&').filter(|pair| !pair.is_empty()).collect();
+    assert_eq!(parameters::none(Some(query)).is_ok(), pairs.is_empty());
+    let is_form = |pair: &&str| {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let value = decode(value).unwrap_or_default();
+        decode(name).as_deref() == Some("content") && ["url", "md", "html"].contains(&&*value)
+    };
+    let expected = pairs.is_empty() || (pairs.len() == 1 && pairs.iter().all(is_form));
+    let form = parameters::content_form(Some(query));
+    assert_eq!(form.is_ok(), expected, "{query:?}");
+    if let Err(error) = form {
+        check_error(&error);
+    }
+}

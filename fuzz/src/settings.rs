@@ -1,0 +1,106 @@
+//! Settings files: what is taken is what TOML says, and each fault has its line, its column and its advice.
+
+use std::fs;
+use std::sync::LazyLock;
+
+use tempfile::NamedTempFile;
+use toml::de::DeTable;
+use vitrine::cli::fuzzing::{Set, Wrong, in_effect, names, read};
+
+/// Settings of the whole are read from a file.
+static FILE: LazyLock<NamedTempFile> = LazyLock::new(|| NamedTempFile::new().expect("a file"));
+
+/// Holds what is read of a file against what TOML says.
+pub fn check(bytes: &[u8]) {
+    match read(bytes) {
+        Ok(set) => {
+            let text = std::str::from_utf8(bytes).expect("text");
+            let table = DeTable::parse(text).expect("TOML");
+            let mut keys: Vec<&str> = table.get_ref().keys().map(|key| &**key.get_ref()).collect();
+            let mut found: Vec<&str> = set.iter().map(|set| set.name.as_str()).collect();
+            keys.sort_unstable();
+            found.sort_unstable();
+            assert_eq!(keys, found, "{text}");
+            set.iter().for_each(|set| check_set(set, text));
+            check_again(&set);
+            check_whole(bytes, &set);
+        }
+        Err(wrong) => {
+            assert!(!wrong.is_empty());
+            let places: Vec<_> = wrong
+                .iter()
+                .map(|wrong| (wrong.line, wrong.column))
+                .collect();
+            assert!(places.is_sorted(), "{wrong:?}");
+            wrong.iter().for_each(|wrong| check_wrong(wrong, bytes));
+        }
+    }
+}
+
+fn check_set(set: &Set, text: &str) {
+    assert!(names().any(|name| name == set.name), "{set:?}");
+    assert!(!set.values.is_empty(), "{set:?}");
+    let line = text.split('\n').nth(set.line - 1).expect("a line");
+    let key: String = line.chars().skip(set.column - 1).collect();
+    let key = key.trim_start_matches(['"', '\'']);
+    // A quoted key may be written with escapes.
+    assert!(
+        key.starts_with(&set.name) || key.contains('\\'),
+        "{set:?} in {text}"
+    );
+}
+
+/// Written as the program writes settings, they are the same.
+fn check_again(set: &[Set]) {
+    let lines: Vec<String> = set.iter().map(Set::to_toml).collect();
+    let again = read(lines.join("\n").as_bytes());
+    let again = again.unwrap_or_else(|wrong| panic!("{wrong:?} in {lines:?}"));
+    let said = |set: &[Set]| -> Vec<(String, Vec<String>)> {
+        let mut said: Vec<_> = set
+            .iter()
+            .map(|set| (set.name.clone(), set.values.clone()))
+            .collect();
+        said.sort();
+        said
+    };
+    assert_eq!(said(&again), said(set));
+}
+
+/// What each setting of a file says is right; together they are in effect, or refused with a line.
+fn check_whole(bytes: &[u8], set: &[Set]) {
+    fs::write(FILE.path(), bytes).expect("a file");
+    match in_effect(FILE.path()) {
+        Ok(values) => {
+            assert_eq!(values.len(), set.len(), "{values:?} of {set:?}");
+            for Set { name, line, .. } in set {
+                assert!(
+                    values.contains(&(name.clone(), *line)),
+                    "{name} in {values:?}"
+                );
+            }
+        }
+        Err(wrong) => {
+            assert!(!wrong.is_empty());
+            wrong.iter().for_each(|wrong| check_wrong(wrong, bytes));
+        }
+    }
+}
+
+fn check_wrong(wrong: &Wrong, bytes: &[u8]) {
+    assert!(
+        !wrong.what.is_empty() && !wrong.advice.is_empty(),
+        "{wrong:?}"
+    );
+    let text = String::from_utf8_lossy(bytes);
+    let lines: Vec<&str> = text.split('\n').collect();
+    assert!(
+        (1..=lines.len()).contains(&wrong.line),
+        "{wrong:?} in {text}"
+    );
+    let line = lines[wrong.line - 1];
+    // The place behind the last character is where something is missing.
+    assert!(
+        (1..=line.chars().count() + 1).contains(&wrong.column),
+        "{wrong:?} in {text}"
+    );
+}

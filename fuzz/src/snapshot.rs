@@ -1,0 +1,226 @@
+//! Snapshot files that somebody damaged, or made up: refused, or the same as what was written; and whatever is taken
+//! can be asked anything.
+
+use std::fs;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+use tempfile::TempDir;
+use vitrine::live::StateDirectory;
+use vitrine::live::fuzzing::{Source, path, read_snapshot, write_snapshot};
+use vitrine_model::query::{Cursor, Filter, Limit, ListQuery, Orderable};
+use vitrine_model::snapshot::Snapshot;
+
+use crate::catalog::catalog;
+
+/// Mark, format, three lengths and the checksum.
+const PREAMBLE_BYTES: usize = 16 + 8 + 3 * 8 + 32;
+
+struct World {
+    directory: StateDirectory,
+    /// A file as it was written, and what it was written from.
+    file: Vec<u8>,
+    snapshot: Snapshot,
+    _place: TempDir,
+}
+
+static WORLD: LazyLock<World> = LazyLock::new(|| {
+    // In memory, where there is such a directory.
+    let memory = Path::new("/dev/shm");
+    let place = match memory.is_dir() {
+        true => TempDir::new_in(memory),
+        false => TempDir::new(),
+    };
+    let place = place.expect("a directory");
+    let Ok(store) = "sqlite:fuzzing.db".parse();
+    let directory = StateDirectory::new(place.path().to_owned(), &store);
+    let snapshot = catalog(12).snapshot;
+    write_snapshot(&directory, &snapshot, Timestamp::UNIX_EPOCH).expect("a file");
+    World {
+        file: fs::read(path(&directory)).expect("the file"),
+        directory,
+        snapshot,
+        _place: place,
+    }
+});
+
+/// The first byte says whether the checksum is made right after the edits of a file that follow: two bytes of
+/// place each, what to do and with what.
+pub fn check(bytes: &[u8]) {
+    let [how, bytes @ ..] = bytes else {
+        return;
+    };
+    let file = match how & 1 {
+        0 => edited(bytes),
+        _ => summed(edited(bytes)),
+    };
+    let is_original = file == WORLD.file;
+    fs::write(path(&WORLD.directory), &file).expect("a file");
+    let read = read_snapshot(&WORLD.directory, Source::Read);
+    let mapped = read_snapshot(&WORLD.directory, Source::Mapped);
+    assert_eq!(read.is_some(), mapped.is_some(), "read or mapped");
+    let (Some(read), Some(mapped)) = (read, mapped) else {
+        assert!(!is_original, "what was written is refused");
+        return;
+    };
+    assert!(is_same(&read, &mapped), "read or mapped");
+    if how & 1 == 0 {
+        let is_undamaged = read.is_undamaged();
+        assert!(is_undamaged || !is_original, "what was written is damaged");
+        assert!(
+            !is_undamaged || is_same(&read, &WORLD.snapshot),
+            "damage that isn't seen"
+        );
+    }
+    ask(&read);
+    drop((read, mapped));
+    written_again();
+}
+
+/// What was taken is written, and read again.
+fn written_again() {
+    let now = Timestamp::UNIX_EPOCH;
+    let Some(read) = read_snapshot(&WORLD.directory, Source::Read) else {
+        return;
+    };
+    write_snapshot(&WORLD.directory, &read, now).expect("a file");
+    let again = read_snapshot(&WORLD.directory, Source::Read).expect("what was just written");
+    // Texts whose time is over aren't written.
+    let served = read.texts().to_bytes(now);
+    assert_eq!(again.texts().to_bytes(now), served);
+    assert!(has_same_products(&read, &again));
+}
+
+fn edited(edits: &[u8]) -> Vec<u8> {
+    let mut file = WORLD.file.clone();
+    for edit in edits.chunks_exact(4) {
+        let [low, high, what, value] = *edit else {
+            break;
+        };
+        let place = usize::from(u16::from_le_bytes([low, high]));
+        let place = match what & 1 {
+            // Most of a file is data.
+            0 => place % file.len().max(1),
+            _ => place % (PREAMBLE_BYTES + 600).min(file.len()).max(1),
+        };
+        match what >> 1 & 7 {
+            0..=2 => file[place] = value,
+            3 => file[place] ^= 1 << (value & 7),
+            4 => file.truncate(place),
+            5 => file.insert(place, value),
+            6 => drop(file.remove(place)),
+            _ => {
+                let end = (place + usize::from(value)).min(file.len());
+                file.drain(place..end);
+            }
+        }
+        if file.is_empty() {
+            break;
+        }
+    }
+    file
+}
+
+/// A file whose lengths and checksum are those of its parts, as far as they can be.
+fn summed(mut file: Vec<u8>) -> Vec<u8> {
+    if file.len() < PREAMBLE_BYTES {
+        return file;
+    }
+    file[..24].copy_from_slice(&WORLD.file[..24]);
+    let rest = file.len() - PREAMBLE_BYTES;
+    let length = |at: usize| {
+        let bytes = file[at..at + 8].first_chunk().copied().unwrap_or_default();
+        usize::try_from(u64::from_le_bytes(bytes)).unwrap_or(usize::MAX)
+    };
+    let header = length(24).min(rest);
+    let index = length(32).min(rest - header);
+    for (at, length) in [(24, header), (32, index), (40, rest - header - index)] {
+        file[at..at + 8].copy_from_slice(&(length as u64).to_le_bytes());
+    }
+    let sum = Sha256::digest(&file[PREAMBLE_BYTES..PREAMBLE_BYTES + header + index]);
+    file[48..80].copy_from_slice(&sum);
+    file
+}
+
+fn has_same_products(left: &Snapshot, right: &Snapshot) -> bool {
+    let blocks = left.blocks().iter().zip(right.blocks());
+    left.blocks().len() == right.blocks().len()
+        && left.revision() == right.revision()
+        && left.category_numbers() == right.category_numbers()
+        && blocks.into_iter().all(|(left, right)| {
+            left.directory() == right.directory() && left.arena() == right.arena()
+        })
+}
+
+fn is_same(left: &Snapshot, right: &Snapshot) -> bool {
+    let texts = |snapshot: &Snapshot| snapshot.texts().to_bytes(Timestamp::MIN);
+    has_same_products(left, right) && texts(left) == texts(right)
+}
+
+/// Asks all that requests ask.
+fn ask(snapshot: &Snapshot) {
+    let is_undamaged = snapshot.is_undamaged();
+    let products: Vec<(&str, &[u8])> = snapshot
+        .blocks()
+        .iter()
+        .flat_map(|block| block.products())
+        .collect();
+    assert_eq!(products.len(), snapshot.len());
+    assert!(
+        products.is_sorted_by(|left, right| left.0 < right.0),
+        "codes ascend"
+    );
+    for (code, bytes) in &products {
+        let code = code.parse().expect("a code");
+        let product = snapshot.product(&code).expect("a product of the snapshot");
+        assert_eq!(product.bytes(), *bytes);
+        if let Some(content) = product.content() {
+            assert!(bytes.get(content).is_some());
+        }
+    }
+    let countries: Vec<_> = snapshot.countries().collect();
+    let categories: Vec<String> = snapshot.categories().map(str::to_owned).collect();
+    let cursors = products.iter().step_by(5).flat_map(|(code, _)| {
+        let code = || code.parse().expect("a code");
+        [Cursor::After(code()), Cursor::Before(code())]
+    });
+    for cursor in std::iter::once(Cursor::Start).chain(cursors) {
+        for choice in 0..4 {
+            let few = |is_chosen: bool| if is_chosen { 2 } else { 0 };
+            let list = ListQuery {
+                filter: Filter {
+                    countries: countries
+                        .iter()
+                        .copied()
+                        .take(few(choice & 1 == 1))
+                        .collect(),
+                    categories: categories
+                        .iter()
+                        .take(few(choice & 2 == 2))
+                        .cloned()
+                        .collect(),
+                    orderable: [Orderable::Any, Orderable::Only][choice & 1],
+                },
+                cursor: cursor.clone(),
+                limit: Limit::new(3).expect("a limit"),
+            };
+            let page = snapshot.page(&list);
+            assert!(page.len() <= 3 && page.products().count() == page.len());
+            let sent: usize = page.slices().map(<[u8]>::len).sum();
+            let shared: usize = page.shared_slices().map(|slice| slice.len()).sum();
+            assert_eq!(sent, shared);
+        }
+    }
+    let (directory, _) = snapshot.texts().to_bytes(Timestamp::MIN);
+    for entry in directory.chunks_exact(48) {
+        let digest = entry.first_chunk::<32>().copied().expect("a digest");
+        let digest = vitrine_model::content::TextDigest::from_bytes(digest);
+        let text = snapshot
+            .text(&digest, Timestamp::MIN)
+            .expect("a text of the snapshot");
+        let unpacked = text.unpack();
+        assert!(unpacked.is_ok() || !is_undamaged);
+    }
+}
