@@ -1,0 +1,199 @@
+//! Many cases, each from a seed of its own, several at a time since most of a case is waiting. What fails is made
+//! smaller until nothing can be left out.
+
+use std::fmt;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use proptest::strategy::Strategy as _;
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
+
+use crate::case;
+use crate::lies::Lie;
+use crate::operation::{Operation, operations};
+
+/// How many cases run at a time.
+const WORKERS: usize = 4;
+
+/// How often a case that fails is tried with something left out or made simpler.
+const MOST_SHRINKS: u32 = 400;
+
+/// Some cases.
+pub struct Campaign {
+    /// The first case's; the others have the numbers that follow.
+    pub seed: u64,
+    pub cases: u64,
+    pub lie: Option<Lie>,
+}
+
+/// A number that several cases add to.
+#[derive(Debug, Default)]
+pub struct Count(AtomicU64);
+
+/// What was done.
+#[derive(Debug, Default)]
+pub struct Tally {
+    pub cases: Count,
+    pub operations: Count,
+    pub answers: Count,
+    pub loads: Count,
+    pub roll_backs: Count,
+    pub revocations: Count,
+    pub walks: Count,
+    pub restarts: Count,
+    /// The longest time until a server showed what was new.
+    pub slowest_milliseconds: Count,
+}
+
+/// A case that failed, as small as it could be made.
+#[derive(Debug)]
+pub struct Failure {
+    pub seed: u64,
+    pub reason: String,
+    pub operations: Vec<Operation>,
+}
+
+impl Campaign {
+    pub fn new(seed: u64, cases: u64) -> Self {
+        Self {
+            seed,
+            cases,
+            lie: None,
+        }
+    }
+
+    /// As the environment says.
+    pub fn from_environment() -> Self {
+        let number = |variable: &str| {
+            let text = std::env::var(variable).ok()?;
+            let number = text.parse();
+            Some(number.unwrap_or_else(|_| panic!("{variable} is `{text}`; expected a number")))
+        };
+        // Another one each time, and short enough to be read out.
+        let drawn = || u64::from(jiff::Timestamp::now().subsec_nanosecond().unsigned_abs());
+        Self::new(
+            number("VITRINE_CHECK_SEED").unwrap_or_else(drawn),
+            number("VITRINE_CHECK_CASES").unwrap_or(50),
+        )
+    }
+
+    /// Runs the cases until one fails.
+    pub fn run(&self) -> Result<Tally, Failure> {
+        let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+        let tally = Tally::default();
+        let failure = Mutex::new(None);
+        std::thread::scope(|scope| {
+            for _ in 0..WORKERS {
+                scope.spawn(|| {
+                    while !stop.load(Ordering::Relaxed) {
+                        let number = next.fetch_add(1, Ordering::Relaxed);
+                        if number >= self.cases {
+                            return;
+                        }
+                        match self.run_one(self.seed.wrapping_add(number), &stop, &tally) {
+                            Ok(()) => tally.cases.add(1),
+                            Err(found) => {
+                                let mut failure = failure.lock().expect("unpoisoned");
+                                failure.get_or_insert(found);
+                            }
+                        }
+                    }
+                });
+            }
+        });
+        match failure.into_inner().expect("unpoisoned") {
+            Some(failure) => Err(failure),
+            None => Ok(tally),
+        }
+    }
+
+    fn run_one(&self, seed: u64, stop: &AtomicBool, tally: &Tally) -> Result<(), Failure> {
+        let config = Config {
+            cases: 1,
+            failure_persistence: None,
+            max_shrink_iters: MOST_SHRINKS,
+            ..Config::default()
+        };
+        let mut bytes = [0; 32];
+        bytes[..8].copy_from_slice(&seed.to_le_bytes());
+        let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+        let mut runner = TestRunner::new_with_rng(config, rng);
+        let failure = |reason: String, operations| Failure {
+            seed,
+            reason,
+            operations,
+        };
+        let drawn = operations().new_tree(&mut runner);
+        let drawn = drawn.map_err(|reason| failure(reason.to_string(), Vec::new()))?;
+        let run = runner.run_one(drawn, |operations| {
+            let outcome = case::run(&operations, self.lie, tally);
+            outcome.map_err(|error| {
+                // The others needn't go on while this one is made smaller.
+                stop.store(true, Ordering::Relaxed);
+                TestCaseError::fail(error)
+            })
+        });
+        match run {
+            Ok(_) => Ok(()),
+            Err(TestError::Fail(reason, operations)) => {
+                Err(failure(reason.to_string(), operations))
+            }
+            Err(TestError::Abort(reason)) => Err(failure(reason.to_string(), Vec::new())),
+        }
+    }
+}
+
+impl Count {
+    pub fn add(&self, more: u64) {
+        self.0.fetch_add(more, Ordering::Relaxed);
+    }
+
+    /// Keeps the longest time.
+    pub fn raise(&self, time: Duration) {
+        let milliseconds = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        self.0.fetch_max(milliseconds, Ordering::Relaxed);
+    }
+}
+
+impl fmt::Display for Count {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}", self.0.load(Ordering::Relaxed))
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            cases,
+            operations,
+            answers,
+            loads,
+            roll_backs,
+            revocations,
+            walks,
+            restarts,
+            slowest_milliseconds,
+        } = self;
+        write!(
+            formatter,
+            "{cases} cases, {operations} operations ({loads} loads, {roll_backs} roll backs, {revocations} \
+             revocations, {restarts} restarts), {answers} answers, {walks} walks; the slowest change took \
+             {slowest_milliseconds} ms to show",
+        )
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            seed,
+            reason,
+            operations,
+        } = self;
+        write!(
+            formatter,
+            "VITRINE_CHECK_SEED={seed} VITRINE_CHECK_CASES=1 gives this again:\n{operations:#?}\n{reason}"
+        )
+    }
+}
