@@ -17,9 +17,6 @@ use crate::timeline::SERVERS;
 use crate::walk::Walk;
 use crate::world::World;
 
-/// How many keys a case makes at most.
-const MOST_KEYS: usize = 4;
-
 /// A case that goes on.
 struct Case<'t> {
     world: World,
@@ -31,10 +28,15 @@ struct Case<'t> {
     tally: &'t Tally,
 }
 
-/// Runs a case; an error says where world and model differ.
-pub fn run(operations: &[Operation], lie: Option<Lie>, tally: &Tally) -> Result<(), String> {
+/// Runs a case; an error says where world and model differ. `patience` is how long what must come at once may take.
+pub fn run(
+    operations: &[Operation],
+    patience: Duration,
+    lie: Option<Lie>,
+    tally: &Tally,
+) -> Result<(), String> {
     let mut case = Case {
-        world: World::new(lie)?,
+        world: World::new(patience, lie)?,
         view: View::new(),
         memory: Memory::default(),
         walks: Vec::new(),
@@ -57,7 +59,7 @@ impl Case<'_> {
             Operation::Merge { records, retire } => self.merge(records, retire),
             Operation::LoadWithFault(records) => self.load_with_fault(records),
             Operation::RollBack(number) => self.roll_back(*number),
-            Operation::MakeKey => self.make_key(),
+            Operation::MakeKey => self.make_key().map(|_| ()),
             Operation::Revoke(number) => self.revoke(*number),
             Operation::Read {
                 server,
@@ -188,15 +190,13 @@ impl Case<'_> {
         self.publish(state.catalog.unwrap_or_default(), revision)
     }
 
-    fn make_key(&mut self) -> Result<(), String> {
-        if self.keys < MOST_KEYS {
-            let key = self.world.make_key()?;
-            self.keys += 1;
-            let mut good = self.view.keys.newest().clone();
-            good.insert(key);
-            self.view.keys.push(good);
-        }
-        Ok(())
+    fn make_key(&mut self) -> Result<usize, String> {
+        let key = self.world.make_key()?;
+        self.keys += 1;
+        let mut good = self.view.keys.newest().clone();
+        good.insert(key);
+        self.view.keys.push(good);
+        Ok(key)
     }
 
     fn revoke(&mut self, number: usize) -> Result<(), String> {
@@ -272,24 +272,36 @@ impl Case<'_> {
             // Without a catalog keys aren't looked at.
             return Ok(());
         }
-        let Self {
-            world, view, keys, ..
-        } = self;
-        took += world.wait_for("the newest keys", |world| {
-            for key in 0..*keys {
-                let target = Target::Countries;
-                let reply = world.ask(server, Some(key), &target.path(), None)?;
-                let asked = Asked {
-                    server,
-                    key: Some(key),
-                    target: &target,
-                };
-                view.take(asked, &reply)?;
-            }
-            Ok(view.keys.is_settled(server))
-        })?;
+        if !self.view.keys.is_settled(server) {
+            took += self.settle_keys(server)?;
+        }
         self.tally.slowest_milliseconds.raise(took);
         Ok(())
+    }
+
+    /// Waits until a server knows the newest keys. That one is refused says nothing: it may be revoked, or not known yet.
+    /// So a key is waited for that was made last.
+    fn settle_keys(&mut self, server: usize) -> Result<Duration, String> {
+        let key = match self.view.keys.states() {
+            [.., before, newest] => newest.difference(before).next().copied(),
+            _ => None,
+        };
+        let key = match key {
+            Some(key) => key,
+            None => self.make_key()?,
+        };
+        let target = Target::Countries;
+        let asked = Asked {
+            server,
+            key: Some(key),
+            target: &target,
+        };
+        let Self { world, view, .. } = self;
+        world.wait_for("the newest keys", |world| {
+            let reply = world.ask(server, Some(key), &target.path(), None)?;
+            view.take(asked, &reply)?;
+            Ok(view.keys.is_settled(server))
+        })
     }
 
     /// All servers show the newest state, all walks come to their end, and all servers say the same, to the byte.
@@ -303,6 +315,11 @@ impl Case<'_> {
         let mut servers = (0..SERVERS).cycle();
         while !self.walks.is_empty() {
             self.step(servers.next().expect("endless"), 0)?;
+        }
+        for key in 0..self.keys {
+            for server in 0..SERVERS {
+                self.read(server, Some(key), &Target::Categories, None)?;
+            }
         }
         for target in everything(&self.live()) {
             let mut seen = BTreeSet::new();

@@ -93,7 +93,7 @@ impl View {
         }
         let states = &self.catalogs.states()[self.catalogs.oldest(asked.server)..];
         Err(format!(
-            "{asked:?}\nwas answered with {} {:?}\n  {}\nwhich none of these allows:\n  {states:#?}\n  {:?}",
+            "{asked:?}\nwas answered with {} {:?}\n  {}\nwhich none of these allows:\n  {states:?}\n  {:?}",
             reply.status,
             reply.header("link"),
             text(&reply.body),

@@ -16,10 +16,6 @@ use crate::timeline::SERVERS;
 /// Where files rest in memory: what is written to a disk that breaks is the business of other tests.
 const MEMORY: &str = "/dev/shm";
 
-/// How long is waited for what must come within a second, and how long where it may never come.
-const PATIENCE: Duration = Duration::from_secs(60);
-const PATIENCE_WITH_LIARS: Duration = Duration::from_secs(2);
-
 /// A server, and a connection to it.
 struct Node {
     server: Server,
@@ -39,13 +35,15 @@ pub struct World {
     directory: TempDir,
     own_key: String,
     keys: Vec<Key>,
+    /// How long is waited for what must come within a second.
+    patience: Duration,
     lie: Option<Lie>,
     liar: Liar,
 }
 
 impl World {
     /// An empty store with servers.
-    pub fn new(lie: Option<Lie>) -> Result<Self, String> {
+    pub fn new(patience: Duration, lie: Option<Lie>) -> Result<Self, String> {
         let directory = match Path::new(MEMORY).is_dir() {
             true => tempfile::tempdir_in(MEMORY),
             false => tempfile::tempdir(),
@@ -61,6 +59,7 @@ impl World {
             store,
             directory,
             keys: Vec::new(),
+            patience,
             lie,
             liar: Liar::default(),
         };
@@ -77,6 +76,8 @@ impl World {
         let options = ["serve", "--listen", "127.0.0.1:0", "--access-log", "off"];
         let mut command = self.store.command(&options);
         command.args(["--public-url", PUBLIC_URL]);
+        // While a revocation is waited for, a key that isn't good is asked with again and again.
+        command.args(["--failed-keys", "off"]);
         if number == 0 {
             let state = self.directory.path().join("state");
             command.arg("--state-dir").arg(state);
@@ -210,12 +211,8 @@ impl World {
         mut is_so: impl FnMut(&mut Self) -> Result<bool, String>,
     ) -> Result<Duration, String> {
         let started = Instant::now();
-        let patience = match self.lie {
-            Some(_) => PATIENCE_WITH_LIARS,
-            None => PATIENCE,
-        };
         while !is_so(self)? {
-            if started.elapsed() > patience {
+            if started.elapsed() > self.patience {
                 return Err(format!("waited in vain for {what}"));
             }
             std::thread::sleep(Duration::from_millis(2));
