@@ -18,7 +18,7 @@ use crate::operation::{Operation, operations};
 const WORKERS: usize = 4;
 
 /// How often a case that fails is tried with something left out or made simpler.
-const MOST_SHRINKS: u32 = 200;
+const MOST_SHRINKS: u32 = 300;
 
 /// How long a case waits for what must come within a second, on a machine with much else to do.
 const PATIENCE: Duration = Duration::from_secs(60);
