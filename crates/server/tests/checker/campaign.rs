@@ -10,11 +10,11 @@ use std::time::Duration;
 use proptest::strategy::Strategy as _;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
-use crate::case;
+use crate::case::{self, Pace};
 use crate::lies::Lie;
 use crate::operation::{Operation, operations};
 
-/// How many cases run at a time.
+/// How many cases run at a time: one where the real thing lies, since soon one fails.
 const WORKERS: usize = 4;
 
 /// How often a case that fails is tried with something left out or made simpler.
@@ -25,6 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The same where a case is known to fail, or the real thing to lie: most of the time it waits in vain.
 const LITTLE_PATIENCE: Duration = Duration::from_secs(3);
+const PATIENCE_WITH_LIARS: Duration = Duration::from_secs(1);
 
 /// Some cases.
 pub struct Campaign {
@@ -91,7 +92,7 @@ impl Campaign {
         let tally = Tally::default();
         let failure = Mutex::new(None);
         std::thread::scope(|scope| {
-            for _ in 0..WORKERS {
+            for _ in 0..self.lie.map_or(WORKERS, |_| 1) {
                 scope.spawn(|| {
                     while !stop.load(Ordering::Relaxed) {
                         let number = next.fetch_add(1, Ordering::Relaxed);
@@ -133,20 +134,23 @@ impl Campaign {
         };
         let drawn = operations().new_tree(&mut runner);
         let drawn = drawn.map_err(|reason| failure(reason.to_string(), Vec::new()))?;
-        let patience = Cell::new(match self.lie {
-            Some(_) => LITTLE_PATIENCE,
-            None => PATIENCE,
-        });
+        // Known once the case has failed.
+        let pace = Cell::new(None);
         let run = runner.run_one(drawn, |operations| {
-            let outcome = case::run(&operations, patience.get(), self.lie, tally);
-            outcome.map_err(|error| {
-                if patience.replace(LITTLE_PATIENCE) == PATIENCE {
-                    println!("VITRINE_CHECK_SEED={seed} fails, and is made smaller: {error}");
+            let outcome = match pace.get() {
+                None => self.try_first(seed, &operations, tally).map_err(|found| {
+                    // The others needn't go on while this one is made smaller.
+                    stop.store(true, Ordering::Relaxed);
+                    pace.set(Some(found.0));
+                    found.1
+                }),
+                Some(Pace::Settled) => self.try_again(&operations, Pace::Settled, tally),
+                // Whether it fails is a matter of moments.
+                Some(Pace::AsItComes) => {
+                    (0..4).try_for_each(|_| self.try_again(&operations, Pace::AsItComes, tally))
                 }
-                // The others needn't go on meanwhile.
-                stop.store(true, Ordering::Relaxed);
-                TestCaseError::fail(error)
-            })
+            };
+            outcome.map_err(TestCaseError::fail)
         });
         match run {
             Ok(_) => Ok(()),
@@ -155,6 +159,38 @@ impl Campaign {
             }
             Err(TestError::Abort(reason)) => Err(failure(reason.to_string(), Vec::new())),
         }
+    }
+
+    /// Runs a case. Where it fails, says also at which pace it is to be made smaller: where it fails with all servers
+    /// settled, too, no chance is left in it.
+    fn try_first(
+        &self,
+        seed: u64,
+        operations: &[Operation],
+        tally: &Tally,
+    ) -> Result<(), (Pace, String)> {
+        let outcome = self.try_with(PATIENCE, operations, Pace::AsItComes, tally);
+        outcome.map_err(|error| {
+            println!("VITRINE_CHECK_SEED={seed} fails, and is made smaller: {error}");
+            let settled = self.try_again(operations, Pace::Settled, tally);
+            let pace = settled.map_or(Pace::Settled, |()| Pace::AsItComes);
+            (pace, error)
+        })
+    }
+
+    fn try_again(&self, operations: &[Operation], pace: Pace, tally: &Tally) -> Result<(), String> {
+        self.try_with(LITTLE_PATIENCE, operations, pace, tally)
+    }
+
+    fn try_with(
+        &self,
+        patience: Duration,
+        operations: &[Operation],
+        pace: Pace,
+        tally: &Tally,
+    ) -> Result<(), String> {
+        let patience = self.lie.map_or(patience, |_| PATIENCE_WITH_LIARS);
+        case::run(operations, patience, pace, self.lie, tally)
     }
 }
 

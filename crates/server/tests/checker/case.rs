@@ -17,6 +17,15 @@ use crate::timeline::SERVERS;
 use crate::walk::Walk;
 use crate::world::World;
 
+/// How operations follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// At once: servers notice what changed at any time after it.
+    AsItComes,
+    /// When all servers have noticed.
+    Settled,
+}
+
 /// A case that goes on.
 struct Case<'t> {
     world: World,
@@ -32,6 +41,7 @@ struct Case<'t> {
 pub fn run(
     operations: &[Operation],
     patience: Duration,
+    pace: Pace,
     lie: Option<Lie>,
     tally: &Tally,
 ) -> Result<(), String> {
@@ -45,6 +55,10 @@ pub fn run(
     };
     for (number, operation) in operations.iter().enumerate() {
         let done = case.perform(operation);
+        let done = done.and_then(|()| match pace {
+            Pace::AsItComes => Ok(()),
+            Pace::Settled => case.settle_all(),
+        });
         done.map_err(|error| format!("operation {number}, {operation:?}: {error}"))?;
         tally.operations.add(1);
     }
@@ -258,11 +272,15 @@ impl Case<'_> {
         Ok(())
     }
 
+    fn settle_all(&mut self) -> Result<(), String> {
+        (0..SERVERS).try_for_each(|server| self.settle(server))
+    }
+
     /// Waits until a server shows the newest catalog and the newest keys. Whatever it answers meanwhile is judged.
     fn settle(&mut self, server: usize) -> Result<(), String> {
         let mut took = Duration::ZERO;
         let revision = self.view.catalogs.newest().revision;
-        if revision > 0 {
+        if !self.view.catalogs.is_settled(server) {
             took = self.world.wait_for_revision(server, revision)?;
             self.view.catalogs.settle(server);
         }
@@ -304,9 +322,7 @@ impl Case<'_> {
 
     /// All servers show the newest state, all walks come to their end, and all servers say the same, to the byte.
     fn finish(mut self) -> Result<(), String> {
-        for server in 0..SERVERS {
-            self.settle(server)?;
-        }
+        self.settle_all()?;
         if self.view.catalogs.newest().catalog.is_none() {
             return Ok(());
         }

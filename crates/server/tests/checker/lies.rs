@@ -20,7 +20,7 @@ pub enum Lie {
     RollBack,
     /// A page's tag stays as it was first.
     Tag,
-    /// The first product of a page comes from the page as it was before.
+    /// The first product of a page is as it was when a page first had it first.
     Mix,
     /// A server that starts again has the first catalog.
     Restart,
@@ -30,7 +30,7 @@ pub enum Lie {
 #[derive(Debug, Default)]
 pub struct Liar {
     tags: BTreeMap<String, String>,
-    pages: BTreeMap<String, Value>,
+    products: BTreeMap<String, Value>,
 }
 
 impl Lie {
@@ -71,13 +71,13 @@ impl Liar {
             }
             Lie::Mix => {
                 let mut page = reply.json();
-                let earlier = self.pages.insert(path.to_owned(), page.clone());
-                let first = earlier.and_then(|page| page.pointer("/catalog/0").cloned());
-                if let (Some(first), Some(place)) = (first, page.pointer_mut("/catalog/0"))
-                    && first["code"] == place["code"]
-                {
-                    *place = first;
-                    reply.body = page.to_string().into_bytes();
+                if let Some(place) = page.pointer_mut("/catalog/0") {
+                    let code = place["code"].to_string();
+                    let first = self.products.entry(code).or_insert_with(|| place.clone());
+                    if first != place {
+                        *place = first.clone();
+                        reply.body = page.to_string().into_bytes();
+                    }
                 }
             }
             _ => {}

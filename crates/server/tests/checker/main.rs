@@ -63,7 +63,8 @@ fn is_found(lie: Lie) {
         panic!("{lie:?} isn't found");
     };
     println!("{failure}");
-    assert!(failure.operations.len() <= 6, "{failure}");
+    // Most come down to three; drawn are up to 32.
+    assert!(failure.operations.len() <= 10, "{failure}");
 }
 
 #[test]
