@@ -17,8 +17,10 @@ use crate::operation::{Operation, operations};
 /// How many cases run at a time: one where the real thing lies, since soon one fails.
 const WORKERS: usize = 4;
 
-/// How often a case that fails is tried with something left out or made simpler.
+/// How often a case that fails is tried with something left out or made simpler. Where the real thing lies, it is
+/// enough that most is left out.
 const MOST_SHRINKS: u32 = 300;
+const MOST_SHRINKS_OF_LIES: u32 = 60;
 
 /// How long a case waits for what must come within a second, on a machine with much else to do.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -120,7 +122,7 @@ impl Campaign {
         let config = Config {
             cases: 1,
             failure_persistence: None,
-            max_shrink_iters: MOST_SHRINKS,
+            max_shrink_iters: self.lie.map_or(MOST_SHRINKS, |_| MOST_SHRINKS_OF_LIES),
             ..Config::default()
         };
         let mut bytes = [0; 32];

@@ -53,7 +53,8 @@ fn the_clients_view_is_what_the_contract_says() {
     }
 }
 
-/// Fails where a lie isn't found, or where what is left of the case says little.
+/// Fails where a lie isn't found, or where what is left of the case says little: up to 33 operations are drawn, and most
+/// lies come down to three.
 fn is_found(lie: Lie) {
     let campaign = Campaign {
         lie: Some(lie),
@@ -63,8 +64,9 @@ fn is_found(lie: Lie) {
         panic!("{lie:?} isn't found");
     };
     println!("{failure}");
-    // Most come down to three; drawn are up to 32.
-    assert!(failure.operations.len() <= 10, "{failure}");
+    // To tell a mixture takes two catalogs and reads of both, whose moments matter.
+    let most = if lie == Lie::Mix { 16 } else { 6 };
+    assert!(failure.operations.len() <= most, "{failure}");
 }
 
 #[test]
