@@ -58,7 +58,7 @@ pub const ALLOW_ALL: [&str; 8] = [
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Whether the stores of this run are databases.
-fn are_databases() -> bool {
+pub fn are_databases() -> bool {
     let kind = std::env::var("VITRINE_TEST_STORE");
     kind.is_ok_and(|kind| match kind.as_str() {
         "postgres" => true,

@@ -1,0 +1,388 @@
+//! One case: each operation is done to the real thing and to the model, and every answer is held against what the
+//! model allows.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::campaign::Tally;
+use crate::catalog::{CODES, Catalog, Content, Cursor, Filter, Record};
+use crate::harness::{Reply, text};
+use crate::judge::{Asked, View};
+use crate::lies::Lie;
+use crate::memory::Memory;
+use crate::operation::{Operation, Query, TEXTS, Target};
+use crate::timeline::SERVERS;
+use crate::walk::Walk;
+use crate::world::World;
+
+/// How operations follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// At once: servers notice what changed at any time after it.
+    AsItComes,
+    /// When all servers have noticed.
+    Settled,
+}
+
+/// A case that goes on.
+struct Case<'t> {
+    world: World,
+    view: View,
+    memory: Memory,
+    walks: Vec<Walk>,
+    /// How many keys were made.
+    keys: usize,
+    tally: &'t Tally,
+}
+
+/// Runs a case; an error says where world and model differ. `patience` is how long what must come at once may take.
+pub fn run(
+    operations: &[Operation],
+    patience: Duration,
+    pace: Pace,
+    lie: Option<Lie>,
+    tally: &Tally,
+) -> Result<(), String> {
+    let mut case = Case {
+        world: World::new(patience, lie)?,
+        view: View::new(),
+        memory: Memory::default(),
+        walks: Vec::new(),
+        keys: 0,
+        tally,
+    };
+    for (number, operation) in operations.iter().enumerate() {
+        let done = case.perform(operation);
+        let done = done.and_then(|()| match pace {
+            Pace::AsItComes => Ok(()),
+            Pace::Settled => case.settle_all(),
+        });
+        done.map_err(|error| format!("operation {number}, {operation:?}: {error}"))?;
+        tally.operations.add(1);
+    }
+    case.finish()
+        .map_err(|error| format!("at the end: {error}"))
+}
+
+impl Case<'_> {
+    fn perform(&mut self, operation: &Operation) -> Result<(), String> {
+        match operation {
+            Operation::Load(records) => self.load(records, None),
+            Operation::Merge { records, retire } => self.merge(records, retire),
+            Operation::LoadWithFault(records) => self.load_with_fault(records),
+            Operation::RollBack(number) => self.roll_back(*number),
+            Operation::MakeKey => self.make_key().map(|_| ()),
+            Operation::Revoke(number) => self.revoke(*number),
+            Operation::Read {
+                server,
+                key,
+                target,
+            } => {
+                let key = key.and_then(|key| key.checked_rem(self.keys));
+                self.read(*server, key, target, None).map(|_| ())
+            }
+            Operation::ReadAgain { server, answer } => match self.memory.recall(*answer) {
+                Some((target, tag)) => self.read(*server, None, &target, Some(&tag)).map(|_| ()),
+                None => Ok(()),
+            },
+            Operation::StartWalk { filter, way, limit } => {
+                self.walks.push(Walk::new(filter.clone(), *way, *limit));
+                Ok(())
+            }
+            Operation::Step { server, walk } => match walk.checked_rem(self.walks.len()) {
+                Some(walk) => self.step(*server, walk),
+                None => Ok(()),
+            },
+            Operation::Restart { server, end } => {
+                self.world.restart(*server, *end);
+                self.tally.restarts.add(1);
+                // It reads the store before it listens.
+                self.view.catalogs.settle(*server);
+                self.view.keys.settle(*server);
+                Ok(())
+            }
+            Operation::Settle { server } => self.settle(*server),
+        }
+    }
+
+    fn live(&self) -> Catalog {
+        self.view
+            .catalogs
+            .newest()
+            .catalog
+            .clone()
+            .unwrap_or_default()
+    }
+
+    fn merge(&mut self, records: &[Record], retire: &[&'static str]) -> Result<(), String> {
+        // A product can't be loaded and retired at once.
+        let is_loaded = |code: &&str| records.iter().any(|record| record.code == *code);
+        let retire: Vec<_> = retire
+            .iter()
+            .copied()
+            .filter(|code| !is_loaded(code))
+            .collect();
+        match records.is_empty() && retire.is_empty() {
+            true => Ok(()),
+            false => self.load(records, Some(&retire)),
+        }
+    }
+
+    /// A replacing load; or with codes to retire, a merging one.
+    fn load(&mut self, records: &[Record], merge: Option<&[&'static str]>) -> Result<(), String> {
+        let live = self.live();
+        let mut next = match merge {
+            None => Catalog::default(),
+            Some(retire) => {
+                let mut left = live.clone();
+                left.0.retain(|code, _| !retire.contains(code));
+                left
+            }
+        };
+        let mut unchanged = 0;
+        for record in records {
+            let before = live.0.get(record.code);
+            let product = record.over(before);
+            unchanged += usize::from(before == Some(&product));
+            next.0.insert(record.code, product);
+        }
+        let lines: Vec<String> = records.iter().map(Record::line).collect();
+        let (code, report) = self.world.load(&lines, merge)?;
+        self.tally.loads.add(1);
+        if records.is_empty() && merge.is_none() {
+            // An empty input never empties the catalog.
+            return refused(code);
+        }
+        let created = next.0.keys().filter(|code| !live.0.contains_key(*code));
+        let created = created.count();
+        let counts = json!({
+            "created": created,
+            "changed": records.len() - created - unchanged,
+            "retired": live.0.keys().filter(|code| !next.0.contains_key(*code)).count(),
+            "unchanged": unchanged,
+        });
+        if code != 0 || report["counts"] != counts {
+            return Err(format!("expected {counts}, but: {code} {report}"));
+        }
+        self.publish(next, report["revision"]["number"].as_u64())
+    }
+
+    /// The first load makes a revision, whatever it holds, and so does what changes something.
+    fn publish(&mut self, next: Catalog, revision: Option<u64>) -> Result<(), String> {
+        let newest = self.view.catalogs.newest();
+        let is_new = newest.catalog.as_ref() != Some(&next);
+        match revision {
+            Some(number) if is_new && number > newest.revision => {
+                let state = newest.next(number, next);
+                self.view.catalogs.push(state);
+                Ok(())
+            }
+            None if !is_new => Ok(()),
+            other => Err(format!("revision {other:?} after {}", newest.revision)),
+        }
+    }
+
+    fn load_with_fault(&mut self, records: &[Record]) -> Result<(), String> {
+        let mut lines: Vec<String> = records.iter().map(Record::line).collect();
+        lines.push("{}".to_owned());
+        let (code, _) = self.world.load(&lines, None)?;
+        refused(code)
+    }
+
+    fn roll_back(&mut self, number: usize) -> Result<(), String> {
+        let states = self.view.catalogs.states();
+        let Some(chosen) = number.checked_rem(states.len() - 1) else {
+            return Ok(());
+        };
+        let state = states[chosen + 1].clone();
+        let revision = self.world.roll_back(state.revision)?;
+        self.tally.roll_backs.add(1);
+        self.publish(state.catalog.unwrap_or_default(), revision)
+    }
+
+    fn make_key(&mut self) -> Result<usize, String> {
+        let key = self.world.make_key()?;
+        self.keys += 1;
+        let mut good = self.view.keys.newest().clone();
+        good.insert(key);
+        self.view.keys.push(good);
+        Ok(key)
+    }
+
+    fn revoke(&mut self, number: usize) -> Result<(), String> {
+        let mut good = self.view.keys.newest().clone();
+        let Some(number) = number.checked_rem(good.len()) else {
+            return Ok(());
+        };
+        let key = good.iter().copied().nth(number).expect("one of them");
+        good.remove(&key);
+        self.world.revoke(key)?;
+        self.view.keys.push(good);
+        self.tally.revocations.add(1);
+        Ok(())
+    }
+
+    /// Asks, and judges what comes. What is known by its tag is returned as if it had come.
+    fn read(
+        &mut self,
+        server: usize,
+        key: Option<usize>,
+        target: &Target,
+        tag: Option<&str>,
+    ) -> Result<Reply, String> {
+        let mut reply = self.world.ask(server, key, &target.path(), tag)?;
+        self.tally.answers.add(1);
+        match (reply.status, tag) {
+            (304, Some(tag)) => {
+                if !reply.body.is_empty() || reply.header("etag") != Some(tag) {
+                    return Err(format!("a 304 to {tag} is {reply:?}"));
+                }
+                reply.body = self.memory.body(tag).unwrap_or_default().to_vec();
+                reply.status = 200;
+            }
+            (200, _) if tag.is_some() && reply.header("etag") == tag => {
+                return Err(format!("{tag:?} of {target:?} was sent once more"));
+            }
+            (200, _) => self.memory.keep(target, &reply)?,
+            _ => {}
+        }
+        let asked = Asked {
+            server,
+            key,
+            target,
+        };
+        self.view.take(asked, &reply)?;
+        Ok(reply)
+    }
+
+    fn step(&mut self, server: usize, walk: usize) -> Result<(), String> {
+        let target = Target::List(self.walks[walk].query());
+        let reply = self.read(server, None, &target, None)?;
+        if reply.status == 503 {
+            return Ok(());
+        }
+        let state = self.view.catalogs.oldest(server);
+        if self.walks[walk].take(&reply.codes(), state)? {
+            let walk = self.walks.remove(walk);
+            walk.check(self.view.catalogs.states())?;
+            self.tally.walks.add(1);
+        }
+        Ok(())
+    }
+
+    fn settle_all(&mut self) -> Result<(), String> {
+        (0..SERVERS).try_for_each(|server| self.settle(server))
+    }
+
+    /// Waits until a server shows the newest catalog and the newest keys. Whatever it answers meanwhile is judged.
+    fn settle(&mut self, server: usize) -> Result<(), String> {
+        let mut took = Duration::ZERO;
+        let revision = self.view.catalogs.newest().revision;
+        if !self.view.catalogs.is_settled(server) {
+            took = self.world.wait_for_revision(server, revision)?;
+            self.view.catalogs.settle(server);
+        }
+        if self.view.catalogs.newest().catalog.is_none() {
+            // Without a catalog keys aren't looked at.
+            return Ok(());
+        }
+        if !self.view.keys.is_settled(server) {
+            took += self.settle_keys(server)?;
+        }
+        self.tally.slowest_milliseconds.raise(took);
+        Ok(())
+    }
+
+    /// Waits until a server knows the newest keys. That one is refused says nothing: it may be revoked, or not known yet.
+    /// So a key is waited for that was made last.
+    fn settle_keys(&mut self, server: usize) -> Result<Duration, String> {
+        let key = match self.view.keys.states() {
+            [.., before, newest] => newest.difference(before).next().copied(),
+            _ => None,
+        };
+        let key = match key {
+            Some(key) => key,
+            None => self.make_key()?,
+        };
+        let target = Target::Countries;
+        let asked = Asked {
+            server,
+            key: Some(key),
+            target: &target,
+        };
+        let Self { world, view, .. } = self;
+        world.wait_for("the newest keys", |world| {
+            let reply = world.ask(server, Some(key), &target.path(), None)?;
+            view.take(asked, &reply)?;
+            Ok(view.keys.is_settled(server))
+        })
+    }
+
+    /// All servers show the newest state, all walks come to their end, and all servers say the same, to the byte.
+    fn finish(mut self) -> Result<(), String> {
+        self.settle_all()?;
+        if self.view.catalogs.newest().catalog.is_none() {
+            return Ok(());
+        }
+        let mut servers = (0..SERVERS).cycle();
+        while !self.walks.is_empty() {
+            self.step(servers.next().expect("endless"), 0)?;
+        }
+        for key in 0..self.keys {
+            for server in 0..SERVERS {
+                self.read(server, Some(key), &Target::Categories, None)?;
+            }
+        }
+        for target in everything(&self.live()) {
+            let mut seen = BTreeSet::new();
+            for server in 0..SERVERS {
+                let reply = self.read(server, None, &target, None)?;
+                let header = |name: &str| reply.header(name).map(str::to_owned);
+                let headers = ["etag", "link", "content-type", "vary", "cache-control"].map(header);
+                seen.insert((reply.status, headers, text(&reply.body)));
+            }
+            if seen.len() != 1 {
+                return Err(format!("servers differ: {target:?}: {seen:#?}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn refused(code: i32) -> Result<(), String> {
+    match code {
+        3 => Ok(()),
+        other => Err(format!("a load that must be refused ended with {other}")),
+    }
+}
+
+/// One target of each kind for all there is.
+fn everything(catalog: &Catalog) -> Vec<Target> {
+    let list = |limit| {
+        let filter = Filter {
+            countries: Vec::new(),
+            categories: Vec::new(),
+            is_orderable: None,
+        };
+        Target::List(Query {
+            filter,
+            cursor: Cursor::Start,
+            limit,
+        })
+    };
+    let mut targets = vec![
+        list(None),
+        list(Some(2)),
+        Target::Categories,
+        Target::Countries,
+    ];
+    targets.extend((0..TEXTS).map(Target::Text));
+    targets.extend(CODES.map(|code| Target::Product(code, Content::Url)));
+    let live = catalog.0.keys();
+    targets.extend(live.flat_map(|code| {
+        [Content::Markdown, Content::Html].map(|content| Target::Product(code, content))
+    }));
+    targets
+}

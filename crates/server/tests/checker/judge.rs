@@ -1,0 +1,185 @@
+//! Whether an answer is one that the model allows: it must be what the contract says of one state of the catalog and
+//! one of the keys, each of which the server may still show. So no answer is ever a mixture.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::catalog::{Catalog, Content, Text, markdown};
+use crate::harness::{Reply, text};
+use crate::operation::{Query, Target};
+use crate::timeline::Timeline;
+
+/// The catalog at some time.
+#[derive(Debug, Clone, Default)]
+pub struct State {
+    /// Its revision; 0 ahead of the first.
+    pub revision: u64,
+    /// None ahead of the first load.
+    pub catalog: Option<Catalog>,
+    /// The texts that it names, or that an earlier one named: those are served for another day.
+    texts: BTreeSet<u8>,
+}
+
+/// All that there was, and what the servers may show of it.
+#[derive(Debug)]
+pub struct View {
+    pub catalogs: Timeline<State>,
+    /// Which keys are good.
+    pub keys: Timeline<BTreeSet<usize>>,
+}
+
+/// Who asked whom for what.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    pub server: usize,
+    /// A partner's key, or the one that is never revoked.
+    pub key: Option<usize>,
+    pub target: &'a Target,
+}
+
+impl State {
+    /// The state that follows, with another catalog.
+    pub fn next(&self, revision: u64, catalog: Catalog) -> Self {
+        let named = catalog.0.values().filter_map(|product| match product.text {
+            Text::Markdown(number) => Some(number),
+            Text::None | Text::Outside(_) => None,
+        });
+        Self {
+            revision,
+            texts: self.texts.iter().copied().chain(named).collect(),
+            catalog: Some(catalog),
+        }
+    }
+}
+
+impl View {
+    pub fn new() -> Self {
+        Self {
+            catalogs: Timeline::new(State::default()),
+            keys: Timeline::new(BTreeSet::new()),
+        }
+    }
+
+    /// Takes note of an answer; an error where the contract doesn't allow it.
+    pub fn take(&mut self, asked: Asked<'_>, reply: &Reply) -> Result<(), String> {
+        let is_allowed = match reply.status {
+            503 => {
+                is_error(reply, "unavailable")
+                    && self
+                        .catalogs
+                        .shows(asked.server, |state| state.catalog.is_none())
+            }
+            401 => {
+                is_error(reply, "invalid_api_key")
+                    && !matches!(asked.target, Target::Text(_))
+                    && self
+                        .catalogs
+                        .shows(asked.server, |state| state.catalog.is_some())
+                    && asked.key.is_some_and(|key| {
+                        self.keys.shows(asked.server, |good| !good.contains(&key))
+                    })
+            }
+            _ => {
+                let is_good = asked.key.is_none_or(|key| {
+                    matches!(asked.target, Target::Text(_))
+                        || self.keys.shows(asked.server, |good| good.contains(&key))
+                });
+                is_good && self.shows_content(asked, reply)
+            }
+        };
+        if is_allowed {
+            return Ok(());
+        }
+        let states = &self.catalogs.states()[self.catalogs.oldest(asked.server)..];
+        Err(format!(
+            "{asked:?}\nwas answered with {} {:?}\n  {}\nwhich none of these allows:\n  {states:?}\n  {:?}",
+            reply.status,
+            reply.header("link"),
+            text(&reply.body),
+            &self.keys.states()[self.keys.oldest(asked.server)..],
+        ))
+    }
+
+    fn shows_content(&mut self, asked: Asked<'_>, reply: &Reply) -> bool {
+        let body = || serde_json::from_slice::<Value>(&reply.body).unwrap_or(Value::Null);
+        let is_missing = || reply.status == 404 && is_error(reply, "not_found");
+        match asked.target {
+            Target::Text(number) => self.catalogs.shows(asked.server, |state| {
+                match (&state.catalog, state.texts.contains(number)) {
+                    (None, _) => false,
+                    (Some(_), false) => is_missing(),
+                    (Some(_), true) => {
+                        reply.status == 200 && reply.body == markdown(*number).as_bytes()
+                    }
+                }
+            }),
+            Target::List(query) => {
+                let body = body();
+                self.shows(asked, |catalog| {
+                    reply.status == 200 && is_page(catalog, query, reply, &body)
+                })
+            }
+            Target::Product(code, content) => {
+                let (body, content): (_, Content) = (body(), *content);
+                self.shows(asked, |catalog| match catalog.0.get(code) {
+                    Some(product) => reply.status == 200 && product.json(code, content) == body,
+                    None => is_missing(),
+                })
+            }
+            Target::Categories => {
+                let body = body();
+                self.shows(asked, |catalog| {
+                    let codes = catalog.values(|facts| &facts.categories);
+                    let codes: Vec<_> = codes.iter().map(|code| json!({"code": code})).collect();
+                    reply.status == 200 && body == json!({"categories": codes})
+                })
+            }
+            Target::Countries => {
+                let body = body();
+                self.shows(asked, |catalog| {
+                    let countries = catalog.values(|facts| &facts.countries);
+                    reply.status == 200 && body == json!({"countries": countries})
+                })
+            }
+        }
+    }
+
+    fn shows(&mut self, asked: Asked<'_>, has: impl Fn(&Catalog) -> bool) -> bool {
+        let has = |state: &State| state.catalog.as_ref().is_some_and(&has);
+        self.catalogs.shows(asked.server, has)
+    }
+}
+
+fn is_error(reply: &Reply, expected: &str) -> bool {
+    reply.error() == expected
+}
+
+fn is_page(catalog: &Catalog, query: &Query, reply: &Reply, body: &Value) -> bool {
+    let limit = query.limit.unwrap_or(500);
+    let page = catalog.page(&query.filter, query.cursor, limit);
+    let product = |code: &&str| catalog.0[code].json(code, Content::Url);
+    let products: Vec<Value> = page.codes.iter().map(product).collect();
+    let expected = json!({
+        "catalog": products,
+        "pagination": {
+            "cursors": {"before": page.codes.first(), "after": page.codes.last()},
+            "page": {"limit": limit},
+        },
+    });
+    let neighbour = |is_there: bool, name: &str, cursor: &str, code: Option<&&str>| {
+        code.filter(|_| is_there)
+            .map(|code| format!("{cursor}={code}>; rel=\"{name}\""))
+    };
+    let neighbours = [
+        neighbour(page.has_previous, "prev", "before", page.codes.first()),
+        neighbour(page.has_next, "next", "after", page.codes.last()),
+    ];
+    let link = reply.header("link").unwrap_or_default();
+    let expected_links: Vec<&String> = neighbours.iter().flatten().collect();
+    *body == expected
+        && expected_links.len() == link.matches("rel=").count()
+        && expected_links
+            .iter()
+            .all(|neighbour| link.contains(*neighbour))
+}

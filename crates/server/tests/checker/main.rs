@@ -1,0 +1,105 @@
+//! A model checker for the client's view: random operations against the real program and a naive model of the
+//! contract, which must agree on every answer.
+//!
+//!     cargo test --test checker
+//!
+//! A case is a store of its own, two servers over it, and some twenty operations: loads, retirements, roll backs, reads,
+//! walks that stay open over all of these, keys made and revoked, servers that end and start again, clients that go from
+//! one server to the other. A case that fails is made smaller; what is left is printed with its seed.
+//!
+//! - `VITRINE_CHECK_CASES`: how many cases (50)
+//! - `VITRINE_CHECK_SEED`: the seed of the first case; the others have the numbers that follow. Without it, another one
+//!   each time
+//!
+//! With `VITRINE_TEST_STORE=postgres` the stores are databases.
+//!
+//! - `catalog`: the naive model: products, and what is answered of them
+//! - `timeline`: which of the states that there were a server may still show
+//! - `operation`: what may happen, and how it is drawn
+//! - `world`: the real thing
+//! - `lies`: how the real thing can be made to lie, so that the checker is seen to find it
+//! - `case`: one case: each operation is done to the world and the model; `walk`: a client's walk in it
+//! - `judge`: whether an answer is one that the model allows; `memory`: tags and the bytes they stand for
+//! - `campaign`: many cases
+
+#![expect(
+    unreachable_pub,
+    reason = "a test binary exports nothing; `pub` marks what rooms offer each other"
+)]
+
+mod campaign;
+mod case;
+mod catalog;
+#[expect(dead_code, unused_imports, reason = "the other tests use all of it")]
+#[path = "../it/harness/mod.rs"]
+mod harness;
+mod judge;
+mod lies;
+mod memory;
+mod operation;
+mod timeline;
+mod walk;
+mod world;
+
+use campaign::Campaign;
+use lies::Lie;
+
+#[test]
+fn the_clients_view_is_what_the_contract_says() {
+    let campaign = Campaign::from_environment();
+    match campaign.run() {
+        Ok(tally) => println!("seed {}: {tally}", campaign.seed),
+        Err(failure) => panic!("{failure}"),
+    }
+}
+
+/// Fails where a lie isn't found, or where what is left of the case says little: up to 33 operations are drawn, and most
+/// lies come down to three.
+fn is_found(lie: Lie) {
+    let campaign = Campaign {
+        lie: Some(lie),
+        ..Campaign::new(1, 300)
+    };
+    let Err(failure) = campaign.run() else {
+        panic!("{lie:?} isn't found");
+    };
+    println!("{failure}");
+    // To tell a mixture takes two catalogs and reads of both, whose moments matter.
+    let most = if lie == Lie::Mix { 16 } else { 6 };
+    assert!(failure.operations.len() <= most, "{failure}");
+}
+
+#[test]
+fn a_filter_that_forgets_a_country_is_found() {
+    is_found(Lie::Filter);
+}
+
+#[test]
+fn a_cursor_that_is_passed_over_is_found() {
+    is_found(Lie::Cursor);
+}
+
+#[test]
+fn a_revocation_that_never_comes_is_found() {
+    is_found(Lie::Revocation);
+}
+
+#[test]
+fn a_roll_back_to_another_revision_is_found() {
+    is_found(Lie::RollBack);
+}
+
+#[test]
+fn a_tag_that_stays_when_the_answer_changes_is_found() {
+    is_found(Lie::Tag);
+}
+
+#[test]
+fn a_page_of_two_catalogs_is_found() {
+    is_found(Lie::Mix);
+}
+
+#[test]
+fn a_server_that_starts_with_an_old_catalog_is_found() {
+    is_found(Lie::Restart);
+}

@@ -1,0 +1,96 @@
+//! A client that walks a list by its cursors, over several servers and while the catalog changes.
+
+use crate::catalog::{CODES, Cursor, Filter};
+use crate::judge::State;
+use crate::operation::{Query, Way};
+
+/// A walk that isn't at its end.
+#[derive(Debug)]
+pub struct Walk {
+    filter: Filter,
+    way: Way,
+    limit: usize,
+    cursor: Cursor,
+    /// In the order in which they came.
+    seen: Vec<&'static str>,
+    /// The number of the oldest state that gave a page.
+    oldest: usize,
+}
+
+impl Walk {
+    pub fn new(filter: Filter, way: Way, limit: usize) -> Self {
+        Self {
+            filter,
+            way,
+            limit,
+            cursor: match way {
+                Way::Forwards => Cursor::Start,
+                // Behind all codes.
+                Way::Backwards => Cursor::Before("~~"),
+            },
+            seen: Vec::new(),
+            oldest: usize::MAX,
+        }
+    }
+
+    /// The page that is asked for next.
+    pub fn query(&self) -> Query {
+        Query {
+            filter: self.filter.clone(),
+            cursor: self.cursor,
+            limit: Some(self.limit),
+        }
+    }
+
+    /// Takes a page, which a state gave, by its number; whether it was the last.
+    pub fn take(&mut self, page: &[String], state: usize) -> Result<bool, String> {
+        self.oldest = self.oldest.min(state);
+        if page.len() > self.limit {
+            return Err(format!("a page of {} has {page:?}", self.limit));
+        }
+        let known = |code: &String| CODES.into_iter().find(|known| known == code);
+        let page: Option<Vec<_>> = page.iter().map(known).collect();
+        let mut page = page.ok_or("a product that was never loaded")?;
+        if self.way == Way::Backwards {
+            page.reverse();
+        }
+        let Some(last) = page.last() else {
+            return Ok(true);
+        };
+        self.cursor = match self.way {
+            Way::Forwards => Cursor::After(last),
+            Way::Backwards => Cursor::Before(last),
+        };
+        self.seen.extend(page);
+        Ok(false)
+    }
+
+    /// What the contract promises of a whole walk: nothing twice, all in order, and everything that was there all the
+    /// time. `states` are all that there were.
+    pub fn check(&self, states: &[State]) -> Result<(), String> {
+        let is_in_order = self.seen.windows(2).all(|pair| match self.way {
+            Way::Forwards => pair[0] < pair[1],
+            Way::Backwards => pair[0] > pair[1],
+        });
+        if !is_in_order {
+            return Err(format!("{self:?}: a product comes twice, or out of order"));
+        }
+        let during = states.get(self.oldest..).unwrap_or_default();
+        let stayed = |code: &&str| {
+            let matches = |state: &State| {
+                let product = state
+                    .catalog
+                    .as_ref()
+                    .and_then(|catalog| catalog.0.get(code));
+                product.is_some_and(|product| self.filter.matches(product))
+            };
+            !during.is_empty() && during.iter().all(matches)
+        };
+        let missing = CODES.into_iter().filter(stayed);
+        let missing: Vec<_> = missing.filter(|code| !self.seen.contains(code)).collect();
+        match missing.is_empty() {
+            true => Ok(()),
+            false => Err(format!("{self:?}: {missing:?} were there all the time")),
+        }
+    }
+}

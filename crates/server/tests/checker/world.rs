@@ -1,0 +1,235 @@
+//! The real thing: a store, commands on it, two servers of it, and a connection to each.
+
+use std::path::Path;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::catalog::PUBLIC_URL;
+use crate::harness::{ALLOW_ALL, KeepAlive, Reply, Server, Store, are_databases, text};
+use crate::lies::{Liar, Lie};
+use crate::operation::End;
+use crate::timeline::SERVERS;
+
+/// Where files rest in memory: what is written to a disk that breaks is the business of other tests.
+const MEMORY: &str = "/dev/shm";
+
+/// A server, and a connection to it.
+struct Node {
+    server: Server,
+    connection: KeepAlive,
+}
+
+/// A key of a partner.
+struct Key {
+    secret: String,
+    prefix: String,
+}
+
+/// The real thing. What it is declared first ends first.
+pub struct World {
+    nodes: Vec<Node>,
+    store: Store,
+    directory: TempDir,
+    own_key: String,
+    keys: Vec<Key>,
+    /// How long is waited for what must come within a second.
+    patience: Duration,
+    lie: Option<Lie>,
+    liar: Liar,
+}
+
+impl World {
+    /// An empty store with servers.
+    pub fn new(patience: Duration, lie: Option<Lie>) -> Result<Self, String> {
+        let directory = match Path::new(MEMORY).is_dir() {
+            true => tempfile::tempdir_in(MEMORY),
+            false => tempfile::tempdir(),
+        };
+        let directory = directory.map_err(|error| error.to_string())?;
+        let store = match are_databases() {
+            true => Store::new(),
+            false => Store::at(format!("sqlite:{}/vitrine.db", directory.path().display())),
+        };
+        let mut world = Self {
+            own_key: store.key("own", &[]),
+            nodes: Vec::new(),
+            store,
+            directory,
+            keys: Vec::new(),
+            patience,
+            lie,
+            liar: Liar::default(),
+        };
+        for number in 0..SERVERS {
+            let server = Server::start(world.serve(number));
+            let connection = server.keep_alive();
+            world.nodes.push(Node { server, connection });
+        }
+        Ok(world)
+    }
+
+    /// The command of a server. The first one keeps a snapshot file, the others read the store when they start.
+    fn serve(&self, number: usize) -> Command {
+        let options = ["serve", "--listen", "127.0.0.1:0", "--access-log", "off"];
+        let mut command = self.store.command(&options);
+        command.args(["--public-url", PUBLIC_URL]);
+        // While a revocation is waited for, a key that isn't good is asked with again and again.
+        command.args(["--failed-keys", "off"]);
+        if number == 0 {
+            let state = self.directory.path().join("state");
+            command.arg("--state-dir").arg(state);
+        }
+        command
+    }
+
+    /// A file that only the liar looks at: the store as it was first.
+    fn first_store(&self) -> String {
+        self.directory.path().join("first.db").display().to_string()
+    }
+
+    /// Ends a server, and starts another in its place.
+    pub fn restart(&mut self, number: usize, end: End) {
+        let mut command = self.serve(number);
+        if self.lie == Some(Lie::Restart) && Path::new(&self.first_store()).exists() {
+            command.env("VITRINE_STORE", format!("sqlite:{}", self.first_store()));
+        }
+        let node = &mut self.nodes[number];
+        match end {
+            End::Killed => node.server.signal("KILL"),
+            End::Told => node.server.signal("TERM"),
+        }
+        node.server.wait();
+        node.server = Server::start(command);
+        node.connection = node.server.keep_alive();
+    }
+
+    /// Asks a server, with a partner's key or the own one, and perhaps with a tag.
+    pub fn ask(
+        &mut self,
+        server: usize,
+        key: Option<usize>,
+        path: &str,
+        tag: Option<&str>,
+    ) -> Result<Reply, String> {
+        let key = key.map_or(&self.own_key, |key| &self.keys[key].secret);
+        let asked = self.lie.map_or(path.to_owned(), |lie| lie.path(path));
+        let tag = tag.map_or(String::new(), |tag| format!("If-None-Match: {tag}\r\n"));
+        let request =
+            format!("GET {asked} HTTP/1.1\r\nHost: vitrine.test\r\nX-Api-Key: {key}\r\n{tag}\r\n");
+        let node = &mut self.nodes[server];
+        let send = |connection: &mut KeepAlive| {
+            connection.write(&request);
+            connection.read("GET")
+        };
+        let reply = send(&mut node.connection).or_else(|| {
+            // A server may close a connection that nobody used for a while.
+            node.connection = node.server.keep_alive();
+            send(&mut node.connection)
+        });
+        let reply = reply.ok_or_else(|| format!("server {server} doesn't answer {path}"))?;
+        Ok(match self.lie {
+            Some(lie) => self.liar.reply(lie, path, reply),
+            None => reply,
+        })
+    }
+
+    /// Loads lines; returns the exit code and the report.
+    pub fn load(
+        &mut self,
+        lines: &[String],
+        merge: Option<&[&str]>,
+    ) -> Result<(i32, Value), String> {
+        let file = self.store.write("load.ndjson", lines.join("\n"));
+        let file = file.display().to_string();
+        let mut arguments = [&["load", "--json"], &ALLOW_ALL[..]].concat();
+        if let Some(retire) = merge {
+            arguments.extend(["--mode", "merge"]);
+            arguments.extend(retire.iter().flat_map(|code| ["--retire", *code]));
+        }
+        if merge.is_none() || !lines.is_empty() {
+            arguments.push(&file);
+        }
+        let output = self.store.run(&arguments);
+        let first_store = self.first_store();
+        if self.lie == Some(Lie::Restart) && !Path::new(&first_store).exists() {
+            self.done(&["backup", &first_store])?;
+        }
+        let code = output.status.code().ok_or("a load was killed")?;
+        let report = serde_json::from_slice(&output.stdout);
+        let report = report.map_err(|error| format!("{error}: {}", failed(&arguments, &output)))?;
+        Ok((code, report))
+    }
+
+    /// Makes an old revision live again; returns the new one's number, if there is a new one.
+    pub fn roll_back(&mut self, revision: u64) -> Result<Option<u64>, String> {
+        let revision = match self.lie {
+            Some(Lie::RollBack) => "1".to_owned(),
+            _ => revision.to_string(),
+        };
+        let printed = self.done(&["rollback", "--yes", "--json", &revision])?;
+        let printed: Value = serde_json::from_str(&printed).map_err(|error| error.to_string())?;
+        Ok(printed["number"].as_u64())
+    }
+
+    /// Makes a key; returns its number.
+    pub fn make_key(&mut self) -> Result<usize, String> {
+        let label = format!("partner {}", self.keys.len());
+        let made = self.done(&["keys", "create", "--json", "--label", &label])?;
+        let made: Value = serde_json::from_str(&made).map_err(|error| error.to_string())?;
+        let field = |name: &str| made[name].as_str().unwrap_or_default().to_owned();
+        self.keys.push(Key {
+            secret: field("key"),
+            prefix: field("prefix"),
+        });
+        Ok(self.keys.len() - 1)
+    }
+
+    /// Revokes a key.
+    pub fn revoke(&mut self, key: usize) -> Result<(), String> {
+        if self.lie == Some(Lie::Revocation) {
+            return Ok(());
+        }
+        self.done(&["keys", "revoke", &self.keys[key].prefix])?;
+        Ok(())
+    }
+
+    /// Waits until a server says that a revision is live.
+    pub fn wait_for_revision(&mut self, server: usize, revision: u64) -> Result<Duration, String> {
+        let line = format!("\"revision\":{revision},");
+        self.wait_for(&format!("revision {revision}"), |world| {
+            Ok(world.nodes[server].server.stderr().contains(&line))
+        })
+    }
+
+    /// Waits until something is so; returns how long that took.
+    pub fn wait_for(
+        &mut self,
+        what: &str,
+        mut is_so: impl FnMut(&mut Self) -> Result<bool, String>,
+    ) -> Result<Duration, String> {
+        let started = Instant::now();
+        while !is_so(self)? {
+            if started.elapsed() > self.patience {
+                return Err(format!("waited in vain for {what}"));
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        Ok(started.elapsed())
+    }
+
+    /// Runs a command that must succeed; returns what it prints.
+    fn done(&self, arguments: &[&str]) -> Result<String, String> {
+        let output = self.store.run(arguments);
+        match output.status.success() {
+            true => Ok(text(&output.stdout)),
+            false => Err(failed(arguments, &output)),
+        }
+    }
+}
+
+fn failed(arguments: &[&str], output: &Output) -> String {
+    format!("{arguments:?}: {}: {}", output.status, text(&output.stderr))
+}
