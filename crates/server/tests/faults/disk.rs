@@ -24,6 +24,8 @@ pub enum Calls {
     All,
     /// That open a file.
     Opens,
+    /// That lock a part of a file.
+    Locks,
 }
 
 /// The library that lets calls fail, compiled once.
@@ -71,8 +73,13 @@ impl Disk {
         if self.calls != Calls::Writes {
             command.env("IO_FAULTS_READS", "1");
         }
-        if self.calls == Calls::Opens {
-            command.env("IO_FAULTS_ONLY", "open");
+        match self.calls {
+            Calls::Opens => drop(command.env("IO_FAULTS_ONLY", "open")),
+            Calls::Locks => {
+                command.env("IO_FAULTS_LOCKS", "1");
+                command.env("IO_FAULTS_ONLY", "fcntl");
+            }
+            Calls::Writes | Calls::All => {}
         }
     }
 

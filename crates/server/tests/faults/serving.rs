@@ -131,18 +131,18 @@ fn follow_with_calls_failing(calls: Calls, error: Errno, apart: u64) {
 #[test]
 fn each_call_with_which_a_server_follows_may_fail() {
     follow_with_calls_failing(Calls::All, BROKEN, 3);
+    follow_with_calls_failing(Calls::Locks, BROKEN, 3);
 }
 
 /// The disk is broken from some call on, until it is mended.
-#[test]
-fn a_server_says_that_its_store_cannot_be_read_and_follows_once_it_can() {
+fn follow_on_a_disk_broken_from(calls: Calls, numbers: impl Iterator<Item = u64>) {
     let world = world();
-    let disk = store_disk(&world, Calls::All);
+    let disk = store_disk(&world, calls);
     let server = serve(&world, &disk, &[]);
     let mut catalogs = Catalogs::seen_by(&world, &server);
     let mut survived = 0;
-    for number in numbers("calls from which on all fail", 5) {
-        let when = format!("from call {number} on");
+    for number in numbers {
+        let when = format!("{calls:?}: from call {number} on");
         disk.fail(&format!("from {number}"), BROKEN);
         catalogs.publish(&world);
         let is_readable = || server.ask_admin("GET", "/readyz").json()["store"]["readable"] == true;
@@ -161,9 +161,22 @@ fn a_server_says_that_its_store_cannot_be_read_and_follows_once_it_can() {
             break;
         }
     }
-    println!("{survived} calls failed");
+    println!("{calls:?}: {survived} calls failed");
     assert!(survived > 0);
     world.assert_clean("in the end");
+}
+
+#[test]
+fn a_server_says_that_its_store_cannot_be_read_and_follows_once_it_can() {
+    let numbers = numbers("calls from which on all fail", 5);
+    follow_on_a_disk_broken_from(Calls::All, numbers);
+}
+
+/// SQLite held a lock that the system hadn't given back, and the server never read its store again.
+#[test]
+fn a_store_whose_locks_failed_is_followed_again() {
+    // SQLite itself tries for some ten seconds.
+    follow_on_a_disk_broken_from(Calls::Locks, [4, 6].into_iter());
 }
 
 /// What a server keeps in its state directory, as it is told and as it lies there.

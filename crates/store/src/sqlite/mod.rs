@@ -62,6 +62,17 @@ struct Quick {
     file: FileId,
 }
 
+impl Quick {
+    /// A connection to nothing, in the place of one that isn't there.
+    fn to_nothing() -> Result<Self, StoreError> {
+        Ok(Self {
+            connection: Connection::open_in_memory().map_err(during("preparing to open"))?,
+            // No file is this one.
+            file: (u64::MAX, u64::MAX),
+        })
+    }
+}
+
 /// Device and inode: what stays the same while a path comes to name another file.
 type FileId = (u64, u64);
 
@@ -86,13 +97,10 @@ impl SqliteStore {
 
     /// A store that can't be opened now: each call tries to, and never makes it.
     pub(crate) fn unopened(path: PathBuf, patience: Duration) -> Result<Self, StoreError> {
-        let connection = Connection::open_in_memory().map_err(during("preparing to open"))?;
-        // No file is this one.
-        let file = (u64::MAX, u64::MAX);
         Ok(Self {
             path,
             patience,
-            quick: Mutex::new(Quick { connection, file }),
+            quick: Mutex::new(Quick::to_nothing()?),
         })
     }
 
@@ -146,7 +154,15 @@ const POLL_EVERY: Duration = Duration::from_millis(50);
 
 impl Store for SqliteStore {
     fn changes(&self) -> Result<Changes, StoreError> {
-        catalog::changes(&self.quick()?.connection)
+        let mut quick = self.quick()?;
+        let found = catalog::changes(&quick.connection);
+        let is_broken = |error: &StoreError| !matches!(error, StoreError::Busy { .. });
+        if found.as_ref().is_err_and(is_broken) {
+            // SQLite may take a lock for held that the system let go, or the other way round, for as long as the file
+            // is open. So it is closed, and opened anew by the next call.
+            *quick = Quick::to_nothing()?;
+        }
+        found
     }
 
     fn poll_every(&self) -> Duration {
