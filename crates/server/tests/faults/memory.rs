@@ -29,11 +29,12 @@ fn large(world: &World) -> PathBuf {
     world.store.write("large.ndjson", generated.stdout)
 }
 
+/// The number of the live revision.
 fn live(world: &World) -> u64 {
     let history = world.command(&["history", "--json"]).output();
     let history: serde_json::Value =
         serde_json::from_slice(&history.expect("vitrine runs").stdout).expect("JSON");
-    history.as_array().expect("a list").len() as u64
+    history[0]["number"].as_u64().expect("a number")
 }
 
 #[test]
@@ -51,7 +52,9 @@ fn a_command_without_memory_changes_nothing_or_does_it() {
                 assert!(is_new, "{when}: {}", text(&output.stderr));
                 done += 1;
             } else {
-                assert!(!output.stderr.is_empty(), "{when}: it says nothing");
+                // The system's loader may not even come to say that.
+                let is_said = output.status.code().is_none() || !output.stderr.is_empty();
+                assert!(is_said, "{when}: {}", output.status);
                 failed += 1;
             }
             world.assert_clean(&when);
