@@ -122,7 +122,7 @@ fn connections(metrics: &Metrics, into: &mut Exposition) {
     }
     into.counter(
         "vitrine_access_log_dropped_lines_total",
-        "Lines of the access log dropped because its reader was slow.",
+        "Lines of the access log dropped because its reader was slow, or that couldn't be written.",
         metrics.access_log_dropped.get(),
     );
 }

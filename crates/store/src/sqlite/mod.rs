@@ -71,6 +71,16 @@ impl Quick {
             file: (u64::MAX, u64::MAX),
         })
     }
+
+    /// Closes the file where a call failed, so that the next one opens it anew. As long as it is open, SQLite may take
+    /// a lock for held that isn't, or go on reading a log that it couldn't open for writing.
+    fn let_go_if_broken<T>(&mut self, outcome: &Result<T, StoreError>) -> Result<(), StoreError> {
+        match outcome {
+            Ok(_) | Err(StoreError::Busy { .. }) => {}
+            Err(_) => *self = Self::to_nothing()?,
+        }
+        Ok(())
+    }
 }
 
 /// Device and inode: what stays the same while a path comes to name another file.
@@ -156,12 +166,7 @@ impl Store for SqliteStore {
     fn changes(&self) -> Result<Changes, StoreError> {
         let mut quick = self.quick()?;
         let found = catalog::changes(&quick.connection);
-        let is_broken = |error: &StoreError| !matches!(error, StoreError::Busy { .. });
-        if found.as_ref().is_err_and(is_broken) {
-            // SQLite may take a lock for held that the system let go, or the other way round, for as long as the file
-            // is open. So it is closed, and opened anew by the next call.
-            *quick = Quick::to_nothing()?;
-        }
+        quick.let_go_if_broken(&found)?;
         found
     }
 
@@ -300,7 +305,10 @@ impl Store for SqliteStore {
     }
 
     fn record_key_use(&self, uses: &[(String, Timestamp)]) -> Result<(), StoreError> {
-        keys::record_use(&mut self.quick()?.connection, uses, self.patience)
+        let mut quick = self.quick()?;
+        let recorded = keys::record_use(&mut quick.connection, uses, self.patience);
+        quick.let_go_if_broken(&recorded)?;
+        recorded
     }
 
     fn check(&self) -> Result<Vec<Problem>, StoreError> {
@@ -325,10 +333,13 @@ fn during(doing: &'static str) -> impl Fn(rusqlite::Error) -> StoreError {
         },
         Some(ErrorCode::DiskFull) => StoreError::Full,
         Some(ErrorCode::DatabaseCorrupt) => StoreError::Damaged(source.to_string()),
-        Some(ErrorCode::SystemIoFailure) => StoreError::Disk {
-            doing,
-            source: source.into(),
-        },
+        // The last two: out of descriptors, for one. SQLite makes do with reading where it can't open for writing.
+        Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen | ErrorCode::ReadOnly) => {
+            StoreError::Disk {
+                doing,
+                source: source.into(),
+            }
+        }
         _ => StoreError::Database {
             doing,
             source: source.into(),
