@@ -4,7 +4,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::disk::{BROKEN, Calls, Disk, Errno, FULL, NO_DESCRIPTORS};
+use crate::disk::{BROKEN, Calls, Disk, Errno, FULL, NO_DESCRIPTORS, numbers};
 use crate::harness::{Server, text};
 use crate::random::Random;
 use crate::world::{Allowed, SCENARIOS, World, answer};
@@ -51,51 +51,56 @@ fn on_two_threads(work: impl Fn(usize) -> bool + Sync) {
     });
 }
 
-/// In every scenario every call fails once, as `which` says, until a run has no call that fails.
-fn one_call_after_the_other(which: &str, calls: Calls, errors: &[Errno]) {
+/// In every scenario calls fail, as `which` says, until a run has no call that fails: every one of them, or one in so
+/// many as are `apart`.
+fn one_call_after_the_other(which: &str, calls: Calls, error: Errno, apart: u64) {
+    let numbers: Vec<u64> = match apart {
+        1 => (1..=MOST_CALLS).collect(),
+        _ => numbers("calls", apart)
+            .take_while(|call| *call <= MOST_CALLS)
+            .collect(),
+    };
     on_two_threads(|number| {
         let Some(scenario) = SCENARIOS.get(number) else {
             return false;
         };
         let (allowed, _) = Allowed::by(*scenario);
-        for &error in errors {
-            let counted = (1..)
-                .find(|call| {
-                    run(
-                        &World::new(*scenario),
-                        &allowed,
-                        calls,
-                        &format!("{which} {call}"),
-                        error,
-                    ) == 0
-                })
-                .expect("an end");
-            println!(
-                "{}: {} {which}: {} calls",
-                scenario.name,
-                error.0,
-                counted - 1
-            );
-            let least = if calls == Calls::Opens { 1 } else { 5 };
-            assert!(counted > least, "{} hardly wrote", scenario.name);
-        }
+        let mut survived = 0;
+        let unfailing = numbers.iter().find(|call| {
+            let world = World::new(*scenario);
+            let failed = run(&world, &allowed, calls, &format!("{which} {call}"), error);
+            survived += failed;
+            failed == 0
+        });
+        let (name, end) = (scenario.name, unfailing.expect("an end"));
+        println!(
+            "{name}: {} {which}: {survived} calls failed, by {end} at the latest",
+            error.0
+        );
+        let least = if calls == Calls::Opens { 1 } else { 5 };
+        assert!(*end > least, "{name} hardly wrote");
         true
     });
 }
 
+/// More than any command makes.
+const MOST_CALLS: u64 = 10_000;
+
 #[test]
 fn each_call_that_writes_may_fail() {
-    one_call_after_the_other("nth", Calls::Writes, &ERRORS);
+    one_call_after_the_other("nth", Calls::Writes, BROKEN, 1);
+    one_call_after_the_other("nth", Calls::Writes, FULL, 3);
 }
 
 #[test]
 fn each_file_may_be_one_too_many() {
-    one_call_after_the_other("nth", Calls::Opens, &[NO_DESCRIPTORS]);
+    one_call_after_the_other("nth", Calls::Opens, NO_DESCRIPTORS, 1);
 }
 
 #[test]
 fn the_disk_may_break_for_good_at_each_call() {
-    one_call_after_the_other("from", Calls::Writes, &ERRORS);
+    one_call_after_the_other("from", Calls::Writes, BROKEN, 3);
+    one_call_after_the_other("from", Calls::Writes, FULL, 3);
 }
 
 /// One call in a hundred fails, while a server with a sound disk answers.
@@ -125,6 +130,41 @@ fn any_calls_may_fail_under_a_server() {
     let failed = failed.into_inner();
     println!("{failed} calls failed in {RUNS} runs");
     assert!(failed > 0);
+}
+
+/// A prune frees what nobody reads any more, batch by batch: broken off anywhere, it can be done again.
+#[test]
+fn a_prune_may_be_broken_off_at_each_call() {
+    for error in ERRORS {
+        let mut survived = 0;
+        for call in numbers("calls of a prune", 2) {
+            let world = World::new(SCENARIOS[0]);
+            let before = world.state();
+            let prune = || world.command(&["prune", "--keep", "1", "--yes"]);
+            let disk = disk(&world, Calls::Writes);
+            let mut command = prune();
+            disk.carry(&mut command);
+            disk.fail(&format!("nth {call}"), error);
+            let output = command.output().expect("vitrine runs");
+            let failed = disk.take_failed();
+            let when = format!("{} {call}: {failed}: {}", error.0, text(&output.stderr));
+            assert!(output.status.success() || !failed.is_empty(), "{when}");
+            assert!(!text(&output.stderr).contains("panicked"), "{when}");
+            assert_eq!(world.state(), before, "{when}");
+            world.assert_clean(&when);
+            let again = prune().output().expect("vitrine runs");
+            assert!(again.status.success(), "{when}: {}", text(&again.stderr));
+            assert_eq!(world.state(), before, "{when}");
+            world.load_next(&when);
+            world.assert_clean(&when);
+            survived += failed.lines().count();
+            if failed.is_empty() {
+                break;
+            }
+        }
+        println!("prune: {}: {survived} calls failed", error.0);
+        assert!(survived > 3);
+    }
 }
 
 /// A server whose own disk fails goes on answering, and follows once the disk is well again.
