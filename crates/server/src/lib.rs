@@ -19,6 +19,7 @@
 //! - [`metrics`]: what a running server counts
 //! - [`web`]: what all pages for people share
 //! - [`traces`]: spans of requests for an OpenTelemetry collector
+//! - [`panic_point`]: where tests let a thread panic
 
 pub mod admin;
 pub mod browser;
@@ -34,6 +35,7 @@ pub mod load;
 pub mod metrics;
 pub mod mirror;
 pub mod outside;
+pub mod panic_point;
 pub mod traces;
 pub mod view;
 pub mod web;

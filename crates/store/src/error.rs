@@ -206,7 +206,9 @@ pub enum StoreError {
         source: Cause,
     },
     /// Anything else that the database says.
-    #[error("the database failed while {doing}; nothing was changed")]
+    #[error(
+        "the database failed while {doing}; nothing was changed, run `vitrine check` and try again"
+    )]
     Database {
         /// What was being done.
         doing: &'static str,

@@ -15,11 +15,13 @@ use super::scrape;
 use crate::browser::{Asked, Browser, Page};
 use crate::http::App;
 use crate::metrics::text;
+use crate::panic_point::PanicPoint;
 
 const PLAIN: &str = "text/plain; charset=utf-8";
 
 /// Answers one request. What the browser is asked for may take a while; the rest is answered at once.
 pub(super) async fn answer<B>(app: &App, browser: &Arc<Browser>, request: &Request<B>) -> Page {
+    PanicPoint::AdminPage.pass();
     let (method, uri) = (request.method(), request.uri());
     let is_read = matches!(*method, Method::GET | Method::HEAD);
     if !is_read || !Browser::owns(uri.path()) {

@@ -9,7 +9,7 @@ use super::pages::{is_store_readable, not_ready};
 use crate::http::App;
 use crate::metrics::requests::RouteCounts;
 use crate::metrics::text::{Exposition, Kind};
-use crate::metrics::{Cause, Metrics, Rebuild, Refusal, TlsMetrics, process};
+use crate::metrics::{Cause, Metrics, PANICS, Rebuild, Refusal, TlsMetrics, process};
 
 /// All metrics at this moment.
 pub(super) fn text(app: &App) -> String {
@@ -36,6 +36,11 @@ pub(super) fn text(app: &App) -> String {
         "process_start_time_seconds",
         "When the process started, in seconds since 1970.",
         metrics.started.as_duration().as_secs_f64(),
+    );
+    into.counter(
+        "vitrine_panics_total",
+        "Bugs: how often a part of the program panicked, and was caught.",
+        PANICS.get(),
     );
     process::describe(&mut into);
     into.into_text()
@@ -117,7 +122,7 @@ fn connections(metrics: &Metrics, into: &mut Exposition) {
     }
     into.counter(
         "vitrine_access_log_dropped_lines_total",
-        "Lines of the access log dropped because its reader was slow.",
+        "Lines of the access log dropped because its reader was slow, or that couldn't be written.",
         metrics.access_log_dropped.get(),
     );
 }

@@ -11,6 +11,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Registry, fmt, reload};
 
 use crate::http::request_id;
+use crate::metrics::PANICS;
 
 /// How much is told, and how.
 #[derive(Debug, Clone, Copy, Args)]
@@ -117,6 +118,7 @@ fn start(level: Level, format: Format) {
         .init();
     // A panic is a message like any other; it goes on as it would have.
     std::panic::set_hook(Box::new(|panic| {
+        PANICS.increment();
         let backtrace = std::backtrace::Backtrace::force_capture();
         let request_id = request_id::current();
         tracing::error!(%panic, %backtrace, request_id, "a bug: the program panicked");

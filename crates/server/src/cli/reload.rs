@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::io::{self, IsTerminal as _};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -13,6 +14,7 @@ use super::Command;
 use super::serve::Serve;
 use super::settings::{CommandLine, Read, Stop, Value};
 use crate::edge::systemd;
+use crate::panic_point::PanicPoint;
 
 /// The settings that change while a server runs, by their keys in the file.
 pub(super) const RELOADED: [&str; 1] = ["log_level"];
@@ -87,7 +89,8 @@ impl Reload {
                     end();
                 } else {
                     systemd::reloading();
-                    waiting.reload();
+                    // The panic hook writes it down; the next signal is heard all the same.
+                    let _ = catch_unwind(AssertUnwindSafe(|| waiting.reload()));
                     systemd::ready();
                 }
             }
@@ -106,6 +109,7 @@ fn end() {
 
 impl Waiting {
     fn reload(&mut self) {
+        PanicPoint::Reload.pass();
         let read = match self.command_line.read() {
             Ok(read) => read,
             Err(stop) => return refused(&stop),

@@ -19,6 +19,7 @@ use super::compress::{Effort, WORTH_COMPRESSING_BYTES, compress, gzip_thoroughly
 use super::conditional::ContentHash;
 use super::encoding::Coding;
 use crate::metrics::{CacheState, Counter};
+use crate::panic_point::PanicPoint;
 
 /// What keeping a body takes beside its bytes, about.
 const OVERHEAD_BYTES: u64 = 160;
@@ -229,6 +230,7 @@ impl BodyCache {
         let made = tokio::task::spawn_blocking(move || {
             // The turn ends with the work, even where nobody waits for it any more.
             let _turn = turn;
+            PanicPoint::CompressBody.pass();
             compress(coding, Effort::Quick, &plain)
         });
         settled(made.await.unwrap_or_else(|panic| Err(panic.into())))

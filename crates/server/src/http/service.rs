@@ -23,6 +23,7 @@ use super::error::ApiError;
 use super::pipeline::{self, Judged, Trail};
 use super::request_id;
 use super::routes::Target;
+use crate::panic_point::PanicPoint;
 use crate::traces::{RequestSpan, TraceParent};
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -223,6 +224,7 @@ impl Service {
         let mut settled = None;
         loop {
             let judge = AssertUnwindSafe(|| {
+                PanicPoint::Handler.pass();
                 pipeline::judge(&self.app, request, target, *remote, settled, trail)
             });
             match request_id::during(id, || catch_unwind(judge)) {

@@ -11,6 +11,7 @@ use vitrine_model::content::TextDigest;
 use vitrine_model::snapshot::{Block, BlockBuilder, Entry, Facet};
 use vitrine_store::StoreError;
 
+use crate::panic_point::PanicPoint;
 use crate::view::TextAddresses;
 
 /// What can go wrong when a snapshot is made: told to the store, whose visitor it is.
@@ -182,6 +183,7 @@ fn make_blocks(
         let Ok((number, batch)) = next else {
             return Ok(blocks);
         };
+        PanicPoint::MakeBlock.pass();
         let block = batch.block(addresses, &mut builder, &mut rendered)?;
         blocks.push((number, block));
     }

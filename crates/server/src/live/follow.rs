@@ -18,15 +18,19 @@ use std::time::{Duration, Instant};
 use vitrine_store::record::Changes;
 use vitrine_store::{HintGuard, Store, StoreError};
 
-use super::background::lower_priority;
+use super::background::{Panicked, caught, lower_priority};
 use super::follow_catalog::CatalogRounds;
 use super::follow_keys::KeyRounds;
 use super::key_use::KeyUse;
 use super::{Live, StateDirectory};
+use crate::metrics::Following;
 use crate::view::TextAddresses;
 
 /// How long a failing store is left alone at most.
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(1);
+
+/// The same after panics: the same bug most likely, and each of them is long in the log.
+const LONGEST_BACK_OFF_AFTER_PANIC: Duration = Duration::from_secs(60);
 
 /// How long a server that ends waits for what is being done here: a database may hang.
 const ENDS_WITHIN: Duration = Duration::from_secs(2);
@@ -64,6 +68,9 @@ pub struct Follower {
 pub(super) trait Rounds: Send + 'static {
     /// Looks at the store and, where needed, swaps.
     fn round(&mut self) -> Result<(), StoreError>;
+
+    /// Where rounds are counted.
+    fn metrics(&self) -> &Following;
 
     /// Makes live what an earlier run kept, since the store can't be read at the start. Returns whether
     /// something was kept.
@@ -115,7 +122,7 @@ impl Follower {
         mut rounds: impl Rounds,
     ) -> Result<(), StoreError> {
         let mut failing = false;
-        if let Err(error) = rounds.round() {
+        if let Err(error) = recorded(&mut rounds) {
             if !rounds.start_while_away() && !error.may_come_back() {
                 return Err(error);
             }
@@ -190,7 +197,7 @@ fn run(
         if stop.load(Ordering::Acquire) {
             return;
         }
-        match rounds.round() {
+        match recorded(rounds) {
             Ok(()) => {
                 if failing {
                     tracing::info!("the store can be read again");
@@ -203,9 +210,24 @@ fn run(
                     say_failing(&error);
                 }
                 failing = true;
-                wait = with_jitter((wait * 2).min(LONGEST_BACK_OFF));
+                wait = with_jitter((wait * 2).min(longest_back_off(&error)));
             }
         }
+    }
+}
+
+/// Does a round and counts it. One that panics has failed, and is tried again like any other.
+fn recorded(rounds: &mut impl Rounds) -> Result<(), StoreError> {
+    let outcome = caught(|| rounds.round())
+        .unwrap_or_else(|panicked| Err(StoreError::Visitor(panicked.into())));
+    rounds.metrics().record(&outcome);
+    outcome
+}
+
+fn longest_back_off(error: &StoreError) -> Duration {
+    match error {
+        StoreError::Visitor(source) if source.is::<Panicked>() => LONGEST_BACK_OFF_AFTER_PANIC,
+        _ => LONGEST_BACK_OFF,
     }
 }
 

@@ -12,7 +12,8 @@ use vitrine_store::{Store, StoreError};
 use super::follow::{Rounds, refuse_emptied};
 use super::snapshot_file::{self, Identity, Keeper};
 use super::{Live, StateDirectory, apply_changes, build};
-use crate::metrics::Rebuild;
+use crate::metrics::{Following, Rebuild};
+use crate::panic_point::PanicPoint;
 use crate::view::TextAddresses;
 
 /// How often texts whose time has passed are let go.
@@ -79,6 +80,7 @@ impl CatalogRounds {
             self.tidy();
             return Ok(());
         }
+        PanicPoint::FollowCatalog.pass();
         // Another moment, perhaps of another machine, than `found`: what was read is what was seen.
         let (rebuild, read, snapshot) = self.next_snapshot(&found)?;
         refuse_emptied(&read, &self.live, self.was_full)?;
@@ -226,9 +228,11 @@ impl CatalogRounds {
 
 impl Rounds for CatalogRounds {
     fn round(&mut self) -> Result<(), StoreError> {
-        let outcome = self.follow_catalog();
-        self.live.metrics.follow_catalog.record(&outcome);
-        outcome
+        self.follow_catalog()
+    }
+
+    fn metrics(&self) -> &Following {
+        &self.live.metrics.follow_catalog
     }
 
     fn start_while_away(&mut self) -> bool {

@@ -10,6 +10,8 @@ use vitrine_store::{Store, StoreError};
 use super::follow::{Rounds, refuse_emptied};
 use super::keys_file::{self, KeysKeeper};
 use super::{Live, StateDirectory};
+use crate::metrics::Following;
+use crate::panic_point::PanicPoint;
 
 /// The rounds of the thread that follows the keys.
 pub(super) struct KeyRounds {
@@ -50,6 +52,7 @@ impl KeyRounds {
         refuse_emptied(&changes, &self.live, self.was_full)?;
         let is_new = self.seen.as_ref() != Some(&counter(changes));
         if is_new {
+            PanicPoint::FollowKeys.pass();
             // Another moment, perhaps of another machine: what was read is what was seen.
             let (read, records) = self.store.read_keys()?;
             refuse_emptied(&read, &self.live, self.was_full)?;
@@ -72,9 +75,11 @@ fn counter(changes: Changes) -> (String, u64) {
 
 impl Rounds for KeyRounds {
     fn round(&mut self) -> Result<(), StoreError> {
-        let outcome = self.follow_keys();
-        self.live.metrics.follow_keys.record(&outcome);
-        outcome
+        self.follow_keys()
+    }
+
+    fn metrics(&self) -> &Following {
+        &self.live.metrics.follow_keys
     }
 
     fn start_while_away(&mut self) -> bool {

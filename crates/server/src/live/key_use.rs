@@ -11,6 +11,8 @@ use jiff::Timestamp;
 use vitrine_store::{Store, StoreError};
 
 use super::Live;
+use super::background::caught;
+use crate::panic_point::PanicPoint;
 
 /// How often it is done.
 const RECORDED_EVERY: Duration = Duration::from_secs(60);
@@ -48,7 +50,8 @@ impl KeyUse {
             if woken.is_ok() && !ends {
                 continue;
             }
-            next = Instant::now() + self.record();
+            let again = caught(|| self.record()).unwrap_or(RECORDED_EVERY);
+            next = Instant::now() + again;
             if ends {
                 return;
             }
@@ -57,6 +60,7 @@ impl KeyUse {
 
     /// Writes down what is new. Returns when to do it again.
     fn record(&mut self) -> Duration {
+        PanicPoint::KeyUse.pass();
         let keys = self.live.keys();
         let is_new = |(prefix, used_at): &(&str, Timestamp)| {
             let recorded = self.recorded.get(*prefix);

@@ -17,8 +17,9 @@ use vitrine_model::hexadecimal::Hexadecimal;
 use vitrine_model::key::{KeyKind, KeyRecord, KeyTable, SecretHash};
 
 use super::Live;
-use super::background::lower_priority;
+use super::background::{caught, lower_priority};
 use super::state_directory::{HALF_WRITTEN_KEYS, StateDirectory};
+use crate::panic_point::PanicPoint;
 
 /// How much younger the keys may really be than the file says.
 const WRITTEN_EVERY: Duration = Duration::from_secs(10);
@@ -193,7 +194,11 @@ fn keep(directory: &StateDirectory, live: &Live, changes: &Receiver<()>) {
         if !changed && written.is_some() && contact <= written {
             continue;
         }
-        match write(directory, &live.keys(), Timestamp::now() - age) {
+        let written_now = caught(|| {
+            PanicPoint::KeysFile.pass();
+            write(directory, &live.keys(), Timestamp::now() - age)
+        });
+        match written_now.unwrap_or_else(|panicked| Err(io::Error::other(panicked))) {
             Ok(()) => {
                 written = contact;
                 failing = false;

@@ -51,6 +51,9 @@ impl Counter {
     }
 }
 
+/// How often the program panicked, on whichever thread: each is a bug.
+pub static PANICS: Counter = Counter(AtomicU64::new(0));
+
 /// A number that goes up and down.
 #[derive(Debug, Default)]
 pub struct Gauge(AtomicU64);

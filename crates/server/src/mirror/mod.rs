@@ -26,6 +26,10 @@ use metrics::RoundOutcome;
 use pages::Walk;
 use source::Source;
 
+/// What is said where the disk fails while a catalog is gathered: before anything is loaded.
+const NO_TEMPORARY_FILE: &str =
+    "a temporary file failed; nothing was changed, look after the disk (TMPDIR) and try again";
+
 /// What becomes of texts that the source holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextForm {
@@ -94,7 +98,7 @@ impl Mirror {
         if let Some(LastLoaded { walk, .. }) = self.last.take_if(|_| is_current) {
             return Ok(Fetched { walk, file: None });
         }
-        let mut file = tempfile::tempfile().context("can't make a temporary file")?;
+        let mut file = tempfile::tempfile().context(NO_TEMPORARY_FILE)?;
         let walk = pages::read(&self.source, &mut file).await?;
         let file = match self.texts {
             TextForm::Addresses => file,
@@ -118,7 +122,7 @@ impl Mirror {
         let Fetched { walk, file } = fetched;
         let report = match file {
             Some(mut file) => {
-                file.rewind()?;
+                file.rewind().context(NO_TEMPORARY_FILE)?;
                 // A line of it is a product of the list.
                 let name = format!("{}/v2/product", self.source.base());
                 let input = Opened::new(name, Box::new(file));

@@ -17,6 +17,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
+use super::NO_TEMPORARY_FILE;
 use super::source::{Source, WithKey};
 use crate::load::report::shown;
 use crate::outside::Answer;
@@ -91,8 +92,8 @@ impl Walk {
 /// Where the source can't be asked, doesn't answer as the contract says, or changes all the time.
 pub(super) async fn read(source: &Source, file: &mut File) -> anyhow::Result<Walk> {
     for _ in 0..MOST_WALKS {
-        file.set_len(0)?;
-        file.rewind()?;
+        file.set_len(0).context(NO_TEMPORARY_FILE)?;
+        file.rewind().context(NO_TEMPORARY_FILE)?;
         let walk = walk(source, file).await?;
         if walk.is_current(source).await? {
             return Ok(walk);
@@ -130,7 +131,7 @@ async fn walk(source: &Source, file: &File) -> anyhow::Result<Walk> {
             None => break,
         }
     }
-    out.flush().context("can't write a temporary file")?;
+    out.flush().context(NO_TEMPORARY_FILE)?;
     Ok(walk)
 }
 
@@ -213,7 +214,7 @@ impl Walk {
                 true => Cow::Owned(product.get().replace(['\n', '\r'], " ")),
                 false => Cow::Borrowed(product.get()),
             };
-            writeln!(out, "{line}").context("can't write a temporary file")?;
+            writeln!(out, "{line}").context(NO_TEMPORARY_FILE)?;
         }
         self.products = codes.len();
         if self.products > MOST_PRODUCTS || self.bytes > MOST_CATALOG_BYTES {

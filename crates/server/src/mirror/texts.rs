@@ -19,12 +19,11 @@ use vitrine_store::Store;
 use vitrine_store::record::Moment;
 use vitrine_wire::error::ErrorType;
 
+use super::NO_TEMPORARY_FILE;
 use super::source::{Source, WithKey, error_type};
 
 /// How many texts are fetched at a time.
 const AT_A_TIME: usize = 8;
-
-const UNWRITABLE: &str = "can't write a temporary file";
 
 /// Puts the Markdown into the records of `file`. Returns the file to load: the same one, where the store
 /// has all texts in their places.
@@ -46,21 +45,21 @@ pub(super) async fn bring(source: &Source, store: &dyn Store, file: File) -> any
         return Ok(file);
     }
     let mut texts = Texts::fetch(source, store, wanted).await?;
-    let mut out = BufWriter::new(tempfile::tempfile().context(UNWRITABLE)?);
+    let mut out = BufWriter::new(tempfile::tempfile().context(NO_TEMPORARY_FILE)?);
     for_each_line(&file, |line| {
         let line = with_markdown(store, line, &mut texts, source)?;
-        writeln!(out, "{line}").context(UNWRITABLE)
+        writeln!(out, "{line}").context(NO_TEMPORARY_FILE)
     })?;
     out.into_inner()
         .map_err(std::io::IntoInnerError::into_error)
-        .context(UNWRITABLE)
+        .context(NO_TEMPORARY_FILE)
 }
 
 fn for_each_line(
     mut file: &File,
     mut take: impl FnMut(&str) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    file.rewind()?;
+    file.rewind().context(NO_TEMPORARY_FILE)?;
     let mut lines = BufReader::new(file);
     let mut line = String::new();
     while lines.read_line(&mut line)? > 0 {
@@ -186,7 +185,7 @@ impl Texts {
         wanted: BTreeSet<TextDigest>,
     ) -> anyhow::Result<Self> {
         let mut texts = Self {
-            file: tempfile::tempfile().context(UNWRITABLE)?,
+            file: tempfile::tempfile().context(NO_TEMPORARY_FILE)?,
             places: HashMap::new(),
         };
         let mut running = JoinSet::new();
@@ -214,7 +213,7 @@ impl Texts {
             let start = self.file.stream_position()?;
             self.file
                 .write_all(markdown.as_bytes())
-                .context(UNWRITABLE)?;
+                .context(NO_TEMPORARY_FILE)?;
             self.places
                 .insert(digest, start..start + markdown.len() as u64);
         }
@@ -228,7 +227,9 @@ impl Texts {
             return Ok(held.map(|held| held.unpack()).transpose()?);
         };
         let mut markdown = String::new();
-        self.file.seek(SeekFrom::Start(*start))?;
+        self.file
+            .seek(SeekFrom::Start(*start))
+            .context(NO_TEMPORARY_FILE)?;
         (&mut self.file)
             .take(end - start)
             .read_to_string(&mut markdown)?;

@@ -2,61 +2,33 @@
 //! chance, with EIO (the disk is broken) and with ENOSPC (it is full). What a command then says must be
 //! so and must help, the store is sound, and the next load works.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tempfile::TempDir;
-
+use crate::disk::{BROKEN, Calls, Disk, Errno, FULL, NO_DESCRIPTORS, numbers};
 use crate::harness::{Server, text};
 use crate::random::Random;
 use crate::world::{Allowed, SCENARIOS, World, answer};
 
-/// What calls fail with, as numbers of the system: EIO and ENOSPC.
-const ERRORS: [(&str, &str); 2] = [("EIO", "5"), ("ENOSPC", "28")];
+/// What a disk fails with.
+const ERRORS: [Errno; 2] = [BROKEN, FULL];
 
-/// The library that lets calls fail, compiled once.
-fn library() -> &'static Path {
-    static LIBRARY: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
-    let (_, path) = LIBRARY.get_or_init(|| {
-        let directory = tempfile::tempdir().expect("a temporary directory");
-        let path = directory.path().join("io_faults.so");
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/faults/io_faults.c");
-        let mut compiler = Command::new("cc");
-        compiler.args(["-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o"]);
-        compiler.arg(&path).args([source, "-ldl"]);
-        assert!(compiler.status().expect("cc runs").success());
-        (directory, path)
-    });
-    path
-}
-
-/// Lets calls of a command fail that write below the world's directory.
-fn with_faults(command: &mut Command, world: &World, which: &str, error: &str) {
+/// The disk of a world.
+fn disk(world: &World, calls: Calls) -> Disk {
     // Without the slash at its end: the directory itself is synced, too.
     let under = world.store.path("vitrine.db");
     let under = under.parent().expect("a directory");
-    command
-        .env("LD_PRELOAD", library())
-        .env("IO_FAULTS_UNDER", under)
-        .env("IO_FAULTS_WHICH", which)
-        .env("IO_FAULTS_ERRNO", error)
-        .env("IO_FAULTS_LOG", world.store.path("faults.log"));
-}
-
-/// The calls that failed, one a line.
-fn failed_calls(world: &World) -> String {
-    std::fs::read_to_string(world.store.path("faults.log")).unwrap_or_default()
+    Disk::new(under, under, calls)
 }
 
 /// Runs the world's command with faults; what it says must be so, and the store of use. Returns how many
 /// calls failed.
-fn run(world: &World, allowed: &Allowed, which: &str, error: (&str, &str)) -> usize {
+fn run(world: &World, allowed: &Allowed, calls: Calls, which: &str, error: Errno) -> usize {
+    let disk = disk(world, calls);
     let mut command = world.scenario();
-    with_faults(&mut command, world, which, error.1);
+    disk.carry(&mut command);
+    disk.fail(which, error);
     let output = command.output().expect("vitrine runs");
-    let failed = failed_calls(world);
+    let failed = disk.take_failed();
     let when = format!("{}: {} {which}: {failed}", world.scenario.name, error.0);
     let is_new = allowed.assert_honest(world, &output, &when);
     if failed.is_empty() {
@@ -79,44 +51,56 @@ fn on_two_threads(work: impl Fn(usize) -> bool + Sync) {
     });
 }
 
-/// In every scenario every call fails once, as `which` says, until a run has no call that fails.
-fn one_call_after_the_other(which: &str) {
+/// In every scenario calls fail, as `which` says, until a run has no call that fails: every one of them, or one in so
+/// many as are `apart`.
+fn one_call_after_the_other(which: &str, calls: Calls, error: Errno, apart: u64) {
+    let numbers: Vec<u64> = match apart {
+        1 => (1..=MOST_CALLS).collect(),
+        _ => numbers("calls", apart)
+            .take_while(|call| *call <= MOST_CALLS)
+            .collect(),
+    };
     on_two_threads(|number| {
         let Some(scenario) = SCENARIOS.get(number) else {
             return false;
         };
         let (allowed, _) = Allowed::by(*scenario);
-        for error in ERRORS {
-            let counted = (1..)
-                .find(|call| {
-                    run(
-                        &World::new(*scenario),
-                        &allowed,
-                        &format!("{which} {call}"),
-                        error,
-                    ) == 0
-                })
-                .expect("an end");
-            println!(
-                "{}: {} {which}: {} calls",
-                scenario.name,
-                error.0,
-                counted - 1
-            );
-            assert!(counted > 5, "{} hardly wrote", scenario.name);
-        }
+        let mut survived = 0;
+        let unfailing = numbers.iter().find(|call| {
+            let world = World::new(*scenario);
+            let failed = run(&world, &allowed, calls, &format!("{which} {call}"), error);
+            survived += failed;
+            failed == 0
+        });
+        let (name, end) = (scenario.name, unfailing.expect("an end"));
+        println!(
+            "{name}: {} {which}: {survived} calls failed, by {end} at the latest",
+            error.0
+        );
+        let least = if calls == Calls::Opens { 1 } else { 5 };
+        assert!(*end > least, "{name} hardly wrote");
         true
     });
 }
 
+/// More than any command makes.
+const MOST_CALLS: u64 = 10_000;
+
 #[test]
 fn each_call_that_writes_may_fail() {
-    one_call_after_the_other("nth");
+    one_call_after_the_other("nth", Calls::Writes, BROKEN, 1);
+    one_call_after_the_other("nth", Calls::Writes, FULL, 3);
+}
+
+#[test]
+fn each_file_may_be_one_too_many() {
+    one_call_after_the_other("nth", Calls::Opens, NO_DESCRIPTORS, 1);
 }
 
 #[test]
 fn the_disk_may_break_for_good_at_each_call() {
-    one_call_after_the_other("from");
+    one_call_after_the_other("from", Calls::Writes, BROKEN, 3);
+    one_call_after_the_other("from", Calls::Writes, FULL, 3);
 }
 
 /// One call in a hundred fails, while a server with a sound disk answers.
@@ -137,7 +121,7 @@ fn any_calls_may_fail_under_a_server() {
         let which = format!("percent 1 {seed}");
         let error = ERRORS[number / SCENARIOS.len() % 2];
         failed.fetch_add(
-            run(&world, &allowed[scenario], &which, error),
+            run(&world, &allowed[scenario], Calls::Writes, &which, error),
             Ordering::Relaxed,
         );
         answer(&server);
@@ -148,20 +132,52 @@ fn any_calls_may_fail_under_a_server() {
     assert!(failed > 0);
 }
 
+/// A prune frees what nobody reads any more, batch by batch: broken off anywhere, it can be done again.
+#[test]
+fn a_prune_may_be_broken_off_at_each_call() {
+    for error in ERRORS {
+        let mut survived = 0;
+        for call in numbers("calls of a prune", 2) {
+            let world = World::new(SCENARIOS[0]);
+            let before = world.state();
+            let prune = || world.command(&["prune", "--keep", "1", "--yes"]);
+            let disk = disk(&world, Calls::Writes);
+            let mut command = prune();
+            disk.carry(&mut command);
+            disk.fail(&format!("nth {call}"), error);
+            let output = command.output().expect("vitrine runs");
+            let failed = disk.take_failed();
+            let when = format!("{} {call}: {failed}: {}", error.0, text(&output.stderr));
+            assert!(output.status.success() || !failed.is_empty(), "{when}");
+            assert!(!text(&output.stderr).contains("panicked"), "{when}");
+            assert_eq!(world.state(), before, "{when}");
+            world.assert_clean(&when);
+            let again = prune().output().expect("vitrine runs");
+            assert!(again.status.success(), "{when}: {}", text(&again.stderr));
+            assert_eq!(world.state(), before, "{when}");
+            world.load_next(&when);
+            world.assert_clean(&when);
+            survived += failed.lines().count();
+            if failed.is_empty() {
+                break;
+            }
+        }
+        println!("prune: {}: {survived} calls failed", error.0);
+        assert!(survived > 3);
+    }
+}
+
 /// A server whose own disk fails goes on answering, and follows once the disk is well again.
 #[test]
 fn a_server_may_meet_a_failing_disk() {
     for (number, error) in ERRORS.into_iter().enumerate() {
         let world = World::new(SCENARIOS[0]);
         let mut command = world.store.command(&["serve", "--listen", "127.0.0.1:0"]);
-        let which = format!("percent 20 {number}");
-        with_faults(&mut command, &world, &which, error.1);
-        let switch = world.store.path("switch");
-        command.env("IO_FAULTS_SWITCH", &switch);
-        command.env("IO_FAULTS_READS", "1");
+        let disk = disk(&world, Calls::All);
+        disk.carry(&mut command);
         let server = Server::start(command);
         answer(&server);
-        std::fs::write(&switch, "").expect("a file");
+        disk.fail(&format!("percent 20 {number}"), error);
         for round in 0..20 {
             let mut load = world.command(&["load", ["old.ndjson", "new.ndjson"][round % 2]]);
             load.arg("--allow=retire=100%");
@@ -169,8 +185,8 @@ fn a_server_may_meet_a_failing_disk() {
             answer(&server);
             std::thread::sleep(std::time::Duration::from_millis(100));
         }
-        assert!(!failed_calls(&world).is_empty(), "no call failed");
-        std::fs::remove_file(&switch).expect("it was there");
+        assert!(!disk.failed().is_empty(), "no call failed");
+        disk.mend();
         let report = world.load_next("the disk is well again");
         server.wait_for_loaded(&report);
         answer(&server);

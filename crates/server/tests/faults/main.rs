@@ -6,18 +6,29 @@
 //! - `points`: death and errors at every fail point
 //! - `kills`: `kill -9` at many moments of a load
 //! - `random`: numbers for both, by a seed
-//! - `io_errors`: a disk that fails, by a library (`io_faults.c`) between the program and the system
+//! - `disk`: a disk that fails, by a library (`io_faults.c`) between the program and the system; `io_errors`: commands
+//!   on it; `serving`: a running server; `starting`: a server that starts
+//! - `descriptors`, `memory`: too few of them
+//! - `clocks`: a clock that jumps under a server
+//! - `panics`: bugs in a running server
 
 #![expect(
     unreachable_pub,
     reason = "a test binary exports nothing; `pub` marks what rooms offer each other"
 )]
 
+mod clocks;
+mod descriptors;
+mod disk;
 #[expect(dead_code, unused_imports, reason = "the other tests use all of it")]
 #[path = "../it/harness/mod.rs"]
 mod harness;
 mod io_errors;
 mod kills;
+mod memory;
+mod panics;
 mod points;
 mod random;
+mod serving;
+mod starting;
 mod world;

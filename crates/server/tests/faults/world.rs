@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use vitrine_store::record::{CatalogItem, Moment};
 use vitrine_store::{IfMissing, StoreError};
 
-use crate::harness::{Server, Store, gift_card, text};
+use crate::harness::{Page, Server, Store, Web, gift_card, text};
 
 /// A command that writes.
 #[derive(Debug, Clone, Copy)]
@@ -16,7 +16,7 @@ pub struct Scenario {
     pub name: &'static str,
     /// Which store it writes to: `vitrine.db` has a past, `other.db` isn't there.
     pub store: &'static str,
-    /// `TEXT` stands for the digest of a live text.
+    /// `TEXT` stands for the digest of a live text, `WEB` for another server.
     pub arguments: &'static [&'static str],
 }
 
@@ -33,7 +33,7 @@ const fn scenario(
 }
 
 /// Every way to write.
-pub const SCENARIOS: [Scenario; 10] = [
+pub const SCENARIOS: [Scenario; 14] = [
     scenario(
         "load",
         "vitrine.db",
@@ -51,6 +51,18 @@ pub const SCENARIOS: [Scenario; 10] = [
         "vitrine.db",
         &["keys", "create", "--label", "made"],
     ),
+    scenario("rotate", "vitrine.db", &["keys", "rotate", "reader"]),
+    scenario("texts-load", "vitrine.db", &["texts", "load", "texts"]),
+    scenario(
+        "texts-fetch",
+        "vitrine.db",
+        &["texts", "fetch", "--allow-private"],
+    ),
+    scenario(
+        "mirror",
+        "vitrine.db",
+        &["mirror", "--allow=retire=100%", "--from", "WEB"],
+    ),
     scenario("revoke", "vitrine.db", &["keys", "revoke", "spare"]),
     scenario("backup", "vitrine.db", &["backup", "copy.db"]),
     scenario("restore", "vitrine.db", &["restore", "--yes", "backup.db"]),
@@ -64,6 +76,8 @@ struct Template {
     reader: String,
     /// The digest of a live text.
     text: String,
+    /// Another server, with a text and a catalog.
+    web: Web,
 }
 
 /// A product with a text of its own.
@@ -72,6 +86,37 @@ fn product(number: usize, generation: &str) -> Value {
     product["name"] = json!(format!("{generation} {number}"));
     let markdown = format!("# {generation}\n\n{}", "words ".repeat(number + 1));
     product["gift_card"]["content_resources"]["description_md"] = json!(markdown);
+    product
+}
+
+/// A server with a text, and with a catalog to mirror.
+fn web() -> Web {
+    let page = |products: &[Value], after: Option<&str>| {
+        let cursors = json!({"before": after, "after": after});
+        let page = json!({"catalog": products, "pagination": {"cursors": cursors}});
+        let tag = format!("\"{}\"", products.len());
+        Page::ok(page.to_string())
+            .with("Content-Type", "application/json")
+            .with("ETag", &tag)
+    };
+    let products = [product(3, "old"), product(4, "mirrored")];
+    Web::of(&[
+        ("/text.md", Page::ok("# Fetched")),
+        ("/v2/product?limit=500", page(&products, Some("P04"))),
+        ("/v2/product?limit=500&after=P04", page(&[], None)),
+    ])
+}
+
+/// A product whose text is known by its address.
+fn fetched_product(web: &Web) -> Value {
+    let mut product = gift_card("P50");
+    let content = &mut product["gift_card"]["content_resources"];
+    let content = content.as_object_mut().expect("an object");
+    content.remove("description_md");
+    content.insert(
+        "description_markdown_url".to_owned(),
+        json!(web.url("/text.md")),
+    );
     product
 }
 
@@ -90,7 +135,10 @@ fn template() -> &'static Template {
         let first = store.write("first.ndjson", lines((0..6).map(|n| product(n, "first"))));
         store.load(first);
         store.ok(&["backup", &store.path("backup.db").display().to_string()]);
-        let old = store.write("old.ndjson", lines((0..8).map(|n| product(n, "old"))));
+        let web = web();
+        let fetched = std::iter::once(fetched_product(&web));
+        let old = (0..8).map(|n| product(n, "old")).chain(fetched);
+        let old = store.write("old.ndjson", lines(old));
         store.load(old);
         // P00 to P02 go (or stay, in a merge), P03 stays as it is, the others change, two come.
         let of = |n| if n == 3 { "old" } else { "new" };
@@ -104,6 +152,7 @@ fn template() -> &'static Template {
             store,
             reader,
             text,
+            web,
         }
     })
 }
@@ -170,19 +219,27 @@ impl World {
         ] {
             std::fs::copy(template.store.path(name), store.path(name)).expect("a copy");
         }
+        std::fs::create_dir_all(store.path("texts/P05")).expect("a folder");
+        store.write("texts/P05/description.md", "# Of a file");
         Self { store, scenario }
     }
 
     /// A command on the scenario's store, in its directory.
     pub fn command(&self, arguments: &[&str]) -> Command {
+        let web = template().web.url("");
         let arguments: Vec<&str> = arguments
             .iter()
             .map(|argument| match *argument {
                 "TEXT" => template().text.as_str(),
+                "WEB" => &web,
                 other => other,
             })
             .collect();
         let mut command = self.store.command(&arguments);
+        // What waits in files is on the same disk, and no proxy is between this and the other server.
+        command.env("TMPDIR", self.store.path(""));
+        command.env("NO_PROXY", "*");
+        command.env("VITRINE_MIRROR_KEY", "partner.secret");
         command.env("VITRINE_STORE", format!("sqlite:{}", self.scenario.store));
         command.current_dir(self.store.path(""));
         command
@@ -229,6 +286,11 @@ impl World {
         assert!(next.status.success(), "{when}: {}", text(&next.stderr));
         serde_json::from_slice(&next.stdout).expect("a report")
     }
+}
+
+/// The key that opens every world's server.
+pub fn reader() -> &'static str {
+    &template().reader
 }
 
 /// What a server over the store with a past answers.
@@ -290,6 +352,10 @@ impl Allowed {
             Some(0) => assert!(is_new, "{when}: it says that it was done: {said}"),
             Some(1) if said.contains("at the very end") => {
                 assert!(said.contains("vitrine check"), "{when}: {said}");
+            }
+            // What it was given; nothing had begun.
+            Some(1) if said.contains("can't read ") => {
+                assert!(!is_new, "{when}: it says that it failed: {said}");
             }
             Some(1) => {
                 assert!(!is_new, "{when}: it says that it failed: {said}");

@@ -62,6 +62,27 @@ struct Quick {
     file: FileId,
 }
 
+impl Quick {
+    /// A connection to nothing, in the place of one that isn't there.
+    fn to_nothing() -> Result<Self, StoreError> {
+        Ok(Self {
+            connection: Connection::open_in_memory().map_err(during("preparing to open"))?,
+            // No file is this one.
+            file: (u64::MAX, u64::MAX),
+        })
+    }
+
+    /// Closes the file where a call failed, so that the next one opens it anew. As long as it is open, SQLite may take
+    /// a lock for held that isn't, or go on reading a log that it couldn't open for writing.
+    fn let_go_if_broken<T>(&mut self, outcome: &Result<T, StoreError>) -> Result<(), StoreError> {
+        match outcome {
+            Ok(_) | Err(StoreError::Busy { .. }) => {}
+            Err(_) => *self = Self::to_nothing()?,
+        }
+        Ok(())
+    }
+}
+
 /// Device and inode: what stays the same while a path comes to name another file.
 type FileId = (u64, u64);
 
@@ -86,13 +107,10 @@ impl SqliteStore {
 
     /// A store that can't be opened now: each call tries to, and never makes it.
     pub(crate) fn unopened(path: PathBuf, patience: Duration) -> Result<Self, StoreError> {
-        let connection = Connection::open_in_memory().map_err(during("preparing to open"))?;
-        // No file is this one.
-        let file = (u64::MAX, u64::MAX);
         Ok(Self {
             path,
             patience,
-            quick: Mutex::new(Quick { connection, file }),
+            quick: Mutex::new(Quick::to_nothing()?),
         })
     }
 
@@ -146,7 +164,10 @@ const POLL_EVERY: Duration = Duration::from_millis(50);
 
 impl Store for SqliteStore {
     fn changes(&self) -> Result<Changes, StoreError> {
-        catalog::changes(&self.quick()?.connection)
+        let mut quick = self.quick()?;
+        let found = catalog::changes(&quick.connection);
+        quick.let_go_if_broken(&found)?;
+        found
     }
 
     fn poll_every(&self) -> Duration {
@@ -284,7 +305,10 @@ impl Store for SqliteStore {
     }
 
     fn record_key_use(&self, uses: &[(String, Timestamp)]) -> Result<(), StoreError> {
-        keys::record_use(&mut self.quick()?.connection, uses, self.patience)
+        let mut quick = self.quick()?;
+        let recorded = keys::record_use(&mut quick.connection, uses, self.patience);
+        quick.let_go_if_broken(&recorded)?;
+        recorded
     }
 
     fn check(&self) -> Result<Vec<Problem>, StoreError> {
@@ -309,10 +333,13 @@ fn during(doing: &'static str) -> impl Fn(rusqlite::Error) -> StoreError {
         },
         Some(ErrorCode::DiskFull) => StoreError::Full,
         Some(ErrorCode::DatabaseCorrupt) => StoreError::Damaged(source.to_string()),
-        Some(ErrorCode::SystemIoFailure) => StoreError::Disk {
-            doing,
-            source: source.into(),
-        },
+        // The last two: out of descriptors, for one. SQLite makes do with reading where it can't open for writing.
+        Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen | ErrorCode::ReadOnly) => {
+            StoreError::Disk {
+                doing,
+                source: source.into(),
+            }
+        }
         _ => StoreError::Database {
             doing,
             source: source.into(),

@@ -105,10 +105,35 @@ pub(super) fn migrated(path: &Path) -> Result<Connection, StoreError> {
 fn plain_connection(path: &Path, patience: Duration) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(cannot_open(path))?;
+    let is_readonly = connection.is_readonly(rusqlite::MAIN_DB);
+    if is_readonly.map_err(cannot_open(path))? && is_writable(path) {
+        // SQLite makes do with reading where writing fails at this moment, out of descriptors for one; and what was
+        // opened so could never write again.
+        return Err(StoreError::Open {
+            path: path.to_owned(),
+            source: std::io::Error::other("it could be opened for reading only"),
+        });
+    }
     connection
         .busy_timeout(patience)
         .map_err(cannot_open(path))?;
     Ok(connection)
+}
+
+/// Whether this process may write to a file. The file isn't opened for that: when it is closed, the system forgets the
+/// locks of all connections to it.
+fn is_writable(path: &Path) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok()
+}
+
+/// Why a file can't be opened, as far as that can be found out without opening it, for the same reason.
+fn why_not(path: &Path) -> Option<std::io::Error> {
+    let access = rustix::fs::Access::READ_OK | rustix::fs::Access::WRITE_OK;
+    let refused = rustix::fs::access(path, access).err();
+    // Are there descriptors?
+    refused
+        .map(Into::into)
+        .or_else(|| std::fs::File::open("/dev/null").err())
 }
 
 fn set_up(connection: &Connection, path: &Path, patience: Duration) -> Result<(), StoreError> {
@@ -141,9 +166,7 @@ fn cannot_open(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError {
         },
         Some(rusqlite::ErrorCode::CannotOpen) => StoreError::Open {
             path: path.to_owned(),
-            source: std::fs::File::open(path)
-                .err()
-                .unwrap_or_else(|| std::io::Error::other(source)),
+            source: why_not(path).unwrap_or_else(|| std::io::Error::other(source)),
         },
         _ => during("opening the store")(source),
     }

@@ -12,7 +12,10 @@
 mod line;
 mod queue;
 
+use std::fs::File;
 use std::io::{self, Write};
+use std::os::fd::AsFd as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::Thread;
@@ -22,12 +25,16 @@ pub use line::Line;
 use queue::Queue;
 
 use crate::metrics::{Counter, Metrics};
+use crate::panic_point::PanicPoint;
 
 /// How many bytes of lines may wait: some 40,000 lines.
 const QUEUE_BYTES: usize = 16 * 1024 * 1024;
 
 /// For how long lines are gathered before they are written.
 const GATHERING: Duration = Duration::from_millis(25);
+
+/// How long to wait before writing again where that failed.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// How long a server waits at its end for the last lines to be written.
 const LAST_LINES: Duration = Duration::from_secs(2);
@@ -69,16 +76,14 @@ impl AccessLog {
         }
         let queue = Arc::new(Queue::new(QUEUE_BYTES));
         let lines = Arc::clone(&queue);
+        // Without the library's buffer: it is known what was written.
+        let out = File::from(io::stdout().as_fd().try_clone_to_owned()?);
         let (done, written) = sync_channel(0);
         let thread = std::thread::Builder::new()
             .name("access-log".to_owned())
             .spawn(move || {
                 let _until_done = done;
-                if let Err(error) = write_lines(&lines, &metrics.access_log_dropped, io::stdout()) {
-                    lines.close();
-                    let error: &dyn std::error::Error = &error;
-                    tracing::error!(error, "the access log can't be written any more");
-                }
+                write_lines(&lines, &metrics.access_log_dropped, out);
             })?;
         let writer = Writer {
             queue,
@@ -115,24 +120,82 @@ impl Drop for AccessLog {
     }
 }
 
-/// Writes lines as they come, until the queue is closed and empty.
-fn write_lines(queue: &Queue, all_dropped: &Counter, mut out: impl Write) -> io::Result<()> {
+/// Writes lines as they come, until the queue is closed and empty. A disk may be full for a while: what can't be
+/// written meanwhile is dropped.
+fn write_lines(queue: &Queue, all_dropped: &Counter, out: impl Write) {
+    let mut lines = Lines::new(out);
     let mut taken = Vec::new();
+    let mut failing = false;
     loop {
-        let is_last = queue.wait(GATHERING);
-        queue.take(&mut taken, |lines| out.write_all(lines))?;
-        out.flush()?;
+        let gathering = if failing { PAUSE } else { GATHERING };
+        let is_last = queue.wait(gathering);
+        let write = AssertUnwindSafe(|| lines.write_waiting(queue, &mut taken));
+        let written = catch_unwind(write);
+        let written = written.unwrap_or_else(|_| Err(io::Error::other("a bug: it panicked")));
         let dropped = queue.take_dropped();
         all_dropped.add(dropped);
-        if dropped > 0 {
-            tracing::warn!(
+        match &written {
+            Err(error) if !failing => {
+                let error: &dyn std::error::Error = error;
+                tracing::error!(
+                    error,
+                    "the access log can't be written; its lines are dropped"
+                );
+            }
+            Err(_) => {}
+            Ok(()) if failing => tracing::info!("the access log can be written again"),
+            Ok(()) if dropped > 0 => tracing::warn!(
                 dropped,
                 "lines of the access log were dropped: its reader is slow"
-            );
+            ),
+            Ok(()) => {}
         }
+        failing = written.is_err();
         if is_last {
-            return Ok(());
+            return;
         }
+    }
+}
+
+/// Where lines go.
+struct Lines<W> {
+    out: W,
+    /// Whether the last write broke off within a line.
+    is_within_line: bool,
+}
+
+impl<W: Write> Lines<W> {
+    fn new(out: W) -> Self {
+        Self {
+            out,
+            is_within_line: false,
+        }
+    }
+
+    /// Writes what waits; where half a line was left behind, on a line of its own.
+    fn write_waiting(&mut self, queue: &Queue, taken: &mut Vec<u8>) -> io::Result<()> {
+        PanicPoint::AccessLog.pass();
+        queue.take(taken, |lines| {
+            if self.is_within_line && !lines.is_empty() {
+                self.write(b"\n")?;
+            }
+            self.write(lines)
+        })
+    }
+
+    fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match self.out.write(bytes) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => {
+                    self.is_within_line = bytes[written - 1] != b'\n';
+                    bytes = &bytes[written..];
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 }
 
@@ -141,6 +204,50 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
+
+    /// A disk that has so many bytes left, once.
+    struct Full {
+        left: Option<usize>,
+        log: Vec<u8>,
+    }
+
+    impl Write for Full {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let fits = bytes.len().min(self.left.unwrap_or(usize::MAX));
+            if fits == 0 {
+                self.left = None;
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            self.left = self.left.map(|left| left - fits);
+            self.log.extend_from_slice(&bytes[..fits]);
+            Ok(fits)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn after_half_a_line_the_log_goes_on_with_a_line_of_its_own() {
+        let queue = Queue::new(QUEUE_BYTES);
+        let full = Full {
+            left: Some(10),
+            log: Vec::new(),
+        };
+        let mut lines = Lines::new(full);
+        let mut taken = Vec::new();
+        for number in 0..3 {
+            queue.push(&Line::example("/", number));
+            let written = lines.write_waiting(&queue, &mut taken);
+            assert_eq!(written.is_err(), number == 0);
+        }
+        assert_eq!(queue.take_dropped(), 1);
+        let log = String::from_utf8(lines.out.log).expect("text");
+        let parsed = log.lines().map(serde_json::from_str::<serde_json::Value>);
+        let is_whole: Vec<bool> = parsed.map(|line| line.is_ok()).collect();
+        assert_eq!(is_whole, [false, true, true], "{log}");
+    }
 
     #[test]
     fn whole_lines_of_all_threads_are_written_once_and_in_the_order_of_each() {

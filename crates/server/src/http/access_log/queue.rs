@@ -81,7 +81,8 @@ impl Queue {
         is_closed()
     }
 
-    /// Hands over all lines that wait, thread by thread. `taken` is empty memory, and is again.
+    /// Hands over all lines that wait, thread by thread. `taken` is empty memory, and is again. What can't be written
+    /// counts as dropped.
     pub(super) fn take(
         &self,
         taken: &mut Vec<u8>,
@@ -91,8 +92,15 @@ impl Queue {
         for buffer in &self.buffers {
             // The emptied memory of one buffer becomes the next one's.
             std::mem::swap(&mut lock(buffer).lines, taken);
-            write(taken)?;
+            let written = write(taken);
+            if written.is_err() {
+                let lost = taken.iter().filter(|byte| **byte == b'\n').count();
+                self.dropped.fetch_add(lost as u64, Ordering::Relaxed);
+                // The other buffers still wait.
+                self.is_awake.store(true, Ordering::Relaxed);
+            }
             taken.clear();
+            written?;
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! The thread that keeps the snapshot file: it checks the file's data after a start, and writes the file
 //! anew some time after a swap.
 
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,8 +12,9 @@ use vitrine_model::snapshot::Snapshot;
 
 use super::Identity;
 use super::write::write;
-use crate::live::background::lower_priority;
+use crate::live::background::{caught, lower_priority};
 use crate::live::state_directory::StateDirectory;
+use crate::panic_point::PanicPoint;
 
 /// The file is written when so much time has passed since the last swap.
 const SETTLED_AFTER: Duration = Duration::from_secs(1);
@@ -58,7 +60,7 @@ impl Keeper {
     /// # Errors
     ///
     /// Where the system gives no thread.
-    pub(in crate::live) fn start(directory: StateDirectory) -> std::io::Result<Self> {
+    pub(in crate::live) fn start(directory: StateDirectory) -> io::Result<Self> {
         let (jobs, queue) = channel();
         let is_damaged = Arc::new(AtomicBool::new(false));
         let waiting = Arc::<Waiting>::default();
@@ -121,7 +123,11 @@ fn keep(
         };
         match job {
             Ok(Job::Check(snapshot)) => {
-                if !snapshot.is_undamaged() {
+                let is_undamaged = caught(|| {
+                    PanicPoint::SnapshotCheck.pass();
+                    snapshot.is_undamaged()
+                });
+                if !is_undamaged.unwrap_or(false) {
                     tracing::error!(
                         "the snapshot file is damaged; the catalog is read from the store"
                     );
@@ -135,7 +141,11 @@ fn keep(
                     continue;
                 };
                 let started = Instant::now();
-                match write(directory, &identity, &snapshot, Timestamp::now()) {
+                let written = caught(|| {
+                    PanicPoint::SnapshotFile.pass();
+                    write(directory, &identity, &snapshot, Timestamp::now())
+                });
+                match written.unwrap_or_else(|panicked| Err(io::Error::other(panicked))) {
                     Ok(()) => {
                         let revision = snapshot.revision().number;
                         tracing::info!(revision, "the snapshot file is written");

@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
@@ -25,7 +25,13 @@ pub struct Server {
 
 impl Server {
     /// Starts a command that says where it listens on standard error.
-    pub fn start(mut command: Command) -> Self {
+    pub fn start(command: Command) -> Self {
+        Self::try_start(command)
+            .unwrap_or_else(|(status, said)| panic!("it ended with {status}: {said}"))
+    }
+
+    /// Starts a command that may end before it listens: then says how it ended, and what it said.
+    pub fn try_start(mut command: Command) -> Result<Self, (ExitStatus, String)> {
         let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -42,17 +48,31 @@ impl Server {
             stdout,
             stderr,
         };
-        server.address = wait_for("the server's address", || {
-            let seen = server.stderr();
-            let rest = seen.split_once("vitrine: listening on ")?.1;
+        let listens = |said: &str| {
+            let rest = said.split_once("vitrine: listening on ")?.1;
             rest.split_once(", serving ")?.0.parse().ok()
+        };
+        let address = wait_for("the server's address", || {
+            // In this order: what it said last is seen, too.
+            let ended = server.child.try_wait().expect("a child");
+            let address = listens(&server.stderr());
+            address.map(Ok).or(ended.map(Err))
         });
+        match address {
+            Ok(address) => server.address = address,
+            Err(status) => {
+                wait_for("its last words", || {
+                    (Arc::strong_count(&server.stderr) == 1).then_some(())
+                });
+                return Err((status, server.stderr()));
+            }
+        }
         // It says so before that.
         server.admin = server
             .stderr()
             .lines()
             .find_map(|line| line.strip_prefix("vitrine: admin port on ")?.parse().ok());
-        server
+        Ok(server)
     }
 
     /// What it wrote to standard output until now: the access log.
@@ -75,6 +95,11 @@ impl Server {
         let id = self.child.id().to_string();
         let killed = Command::new("kill").args(["-s", name, &id]).status();
         assert!(killed.expect("kill runs").success());
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("a child").is_some()
     }
 
     /// Waits for its end; returns its exit code.

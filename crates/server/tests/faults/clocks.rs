@@ -1,0 +1,243 @@
+//! A clock that jumps under a running server: a day ahead, and back behind its start. Keys expire by the clock; quotas,
+//! the trust in keys and all patience go by time that passes, so nobody is locked out and nobody let in too often.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::Value;
+
+use crate::harness::{Scrape, Server, Store, gift_card, skipped, text, wait_for};
+
+/// The library behind `faketime`, for programs with threads.
+fn library() -> Option<PathBuf> {
+    let folders = std::fs::read_dir("/usr/lib").ok()?.filter_map(Result::ok);
+    let library = |folder: std::fs::DirEntry| folder.path().join("faketime/libfaketimeMT.so.1");
+    let found = folders.map(library).find(|path| path.exists());
+    if found.is_none() {
+        assert!(std::env::var_os("CI").is_none(), "CI needs faketime");
+        skipped("clocks that jump: there is no faketime");
+    }
+    found
+}
+
+/// A store, and a clock that its server goes by.
+struct Place {
+    store: Store,
+    clock: PathBuf,
+    library: PathBuf,
+}
+
+impl Place {
+    fn new() -> Option<Self> {
+        let store = Store::of(&[gift_card("A")]);
+        let place = Self {
+            clock: store.path("clock"),
+            library: library()?,
+            store,
+        };
+        place.jump("+0");
+        Some(place)
+    }
+
+    /// From now on the clock is so far ahead of the right one, or behind it.
+    fn jump(&self, by: &str) {
+        // In one step: nobody is to read half of it.
+        let whole = self.store.path("clock.new");
+        std::fs::write(&whole, format!("{by}\n")).expect("a file");
+        std::fs::rename(whole, &self.clock).expect("a clock");
+    }
+
+    fn serve(&self, options: &[&str]) -> Server {
+        let mut command = self.store.command(&["serve", "--listen", "127.0.0.1:0"]);
+        command
+            .args(["--admin-listen", "127.0.0.1:0"])
+            .args(options);
+        self.go_by(&mut command);
+        Server::start(command)
+    }
+
+    fn go_by(&self, command: &mut Command) {
+        command
+            .env("LD_PRELOAD", &self.library)
+            .env("FAKETIME_TIMESTAMP_FILE", &self.clock)
+            .env("FAKETIME_NO_CACHE", "1")
+            .env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+    }
+
+    /// A load by a command on the same clock.
+    fn publish(&self, server: &Server, code: &str) {
+        let product = gift_card(code).to_string();
+        let file = self.store.write("next.ndjson", product);
+        let file = file.display().to_string();
+        let mut load = self
+            .store
+            .command(&["load", "--json", "--allow=retire=100%", &file]);
+        self.go_by(&mut load);
+        let done = load.output().expect("vitrine runs");
+        assert!(done.status.success(), "{}", text(&done.stderr));
+        let report: Value = serde_json::from_slice(&done.stdout).expect("a report");
+        server.wait_for_loaded(&report);
+    }
+}
+
+/// What a server says in its access log of one more request.
+fn log_line(server: &Server, key: &str) -> Value {
+    static ASKED: AtomicU64 = AtomicU64::new(0);
+    let id = format!("asked-{}", ASKED.fetch_add(1, Ordering::Relaxed));
+    let headers = [("X-Api-Key", key), ("X-Request-Id", &id)];
+    assert_eq!(server.send("GET", "/v2/ping", &headers).status, 200);
+    let quoted = format!("\"{id}\"");
+    let line = wait_for("a line", || {
+        let log = server.stdout();
+        let mut lines = log.lines();
+        lines.find(|line| line.contains(&quoted)).map(str::to_owned)
+    });
+    serde_json::from_str(&line).expect("JSON")
+}
+
+/// By the clock of the access log, the hours by which a server is ahead of the right one.
+fn hours_ahead(line: &Value) -> i64 {
+    let time = line["time"].as_str().expect("a time");
+    let time: jiff::Timestamp = time.parse().expect("a time");
+    let ahead = time.duration_since(jiff::Timestamp::now()).as_secs();
+    // To the nearest hour: the answer took a moment.
+    (ahead + 1_800).div_euclid(3_600)
+}
+
+/// The jumps: the clock's offset, its hours, whether a key that is good for twelve hours is still so.
+const JUMPS: [(&str, i64, bool); 6] = [
+    ("+1d", 24, false),
+    ("+0", 0, true),
+    ("-1h", -1, true),
+    ("+400d", 9_600, false),
+    ("-3000d", -72_000, true),
+    ("+0", 0, true),
+];
+
+#[test]
+fn a_clock_that_jumps_locks_nobody_out() {
+    let Some(place) = Place::new() else {
+        return;
+    };
+    let key = place.store.key("reader", &[]);
+    let expiring = place.store.key("expiring", &["--expires", "12h"]);
+    let server = place.serve(&["--max-stale-keys", "10m"]);
+    let get = |key: &str, target: &str| server.get(key, target);
+    assert_eq!(get(&expiring, "/v2/ping").status, 200);
+    for (number, (jump, hours, is_good)) in JUMPS.into_iter().enumerate() {
+        place.jump(jump);
+        assert_eq!(hours_ahead(&log_line(&server, &key)), hours, "{jump}");
+        assert_eq!(get(&key, "/v2/product").status, 200, "{jump}");
+        let status = if is_good { 200 } else { 401 };
+        assert_eq!(get(&expiring, "/v2/ping").status, status, "{jump}");
+        let ready = server.ask_admin("GET", "/readyz");
+        assert_eq!(ready.status, 200, "{jump}: {}", text(&ready.body));
+        let contact = &ready.json()["store"]["contact_age_seconds"];
+        assert!(
+            contact.as_u64().is_some_and(|age| age < 600),
+            "{jump}: {contact}"
+        );
+        // Strict: nothing that counts is below zero.
+        Scrape::parse(&text(&server.ask_admin("GET", "/metrics").body));
+        let code = format!("JUMP{number}");
+        place.publish(&server, &code);
+        assert_eq!(
+            get(&key, &format!("/v2/product/{code}")).status,
+            200,
+            "{jump}"
+        );
+        let later = place.store.key("later", &[]);
+        wait_for(jump, || {
+            (get(&later, "/v2/ping").status == 200).then_some(())
+        });
+    }
+    let said = server.stderr();
+    assert!(!said.contains("panicked"), "{said}");
+    assert!(!server.stdout().contains("\"status\":5"));
+    place.store.ok(&["check"]);
+}
+
+#[test]
+fn the_access_log_s_times_are_the_clock_s() {
+    let Some(place) = Place::new() else {
+        return;
+    };
+    let key = place.store.key("reader", &[]);
+    let server = place.serve(&[]);
+    for (jump, hours) in [("+0", 0), ("+1d", 24), ("-1h", -1), ("+0", 0)] {
+        place.jump(jump);
+        let line = log_line(&server, &key);
+        assert_eq!(hours_ahead(&line), hours, "{line}");
+        let took = line["duration_microseconds"].as_u64().expect("a number");
+        assert!(took < 3_600_000_000, "{line}");
+    }
+}
+
+#[test]
+fn a_quota_goes_by_time_that_passes() {
+    let Some(place) = Place::new() else {
+        return;
+    };
+    let key = place.store.key("limited", &["--quota", "3/3600"]);
+    let server = place.serve(&[]);
+    let statuses = || [0; 5].map(|_| server.get(&key, "/v2/product/A").status);
+    assert_eq!(statuses(), [200, 200, 200, 429, 429]);
+    for jump in ["+1d", "-1h"] {
+        place.jump(jump);
+        let refused = server.get(&key, "/v2/product/A");
+        assert_eq!(refused.status, 429, "{jump}");
+        let again = refused.header("retry-after").expect("a time");
+        let again: u64 = again.parse().expect("seconds");
+        assert!((1..=3_600).contains(&again), "{jump}: {again}");
+    }
+}
+
+/// `docs/operations.md`: a clock that went back lets nobody in until the store is there.
+#[test]
+fn after_a_clock_went_back_kept_keys_open_nothing_until_the_store_is_there() {
+    let Some(place) = Place::new() else {
+        return;
+    };
+    let key = place.store.key("reader", &[]);
+    let state = place.store.path("state").display().to_string();
+    let options = ["--state-dir", &state, "--public-url", "https://c.example"];
+    place.jump("+1d");
+    let server = place.serve(&options);
+    wait_for("the files", || {
+        let written = server.stderr().contains("the snapshot file is written");
+        (written && place.store.path("state/keys").exists()).then_some(())
+    });
+    drop(server);
+    let move_store = |from: &str, to: &str| {
+        for ending in ["", "-wal", "-shm"] {
+            let [from, to] = [from, to].map(|name| place.store.path(&format!("{name}{ending}")));
+            let _ = std::fs::remove_file(&to);
+            if from.exists() {
+                std::fs::rename(from, to).expect("renamed");
+            }
+        }
+    };
+    move_store("vitrine.db", "away.db");
+    // A new one in its place, by mistake, which isn't followed.
+    place.store.key("of the new store", &[]);
+    let server = place.serve(&options);
+    assert_eq!(
+        server.get(&key, "/v2/product/A").status,
+        200,
+        "a moment later"
+    );
+    drop(server);
+    place.jump("-1h");
+    let server = place.serve(&options);
+    assert_eq!(server.get(&key, "/v2/product/A").status, 503);
+    let ready = server.ask_admin("GET", "/readyz");
+    assert_eq!(
+        (ready.status, &ready.json()["reason"]),
+        (503, &"stale_keys".into())
+    );
+    move_store("away.db", "vitrine.db");
+    wait_for("the store", || {
+        (server.get(&key, "/v2/product/A").status == 200).then_some(())
+    });
+}

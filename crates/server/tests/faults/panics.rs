@@ -1,0 +1,316 @@
+//! A bug in a running server: a part of it panics, at every panic point. The request is answered with 500 and its
+//! connection lives on; what runs beside requests goes on with its next piece of work; and it is never hidden: the log
+//! and a metric tell, and a server that can't follow says that it doesn't.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use vitrine::panic_point::PanicPoint;
+
+use crate::harness::{KeepAlive, SAMPLE, Scrape, Server, Store, gift_card, text, wait_for};
+
+/// A server over a store, with a fault in it.
+struct Place {
+    store: Store,
+    key: String,
+    server: Server,
+}
+
+/// A server whose `fault` comes up.
+fn serve(store: &Store, fault: &str, options: &[&str]) -> Server {
+    let mut command = store.command(&["serve", "--listen", "127.0.0.1:0"]);
+    command.args(["--admin-listen", "127.0.0.1:0"]);
+    command.args(["--public-url", "https://vitrine.test"]);
+    command.args(options).env("VITRINE_FAIL_POINT", fault);
+    Server::start(command)
+}
+
+impl Place {
+    fn new(fault: &str, options: &[&str]) -> Self {
+        let store = Store::of(&[gift_card("A")]);
+        let key = store.key("reader", &[]);
+        let server = serve(&store, fault, options);
+        Self { store, key, server }
+    }
+
+    fn ready(&self) -> (u16, Value) {
+        let reply = self.server.ask_admin("GET", "/readyz");
+        (reply.status, reply.json())
+    }
+
+    fn panics(&self) -> f64 {
+        let metrics = self.server.ask_admin("GET", "/metrics");
+        Scrape::parse(&text(&metrics.body)).value("vitrine_panics_total")
+    }
+
+    /// Waits until this many panics were told, and looks whether the log tells them.
+    fn wait_for_panics(&self, count: f64) {
+        wait_for("a panic", || (self.panics() >= count).then_some(()));
+        wait_for("a message", || {
+            let said = self.server.stderr();
+            said.contains("a bug: the program panicked").then_some(())
+        });
+    }
+
+    /// What is loaded from now on goes live, and a new key opens the door.
+    fn assert_follows(&self) {
+        let report = self.store.load_products(&[gift_card("A"), gift_card("B")]);
+        self.server.wait_for_loaded(&report);
+        let key = self.store.key("later", &[]);
+        wait_for("the new key", || {
+            (self.server.get(&key, "/v2/product/B").status == 200).then_some(())
+        });
+        wait_for("the store to be readable", || {
+            (self.ready().1["store"]["readable"] == true).then_some(())
+        });
+        assert_eq!(self.ready().0, 200);
+    }
+}
+
+/// Which points the tests below have panic.
+const TESTED: [&str; 12] = [
+    "handler",
+    "compress-body",
+    "access-log",
+    "admin-page",
+    "follow-keys",
+    "follow-catalog",
+    "make-block",
+    "key-use",
+    "keys-file",
+    "snapshot-file",
+    "snapshot-check",
+    "reload",
+];
+
+#[test]
+fn every_point_has_its_test() {
+    let known: BTreeSet<&str> = PanicPoint::ALL.iter().map(|point| point.name()).collect();
+    assert_eq!(known, BTreeSet::from(TESTED));
+}
+
+#[test]
+fn a_panic_in_a_handler_is_answered_with_500_and_the_connection_lives_on() {
+    let place = Place::new("handler=panic@2", &[]);
+    let mut connection = place.server.keep_alive();
+    let mut get = |target: &str| connection.get(&place.key, target).expect("an answer");
+    assert_eq!(get("/v2/product/A").status, 200);
+    let failed = get("/v2/product/A?content=md");
+    assert_eq!(failed.status, 500);
+    assert_eq!(failed.header("content-type"), Some("application/json"));
+    let id = failed.header("x-request-id").expect("an id").to_owned();
+    let body = failed.json();
+    assert_eq!(body["type"], "internal_server_error", "{body}");
+    for part in ["message", "help"] {
+        assert!(body[part].is_string(), "{part}: {body}");
+    }
+    assert!(!body.to_string().contains("panic"), "{body}");
+    assert_eq!(get("/v2/product/A?content=md").status, 200);
+    let metrics = place.server.ask_admin("GET", "/metrics");
+    let metrics = Scrape::parse(&text(&metrics.body));
+    let errors = "vitrine_http_errors_total{type=\"internal_server_error\",simulated=\"false\"}";
+    for series in ["vitrine_panics_total", errors] {
+        assert_eq!(metrics.value(series), 1.0, "{series}");
+    }
+    let said = place.server.stderr();
+    let told = said.lines().find(|line| line.contains("panicked"));
+    assert!(told.expect("a message").contains(&id), "{said}");
+    let log = wait_for("the access log", || {
+        let log = place.server.stdout();
+        log.contains("\"status\":500").then_some(log)
+    });
+    let secret = place.key.split_once('.').expect("a key").1;
+    assert!(!said.contains(secret) && !log.contains(secret));
+}
+
+#[test]
+fn every_handler_may_panic_again_and_again() {
+    let place = Place::new("handler=panic@1+", &[]);
+    let mut connection = KeepAlive::to(place.server.address);
+    for target in ["/v2/product", "/v2/product/A", "/v2/ping", "/openapi.json"] {
+        let reply = connection.get(&place.key, target).expect("an answer");
+        assert_eq!(reply.status, 500, "{target}");
+    }
+    assert_eq!(place.panics(), 4.0);
+    // It lives, follows and tells; who watches the errors is told.
+    assert_eq!(place.ready().0, 200);
+}
+
+#[test]
+fn a_body_whose_compression_panics_goes_out_as_it_is() {
+    let products: Vec<Value> = (0..100).map(|n| gift_card(&format!("P{n}"))).collect();
+    let store = Store::of(&products);
+    let key = store.key("reader", &[]);
+    let server = serve(&store, "compress-body=panic@1", &[]);
+    let get = || {
+        let headers = [("X-Api-Key", key.as_str()), ("Accept-Encoding", "br")];
+        server.send("GET", "/v2/product?limit=100", &headers)
+    };
+    let plain = get();
+    assert_eq!(
+        (plain.status, plain.header("content-encoding")),
+        (200, None)
+    );
+    assert_eq!(plain.json()["catalog"].as_array().map(Vec::len), Some(100));
+    assert_eq!(get().header("content-encoding"), Some("br"));
+}
+
+#[test]
+fn the_access_log_goes_on_after_a_panic() {
+    let place = Place::new("access-log=panic@1", &[]);
+    assert_eq!(place.server.get(&place.key, "/v2/ping").status, 200);
+    wait_for("the line", || {
+        place.server.stdout().contains("/v2/ping").then_some(())
+    });
+    place.wait_for_panics(1.0);
+    assert!(place.server.stderr().contains("can be written again"));
+}
+
+#[test]
+fn the_admin_port_goes_on_after_a_panic() {
+    let place = Place::new("admin-page=panic@1", &[]);
+    assert!(place.server.keep_alive_admin().get("", "/livez").is_none());
+    assert_eq!(place.ready().0, 200);
+    place.wait_for_panics(1.0);
+}
+
+/// Whoever followed was gone for good after a panic, and its server called itself ready.
+#[test]
+fn a_server_follows_on_after_a_panic_of_a_following_thread() {
+    for fault in ["follow-keys=panic@2", "follow-catalog=panic@2"] {
+        let place = Place::new(fault, &[]);
+        place.assert_follows();
+        place.wait_for_panics(1.0);
+    }
+}
+
+#[test]
+fn a_server_whose_following_thread_always_panics_says_that_it_does_not_follow() {
+    let place = Place::new("follow-catalog=panic@2+", &[]);
+    let before = place.server.get(&place.key, "/v2/product").body;
+    place.store.load_products(&[gift_card("B")]);
+    place.wait_for_panics(2.0);
+    let (status, ready) = place.ready();
+    assert_eq!((status, &ready["store"]["readable"]), (200, &json!(false)));
+    assert_eq!(place.server.get(&place.key, "/v2/product").body, before);
+    // Keys are another thread's.
+    let key = place.store.key("later", &[]);
+    wait_for("the new key", || {
+        (place.server.get(&key, "/v2/ping").status == 200).then_some(())
+    });
+    let place = Place::new("follow-keys=panic@2+", &["--max-stale-keys", "2s"]);
+    place.store.key("later", &[]);
+    wait_for("keys to be too old", || {
+        let (status, ready) = place.ready();
+        (status == 503 && ready["reason"] == "stale_keys").then_some(())
+    });
+    assert_eq!(place.server.get(&place.key, "/v2/ping").status, 503);
+}
+
+#[test]
+fn a_server_that_panics_at_its_start_ends_or_serves_what_was_last_good() {
+    let store = Store::sample();
+    let key = store.key("reader", &[]);
+    for fault in ["follow-keys", "follow-catalog", "make-block"] {
+        let mut command = store.command(&["serve", "--listen", "127.0.0.1:0"]);
+        command.env("VITRINE_FAIL_POINT", format!("{fault}=panic@1"));
+        let ended = command.output().expect("vitrine runs");
+        assert_eq!(ended.status.code(), Some(1), "{fault}");
+        let said = text(&ended.stderr);
+        assert!(said.contains("panicked"), "{fault}: {said}");
+    }
+    let state = store.path("state").display().to_string();
+    let options = ["--state-dir", &state];
+    drop(wait_for_files(&store, serve(&store, "", &options)));
+    let report = store.load_products(&[gift_card("NEW")]);
+    for fault in ["follow-keys", "follow-catalog"] {
+        let server = serve(&store, &format!("{fault}=panic@1"), &options);
+        server.wait_for_loaded(&report);
+        assert_eq!(server.get(&key, "/v2/product/NEW").status, 200, "{fault}");
+    }
+}
+
+/// Waits until a server's state is kept.
+fn wait_for_files(store: &Store, server: Server) -> Server {
+    wait_for("the files", || {
+        let written = server.stderr().contains("the snapshot file is written");
+        (written && store.path("state/keys").exists()).then_some(())
+    });
+    server
+}
+
+#[test]
+fn a_catalog_whose_blocks_panic_is_read_again() {
+    let store = Store::of(&[gift_card("A")]);
+    let backup = store.path("backup.db").display().to_string();
+    store.ok(&["backup", &backup]);
+    store.load_products(&[gift_card("B")]);
+    let key = store.key("reader", &[]);
+    store.ok(&["backup", &store.path("with-key.db").display().to_string()]);
+    let server = serve(&store, "make-block=panic@2", &[]);
+    assert_eq!(server.get(&key, "/v2/product/B").status, 200);
+    let with_key = store.path("with-key.db").display().to_string();
+    store.load_products(&[gift_card("C")]);
+    // All is read anew after a restore.
+    store.ok(&["restore", "--yes", &with_key]);
+    wait_for("the panic", || {
+        server
+            .stderr()
+            .contains("the program panicked")
+            .then_some(())
+    });
+    wait_for("the restored catalog", || {
+        (server.get(&key, "/v2/product/B").status == 200).then_some(())
+    });
+}
+
+#[test]
+fn the_state_files_are_written_after_a_panic() {
+    for fault in ["keys-file", "snapshot-file"] {
+        let store = Store::sample();
+        let key = store.key("reader", &[]);
+        let state = store.path("state").display().to_string();
+        let options = ["--state-dir", &state];
+        let server = serve(&store, &format!("{fault}=panic@1"), &options);
+        wait_for("a warning", || {
+            let warning = format!("the {} can't be written", fault.replace('-', " "));
+            server.stderr().contains(&warning).then_some(())
+        });
+        let report = store.load_products(&[gift_card("NEW")]);
+        server.wait_for_loaded(&report);
+        store.key("later", &[]);
+        drop(wait_for_files(&store, server));
+        // The next start has them: one that can't check what it serves reads everything again.
+        let server = serve(&store, "snapshot-check=panic@1", &options);
+        wait_for("another catalog", || {
+            server
+                .stderr()
+                .contains("\"made_from\":\"store\"")
+                .then_some(())
+        });
+        assert!(server.stderr().contains("\"made_from\":\"snapshot file\""));
+        assert_eq!(server.get(&key, "/v2/product/NEW").status, 200);
+    }
+}
+
+#[test]
+fn a_server_whose_writing_down_of_keys_panics_ends_as_it_should() {
+    let mut place = Place::new("key-use=panic@1+", &[]);
+    assert_eq!(place.server.get(&place.key, "/v2/ping").status, 200);
+    place.server.signal("TERM");
+    assert_eq!(place.server.wait(), Some(0));
+    assert!(place.server.stderr().contains("the program panicked"));
+}
+
+#[test]
+fn a_reload_that_panics_is_done_again_at_the_next_signal() {
+    let place = Place::new("reload=panic@1", &[]);
+    place.server.signal("HUP");
+    place.wait_for_panics(1.0);
+    place.server.signal("HUP");
+    wait_for("the settings", || {
+        let said = place.server.stderr();
+        said.contains("the settings were read again").then_some(())
+    });
+    place.store.load(SAMPLE);
+}
