@@ -22,8 +22,6 @@ pub enum Lie {
     Tag,
     /// The first product of a page is as it was when a page first had it first.
     Mix,
-    /// A server that starts again has the first catalog.
-    Restart,
 }
 
 /// What a liar remembers.

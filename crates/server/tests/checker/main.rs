@@ -98,8 +98,3 @@ fn a_tag_that_stays_when_the_answer_changes_is_found() {
 fn a_page_of_two_catalogs_is_found() {
     is_found(Lie::Mix);
 }
-
-#[test]
-fn a_server_that_starts_with_an_old_catalog_is_found() {
-    is_found(Lie::Restart);
-}

@@ -85,17 +85,9 @@ impl World {
         command
     }
 
-    /// A file that only the liar looks at: the store as it was first.
-    fn first_store(&self) -> String {
-        self.directory.path().join("first.db").display().to_string()
-    }
-
     /// Ends a server, and starts another in its place.
     pub fn restart(&mut self, number: usize, end: End) {
-        let mut command = self.serve(number);
-        if self.lie == Some(Lie::Restart) && Path::new(&self.first_store()).exists() {
-            command.env("VITRINE_STORE", format!("sqlite:{}", self.first_store()));
-        }
+        let command = self.serve(number);
         let node = &mut self.nodes[number];
         match end {
             End::Killed => node.server.signal("KILL"),
@@ -137,11 +129,7 @@ impl World {
     }
 
     /// Loads lines; returns the exit code and the report.
-    pub fn load(
-        &mut self,
-        lines: &[String],
-        merge: Option<&[&str]>,
-    ) -> Result<(i32, Value), String> {
+    pub fn load(&self, lines: &[String], merge: Option<&[&str]>) -> Result<(i32, Value), String> {
         let file = self.store.write("load.ndjson", lines.join("\n"));
         let file = file.display().to_string();
         let mut arguments = [&["load", "--json"], &ALLOW_ALL[..]].concat();
@@ -153,10 +141,6 @@ impl World {
             arguments.push(&file);
         }
         let output = self.store.run(&arguments);
-        let first_store = self.first_store();
-        if self.lie == Some(Lie::Restart) && !Path::new(&first_store).exists() {
-            self.done(&["backup", &first_store])?;
-        }
         let code = output.status.code().ok_or("a load was killed")?;
         let report = serde_json::from_slice(&output.stdout);
         let report = report.map_err(|error| format!("{error}: {}", failed(&arguments, &output)))?;
