@@ -119,7 +119,7 @@ fn a_server_without_memory_loses_nothing() {
         let number = report["revision"]["number"].as_u64().expect("a number");
         let ended = wait_for(&when, || {
             let follows = format!("\"revision\":{number},");
-            let ended = server.has_ended();
+            let ended = server.end().is_some();
             (ended || server.stderr().contains(&follows)).then_some(ended)
         });
         if ended {

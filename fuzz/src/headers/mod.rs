@@ -6,7 +6,9 @@
 //! `{P}` for one that is pinned to a removed version, `{X}` for an expired and `{R}` for a revoked one; `{E}` for
 //! the entity tag of what is asked for.
 
-use std::io::Read;
+mod codings;
+mod tags;
+
 use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
@@ -23,6 +25,8 @@ use vitrine::view::TextAddresses;
 use vitrine_model::key::{KeyKind, KeyRecord, KeyTable, NewKey};
 use vitrine_wire::error::ErrorType;
 
+use self::codings::{check_coding, decoded, weights};
+use self::tags::check_tag;
 use crate::catalog::{PUBLIC_URL, catalog};
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
@@ -308,190 +312,6 @@ fn check_error(
         let (weights, _) = weights(headers);
         assert_eq!(weights.plain(), Some(0), "{about}");
     }
-}
-
-/// Tags are compared weakly: 304 is for who has the tag, in a list as the RFC writes it.
-fn check_tag(headers: &HeaderMap, tag: &HeaderValue, status: StatusCode, about: &str) {
-    let lists = headers.get_all(IF_NONE_MATCH).iter();
-    let lists: Vec<&[u8]> = lists.map(HeaderValue::as_bytes).collect();
-    let opaque = tag.as_bytes().strip_prefix(b"W/").expect("a weak tag");
-    let read: Vec<Option<Vec<&[u8]>>> = lists.iter().map(|list| tags(list)).collect();
-    let is_known = read
-        .iter()
-        .flatten()
-        .flatten()
-        .any(|tag| *tag == opaque || *tag == b"*");
-    if read.iter().all(Option::is_some) {
-        assert_eq!(status == StatusCode::NOT_MODIFIED, is_known, "{about}");
-    } else if status == StatusCode::NOT_MODIFIED {
-        // Of what isn't a list, anything may be taken but a tag that isn't there.
-        let names = |list: &&[u8]| list.windows(opaque.len()).any(|part| part == opaque);
-        assert!(is_known || lists.iter().any(names), "{about}");
-    } else {
-        assert_eq!(status, StatusCode::OK, "{about}");
-    }
-}
-
-/// The opaque tags of `#entity-tag`, or the star; `None` where it is neither.
-fn tags(list: &[u8]) -> Option<Vec<&[u8]>> {
-    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
-    let trim = |mut text: &'_ [u8]| -> usize {
-        let mut blanks = 0;
-        while text.first().is_some_and(is_blank) {
-            blanks += 1;
-            text = &text[1..];
-        }
-        blanks
-    };
-    if list.trim_ascii() == b"*" {
-        return Some(vec![b"*"]);
-    }
-    let mut tags = Vec::new();
-    let mut rest = list;
-    loop {
-        rest = &rest[trim(rest)..];
-        if let Some(after) = rest.strip_prefix(b",") {
-            rest = after;
-            continue;
-        }
-        if rest.is_empty() {
-            return Some(tags);
-        }
-        let start = rest.strip_prefix(b"W/").unwrap_or(rest);
-        let inner = start.strip_prefix(b"\"")?;
-        let end = inner.iter().position(|byte| *byte == b'"')?;
-        let is_character = |byte: &u8| *byte == 0x21 || *byte >= 0x23 && *byte != 0x7f;
-        if !inner[..end].iter().all(is_character) {
-            return None;
-        }
-        tags.push(&start[..end + 2]);
-        rest = &inner[end + 1..];
-        rest = &rest[trim(rest)..];
-        if !rest.is_empty() && !rest.starts_with(b",") {
-            return None;
-        }
-    }
-}
-
-/// What `Accept-Encoding` says, in thousandths.
-#[derive(Debug, Default)]
-struct Weights(Vec<(String, u16)>);
-
-impl Weights {
-    /// Of what is named more than once the least counts; `*` is all that isn't named.
-    fn of(&self, names: &[&str]) -> Option<u16> {
-        let least = |names: &[&str]| {
-            let named = self
-                .0
-                .iter()
-                .filter(|(name, _)| names.contains(&name.as_str()));
-            named.map(|(_, weight)| *weight).min()
-        };
-        least(names).or_else(|| least(&["*"]))
-    }
-
-    fn coding(&self, coding: &str) -> Option<u16> {
-        match coding {
-            "gzip" => self.of(&["gzip", "x-gzip"]),
-            other => self.of(&[other]),
-        }
-    }
-
-    fn plain(&self) -> Option<u16> {
-        self.of(&["identity"])
-    }
-}
-
-/// The weights of all members, and whether each is as the RFC writes it.
-fn weights(headers: &HeaderMap) -> (Weights, bool) {
-    let mut weights = Weights::default();
-    let mut is_sound = true;
-    for value in headers.get_all(ACCEPT_ENCODING) {
-        for member in value.as_bytes().split(|byte| *byte == b',') {
-            let member = String::from_utf8_lossy(member).into_owned();
-            let member = member.trim_matches([' ', '\t']);
-            if member.is_empty() {
-                continue;
-            }
-            match weight(member) {
-                Some(weight) => weights.0.push(weight),
-                None => is_sound = false,
-            }
-        }
-    }
-    (weights, is_sound)
-}
-
-fn weight(member: &str) -> Option<(String, u16)> {
-    let (name, weight) = match member.split_once(';') {
-        None => (member, 1_000),
-        Some((name, parameter)) => {
-            let parameter = parameter.trim_matches([' ', '\t']);
-            let value = parameter.strip_prefix(['q', 'Q'])?.strip_prefix('=')?;
-            let (whole, fraction) = value.split_once('.').unwrap_or((value, ""));
-            let is_number = fraction.len() <= 3 && fraction.bytes().all(|b| b.is_ascii_digit());
-            let thousandths: u16 = format!("{fraction:0<3}").parse().ok()?;
-            let weight = match whole {
-                "0" if is_number => thousandths,
-                "1" if is_number && thousandths == 0 => 1_000,
-                _ => return None,
-            };
-            (name.trim_end_matches([' ', '\t']), weight)
-        }
-    };
-    let in_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    let is_token = !name.is_empty() && name.bytes().all(in_token);
-    is_token.then(|| (name.to_ascii_lowercase(), weight))
-}
-
-/// The coding of a body of so many bytes is one that the client takes, and none that it likes better is left out.
-fn check_coding(headers: &HeaderMap, answered: &HeaderMap, plain_bytes: usize, about: &str) {
-    let (weights, is_sound) = weights(headers);
-    if !is_sound {
-        return;
-    }
-    let named = answered.get(CONTENT_ENCODING);
-    let coding = named.map_or("identity", |value| value.to_str().expect("text"));
-    let weight = |coding: &str| weights.coding(coding);
-    let ours = ["zstd", "gzip", "br"];
-    let best = ours.into_iter().filter_map(weight).max().unwrap_or(0);
-    let plain = weights.plain();
-    if coding == "identity" {
-        let nothing_better = best == 0 || plain.is_some_and(|plain| plain > best);
-        let is_short = plain_bytes < 1_000 && plain != Some(0);
-        let refused_by_all = plain == Some(0) && best == 0;
-        assert!(nothing_better || is_short || refused_by_all, "{about}");
-        return;
-    }
-    assert!(ours.contains(&coding), "{coding} for {about}");
-    match weight(coding) {
-        // Nothing was said of it, but that plain bodies are refused.
-        None => assert!(coding == "gzip" && plain == Some(0), "{coding} for {about}"),
-        Some(0) => panic!("{coding} for {about}"),
-        Some(weight) => {
-            assert_eq!(weight, best, "{coding} for {about}");
-            assert!(
-                plain.is_none_or(|plain| plain <= weight),
-                "{coding} for {about}"
-            );
-        }
-    }
-}
-
-fn decoded(answered: &HeaderMap, body: &Bytes) -> Bytes {
-    let mut plain = Vec::new();
-    let coding = answered
-        .get(CONTENT_ENCODING)
-        .map(|value| value.to_str().expect("text"));
-    let mut decoder: Box<dyn Read> = match coding {
-        None => return body.clone(),
-        Some("gzip") => Box::new(flate2::read::GzDecoder::new(&body[..])),
-        Some("zstd") => Box::new(zstd::Decoder::new(&body[..]).expect("memory")),
-        Some("br") => Box::new(brotli::Decompressor::new(&body[..], 4_096)),
-        Some(other) => panic!("the coding {other}"),
-    };
-    decoder.read_to_end(&mut plain).expect("a sound body");
-    plain.into()
 }
 
 /// No answer says a key, unless the client asked for that by its own request id.
