@@ -107,6 +107,7 @@ proptest! {
             let page = snapshot.page(&ListQuery { cursor: cursor.clone(), ..query.clone() });
             let Some(last) = page.last() else { break };
             forwards.extend(page.products().map(|product| product.code()));
+            prop_assert!(forwards.len() <= all.len(), "it ends");
             cursor = Cursor::After(last.parse().unwrap());
         }
         let all: Vec<&str> = all.iter().map(|code| code.as_str()).collect();
@@ -118,6 +119,7 @@ proptest! {
             let Some(first) = page.first() else { break };
             let codes: Vec<_> = page.products().map(|product| product.code()).collect();
             backwards.splice(0..0, codes);
+            prop_assert!(backwards.len() <= all.len(), "it ends");
             cursor = Cursor::Before(first.parse().unwrap());
         }
         prop_assert_eq!(&backwards, &all);
@@ -139,6 +141,7 @@ proptest! {
         let highest: ProductCode = "~~~~".parse().unwrap();
         let mut cursor = if forwards { Cursor::Start } else { Cursor::Before(highest) };
         for step in 0.. {
+            prop_assert!(step <= 1_000, "it ends");
             // Every page is answered by another revision of the catalog.
             let snapshot = snapshot(&catalog_at(step), &[3, 1, 4]);
             let limit = Limit::new(limit).unwrap();

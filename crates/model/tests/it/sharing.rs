@@ -58,6 +58,7 @@ fn walked(snapshot: &Snapshot) -> Vec<Vec<u8>> {
             ..ListQuery::default()
         });
         seen.extend(page.products().map(|product| product.bytes().to_vec()));
+        assert!(seen.len() <= snapshot.len(), "a walk ends");
         match page.last() {
             Some(last) => cursor = Cursor::After(last.parse().expect("a code")),
             None => return seen,
