@@ -171,7 +171,9 @@ impl Campaign {
         operations: &[Operation],
         tally: &Tally,
     ) -> Result<(), (Pace, String)> {
-        let outcome = self.try_with(PATIENCE, operations, Pace::AsItComes, tally);
+        // Whether a lie is found must not be a matter of moments.
+        let pace = self.lie.map_or(Pace::AsItComes, |_| Pace::Settled);
+        let outcome = self.try_with(PATIENCE, operations, pace, tally);
         outcome.map_err(|error| {
             println!("VITRINE_CHECK_SEED={seed} fails, and is made smaller: {error}");
             let settled = self.try_again(operations, Pace::Settled, tally);

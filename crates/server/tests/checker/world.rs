@@ -19,7 +19,7 @@ const MEMORY: &str = "/dev/shm";
 /// A server, and a connection to it.
 struct Node {
     server: Server,
-    connection: KeepAlive,
+    connection: Option<KeepAlive>,
 }
 
 /// A key of a partner.
@@ -65,8 +65,10 @@ impl World {
         };
         for number in 0..SERVERS {
             let server = Server::start(world.serve(number));
-            let connection = server.keep_alive();
-            world.nodes.push(Node { server, connection });
+            world.nodes.push(Node {
+                server,
+                connection: None,
+            });
         }
         Ok(world)
     }
@@ -89,13 +91,14 @@ impl World {
     pub fn restart(&mut self, number: usize, end: End) {
         let command = self.serve(number);
         let node = &mut self.nodes[number];
+        // A server that is told to end waits some seconds for connections that stay quiet.
+        node.connection = None;
         match end {
             End::Killed => node.server.signal("KILL"),
             End::Told => node.server.signal("TERM"),
         }
         node.server.wait();
         node.server = Server::start(command);
-        node.connection = node.server.keep_alive();
     }
 
     /// Asks a server, with a partner's key or the own one, and perhaps with a tag.
@@ -112,14 +115,17 @@ impl World {
         let request =
             format!("GET {asked} HTTP/1.1\r\nHost: vitrine.test\r\nX-Api-Key: {key}\r\n{tag}\r\n");
         let node = &mut self.nodes[server];
-        let send = |connection: &mut KeepAlive| {
+        // A server may close a connection that nobody used for a while; then another one must do.
+        let reply = (0..2).find_map(|_| {
+            let connection = node
+                .connection
+                .get_or_insert_with(|| node.server.keep_alive());
             connection.write(&request);
-            connection.read("GET")
-        };
-        let reply = send(&mut node.connection).or_else(|| {
-            // A server may close a connection that nobody used for a while.
-            node.connection = node.server.keep_alive();
-            send(&mut node.connection)
+            let reply = connection.read("GET");
+            if reply.is_none() {
+                node.connection = None;
+            }
+            reply
         });
         let reply = reply.ok_or_else(|| format!("server {server} doesn't answer {path}"))?;
         Ok(match self.lie {
