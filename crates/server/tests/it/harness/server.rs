@@ -97,11 +97,6 @@ impl Server {
         assert!(killed.expect("kill runs").success());
     }
 
-    /// Whether it has ended.
-    pub fn has_ended(&mut self) -> bool {
-        self.child.try_wait().expect("a child").is_some()
-    }
-
     /// Waits for its end; returns its exit code.
     pub fn wait(&mut self) -> Option<i32> {
         wait_for("the server's end", || {
