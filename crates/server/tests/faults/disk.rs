@@ -26,6 +26,9 @@ pub enum Calls {
     Opens,
     /// That lock a part of a file.
     Locks,
+    /// That lock or unlock a part of a file. One lock that isn't given back is held until the file is closed, and
+    /// nobody is told.
+    LocksAndUnlocks,
 }
 
 /// The library that lets calls fail, compiled once.
@@ -75,8 +78,9 @@ impl Disk {
         }
         match self.calls {
             Calls::Opens => drop(command.env("IO_FAULTS_ONLY", "open")),
-            Calls::Locks => {
-                command.env("IO_FAULTS_LOCKS", "1");
+            Calls::Locks | Calls::LocksAndUnlocks => {
+                let is_all = self.calls == Calls::LocksAndUnlocks;
+                command.env("IO_FAULTS_LOCKS", if is_all { "all" } else { "some" });
                 command.env("IO_FAULTS_ONLY", "fcntl");
             }
             Calls::Writes | Calls::All => {}

@@ -9,7 +9,7 @@
 //   IO_FAULTS_SWITCH  if given: calls fail only while this file is there. Its content, if any, stands for
 //                     ERRNO and WHICH, such as "5 nth 3"; calls are counted anew when it changes
 //   IO_FAULTS_READS   if given: calls count, too, that read, open, map and remove
-//   IO_FAULTS_LOCKS   if given: calls count, too, that lock
+//   IO_FAULTS_LOCKS   if given: calls count, too, that lock; with "all", those that unlock
 //   IO_FAULTS_ONLY    if given: only calls count whose names begin so
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -147,6 +147,10 @@ READING_IF(fails_at("openat64", in, path), int, openat64, (int in, const char *p
 READING_IF(fails_at("unlink", AT_FDCWD, path), int, unlink, (const char *path), (path))
 READING_IF(file >= 0 && fails_on("mmap", file), void *, mmap, (void *at, size_t length, int protection, int flags, int file, off_t from), (at, length, protection, flags, file, from))
 READING_IF(file >= 0 && fails_on("mmap64", file), void *, mmap64, (void *at, size_t length, int protection, int flags, int file, off64_t from), (at, length, protection, flags, file, from))
-#define LOCKS (command == F_SETLK && getenv("IO_FAULTS_LOCKS"))
-CALL(int, fcntl, (int file, int command, void *argument), (file, command, argument), LOCKS && fails_on("fcntl", file))
-CALL(int, fcntl64, (int file, int command, void *argument), (file, command, argument), LOCKS && fails_on("fcntl", file))
+static int is_lock(int command, const struct flock *wanted) {
+    const char *locks = getenv("IO_FAULTS_LOCKS");
+    return locks && command == F_SETLK && (wanted->l_type != F_UNLCK || strcmp(locks, "all") == 0);
+}
+
+CALL(int, fcntl, (int file, int command, void *argument), (file, command, argument), is_lock(command, argument) && fails_on("fcntl", file))
+CALL(int, fcntl64, (int file, int command, void *argument), (file, command, argument), is_lock(command, argument) && fails_on("fcntl", file))

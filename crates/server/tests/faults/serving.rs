@@ -3,6 +3,7 @@
 //! it keeps is whole.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -76,6 +77,7 @@ fn serve(world: &World, disk: &Disk, options: &[&str]) -> Server {
 fn new_key(world: &World) -> String {
     let mut create = world.command(&["keys", "create", "--json", "--label", "made"]);
     let made = create.output().expect("vitrine runs");
+    assert!(made.status.success(), "{}", text(&made.stderr));
     let made: Value = serde_json::from_slice(&made.stdout).expect("JSON");
     made["key"].as_str().expect("a key").to_owned()
 }
@@ -176,7 +178,7 @@ fn a_server_says_that_its_store_cannot_be_read_and_follows_once_it_can() {
 #[test]
 fn a_store_whose_locks_failed_is_followed_again() {
     // SQLite itself tries for some ten seconds.
-    follow_on_a_disk_broken_from(Calls::Locks, [4, 6].into_iter());
+    follow_on_a_disk_broken_from(Calls::LocksAndUnlocks, [4, 6].into_iter());
 }
 
 /// What a server keeps in its state directory, as it is told and as it lies there.
@@ -251,7 +253,12 @@ fn keep_with_calls_failing(calls: Calls, error: Errno, apart: u64) {
         let key = new_key(&world);
         wait_for(&when, || catalogs.is_followed(&server, &when).then_some(()));
         wait_for(&when, || opens(&server, &key).then_some(()));
-        wait_for(&when, || (kept.tries() > tries).then_some(()));
+        // After a write that a busy machine made slow, the server rests fifty times as long.
+        let deadline = Instant::now() + Duration::from_secs(900);
+        while kept.tries() == tries {
+            assert!(Instant::now() < deadline, "{when}: {}", server.stderr());
+            std::thread::sleep(Duration::from_millis(5));
+        }
         wait_for(&when, || {
             (kept.keys() != keys || !disk.failed().is_empty()).then_some(())
         });
@@ -272,9 +279,9 @@ fn keep_with_calls_failing(calls: Calls, error: Errno, apart: u64) {
 #[test]
 fn each_call_with_which_a_server_keeps_what_is_live_may_fail() {
     for (calls, error, apart) in [
-        (Calls::Writes, FULL, 2),
-        (Calls::All, BROKEN, 3),
-        (Calls::Opens, NO_DESCRIPTORS, 1),
+        (Calls::Writes, FULL, 4),
+        (Calls::All, BROKEN, 5),
+        (Calls::Opens, NO_DESCRIPTORS, 2),
     ] {
         keep_with_calls_failing(calls, error, apart);
     }
@@ -314,9 +321,9 @@ fn an_access_log_whose_disk_was_full_goes_on() {
         opens(&server, reader());
         lines().contains("/v2/ping").then_some(())
     });
-    assert!(
-        server
-            .stderr()
-            .contains("the access log can be written again")
-    );
+    wait_for("a message", || {
+        let said = server.stderr();
+        said.contains("the access log can be written again")
+            .then_some(())
+    });
 }

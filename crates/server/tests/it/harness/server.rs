@@ -97,14 +97,12 @@ impl Server {
         assert!(killed.expect("kill runs").success());
     }
 
-    /// How it ended, if it has.
-    pub fn end(&mut self) -> Option<ExitStatus> {
-        self.child.try_wait().expect("a child")
-    }
-
     /// Waits for its end; returns its exit code.
     pub fn wait(&mut self) -> Option<i32> {
-        wait_for("the server's end", || self.end()).code()
+        wait_for("the server's end", || {
+            self.child.try_wait().expect("a child")
+        })
+        .code()
     }
 
     /// A GET with a key.
