@@ -140,7 +140,9 @@ fn limit(reading: &mut Reading, value: &str) -> Option<FaultType> {
     }
     let number: f64 = value.parse().expect("digits");
     if (1.0..=500.0).contains(&number) {
-        reading.limit = digits.trim_start_matches('0').parse().ok();
+        // 500 is what it is unsaid.
+        let limit = digits.trim_start_matches('0').parse().ok();
+        reading.limit = limit.filter(|limit| *limit != 500);
         None
     } else {
         Some(FaultType::OutOfRange)
@@ -171,7 +173,6 @@ fn reading_of(list: &ListQuery) -> Reading {
         countries: filter.countries.iter().map(ToString::to_string).collect(),
         categories: filter.categories.clone(),
         cursor,
-        // Said or not, it is the same.
         limit: Some(limit).filter(|limit| *limit != 500),
         faults: Vec::new(),
     }

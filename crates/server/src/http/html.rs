@@ -25,8 +25,15 @@ const CACHE_BYTES: u64 = 32 << 20;
 /// The deepest nesting that is rendered. Sanitising takes time by its square.
 const MAX_NESTING: usize = 100;
 
-/// The longest HTML of one text, in bytes; the longest Markdown is 1 MiB.
-const MAX_HTML_BYTES: usize = 4 << 20;
+/// The most blank lines in a row. Each costs a step for every list around it.
+const MAX_BLANK_LINES: usize = 100;
+
+/// How long HTML may be, in bytes, whatever its text.
+const FREE_HTML_BYTES: usize = 64 << 10;
+
+/// How many times as long as its text HTML may be beyond that. It is mostly less than twice as long; what comes to more
+/// is nearly all elements, which take far more time to sanitise than words, or a short table of a million cells.
+const MAX_HTML_GROWTH: usize = 3;
 
 /// The HTML of a text, with its hash.
 #[derive(Debug)]
@@ -130,18 +137,38 @@ impl HtmlRenderer {
         options.extension.table = true;
         options.extension.strikethrough = true;
         let arena = Arena::new();
-        let document = comrak::parse_document(&arena, markdown, &options);
-        let mut html = Bounded::default();
-        let is_reasonable = depth(document) <= MAX_NESTING
-            && comrak::format_html(document, &options, &mut html).is_ok();
+        let mut html = Bounded {
+            most: FREE_HTML_BYTES + MAX_HTML_GROWTH * markdown.len(),
+            text: String::new(),
+        };
+        let is_reasonable = blank_lines(markdown) <= MAX_BLANK_LINES && {
+            let document = comrak::parse_document(&arena, markdown, &options);
+            depth(document) <= MAX_NESTING
+                && comrak::format_html(document, &options, &mut html).is_ok()
+        };
         if !is_reasonable {
             let mut text = String::from("<pre><code>");
             // Writing to a string can't fail.
             let _ = comrak::html::escape(&mut text, markdown);
             return text + "</code></pre>\n";
         }
-        self.cleaner.clean(&html.0).to_string()
+        self.cleaner.clean(&html.text).to_string()
     }
+}
+
+/// The most blank lines in a row.
+fn blank_lines(markdown: &str) -> usize {
+    let mut most = 0;
+    let mut row = 0;
+    for line in markdown.split(['\n', '\r']) {
+        row = if line.trim_ascii().is_empty() {
+            row + 1
+        } else {
+            0
+        };
+        most = most.max(row);
+    }
+    most
 }
 
 /// How deep a document nests.
@@ -158,16 +185,18 @@ fn depth<'a>(document: &'a AstNode<'a>) -> usize {
     deepest
 }
 
-/// Takes HTML up to a limit: a short table can stand for a million cells.
-#[derive(Default)]
-struct Bounded(String);
+/// Takes HTML up to a limit.
+struct Bounded {
+    most: usize,
+    text: String,
+}
 
 impl fmt::Write for Bounded {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        if self.0.len() + text.len() > MAX_HTML_BYTES {
+        if self.text.len() + text.len() > self.most {
             return Err(fmt::Error);
         }
-        self.0.push_str(text);
+        self.text.push_str(text);
         Ok(())
     }
 }

@@ -65,3 +65,31 @@ fn time_grows_as_texts_do() {
         "all is too quick to be measured"
     );
 }
+
+#[test]
+fn blank_lines_below_deep_lists_are_not_walked_through() {
+    let renderer = HtmlRenderer::new();
+    let is_rendered = |blank_lines: usize| {
+        let markdown = format!("- a{}b", "\n".repeat(blank_lines + 1));
+        !renderer.sanitised(&markdown).starts_with("<pre><code>")
+    };
+    assert!(is_rendered(100));
+    assert!(!is_rendered(101));
+    // Each line goes deeper; each blank one below would be compared with all of the lists.
+    let line = |level: usize| " ".repeat(180 * level) + &"- ".repeat(90) + "x\n";
+    let lists: String = (0..17).map(line).collect();
+    let html = renderer.sanitised(&(lists + &"\n".repeat(32 << 10)));
+    assert!(html.starts_with("<pre><code>"));
+}
+
+#[test]
+fn html_that_is_nearly_all_elements_is_shown_as_it_was_written() {
+    let renderer = HtmlRenderer::new();
+    let is_rendered = |markdown: &str| !renderer.sanitised(markdown).starts_with("<pre><code>");
+    let deep = "- ".repeat(10) + "a\n";
+    assert!(is_rendered(&deep.repeat(100)));
+    assert!(!is_rendered(&deep.repeat(3_000)));
+    let table = "| Sweden | 20.00 SEK | yes |\n";
+    let head = "| a | b | c |\n| - | - | - |\n";
+    assert!(is_rendered(&(head.to_owned() + &table.repeat(3_000))));
+}
