@@ -160,7 +160,11 @@ impl HtmlRenderer {
 fn blank_lines(markdown: &str) -> usize {
     let mut most = 0;
     let mut row = 0;
-    for line in markdown.split(['\n', '\r']) {
+    let lines = markdown.split('\n').flat_map(|line| {
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        line.split('\r')
+    });
+    for line in lines {
         row = if line.trim_ascii().is_empty() {
             row + 1
         } else {

@@ -69,12 +69,14 @@ fn time_grows_as_texts_do() {
 #[test]
 fn blank_lines_below_deep_lists_are_not_walked_through() {
     let renderer = HtmlRenderer::new();
-    let is_rendered = |blank_lines: usize| {
-        let markdown = format!("- a{}b", "\n".repeat(blank_lines + 1));
-        !renderer.sanitised(&markdown).starts_with("<pre><code>")
-    };
-    assert!(is_rendered(100));
-    assert!(!is_rendered(101));
+    for line_end in ["\n", "\r\n", "\r", " \t\n"] {
+        let is_rendered = |blank_lines: usize| {
+            let markdown = format!("- a{}b", line_end.repeat(blank_lines + 1));
+            !renderer.sanitised(&markdown).starts_with("<pre><code>")
+        };
+        assert!(is_rendered(100), "{line_end:?}");
+        assert!(!is_rendered(101), "{line_end:?}");
+    }
     // Each line goes deeper; each blank one below would be compared with all of the lists.
     let line = |level: usize| " ".repeat(180 * level) + &"- ".repeat(90) + "x\n";
     let lists: String = (0..17).map(line).collect();
