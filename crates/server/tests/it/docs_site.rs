@@ -344,6 +344,32 @@ fn every_curl_line_gets_the_status_that_it_promises() {
 }
 
 #[test]
+fn a_cursor_of_the_guides_is_the_one_that_the_page_before_gave() {
+    let store = Store::sample();
+    let key = store.key("reader", &[]);
+    let server = store.serve();
+    let mut cursors = 0;
+    for (path, page) in blocks(&server) {
+        for (_, _, code) in page.code {
+            for target in code
+                .split('\'')
+                .filter(|text| text.contains("/v2/product?"))
+            {
+                let (_, target) = target.split_once("/v2").unwrap_or_default();
+                let Some((before, cursor)) = target.split_once("&after=") else {
+                    continue;
+                };
+                let answer = server.get(&key, &format!("/v2{before}"));
+                let after = &answer.json()["pagination"]["cursors"]["after"];
+                assert_eq!(after, cursor, "{path}: {target}");
+                cursors += 1;
+            }
+        }
+    }
+    assert!(cursors >= 2, "{cursors}");
+}
+
+#[test]
 fn the_pickers_of_the_quick_start_print_the_catalog() {
     let store = Store::sample();
     let reader = Reader::of(&store);
@@ -377,6 +403,13 @@ fn the_pickers_of_the_quick_start_print_the_catalog() {
             printed.contains("BRIARWICK-GB") && printed.contains("GBP"),
             "{printed}"
         );
+        // A gift card's amounts, a subscription's plans, a payment's range.
+        for amounts in ["5.00, 10.00, 20.00", "Six letters", "1.00 to"] {
+            assert!(
+                printed.contains(amounts),
+                "{language}: {amounts}: {printed}"
+            );
+        }
         assert!(!printed.contains("SAGEWHISTLE-US"), "{printed}");
     }
 }
