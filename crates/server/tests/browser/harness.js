@@ -74,6 +74,9 @@ export function launch() {
   return chromium.launch({ executablePath, args: [...asRoot, '--disable-dev-shm-usage'] });
 }
 
+/** How long anything is waited for, in milliseconds. */
+const PATIENCE = 180_000;
+
 /** How readers look at pages. Every page is looked at in each. */
 export const LOOKS = {
   light: { colorScheme: 'light', viewport: { width: 1280, height: 900 } },
@@ -92,6 +95,8 @@ export const LOOKS = {
  */
 export async function look(browser, origin, { as = 'light', javaScript = true } = {}) {
   const context = await browser.newContext({ ...LOOKS[as], javaScriptEnabled: javaScript, reducedMotion: 'reduce' });
+  // A page that waits in vain fails; a machine that is busy doesn't.
+  context.setDefaultTimeout(PATIENCE);
   const seen = [];
   await context.exposeFunction('reportViolation', (what) => seen.push(`policy: ${what}`));
   await context.addInitScript(() => {
