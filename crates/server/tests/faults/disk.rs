@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
@@ -127,4 +128,14 @@ pub fn numbers(test: &str, apart: u64) -> impl Iterator<Item = u64> {
             .map_or(1, |random| 1 + random.next() % (2 * apart - 1));
         Some(number + step)
     })
+}
+
+/// Waits for a server to write its snapshot file: it rests fifty times as long as the last write took, and a busy
+/// machine makes writes slow.
+pub fn wait_for_write(what: &str, mut is_written: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(900);
+    while !is_written() {
+        assert!(Instant::now() < deadline, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use vitrine::panic_point::PanicPoint;
 
+use crate::disk::wait_for_write;
 use crate::harness::{KeepAlive, SAMPLE, Scrape, Server, Store, gift_card, text, wait_for};
 
 /// A server over a store, with a fault in it.
@@ -232,9 +233,9 @@ fn a_server_that_panics_at_its_start_ends_or_serves_what_was_last_good() {
 
 /// Waits until a server's state is kept.
 fn wait_for_files(store: &Store, server: Server) -> Server {
-    wait_for("the files", || {
+    wait_for_write("the files", || {
         let written = server.stderr().contains("the snapshot file is written");
-        (written && store.path("state/keys").exists()).then_some(())
+        written && store.path("state/keys").exists()
     });
     server
 }

@@ -3,11 +3,10 @@
 //! it keeps is whole.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::disk::{BROKEN, Calls, Disk, Errno, FULL, NO_DESCRIPTORS, numbers};
+use crate::disk::{BROKEN, Calls, Disk, Errno, FULL, NO_DESCRIPTORS, numbers, wait_for_write};
 use crate::harness::{Server, text, wait_for};
 use crate::world::{SCENARIOS, World, answer, reader};
 
@@ -253,12 +252,7 @@ fn keep_with_calls_failing(calls: Calls, error: Errno, apart: u64) {
         let key = new_key(&world);
         wait_for(&when, || catalogs.is_followed(&server, &when).then_some(()));
         wait_for(&when, || opens(&server, &key).then_some(()));
-        // After a write that a busy machine made slow, the server rests fifty times as long.
-        let deadline = Instant::now() + Duration::from_secs(900);
-        while kept.tries() == tries {
-            assert!(Instant::now() < deadline, "{when}: {}", server.stderr());
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_for_write(&when, || kept.tries() > tries);
         wait_for(&when, || {
             (kept.keys() != keys || !disk.failed().is_empty()).then_some(())
         });
