@@ -22,6 +22,7 @@ mod config_faults;
 mod connections;
 mod csv;
 mod deployment;
+mod docs_code;
 mod docs_site;
 mod edge_drain;
 mod edge_http2;
