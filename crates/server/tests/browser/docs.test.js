@@ -50,7 +50,7 @@ test('the quick start is followed by clicks, from a key to the next page', async
   assert.match(await product.innerText(), /200[^]*description_html/);
   const again = await run(page, '--etag-compare');
   assert.match(await again.innerText(), /304/);
-  const next = await run(page, 'after=FABELZWEIG-GB');
+  const next = await run(page, 'after=FABELZWEIG-GB\'');
   assert.match(await next.innerText(), /200[^]*"catalog"/);
   assert.doesNotMatch(await next.innerText(), /"code": "ACORNPOST-GB"/);
   await picture('docs-quick-start-followed');
