@@ -99,13 +99,14 @@ impl Index {
         if let Some(known) = self.selections.get(&address) {
             return known;
         }
-        let beside = |group: Group| (group, query.without_group(group).address());
-        let selection = Selection::of(self, query, |group| self.counts.get(&beside(group)));
-        for group in Group::ALL {
-            self.counts
-                .insert(beside(group), Arc::clone(selection.counts(group)));
-        }
-        let selection = Arc::new(selection);
+        let selection = Arc::new(Selection::of(self, query, |group, count| {
+            let beside = (group, query.without_group(group).address());
+            self.counts.get(&beside).unwrap_or_else(|| {
+                let counts = count();
+                self.counts.insert(beside, Arc::clone(&counts));
+                counts
+            })
+        }));
         self.selections.insert(address, Arc::clone(&selection));
         selection
     }

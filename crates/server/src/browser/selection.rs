@@ -34,11 +34,11 @@ pub(super) struct Stretch {
 }
 
 impl Selection {
-    /// What a query selects; `known` gives the counts of a group that was counted before beside the same other picks.
+    /// What a query selects; `remembered` is asked for the counts of each group, and has it counted where it must.
     pub(super) fn of(
         index: &Index,
         query: &Query,
-        known: impl Fn(Group) -> Option<Counts>,
+        remembered: impl Fn(Group, &dyn Fn() -> Counts) -> Counts,
     ) -> Self {
         let all: Vec<Members> = index.blocks.iter().map(|block| block.all()).collect();
         let having: Vec<(Group, Vec<Members>)> = query
@@ -75,7 +75,7 @@ impl Selection {
         Self {
             before: std::iter::once(0).chain(before).collect(),
             members,
-            counts: Group::ALL.map(|group| known(group).unwrap_or_else(|| counted(group))),
+            counts: Group::ALL.map(|group| remembered(group, &|| counted(group))),
         }
     }
 
