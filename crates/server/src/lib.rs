@@ -19,7 +19,7 @@
 //! - [`metrics`]: what a running server counts
 //! - [`web`]: what all pages for people share
 //! - [`traces`]: spans of requests for an OpenTelemetry collector
-//! - [`panic_point`]: where tests let a thread panic
+//! - `panics`: what becomes of them; [`panic_point`]: where tests let a thread panic
 
 pub mod admin;
 pub mod browser;
@@ -36,6 +36,7 @@ pub mod metrics;
 pub mod mirror;
 pub mod outside;
 pub mod panic_point;
+mod panics;
 pub mod traces;
 pub mod view;
 pub mod web;

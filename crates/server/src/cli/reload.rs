@@ -5,7 +5,6 @@
 
 use std::fmt;
 use std::io::{self, IsTerminal as _};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -15,6 +14,7 @@ use super::serve::Serve;
 use super::settings::{CommandLine, Read, Stop, Value};
 use crate::edge::systemd;
 use crate::panic_point::PanicPoint;
+use crate::panics::caught;
 
 /// The settings that change while a server runs, by their keys in the file.
 pub(super) const RELOADED: [&str; 1] = ["log_level"];
@@ -90,7 +90,7 @@ impl Reload {
                 } else {
                     systemd::reloading();
                     // The panic hook writes it down; the next signal is heard all the same.
-                    let _ = catch_unwind(AssertUnwindSafe(|| waiting.reload()));
+                    let _ = caught(|| waiting.reload());
                     systemd::ready();
                 }
             }

@@ -18,12 +18,13 @@ use std::time::{Duration, Instant};
 use vitrine_store::record::Changes;
 use vitrine_store::{HintGuard, Store, StoreError};
 
-use super::background::{Panicked, caught, lower_priority};
+use super::background::lower_priority;
 use super::follow_catalog::CatalogRounds;
 use super::follow_keys::KeyRounds;
 use super::key_use::KeyUse;
 use super::{Live, StateDirectory};
 use crate::metrics::Following;
+use crate::panics::{Panicked, caught};
 use crate::view::TextAddresses;
 
 /// How long a failing store is left alone at most.

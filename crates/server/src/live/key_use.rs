@@ -11,8 +11,8 @@ use jiff::Timestamp;
 use vitrine_store::{Store, StoreError};
 
 use super::Live;
-use super::background::caught;
 use crate::panic_point::PanicPoint;
+use crate::panics::caught;
 
 /// How often it is done.
 const RECORDED_EVERY: Duration = Duration::from_secs(60);

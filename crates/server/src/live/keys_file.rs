@@ -17,9 +17,10 @@ use vitrine_model::hexadecimal::Hexadecimal;
 use vitrine_model::key::{KeyKind, KeyRecord, KeyTable, SecretHash};
 
 use super::Live;
-use super::background::{caught, lower_priority};
+use super::background::lower_priority;
 use super::state_directory::{HALF_WRITTEN_KEYS, StateDirectory};
 use crate::panic_point::PanicPoint;
+use crate::panics::caught;
 
 /// How much younger the keys may really be than the file says.
 const WRITTEN_EVERY: Duration = Duration::from_secs(10);

@@ -15,7 +15,6 @@ mod queue;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd as _;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::Thread;
@@ -26,6 +25,7 @@ use queue::Queue;
 
 use crate::metrics::{Counter, Metrics};
 use crate::panic_point::PanicPoint;
+use crate::panics::caught;
 
 /// How many bytes of lines may wait: some 40,000 lines.
 const QUEUE_BYTES: usize = 16 * 1024 * 1024;
@@ -129,9 +129,8 @@ fn write_lines(queue: &Queue, all_dropped: &Counter, out: impl Write) {
     loop {
         let gathering = if failing { PAUSE } else { GATHERING };
         let is_last = queue.wait(gathering);
-        let write = AssertUnwindSafe(|| lines.write_waiting(queue, &mut taken));
-        let written = catch_unwind(write);
-        let written = written.unwrap_or_else(|_| Err(io::Error::other("a bug: it panicked")));
+        let written = caught(|| lines.write_waiting(queue, &mut taken));
+        let written = written.unwrap_or_else(|panicked| Err(io::Error::other(panicked)));
         let dropped = queue.take_dropped();
         all_dropped.add(dropped);
         match &written {

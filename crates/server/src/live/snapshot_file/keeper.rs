@@ -12,9 +12,10 @@ use vitrine_model::snapshot::Snapshot;
 
 use super::Identity;
 use super::write::write;
-use crate::live::background::{caught, lower_priority};
+use crate::live::background::lower_priority;
 use crate::live::state_directory::StateDirectory;
 use crate::panic_point::PanicPoint;
+use crate::panics::caught;
 
 /// The file is written when so much time has passed since the last swap.
 const SETTLED_AFTER: Duration = Duration::from_secs(1);
