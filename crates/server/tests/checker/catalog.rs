@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::harness::gift_card;
+use crate::harness::{TEXT_NAMES, gift_card};
 
 /// Codes in no order; upper case, signs and what continues another one lie at the edges of byte-wise order.
 pub const CODES: [&str; 12] = [
@@ -21,16 +21,6 @@ pub const CATEGORIES: [&str; 3] = ["books", "food", "café & bistro"];
 
 /// Where clients find the service: the same whichever server answers.
 pub const PUBLIC_URL: &str = "https://catalog.example";
-
-const TEXT_NAMES: [&str; 7] = [
-    "description",
-    "disclaimer",
-    "refund_policy",
-    "reissuance_policy",
-    "terms_buyer",
-    "terms_consumer",
-    "redemption_instructions",
-];
 
 /// A payout type: two that have details of their own, and one that is added later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

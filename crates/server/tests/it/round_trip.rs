@@ -11,9 +11,8 @@ use proptest::test_runner::TestRunner;
 use serde_json::{Map, Value, json};
 
 use crate::answers;
-use crate::harness::{ALLOW_ALL, SAMPLE, Store, gift_card, skipped};
+use crate::harness::{ALLOW_ALL, SAMPLE, Store, TEXT_NAMES, gift_card, skipped};
 use crate::products::{later, payment, subscription};
-use crate::texts;
 use crate::walks::RECORDED;
 
 /// Asserts that each export of the store loads into an empty one as the same catalog.
@@ -185,9 +184,9 @@ fn put(object: &mut Value, key: &str, field: Option<Option<String>>) {
 fn content() -> impl Strategy<Value = Value> {
     let text = (field(markdown()), field(url()));
     let locale = field(select(&["de_DE", "en_GB"][..]).prop_map(str::to_owned));
-    (vec(text, texts::NAMES.len()), locale).prop_map(|(texts, locale)| {
+    (vec(text, TEXT_NAMES.len()), locale).prop_map(|(texts, locale)| {
         let mut content = Value::Object(Map::new());
-        for (name, (markdown, url)) in texts::NAMES.iter().zip(texts) {
+        for (name, (markdown, url)) in TEXT_NAMES.iter().zip(texts) {
             put(&mut content, &format!("{name}_md"), markdown);
             put(&mut content, &format!("{name}_markdown_url"), url);
         }

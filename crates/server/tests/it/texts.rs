@@ -3,18 +3,7 @@
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::harness::{Headers, Reply, Server, Store, gift_card, wait_for};
-
-/// What the contract calls the texts of a product.
-pub const NAMES: [&str; 7] = [
-    "description",
-    "disclaimer",
-    "refund_policy",
-    "reissuance_policy",
-    "terms_buyer",
-    "terms_consumer",
-    "redemption_instructions",
-];
+use crate::harness::{Headers, Reply, Server, Store, TEXT_NAMES, gift_card, wait_for};
 
 const FORMS: [(&str, &str); 3] = [("url", "_markdown_url"), ("md", "_md"), ("html", "_html")];
 
@@ -171,7 +160,7 @@ fn each_form_has_its_own_names_for_every_payout_type() {
             let content = answer[payout_type]["content_resources"].as_object();
             let content = content.unwrap_or_else(|| panic!("{code} has texts"));
             let mut names: Vec<&str> = content.keys().map(String::as_str).collect();
-            let mut expected = NAMES.map(|name| format!("{name}{suffix}")).to_vec();
+            let mut expected = TEXT_NAMES.map(|name| format!("{name}{suffix}")).to_vec();
             expected.push("locale".to_owned());
             names.sort_unstable();
             expected.sort();

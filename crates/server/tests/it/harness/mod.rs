@@ -233,6 +233,17 @@ pub fn skipped(what: &str) {
         .expect("written");
 }
 
+/// What the contract calls the texts of a product.
+pub const TEXT_NAMES: [&str; 7] = [
+    "description",
+    "disclaimer",
+    "refund_policy",
+    "reissuance_policy",
+    "terms_buyer",
+    "terms_consumer",
+    "redemption_instructions",
+];
+
 /// Bytes as text, for messages.
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
