@@ -14,8 +14,9 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
-use super::http2::{Activity, SentBody, Streams, Verdict};
+use super::http2::{Activity, Streams, Verdict};
 use super::reading::{Frames, Heads, Progress};
+use super::sent_body::SentBody;
 use super::socket::{ClientSocket, TimedSocket, Timeouts};
 use super::tls::{Certificates, HTTP2};
 use crate::http::service::{KeepAlive, Service};

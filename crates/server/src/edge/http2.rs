@@ -2,26 +2,19 @@
 //! the client is willing to take: so a socket that is never full doesn't mean that anything is taken, and one
 //! that is quiet doesn't mean that nothing is asked for.
 //!
-//! Bodies are handed over in pieces that tell when they have gone to the socket. From that follows, for a stream and
+//! Bodies are handed over in pieces that tell when they have gone to the socket (`sent_body`). From that follows, for a stream and
 //! for a connection, when the client last took something.
 
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::{Buf, Bytes};
-use hyper::body::{Frame, SizeHint};
 use hyper::rt::Executor;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::socket::Timeouts;
-use crate::http::body::Body;
-
-/// The longest piece of a body that is handed over at once: what a stream that is given up may leave behind.
-const PIECE_BYTES: usize = 16 << 10;
 
 tokio::task_local! {
     /// The stream that a task answers.
@@ -130,11 +123,11 @@ impl Stream {
     }
 
     /// The stream that this task answers.
-    fn current() -> Option<Arc<Self>> {
+    pub(super) fn current() -> Option<Arc<Self>> {
         STREAM.try_with(Arc::clone).ok()
     }
 
-    fn begin_sending(&self) {
+    pub(super) fn begin_sending(&self) {
         let activity = &self.activity;
         let now = activity.now();
         self.taken.store(now, Ordering::Relaxed);
@@ -151,7 +144,7 @@ impl Stream {
         self.activity.start + taken + self.activity.timeouts.stream
     }
 
-    fn note_taken(&self) {
+    pub(super) fn note_taken(&self) {
         let now = self.activity.now();
         self.taken.store(now, Ordering::Relaxed);
         self.activity.taken.store(now, Ordering::Relaxed);
@@ -219,86 +212,11 @@ impl<F: Future<Output = ()>> Future for Limited<F> {
     }
 }
 
-/// A body of an answer, in pieces that tell when they were taken.
-pub(super) struct SentBody {
-    body: Body,
-    /// The rest of the string that is being handed over.
-    rest: Bytes,
-    stream: Option<Arc<Stream>>,
-}
-
-impl SentBody {
-    /// The body of the answer to the stream of this task.
-    pub(super) fn new(body: Body) -> Self {
-        let stream = Stream::current();
-        if let Some(stream) = &stream {
-            stream.begin_sending();
-        }
-        Self {
-            body,
-            rest: Bytes::new(),
-            stream,
-        }
-    }
-}
-
-impl hyper::body::Body for SentBody {
-    type Data = Piece;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Piece>, Infallible>>> {
-        if self.rest.is_empty() {
-            match ready!(Pin::new(&mut self.body).poll_frame(context)) {
-                Some(Ok(frame)) => self.rest = frame.into_data().unwrap_or_default(),
-                Some(Err(never)) => match never {},
-                None => return Poll::Ready(None),
-            }
-        }
-        let length = self.rest.len().min(PIECE_BYTES);
-        let piece = Piece {
-            bytes: self.rest.split_to(length),
-            stream: self.stream.clone(),
-        };
-        Poll::Ready(Some(Ok(Frame::data(piece))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.rest.is_empty() && self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact((self.rest.len() + self.body.len()) as u64)
-    }
-}
-
-/// A piece of a body. Its stream lasts at least as long: until all of it went to the socket.
-pub(super) struct Piece {
-    bytes: Bytes,
-    stream: Option<Arc<Stream>>,
-}
-
-impl Buf for Piece {
-    fn remaining(&self) -> usize {
-        self.bytes.len()
-    }
-
-    fn chunk(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    fn advance(&mut self, count: usize) {
-        self.bytes.advance(count);
-        if let Some(stream) = &self.stream {
-            stream.note_taken();
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use bytes::{Buf as _, Bytes};
+
+    use super::super::sent_body::Piece;
     use super::*;
 
     /// A connection whose limits are long, but for those that `change` makes short.
@@ -318,10 +236,8 @@ mod tests {
         );
         let stream = Arc::new(Stream::begin(&activity));
         stream.begin_sending();
-        let mut piece = Piece {
-            bytes: Bytes::from_static(b"abc"),
-            stream: Some(Arc::clone(&stream)),
-        };
+        let mut piece = Piece::of(Some(Arc::clone(&stream)));
+        piece.push(Bytes::from_static(b"abc"));
         drop(stream);
         piece.advance(2);
         assert_eq!(activity.verdict(), Verdict::Busy, "a piece is on its way");
@@ -342,32 +258,5 @@ mod tests {
         assert_eq!(stuck.verdict(), Verdict::Useless);
         drop(stream);
         assert_eq!(stuck.verdict(), Verdict::Busy);
-    }
-
-    #[test]
-    fn a_body_goes_in_pieces_and_all_of_it_goes() {
-        let long: Vec<u8> = (0..40_000_u32).map(|n| n as u8).collect();
-        let parts = [
-            Bytes::from_static(b"first"),
-            Bytes::new(),
-            long.clone().into(),
-        ];
-        let mut body = SentBody::new(Body::from(parts.to_vec()));
-        let mut context = Context::from_waker(std::task::Waker::noop());
-        let mut all = Vec::new();
-        let mut body = Pin::new(&mut body);
-        while !hyper::body::Body::is_end_stream(&*body) {
-            let left = hyper::body::Body::size_hint(&*body).exact().unwrap();
-            assert_eq!(left as usize, long.len() + 5 - all.len());
-            let Poll::Ready(Some(Ok(frame))) =
-                hyper::body::Body::poll_frame(body.as_mut(), &mut context)
-            else {
-                panic!("a piece");
-            };
-            let piece = frame.into_data().unwrap_or_else(|_| panic!("data"));
-            assert!(piece.remaining() <= PIECE_BYTES);
-            all.extend_from_slice(piece.chunk());
-        }
-        assert_eq!(all, [b"first", &long[..]].concat());
     }
 }

@@ -8,7 +8,7 @@
 //! - [`server`]: the accept loop, and the end; `listeners`: what it accepts from, which ends without losing anybody
 //! - `connection`: one connection, by its protocol
 //! - `socket`: a socket that gives up on clients that take too long; `reading` knows what they are sending
-//! - `http2`: what only HTTP/2 needs: streams that nobody takes, connections without any
+//! - `http2`: what only HTTP/2 needs: streams that nobody takes, connections without any; `sent_body`: its bodies
 //! - [`admission`]: how many connections there may be
 //! - [`descriptors`]: how many the system lets this process have
 //! - [`systemd`]: what the service manager is told
@@ -20,6 +20,7 @@ mod http2;
 pub mod listen;
 mod listeners;
 pub(crate) mod reading;
+mod sent_body;
 pub mod server;
 pub(crate) mod socket;
 pub mod systemd;

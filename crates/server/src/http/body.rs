@@ -31,6 +31,16 @@ impl Body {
         self.left == 0
     }
 
+    /// The next string of it that isn't empty.
+    pub fn next_string(&mut self) -> Option<Bytes> {
+        let mut next = std::mem::take(&mut self.first);
+        while next.is_empty() {
+            next = self.rest.next()?;
+        }
+        self.left -= next.len();
+        Some(next)
+    }
+
     /// All of it as one string. Only a body of several strings is copied.
     #[must_use]
     pub fn into_bytes(self) -> Bytes {
@@ -80,16 +90,7 @@ impl hyper::body::Body for Body {
         mut self: Pin<&mut Self>,
         _context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let mut next = std::mem::take(&mut self.first);
-        // An empty string would be a frame that says nothing.
-        while next.is_empty() {
-            match self.rest.next() {
-                Some(bytes) => next = bytes,
-                None => return Poll::Ready(None),
-            }
-        }
-        self.left -= next.len();
-        Poll::Ready(Some(Ok(Frame::data(next))))
+        Poll::Ready(self.next_string().map(|next| Ok(Frame::data(next))))
     }
 
     fn is_end_stream(&self) -> bool {

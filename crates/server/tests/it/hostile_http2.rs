@@ -4,22 +4,12 @@
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::time::Duration;
 
-use crate::edge_http2::START;
+use crate::edge_http2::{START, frame};
 use crate::harness::{Certificate, Server, Store};
 use crate::hostile_http::assert_rests;
 
 /// How many frames a flood has.
 const FLOOD: u32 = 100_000;
-
-/// A frame: its type, its flags, its stream and what it bears.
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(payload.len()).expect("short").to_be_bytes();
-    let mut frame = length[1..].to_vec();
-    frame.extend_from_slice(&[kind, flags]);
-    frame.extend_from_slice(&stream.to_be_bytes());
-    frame.extend_from_slice(payload);
-    frame
-}
 
 /// A whole request without a key, in HPACK's static table: GET, https, `/`.
 fn request(stream: u32) -> Vec<u8> {

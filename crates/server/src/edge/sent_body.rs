@@ -1,0 +1,180 @@
+//! Bodies of HTTP/2, in pieces of which the stream learns when the client took them.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::io::IoSlice;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::{Buf, Bytes};
+use hyper::body::{Frame, SizeHint};
+
+use super::http2::Stream;
+use crate::http::body::Body;
+
+/// The longest piece of a body that is handed over at once: what a stream that is given up may leave behind. It fits into a
+/// frame, and five of it are the window that a stream has unless the client says otherwise (RFC 9113, section 6.9.2).
+/// Were the last of them cut there, its rest would be a frame of its own; of many streams many such crumbs, and
+/// clients close connections on which too many small frames come.
+const PIECE_BYTES: usize = 65_535 / 5;
+
+/// A body of an answer, in pieces that tell when they were taken.
+pub(super) struct SentBody {
+    body: Body,
+    /// The rest of the string that is being handed over.
+    rest: Bytes,
+    stream: Option<Arc<Stream>>,
+}
+
+impl SentBody {
+    /// The body of the answer to the stream of this task.
+    pub(super) fn new(body: Body) -> Self {
+        let stream = Stream::current();
+        if let Some(stream) = &stream {
+            stream.begin_sending();
+        }
+        Self {
+            body,
+            rest: Bytes::new(),
+            stream,
+        }
+    }
+}
+
+impl hyper::body::Body for SentBody {
+    type Data = Piece;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Piece>, Infallible>>> {
+        let mut piece = Piece::of(self.stream.clone());
+        while piece.length < PIECE_BYTES {
+            if self.rest.is_empty() {
+                match self.body.next_string() {
+                    Some(next) => self.rest = next,
+                    None => break,
+                }
+            }
+            let length = self.rest.len().min(PIECE_BYTES - piece.length);
+            piece.push(self.rest.split_to(length));
+        }
+        let frame = (piece.length > 0).then(|| Ok(Frame::data(piece)));
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.rest.is_empty() && self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact((self.rest.len() + self.body.len()) as u64)
+    }
+}
+
+/// A piece of a body, which becomes one frame, of however many strings. Its stream lasts at least as long: until all of
+/// it went to the socket.
+#[derive(Default)]
+pub(super) struct Piece {
+    first: Bytes,
+    rest: VecDeque<Bytes>,
+    length: usize,
+    stream: Option<Arc<Stream>>,
+}
+
+impl Piece {
+    /// One that is empty yet.
+    pub(super) fn of(stream: Option<Arc<Stream>>) -> Self {
+        Self {
+            stream,
+            ..Self::default()
+        }
+    }
+
+    /// Adds a string that isn't empty.
+    pub(super) fn push(&mut self, string: Bytes) {
+        self.length += string.len();
+        match self.first.is_empty() {
+            true => self.first = string,
+            false => self.rest.push_back(string),
+        }
+    }
+}
+
+impl Buf for Piece {
+    fn remaining(&self) -> usize {
+        self.length
+    }
+
+    fn chunk(&self) -> &[u8] {
+        &self.first
+    }
+
+    fn chunks_vectored<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
+        let strings = std::iter::once(&self.first).chain(&self.rest);
+        let strings = strings.filter(|string| !string.is_empty());
+        let filled = slices.iter_mut().zip(strings);
+        filled
+            .map(|(slice, string)| *slice = IoSlice::new(string))
+            .count()
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.length -= count;
+        let mut left = count;
+        while left >= self.first.len() && !self.first.is_empty() {
+            left -= self.first.len();
+            self.first = self.rest.pop_front().unwrap_or_default();
+        }
+        self.first.advance(left);
+        if let Some(stream) = &self.stream {
+            stream.note_taken();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_goes_in_pieces_and_all_of_it_goes() {
+        let long: Vec<u8> = (0..40_000_u32).map(|n| n as u8).collect();
+        let parts = [
+            Bytes::from_static(b"first"),
+            Bytes::new(),
+            long.clone().into(),
+        ];
+        let mut body = SentBody::new(Body::from(parts.to_vec()));
+        let mut context = Context::from_waker(std::task::Waker::noop());
+        let mut all = Vec::new();
+        let mut body = Pin::new(&mut body);
+        while !hyper::body::Body::is_end_stream(&*body) {
+            let left = hyper::body::Body::size_hint(&*body).exact().unwrap();
+            assert_eq!(left as usize, long.len() + 5 - all.len());
+            let Poll::Ready(Some(Ok(frame))) =
+                hyper::body::Body::poll_frame(body.as_mut(), &mut context)
+            else {
+                panic!("a piece");
+            };
+            let mut piece = frame.into_data().unwrap_or_else(|_| panic!("data"));
+            let length = piece.remaining();
+            assert!(length == PIECE_BYTES || length == left as usize, "{length}");
+            let mut slices = [IoSlice::new(&[]); 4];
+            let filled = piece.chunks_vectored(&mut slices);
+            let together: Vec<u8> = slices[..filled]
+                .iter()
+                .flat_map(|slice| slice.to_vec())
+                .collect();
+            for _ in 0..length {
+                all.push(piece.chunk()[0]);
+                piece.advance(1);
+            }
+            assert!(!piece.has_remaining() && piece.chunk().is_empty());
+            assert!(all.ends_with(&together) && together.len() == length);
+        }
+        assert_eq!(all, [b"first", &long[..]].concat());
+    }
+}
