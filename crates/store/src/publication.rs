@@ -10,6 +10,11 @@ use crate::record::{
     Change, FetchedText, ProductVisitor, PublishedCounts, RevisionNote, StoredProduct,
 };
 
+/// What a publish says that is to put a product twice, or to put and retire it: a version that ends in the revision in
+/// which it begins would be live in none.
+pub(crate) const NAMED_TWICE: StoreError =
+    StoreError::Unsupported("a publish names each product once, to put it or to retire it");
+
 /// A publish in progress: one transaction. Dropped without a commit, it changes nothing.
 pub trait Publication {
     /// The live product of this code, as this publish finds it.
@@ -50,14 +55,14 @@ pub trait Publication {
     ///
     /// # Errors
     ///
-    /// Where the store can't be written.
+    /// Where the store can't be written, or this publish put the product already.
     fn put(&mut self, product: &StoredProduct) -> Result<Change, StoreError>;
 
     /// Retires one product. Returns whether it was live.
     ///
     /// # Errors
     ///
-    /// Where the store can't be written.
+    /// Where the store can't be written, or this publish put the product.
     fn retire(&mut self, code: &ProductCode) -> Result<bool, StoreError>;
 
     /// Leaves the live product of this code as it is, whatever [`retire_others`](Self::retire_others) does.

@@ -3,10 +3,12 @@
 use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 use clap::{Args, ValueEnum};
-use vitrine_store::IfMissing;
+use tempfile::TempDir;
+use vitrine_store::{IfMissing, Store, StoreError};
 
 use super::progress::Bars;
 use super::{Outcome, OutputArgs, StoreArgs, print, print_json, wrong_command_line};
@@ -118,18 +120,36 @@ impl Load {
         };
         let inputs: Vec<Input> = self.files.iter().map(input).collect();
         let inputs = load::open(&inputs)?;
-        let store = store.open(IfMissing::Create)?;
+        let (store, _directory) = self.store(store)?;
         let report = load::load(&*store, inputs, settings, &Bars::new())?;
         print_report(&report, self.output)
     }
 
+    /// The store; of a dry run where there is none, an empty one that goes with its directory.
+    fn store(&self, store: &StoreArgs) -> anyhow::Result<(Arc<dyn Store>, Option<TempDir>)> {
+        if !self.dry_run {
+            return Ok((store.open(IfMissing::Create)?, None));
+        }
+        match store.open(IfMissing::Refuse) {
+            Err(StoreError::Missing { .. }) => {
+                let directory = tempfile::tempdir().context("can't make a temporary directory")?;
+                let url = format!("sqlite:{}", directory.path().join("nothing.db").display());
+                let store = vitrine_store::open(&url, IfMissing::Create)?;
+                Ok((store, Some(directory)))
+            }
+            opened => Ok((opened?, None)),
+        }
+    }
+
     fn settings(&self) -> anyhow::Result<Settings> {
-        let retire = self.retirements()?;
+        let retires = !self.retire.is_empty() || self.retire_file.is_some();
         let mode = match self.mode {
-            ModeArg::Merge => Mode::Merge { retire },
-            ModeArg::Replace if retire.is_empty() => Mode::Replace,
+            ModeArg::Merge => Mode::Merge {
+                retire: self.retirements()?,
+            },
+            ModeArg::Replace if !retires => Mode::Replace,
             ModeArg::Replace => wrong_command_line(
-                "--retire goes with `--mode merge`: with `--mode replace` whatever the files don't name is retired",
+                "--retire and --retire-file go with `--mode merge`: with `--mode replace` whatever the files don't name is retired",
             ),
         };
         let intent = match self.dry_run {

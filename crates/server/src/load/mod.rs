@@ -208,13 +208,13 @@ pub fn load(
         };
         reading.read(&name, bytes)?;
     }
-    if let Mode::Merge { retire } = &settings.mode {
-        reading.check_retirements(retire);
-    }
     let texts = match &settings.texts {
         Some(directory) => Some(reading.texts(directory, &settings.mode)?),
         None => None,
     };
+    if let Mode::Merge { retire } = &settings.mode {
+        reading.check_retirements(retire, texts.as_ref());
+    }
     let (mut report, records) = reading.finish()?;
     report.flush()?;
     if let Some(mut records) = records {

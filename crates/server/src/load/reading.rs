@@ -214,11 +214,18 @@ impl Reading {
         self.failure.get_or_insert(error);
     }
 
-    /// Finds products that are to be retired and loaded at once: what is meant can't be told, so that
+    /// Finds products that are to be retired and loaded, or given texts, at once: what is meant can't be told, so that
     /// isn't skipped either.
-    pub(super) fn check_retirements(&mut self, retirements: &[Retirement]) {
+    pub(super) fn check_retirements(
+        &mut self,
+        retirements: &[Retirement],
+        texts: Option<&TextFiles>,
+    ) {
         for Retirement { code, place } in retirements {
-            if let Some(loaded) = self.codes.get(code.as_str()) {
+            let loaded = self.codes.get(code.as_str()).map(ToString::to_string);
+            let loaded =
+                loaded.or_else(|| texts?.first(code).map(|path| path.display().to_string()));
+            if let Some(loaded) = loaded {
                 self.skips = false;
                 let message = format!("expected no product here that is loaded, too, at {loaded}");
                 self.report.add(Finding {
@@ -251,7 +258,8 @@ impl Reading {
 
     /// Ends reading: with the records to load, or where faults stand against that, without.
     pub(super) fn finish(mut self) -> anyhow::Result<(Report, Option<Records>)> {
-        let can_skip = self.skips && self.spool.records() > 0;
+        // Each code that was read is that of one record to load, or of one that was rejected.
+        let can_skip = self.skips && self.codes.len() > self.rejected_codes.len();
         if self.report.has_faults() && !can_skip {
             self.report.rejected = super::report::Rejected::default();
             return Ok((self.report, None));

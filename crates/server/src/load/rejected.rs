@@ -11,7 +11,7 @@ use anyhow::Context as _;
 
 use super::json::{Node, write_text};
 use super::report::Finding;
-use super::whole_file::WholeFile;
+use super::whole_file::{self, WholeFile};
 
 /// The member with the reasons.
 pub(super) const REASONS: &str = "_rejected";
@@ -74,7 +74,10 @@ fn persist(file: WholeFile, path: &Path) -> io::Result<PathBuf> {
             _ => PathBuf::from(format!("{}.{number}.ndjson", stem.display())),
         };
         match file.persist_noclobber(&path) {
-            Ok(_) => return Ok(path),
+            Ok(_) => {
+                whole_file::keep_name(&path)?;
+                return Ok(path);
+            }
             Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => {
                 file = failed.file;
             }

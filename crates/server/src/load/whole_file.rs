@@ -17,10 +17,7 @@ pub(super) struct WholeFile {
 impl WholeFile {
     /// An empty file that is going to stand at `path`.
     pub(super) fn create(path: &Path) -> io::Result<Self> {
-        let directory = match path.parent() {
-            Some(directory) if !directory.as_os_str().is_empty() => directory.to_owned(),
-            _ => PathBuf::from("."),
-        };
+        let directory = directory_of(path).to_owned();
         let file = BufWriter::new(tempfile::tempfile_in(&directory)?);
         Ok(Self { directory, file })
     }
@@ -39,6 +36,19 @@ impl WholeFile {
         io::copy(&mut file, &mut named)?;
         named.as_file().sync_all()?;
         Ok(named)
+    }
+}
+
+/// Sees to it that a file's name outlives the machine, too.
+pub(super) fn keep_name(path: &Path) -> io::Result<()> {
+    File::open(directory_of(path))?.sync_all()
+}
+
+/// The directory that a file of this path lies in.
+fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(directory) if !directory.as_os_str().is_empty() => directory,
+        _ => Path::new("."),
     }
 }
 

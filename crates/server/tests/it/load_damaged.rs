@@ -97,7 +97,11 @@ fn no_product_or_too_deep() -> Vec<Refused> {
     let arrays = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let objects = format!("{}1{}", "{\"a\":".repeat(100_000), "}".repeat(100_000));
     let deep = |raw: &str| with(gift_card("D"), "/x", raw);
+    let lists = format!("{{\"catalog\":[{good}],\"catalog\":[{}]}}", gift_card("H"));
+    let pretty_lists = lists.replace("],", "],\n");
     [
+        ("two lists in one", lists, "duplicate_key", None),
+        ("two lists, indented", pretty_lists, "duplicate_key", None),
         ("a number in an array", format!("[{good},7]"), "type", None),
         (
             "a string as a line",

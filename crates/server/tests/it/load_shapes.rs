@@ -207,6 +207,13 @@ fn a_later_payout_type_is_served_as_it_was_loaded() {
         let expected = format!("\"prepaid_card\":{detail}");
         assert!(body.contains(&expected), "{target}: {body}");
     }
+    // Empty texts are none (decisions, "Fields").
+    for nothing in ["null", "\"\""] {
+        let detail = format!("{{\"a\":1,\"content_resources\":{nothing}}}");
+        let product = round_trip(&later("A", "prepaid_card", &detail));
+        let expected = json!({"a": 1, "content_resources": null});
+        assert_eq!(product["prepaid_card"], expected, "{nothing}");
+    }
     let product: Value = serde_json::from_str(&served(&store, "/v2/product/A")).expect("JSON");
     assert_eq!(product["payout_type"], "prepaid_card");
     for other in ["gift_card", "subscription", "payment"] {

@@ -207,18 +207,14 @@ fn rows_of_a_table_can_be_mended_too() {
 }
 
 #[test]
-fn a_product_is_not_retired_and_loaded_at_once() {
-    let store = Store::of(&[gift_card("A"), gift_card("B")]);
-    let file = store.write("feed.ndjson", gift_card("A").to_string());
-    for on_error in ["reject", "skip"] {
-        let (exit, report) = skip(
-            &store,
-            &file,
-            &["--on-error", on_error, "--mode", "merge", "--retire", "A"][2..],
-        );
-        assert_eq!(exit, 3, "{report}");
-        assert_eq!(report["faults"][0]["rule"], "retired_and_loaded");
-    }
+fn where_no_record_is_left_nothing_is_loaded() {
+    let store = Store::new();
+    let file = store.write("feed.ndjson", format!("{}\n{}", gift_card("A"), bad("A")));
+    let (exit, report) = skip(&store, &file, &[]);
+    assert_eq!((exit, &report["applied"]), (3, &json!(false)), "{report}");
+    let key = store.key("reader", &[]);
+    let answer = store.serve().get(&key, "/v2/product");
+    assert_eq!(answer.status, 503, "nothing was published");
 }
 
 #[test]

@@ -55,6 +55,7 @@ mod load_faults;
 mod load_formats;
 mod load_hazards;
 mod load_refusals;
+mod load_retire;
 mod load_shapes;
 mod load_skip;
 mod load_spreadsheets;

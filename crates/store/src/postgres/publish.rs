@@ -18,6 +18,7 @@ use super::pending::Pending;
 use super::session::{Session, Typed, count, get, number};
 use super::texts::{self, NOTIFY};
 use crate::fail_point::FailPoint;
+use crate::publication::NAMED_TWICE;
 use crate::record::{
     Change, FetchedText, Moment, ProductVisitor, PublishedCounts, RevisionNote, StoredProduct,
 };
@@ -124,8 +125,11 @@ impl PostgresPublication {
         Ok(self.known.get(code).and_then(Option::as_ref))
     }
 
-    /// Ends the version of this id.
+    /// Ends the version of this id, unless it is this publish's own.
     fn end(&mut self, id: i64) -> Result<(), StoreError> {
+        if id >= self.first_id {
+            return Err(NAMED_TWICE);
+        }
         self.pending.end(id);
         if self.pending.is_full() {
             self.send()?;
@@ -176,10 +180,6 @@ impl Publication for PostgresPublication {
                 return Ok(Change::Unchanged);
             }
             Some((id, _)) => {
-                // A version that isn't there yet can't end.
-                if id >= self.first_id {
-                    self.send()?;
-                }
                 self.end(id)?;
                 FailPoint::PublishProductEnded.pass()?;
                 self.counts.changed += 1;
@@ -211,9 +211,6 @@ impl Publication for PostgresPublication {
         let Some(id) = self.known(code)?.map(|live| live.id) else {
             return Ok(false);
         };
-        if id >= self.first_id {
-            self.send()?;
-        }
         self.end(id)?;
         self.known.insert(code.clone(), None);
         FailPoint::PublishProductRetired.pass()?;
@@ -289,7 +286,7 @@ impl Publication for PostgresPublication {
         note: &RevisionNote,
     ) -> Result<Option<(Revision, PublishedCounts)>, StoreError> {
         let counts = self.counts;
-        if (counts.created, counts.changed, counts.retired) == (0, 0, 0) && self.number > 1 {
+        if (counts.created, counts.changed, counts.retired) == (0, 0, 0) {
             if self.has_remembered {
                 self.send()?;
                 self.session.commit(PUBLISHING)?;

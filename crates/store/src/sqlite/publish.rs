@@ -8,6 +8,7 @@ use vitrine_model::revision::Revision;
 
 use super::{committed, during, fetched, history};
 use crate::fail_point::FailPoint;
+use crate::publication::NAMED_TWICE;
 use crate::record::{
     Change, FetchedText, Moment, OwnText, ProductVisitor, PublishedCounts, RevisionNote,
     StoredProduct,
@@ -95,6 +96,27 @@ impl SqlitePublication {
             .map_err(during(PUBLISHING))
     }
 
+    /// The id and the digest of the live version of a product.
+    fn live_version(&self, code: &ProductCode) -> Result<Option<(i64, Vec<u8>)>, StoreError> {
+        self.one(
+            "select id, digest from product_version where code = ? and until_revision is null",
+            [code.as_str()],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+    }
+
+    /// Ends the version of this id, unless it is this publish's own.
+    fn end(&self, id: i64) -> Result<(), StoreError> {
+        let ended = self.execute(
+            "update product_version set until_revision = ?1 where id = ?2 and from_revision < ?1",
+            (self.number, id),
+        )?;
+        match ended {
+            0 => Err(NAMED_TWICE),
+            _ => Ok(()),
+        }
+    }
+
     fn insert(
         &self,
         product: &StoredProduct,
@@ -177,24 +199,15 @@ impl Publication for SqlitePublication {
 
     fn put(&mut self, product: &StoredProduct) -> Result<Change, StoreError> {
         self.mention(&product.code)?;
-        let code = product.code.as_str();
         let lists = values::lists(product)?;
         let digest = values::product_digest(product, &lists);
-        let live: Option<(i64, Vec<u8>)> = self.one(
-            "select id, digest from product_version where code = ? and until_revision is null",
-            [code],
-            |row| Ok((row.get(0)?, row.get(1)?)),
-        )?;
-        let change = match live {
+        let change = match self.live_version(&product.code)? {
             Some((_, live_digest)) if live_digest == digest => {
                 self.counts.unchanged += 1;
                 return Ok(Change::Unchanged);
             }
             Some((id, _)) => {
-                self.execute(
-                    "update product_version set until_revision = ? where id = ?",
-                    (self.number, id),
-                )?;
+                self.end(id)?;
                 FailPoint::PublishProductEnded.pass()?;
                 self.counts.changed += 1;
                 Change::Changed
@@ -210,13 +223,13 @@ impl Publication for SqlitePublication {
     }
 
     fn retire(&mut self, code: &ProductCode) -> Result<bool, StoreError> {
-        let retired = self.execute(
-            "update product_version set until_revision = ? where code = ? and until_revision is null",
-            (self.number, code.as_str()),
-        )?;
+        let Some((id, _)) = self.live_version(code)? else {
+            return Ok(false);
+        };
+        self.end(id)?;
         FailPoint::PublishProductRetired.pass()?;
-        self.counts.retired += u64::try_from(retired).unwrap_or(u64::MAX);
-        Ok(retired > 0)
+        self.counts.retired += 1;
+        Ok(true)
     }
 
     fn keep(&mut self, code: &ProductCode) -> Result<bool, StoreError> {
@@ -287,7 +300,7 @@ impl Publication for SqlitePublication {
         note: &RevisionNote,
     ) -> Result<Option<(Revision, PublishedCounts)>, StoreError> {
         let counts = self.counts;
-        if (counts.created, counts.changed, counts.retired) == (0, 0, 0) && self.number > 1 {
+        if (counts.created, counts.changed, counts.retired) == (0, 0, 0) {
             if self.has_remembered {
                 self.finish()?;
             }

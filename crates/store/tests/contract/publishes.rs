@@ -8,7 +8,7 @@ use vitrine_store::{Store, StoreError};
 use crate::Rule;
 use crate::products::{as_read, product, product_with_text, publish, put_text, read, second};
 
-pub const ALL: [Rule; 9] = [
+pub const ALL: [Rule; 10] = [
     ("an empty store has nothing", an_empty_store_has_nothing),
     ("what is put comes back", what_is_put_comes_back),
     (
@@ -18,6 +18,10 @@ pub const ALL: [Rule; 9] = [
     (
         "an unchanged publish is no revision",
         an_unchanged_publish_is_no_revision,
+    ),
+    (
+        "a publish names each product once",
+        a_publish_names_each_product_once,
     ),
     (
         "every part of a product counts",
@@ -58,6 +62,8 @@ fn an_empty_store_has_nothing(store: &dyn Store) {
         ..Changes::default()
     };
     assert_eq!(store.changes().unwrap(), nothing);
+    assert_eq!(publish(store, &[], second(10)), None);
+    assert_eq!(store.changes().unwrap(), nothing, "and none was published");
     let seen = read(store, Timestamp::MIN);
     assert_eq!(
         (seen.revision, seen.products.len(), seen.texts.len()),
@@ -143,6 +149,28 @@ fn an_unchanged_publish_is_no_revision(store: &dyn Store) {
     );
     let (next, _) = publish(store, &products[..1], second(30)).unwrap();
     assert_eq!(next.number, 2, "no number was used up");
+}
+
+/// Else a version would end in the revision in which it begins: damage, for `vitrine check`.
+fn a_publish_names_each_product_once(store: &dyn Store) {
+    let [first, next] = [product("A", "1"), product("A", "2")];
+    publish(store, std::slice::from_ref(&first), second(10)).unwrap();
+    for is_new in [false, true] {
+        let named = match is_new {
+            true => product("B", "1"),
+            false => next.clone(),
+        };
+        let mut publication = store.publish().unwrap();
+        publication.put(&named).unwrap();
+        assert!(publication.retire(&named.code).is_err());
+        drop(publication);
+        let mut publication = store.publish().unwrap();
+        publication.put(&named).unwrap();
+        let mut other = named.clone();
+        other.is_orderable = !other.is_orderable;
+        assert!(publication.put(&other).is_err());
+    }
+    assert_eq!(read(store, Timestamp::MIN).products, [as_read(&first)]);
 }
 
 fn every_part_of_a_product_counts(store: &dyn Store) {

@@ -291,6 +291,7 @@ fn later(
     let content = content::read(context, fields)?;
     let mut head = String::from("{");
     let mut tail: Option<String> = None;
+    let has_content = fields.get("content_resources").is_some();
     for (index, (key, node)) in fields.members().iter().enumerate() {
         let out = tail.as_mut().unwrap_or(&mut head);
         if index > 0 {
@@ -298,10 +299,11 @@ fn later(
         }
         write_text(key, out);
         out.push(':');
-        if key == "content_resources" && *node != Node::Null {
-            tail = Some(String::new());
-        } else {
-            node.write_json(out);
+        match (*key == "content_resources", has_content) {
+            (true, true) => tail = Some(String::new()),
+            // An empty string counts as null, too.
+            (true, false) => out.push_str("null"),
+            (false, _) => node.write_json(out),
         }
     }
     tail.as_mut().unwrap_or(&mut head).push('}');

@@ -115,13 +115,19 @@ impl<'de> Visitor<'de> for Value<'_, '_> {
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
         let mut json = String::from("{");
-        let mut is_list = false;
+        let (mut has_catalog, mut is_list) = (false, false);
         while let Some(key) = map.next_key::<String>()? {
-            if key != "catalog" || is_list {
+            if key != "catalog" || has_catalog {
                 let raw: Box<RawValue> = map.next_value()?;
+                if key == "catalog" && is_list {
+                    let message = "expected one `catalog` in a list response; this is another";
+                    let fault = Finding::fault(self.place, "duplicate_key", message);
+                    (self.sink)(Item::unreadable(fault));
+                }
                 write_member(&key, raw.get(), &mut json);
                 continue;
             }
+            has_catalog = true;
             let catalog = map.next_value_seed(Catalog(Value {
                 place: self.place,
                 used: self.used,

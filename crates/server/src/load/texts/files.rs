@@ -77,6 +77,12 @@ impl TextFiles {
         self.products.keys()
     }
 
+    /// The first text of a product, if it has any here.
+    pub fn first(&self, code: &ProductCode) -> Option<&Path> {
+        let (_, path) = self.products.get(code)?.first()?;
+        Some(path)
+    }
+
     /// The texts of a product.
     pub fn of(&self, code: &ProductCode) -> impl Iterator<Item = (TextName, &Path)> {
         let texts = self.products.get(code).into_iter().flatten();
