@@ -100,11 +100,6 @@ impl Error {
             _ => false,
         }
     }
-
-    /// How long the server asks to be left alone.
-    pub(crate) fn retry_after(&self) -> Option<Duration> {
-        self.api().and_then(|error| error.retry_after)
-    }
 }
 
 /// The statuses that another try may mend: timeouts, limits, and servers that are down for a moment.

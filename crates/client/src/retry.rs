@@ -41,6 +41,26 @@ impl Default for Retries {
     }
 }
 
+/// Why a try gave nothing. Not every [`Error`] has room for how long the server asks to be left alone, so that stands
+/// beside it.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// What callers get to see of it.
+    pub(crate) error: Error,
+    /// How long the server asks to be left alone.
+    pub(crate) retry_after: Option<Duration>,
+}
+
+impl From<Error> for Failure {
+    /// A failure of which no server said anything.
+    fn from(error: Error) -> Self {
+        Self {
+            error,
+            retry_after: None,
+        }
+    }
+}
+
 impl Retries {
     /// One try, and no other.
     #[must_use]
@@ -52,11 +72,11 @@ impl Retries {
     }
 
     /// How long to wait after so many tries, of which the last one failed so; `None` where it was the last.
-    fn before_next(&self, tries: u32, elapsed: Duration, error: &Error) -> Option<Duration> {
-        if tries > self.most || !error.is_passing() {
+    fn before_next(&self, tries: u32, elapsed: Duration, failure: &Failure) -> Option<Duration> {
+        if tries > self.most || !failure.error.is_passing() {
             return None;
         }
-        let asked = error.retry_after().unwrap_or_default();
+        let asked = failure.retry_after.unwrap_or_default();
         let pause = asked.saturating_add(self.pause(tries));
         (pause < self.longest_total.saturating_sub(elapsed)).then_some(pause)
     }
@@ -75,23 +95,24 @@ impl Retries {
 /// Makes tries until one succeeds, fails for good, or was the last.
 pub(crate) async fn retrying<T, F>(retries: &Retries, mut attempt: impl FnMut() -> F) -> Result<T>
 where
-    F: Future<Output = Result<T>>,
+    F: Future<Output = std::result::Result<T, Failure>>,
 {
     let started = Instant::now();
     let mut tries = 0;
     loop {
         let left = retries.longest_total.saturating_sub(started.elapsed());
         let outcome = timeout(left, attempt()).await;
-        let error = match outcome.unwrap_or(Err(Error::Timeout)) {
+        let failure = match outcome.unwrap_or_else(|_| Err(Error::Timeout.into())) {
             Ok(found) => return Ok(found),
-            Err(error) => error,
+            Err(failure) => failure,
         };
         tries += 1;
-        match retries.before_next(tries, started.elapsed(), &error) {
+        match retries.before_next(tries, started.elapsed(), &failure) {
             Some(pause) => sleep(pause).await,
-            None if tries == 1 => return Err(error),
+            // What is final is told as itself, whatever passed before it.
+            None if tries == 1 || !failure.error.is_passing() => return Err(failure.error),
             None => {
-                let last = Box::new(error);
+                let last = Box::new(failure.error);
                 return Err(Error::GaveUp { tries, last });
             }
         }
@@ -117,16 +138,18 @@ mod tests {
     use super::*;
     use crate::error::{ApiError, ErrorType};
 
-    fn failure(status: u16, retry_after: Option<u64>) -> Error {
-        Error::Api(Box::new(ApiError {
+    fn failure(status: u16, retry_after: Option<u64>) -> Failure {
+        let retry_after = retry_after.map(Duration::from_secs);
+        let error = Error::Api(Box::new(ApiError {
             status,
             error_type: ErrorType::from("some"),
             message: String::new(),
             help: None,
             details: Vec::new(),
             request_id: None,
-            retry_after: retry_after.map(Duration::from_secs),
-        }))
+            retry_after,
+        }));
+        Failure { error, retry_after }
     }
 
     const SECOND: Duration = Duration::from_secs(1);
@@ -134,7 +157,7 @@ mod tests {
     #[test]
     fn what_passes_is_tried_again_and_what_stays_is_not() {
         let usual = Retries::default();
-        for (error, expected) in [
+        for (failure, expected) in [
             (failure(408, None), true),
             (failure(425, None), true),
             (failure(429, None), true),
@@ -142,21 +165,22 @@ mod tests {
             (failure(502, None), true),
             (failure(503, None), true),
             (failure(504, None), true),
-            (Error::Timeout, true),
+            (Error::Timeout.into(), true),
             (failure(400, None), false),
             (failure(401, Some(0)), false),
             (failure(403, None), false),
             (failure(404, None), false),
             (failure(410, None), false),
             (failure(501, None), false),
-            (Error::TooLong { most_bytes: 1 }, false),
-            (Error::Request(String::new()), false),
+            (Error::TooLong { most_bytes: 1 }.into(), false),
+            (Error::Request(String::new()).into(), false),
         ] {
-            let pause = usual.before_next(1, Duration::ZERO, &error);
-            assert_eq!(pause.is_some(), expected, "{error}");
-            assert!(usual.before_next(4, SECOND, &error).is_some() == expected);
-            assert_eq!(usual.before_next(5, SECOND, &error), None);
-            assert_eq!(Retries::none().before_next(1, Duration::ZERO, &error), None);
+            let pause = usual.before_next(1, Duration::ZERO, &failure);
+            assert_eq!(pause.is_some(), expected, "{failure:?}");
+            assert!(usual.before_next(4, SECOND, &failure).is_some() == expected);
+            assert_eq!(usual.before_next(5, SECOND, &failure), None);
+            let none = Retries::none().before_next(1, Duration::ZERO, &failure);
+            assert_eq!(none, None);
         }
     }
 
@@ -180,7 +204,8 @@ mod tests {
             usual.before_next(1, SECOND, &failure(503, Some(u64::MAX))),
             None
         );
-        assert_eq!(usual.before_next(1, 61 * SECOND, &Error::Timeout), None);
+        let late = usual.before_next(1, 61 * SECOND, &Error::Timeout.into());
+        assert_eq!(late, None);
     }
 
     #[tokio::test]

@@ -1,6 +1,6 @@
 //! One request: what is sent, how much of the answer is read, and what an answer means.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use bytes::{Bytes, BytesMut};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, ETAG, HeaderMap, HeaderValue, IF_NONE_MATCH};
@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use crate::client::Inner;
 use crate::error::{Error, ErrorBody, Plain};
-use crate::retry::{retry_after, retrying};
+use crate::retry::{Failure, retry_after, retrying};
 use crate::tls::is_about_certificates;
 use crate::{API_VERSION, Result};
 
@@ -70,7 +70,7 @@ impl Inner {
         mut request: RequestBuilder,
         media_type: &str,
         tag: Option<HeaderValue>,
-    ) -> Result<Option<(HeaderMap, Bytes)>> {
+    ) -> std::result::Result<Option<(HeaderMap, Bytes)>, Failure> {
         if let Some(tag) = tag {
             request = request.header(IF_NONE_MATCH, tag);
         }
@@ -79,9 +79,13 @@ impl Inner {
         if status == 304 {
             return Ok(None);
         }
-        let body = self.read(response).await?;
+        // Also of an answer that isn't the contract's: whatever stands before the server is left alone as well.
+        let retry_after = retry_after(&headers, SystemTime::now());
+        let refused = |error| Failure { error, retry_after };
+        let body = self.read(response).await.map_err(refused)?;
         if status != 200 {
-            return Err(self.refusal(status, &headers, &body));
+            let error = self.refusal(status, &headers, &body, retry_after);
+            return Err(refused(error));
         }
         let is_right = headers
             .get(CONTENT_TYPE)
@@ -89,10 +93,10 @@ impl Inner {
             .is_some_and(|value| value.to_ascii_lowercase().starts_with(media_type));
         match is_right {
             true => Ok(Some((headers, body))),
-            false => Err(unexpected(
+            false => Err(refused(unexpected(
                 status,
                 &format!("it isn't {media_type}; is a server of this contract at that address?"),
-            )),
+            ))),
         }
     }
 
@@ -110,12 +114,17 @@ impl Inner {
     }
 
     /// What an answer other than a 200 or a 304 means.
-    fn refusal(&self, status: u16, headers: &HeaderMap, body: &[u8]) -> Error {
+    fn refusal(
+        &self,
+        status: u16,
+        headers: &HeaderMap,
+        body: &[u8],
+        retry_after: Option<Duration>,
+    ) -> Error {
         match serde_json::from_slice::<ErrorBody>(body) {
             Ok(error) if status >= 400 => {
                 let id = headers.get("x-request-id").and_then(|id| id.to_str().ok());
                 let id = id.filter(|id| id.len() <= MOST_ID_BYTES).map(str::to_owned);
-                let retry_after = retry_after(headers, SystemTime::now());
                 Error::Api(Box::new(error.into_error(
                     &self.key,
                     status,

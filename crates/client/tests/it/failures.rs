@@ -90,6 +90,43 @@ async fn a_pause_that_is_too_long_is_not_waited_for() {
 }
 
 #[tokio::test]
+async fn what_a_balancer_asks_for_is_waited_for_too() {
+    let busy = answer(
+        "503 Busy\r\nContent-Type: text/html\r\nRetry-After: 3600",
+        "<h1>503</h1>",
+    );
+    let cut_off = busy[..busy.len() - 1].to_vec();
+    let mut failures = Vec::new();
+    for busy in [busy, cut_off] {
+        let server = Odd::of(vec![busy, pong()]);
+        failures.push(server.client().ping().await.unwrap_err());
+        assert_eq!(server.count(), 1, "{failures:?}");
+    }
+    assert!(
+        matches!(
+            failures.as_slice(),
+            [
+                Error::Unexpected { status: 503, .. },
+                Error::Transport { .. }
+            ]
+        ),
+        "{failures:?}"
+    );
+}
+
+#[tokio::test]
+async fn what_stays_is_told_as_itself_after_what_passes_too() {
+    let busy = error("503 Busy\r\nRetry-After: 0", "unavailable");
+    let server = Odd::of(vec![cut(), busy, error("404 Not Found", "not_found")]);
+    let failure = server.client().product("A").await.unwrap_err();
+    assert!(
+        matches!(&failure, Error::Api(error) if error.error_type == ErrorType::NotFound),
+        "{failure:?}"
+    );
+    assert_eq!(server.count(), 3);
+}
+
+#[tokio::test]
 async fn refused_parameters_are_told_one_by_one() {
     let golden = concat!(
         env!("CARGO_MANIFEST_DIR"),

@@ -90,9 +90,10 @@ pub async fn send_retrying(
 #[must_use]
 pub fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    let asked = match text.parse() {
-        Ok(seconds) => Duration::from_secs(seconds),
-        Err(_) => {
+    // Digits only: the parser of numbers would take `+1` too.
+    let asked = match text.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => Duration::from_secs(text.parse().ok()?),
+        false => {
             let until = httpdate::parse_http_date(text).ok()?;
             until.duration_since(now).unwrap_or_default()
         }
@@ -124,6 +125,9 @@ mod tests {
             ("Sat, 21 Nov 2037 10:00:00 GMT", Some(120)),
             ("soon", None),
             ("-1", None),
+            ("+1", None),
+            ("99999999999999999999", None),
+            ("", None),
         ] {
             assert_eq!(asked(value), expected, "{value}");
         }
