@@ -134,6 +134,13 @@ fn until_told() -> anyhow::Result<Told> {
     }))
 }
 
+/// A round that was made.
+struct Round {
+    ended: anyhow::Result<Report>,
+    /// Whether the metrics tell of it.
+    recorded: anyhow::Result<()>,
+}
+
 /// The rounds of one run.
 struct Rounds<'s> {
     store: &'s dyn Store,
@@ -146,8 +153,19 @@ struct Rounds<'s> {
 
 impl Rounds<'_> {
     async fn once(&mut self) -> anyhow::Result<Outcome> {
-        let report = self.round().await?;
-        print_report(&report, self.output)
+        let Round { ended, recorded } = self.round().await;
+        // What the round came to is the more important news, whether it failed, was refused or is done.
+        let report = ended?;
+        let outcome = print_report(&report, self.output)?;
+        let Err(error) = recorded else {
+            return Ok(outcome);
+        };
+        let error = error.context(report.what_was_done());
+        if outcome != Outcome::Refused {
+            return Err(error);
+        }
+        complain("", &error)?;
+        Ok(outcome)
     }
 
     async fn again_and_again(
@@ -156,12 +174,12 @@ impl Rounds<'_> {
         mut told: Told,
     ) -> anyhow::Result<Outcome> {
         loop {
-            let ended = tokio::select! {
+            let round = tokio::select! {
                 // A load that has begun isn't interrupted: the transaction is done before this looks.
-                ended = self.round() => ended,
+                round = self.round() => round,
                 () = &mut told => return Ok(Outcome::Done),
             };
-            self.tell(ended)?;
+            self.tell(round)?;
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
                 () = &mut told => return Ok(Outcome::Done),
@@ -170,7 +188,7 @@ impl Rounds<'_> {
     }
 
     /// One round: reads, loads, and takes note of both.
-    async fn round(&mut self) -> anyhow::Result<Report> {
+    async fn round(&mut self) -> Round {
         let started = Instant::now();
         let mut products = None;
         let ended = match self.mirror.fetch(self.store).await {
@@ -180,35 +198,43 @@ impl Rounds<'_> {
             }
             Err(error) => Err(error),
         };
-        if let Some(metrics) = &mut self.metrics {
-            let outcome = ended.as_ref().map_or(RoundOutcome::Failed, outcome);
-            let written = metrics.record(outcome, products, started.elapsed(), Timestamp::now());
-            // What the round came to is the more important news.
-            if ended.is_ok() {
-                written?;
+        let recorded = match &mut self.metrics {
+            Some(metrics) => {
+                let outcome = ended.as_ref().map_or(RoundOutcome::Failed, outcome);
+                metrics.record(outcome, products, started.elapsed(), Timestamp::now())
             }
-        }
-        ended
+            None => Ok(()),
+        };
+        Round { ended, recorded }
     }
 
-    /// One line for a round; where the source was refused, all that is wrong with it.
-    fn tell(&self, ended: anyhow::Result<Report>) -> io::Result<()> {
+    /// One line for a round; where the source was refused, all that is wrong with it; and a line of its own where the
+    /// metrics don't tell of what was done.
+    fn tell(&self, Round { ended, recorded }: Round) -> io::Result<()> {
         let now = time::to_second(Timestamp::now());
         let report = match ended {
             Ok(report) => report,
-            Err(error) => {
-                let error = format!("{error:#}");
-                return writeln!(io::stderr(), "vitrine: {now} failed: {}", visible(&error));
-            }
+            Err(error) => return complain(&format!("{now} failed: "), &error),
         };
         let (word, text) = (outcome(&report), report.to_text());
         if word == RoundOutcome::Refused {
             io::stderr().write_all(text.as_bytes())?;
         }
         if self.output.json {
-            return print_json(&report.to_json());
+            print_json(&report.to_json())?;
+        } else {
+            let last_line = text.lines().last().unwrap_or_default();
+            print(&format!("{now} {}: {last_line}\n", word.as_str()))?;
         }
-        let last_line = text.lines().last().unwrap_or_default();
-        print(&format!("{now} {}: {last_line}\n", word.as_str()))
+        match recorded {
+            Ok(()) => Ok(()),
+            Err(error) => complain(&format!("{now} "), &error.context(report.what_was_done())),
+        }
     }
+}
+
+/// Says on standard error what failed, after `when`.
+fn complain(when: &str, error: &anyhow::Error) -> io::Result<()> {
+    let error = format!("{error:#}");
+    writeln!(io::stderr(), "vitrine: {when}{}", visible(&error))
 }

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use jiff::Timestamp;
 
 use crate::metrics::text::{Exposition, Kind};
@@ -51,6 +51,8 @@ impl RoundOutcome {
     }
 }
 
+/// What the names of all metrics of mirrors begin with, also of those that another release has.
+const FAMILY: &str = "vitrine_mirror_";
 const LAST_SUCCESS: &str = "vitrine_mirror_last_success_timestamp_seconds";
 const LAST_ATTEMPT: &str = "vitrine_mirror_last_attempt_timestamp_seconds";
 const ROUNDS: &str = "vitrine_mirror_rounds_total";
@@ -92,24 +94,27 @@ impl Metrics {
     ///
     /// # Errors
     ///
-    /// Where there is one that can't be read, or it can't be written.
+    /// Where there is one that can't be read or holds anything else, or it can't be written.
     pub fn open(path: &Path) -> anyhow::Result<Self> {
         let text = match std::fs::read_to_string(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
             read => read,
         };
         let text = text.with_context(|| format!("can't read {}", path.display()))?;
-        let is_ours = |name: &str| {
-            METRICS.iter().any(|(metric, ..)| {
-                let labels = name.strip_prefix(metric);
-                labels.is_some_and(|labels| labels.is_empty() || labels.starts_with('{'))
-            })
-        };
-        let value = |line: &str| {
-            let (name, value) = line.rsplit_once(' ')?;
-            Some((name.to_owned(), value.parse().ok()?)).filter(|(name, _)| is_ours(name))
-        };
-        let mut values: BTreeMap<String, f64> = text.lines().filter_map(value).collect();
+        let mut values = BTreeMap::new();
+        for (line, number) in text.lines().zip(1_u64..) {
+            match sample(line) {
+                Some((name, value)) if is_known(name) => {
+                    values.insert(name.to_owned(), value);
+                }
+                Some(_) => {}
+                None if is_head(line) => {}
+                None => bail!(
+                    "{}:{number} isn't of a mirror's metrics, so that file isn't replaced; give --metrics-file one of its own",
+                    path.display()
+                ),
+            }
+        }
         for outcome in RoundOutcome::ALL {
             values.entry(rounds(outcome)).or_default();
         }
@@ -178,6 +183,28 @@ impl Metrics {
         }
         text.into_text()
     }
+}
+
+/// The name of a mirror's metric, with its labels, and the value, where a line has them.
+fn sample(line: &str) -> Option<(&str, f64)> {
+    let (name, value) = line.rsplit_once(' ')?;
+    let value = value.parse().ok()?;
+    name.starts_with(FAMILY).then_some((name, value))
+}
+
+/// Whether a line without a value is a mirror's as well: blank, or what it tells of a metric.
+fn is_head(line: &str) -> bool {
+    let mut heads = ["# HELP ", "# TYPE "].into_iter();
+    let metric = heads.find_map(|head| line.strip_prefix(head));
+    line.trim().is_empty() || metric.is_some_and(|metric| metric.starts_with(FAMILY))
+}
+
+/// Whether a name with its labels is that of a metric of this release.
+fn is_known(name: &str) -> bool {
+    METRICS.iter().any(|(metric, ..)| {
+        let labels = name.strip_prefix(metric);
+        labels.is_some_and(|labels| labels.is_empty() || labels.starts_with('{'))
+    })
 }
 
 fn rounds(outcome: RoundOutcome) -> String {

@@ -13,6 +13,7 @@ mod pages;
 pub mod source;
 mod texts;
 
+use std::fs::File;
 use std::io::Seek as _;
 
 use anyhow::Context as _;
@@ -51,16 +52,24 @@ pub struct Mirror {
 #[derive(Debug)]
 struct LastLoaded {
     walk: Walk,
-    /// The id of the revision that was live then.
-    revision_id: Option<String>,
+    /// The id of the revision that is known to have it.
+    revision_id: String,
 }
 
 /// The source's catalog, read and ready to be loaded.
 #[derive(Debug)]
 pub struct Fetched {
     walk: Walk,
-    /// The records to load; `None` where the store has them already.
-    file: Option<std::fs::File>,
+    records: Records,
+}
+
+/// The records of a catalog.
+#[derive(Debug)]
+enum Records {
+    /// They are to be loaded.
+    New(File),
+    /// The revision of this id has them.
+    Held { revision_id: String },
 }
 
 impl Fetched {
@@ -90,13 +99,14 @@ impl Mirror {
     pub async fn fetch(&mut self, store: &dyn Store) -> anyhow::Result<Fetched> {
         let is_current = match &self.last {
             Some(LastLoaded { walk, revision_id }) => {
-                store.changes()?.revision_id == *revision_id
+                store.changes()?.revision_id.as_ref() == Some(revision_id)
                     && walk.is_current(&self.source).await?
             }
             None => false,
         };
-        if let Some(LastLoaded { walk, .. }) = self.last.take_if(|_| is_current) {
-            return Ok(Fetched { walk, file: None });
+        if let Some(LastLoaded { walk, revision_id }) = self.last.take_if(|_| is_current) {
+            let records = Records::Held { revision_id };
+            return Ok(Fetched { walk, records });
         }
         let mut file = tempfile::tempfile().context(NO_TEMPORARY_FILE)?;
         let walk = pages::read(&self.source, &mut file).await?;
@@ -104,8 +114,8 @@ impl Mirror {
             TextForm::Addresses => file,
             TextForm::Markdown => texts::bring(&self.source, store, file).await?,
         };
-        let file = Some(file);
-        Ok(Fetched { walk, file })
+        let records = Records::New(file);
+        Ok(Fetched { walk, records })
     }
 
     /// Makes what was read the catalog of the store: a load with these settings.
@@ -119,22 +129,42 @@ impl Mirror {
         fetched: Fetched,
         settings: Settings,
     ) -> anyhow::Result<Report> {
-        let Fetched { walk, file } = fetched;
-        let report = match file {
-            Some(mut file) => {
-                file.rewind().context(NO_TEMPORARY_FILE)?;
-                // A line of it is a product of the list.
-                let name = format!("{}/v2/product", self.source.base());
-                let input = Opened::new(name, Box::new(file));
-                load::load(store, vec![input], settings, &Silent)?
+        let Fetched { walk, records } = fetched;
+        let mut file = match records {
+            Records::New(file) => file,
+            Records::Held { revision_id } => {
+                let report = unchanged(&walk);
+                self.last = Some(LastLoaded { walk, revision_id });
+                return Ok(report);
             }
-            None => unchanged(&walk),
         };
+        file.rewind().context(NO_TEMPORARY_FILE)?;
+        // A line of it is a product of the list.
+        let name = format!("{}/v2/product", self.source.base());
+        let input = Opened::new(name, Box::new(file));
+        let before = store.changes()?.revision_id;
+        let report = load::load(store, vec![input], settings, &Silent)?;
         if outcome(&report).is_success() {
-            let revision_id = store.changes()?.revision_id;
-            self.last = Some(LastLoaded { walk, revision_id });
+            let revision_id = loaded_revision(&report, before, store);
+            self.last = revision_id.map(|revision_id| LastLoaded { walk, revision_id });
         }
         Ok(report)
+    }
+}
+
+/// The id of the revision that is known to have what was loaded; `before` is that of the live one before the load.
+///
+/// Others write to the store, too: the revision that is live after the load may be theirs, and taken for the load's own
+/// it would be left as it is for ever.
+fn loaded_revision(report: &Report, before: Option<String>, store: &dyn Store) -> Option<String> {
+    match &report.applied.as_ref()?.outcome {
+        Outcome::Published(revision) => Some(revision.id.clone()),
+        // The load is done: that the store can't be read any more only means that the next round reads all pages again.
+        Outcome::Unchanged => before.filter(|before| {
+            let now = store.changes();
+            now.is_ok_and(|now| now.revision_id.as_ref() == Some(before))
+        }),
+        Outcome::Planned | Outcome::Refused => None,
     }
 }
 

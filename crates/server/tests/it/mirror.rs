@@ -1,13 +1,14 @@
-//! `vitrine mirror` between two real servers: the copy answers as the original.
+//! `vitrine mirror`, once and again and again: the copy answers as the original, and each round is told.
 
 use std::collections::BTreeSet;
-use std::process::{Child, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use serde_json::{Value, json};
 
 use crate::harness::{ALLOW_ALL, Reply, Server, Store, gift_card, text, wait_for};
-use crate::mirror_source::{base, mirror, mirrored};
+use crate::mirror_source::{Fake, base, mirror, mirrored, page};
 
 /// Where clients find both, so that addresses of texts don't differ.
 const PUBLIC_URL: &str = "https://catalog.example";
@@ -178,11 +179,28 @@ fn texts_that_products_share_or_change_come_along() {
 /// `vitrine mirror --every`, which ends with its owner.
 struct Running(Child);
 
+impl Running {
+    /// Runs a command that writes what it prints and says to these files.
+    fn start(mut command: Command, out: &Path, errors: &Path) -> Self {
+        let file = |path| Stdio::from(std::fs::File::create(path).expect("a file"));
+        let child = command.stdout(file(out)).stderr(file(errors)).spawn();
+        Self(child.expect("vitrine runs"))
+    }
+}
+
 impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// Waits until a file holds a text.
+fn holds(path: &Path, what: &str) {
+    wait_for(what, || {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        text.contains(what).then_some(())
+    });
 }
 
 #[test]
@@ -198,15 +216,7 @@ fn a_mirror_follows_its_source_and_outlives_its_failures() {
         .args(["--metrics-file", &metrics_file])
         .env("VITRINE_MIRROR_KEY", &key);
     let (out, errors) = (copy.path("out"), copy.path("errors"));
-    let file = |path| Stdio::from(std::fs::File::create(path).expect("a file"));
-    let child = command.stdout(file(&out)).stderr(file(&errors)).spawn();
-    let mut running = Running(child.expect("vitrine runs"));
-    let holds = |path: &std::path::Path, what: &str| {
-        wait_for(what, || {
-            let text = std::fs::read_to_string(path).unwrap_or_default();
-            text.contains(what).then_some(())
-        });
-    };
+    let mut running = Running::start(command, &out, &errors);
     holds(
         &out,
         " published: revision 1: 1 created, 0 changed, 0 retired, 0 unchanged\n",
@@ -237,13 +247,85 @@ fn a_mirror_follows_its_source_and_outlives_its_failures() {
         " published: revision 5: 1 created, 0 changed, 2 retired, 0 unchanged\n",
     );
     let id = running.0.id().to_string();
-    let killed = std::process::Command::new("kill")
-        .args(["-s", "TERM", &id])
-        .status();
+    let killed = Command::new("kill").args(["-s", "TERM", &id]).status();
     assert!(killed.expect("kill runs").success());
     assert_eq!(running.0.wait().expect("a child").code(), Some(0));
     let errors = std::fs::read_to_string(&errors).expect("a file");
     assert!(!errors.contains(&key), "{errors}");
+}
+
+#[test]
+fn a_revision_of_another_writer_is_never_taken_for_the_mirrors_own() {
+    let copy = Store::new();
+    let (writer, asked) = (Store::at(copy.url()), AtomicU64::new(0));
+    let fake = Fake::start(move |target| {
+        if target.contains("after=") {
+            return page(&[], None);
+        }
+        // A round that loads asks twice. The next one has just seen that the store is as it left it.
+        if asked.fetch_add(1, Ordering::Relaxed) == 2 {
+            writer.load_products(&[gift_card("OTHER")]);
+        }
+        page(&[gift_card("A")], Some("A"))
+    });
+    let mut command = copy.command(&["mirror", "--from", &fake.base(), "--every", "1s"]);
+    command.args(ALLOW_ALL).env("VITRINE_MIRROR_KEY", "a.b");
+    let (out, errors) = (copy.path("out"), copy.path("errors"));
+    let _running = Running::start(command, &out, &errors);
+    holds(&out, " unchanged: ");
+    holds(
+        &out,
+        " published: revision 3: 1 created, 0 changed, 1 retired, 0 unchanged\n",
+    );
+}
+
+/// A source of one product that removes a directory when it is asked.
+fn source_that_removes(directory: &Path, product: Value) -> Fake {
+    let directory = directory.to_owned();
+    Fake::start(move |target| {
+        let _ = std::fs::remove_dir_all(&directory);
+        match target.contains("after=") {
+            true => page(&[], None),
+            false => page(std::slice::from_ref(&product), Some("A")),
+        }
+    })
+}
+
+#[test]
+fn a_round_is_told_though_its_metrics_cannot_be_written() {
+    let copy = Store::of(&[gift_card("OLD")]);
+    let directory = copy.path("metrics");
+    let file = directory.join("vitrine.prom").display().to_string();
+    let make = || std::fs::create_dir(&directory).expect("a directory");
+    let mut wrong = gift_card("A");
+    wrong["currency"] = json!("EURO");
+    for (product, code, report, done) in [
+        (wrong, 3, " in 1 records; ", "nothing was changed"),
+        (
+            gift_card("A"),
+            1,
+            "revision 2: 1 created, 0 changed, 1 retired, 0 unchanged\n",
+            "the load is done, revision 2",
+        ),
+    ] {
+        make();
+        let fake = source_that_removes(&directory, product);
+        let output = mirror(&copy, &fake.base(), "a.b", &["--metrics-file", &file]);
+        let said = text(&output.stdout) + &text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        assert!(said.contains(report), "{said}");
+        let told = format!("\nvitrine: {done}: can't write {file}: ");
+        assert!(said.contains(&told), "{said}");
+    }
+    make();
+    let fake = source_that_removes(&directory, gift_card("B"));
+    let mut command = copy.command(&["mirror", "--from", &fake.base(), "--every", "1h"]);
+    command.args(ALLOW_ALL).args(["--metrics-file", &file]);
+    command.env("VITRINE_MIRROR_KEY", "a.b");
+    let (out, errors) = (copy.path("out"), copy.path("errors"));
+    let _running = Running::start(command, &out, &errors);
+    holds(&out, " published: revision 3: ");
+    holds(&errors, " the load is done, revision 3: can't write ");
 }
 
 /// Says that it is over when it goes.

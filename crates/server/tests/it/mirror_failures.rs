@@ -299,6 +299,30 @@ fn certificates_are_those_of_the_system() {
 }
 
 #[test]
+fn a_file_that_holds_no_metrics_of_a_mirror_is_not_replaced() {
+    let original = Store::of(&[gift_card("A")]);
+    let (key, server) = (original.key("mirror", &[]), original.serve());
+    let copy = Store::new();
+    for (content, line) in [
+        ("listen = \"0.0.0.0:8080\"\n", 1),
+        ("# HELP node_load1 The load.\nnode_load1 0.5\n", 1),
+        (
+            "\nvitrine_mirror_products 2\nvitrine_mirror_products many\n",
+            3,
+        ),
+    ] {
+        let file = copy.write("file", content).display().to_string();
+        let output = mirror(&copy, &base(&server), &key, &["--metrics-file", &file]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(&format!("{file}:{line} isn't")), "{said}");
+        assert_eq!(std::fs::read_to_string(&file).expect("a file"), content);
+    }
+    let file = copy.write("file", "\n").display().to_string();
+    mirrored(&copy, &base(&server), &key, &["--metrics-file", &file]);
+}
+
+#[test]
 fn metrics_go_on_from_run_to_run() {
     let original = Store::new();
     original.load(SAMPLE);
