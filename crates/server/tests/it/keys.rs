@@ -248,9 +248,16 @@ fn the_last_use_of_a_key_is_written_down() {
 }
 
 fn rotated(store: &Store, options: &[&str]) -> String {
-    let made = store.ok(&[&["keys", "rotate", "--json", "partner"], options].concat());
-    let made: Value = serde_json::from_str(&made).expect("JSON");
+    rotated_of(store, "partner", options)
+}
+
+fn rotated_of(store: &Store, name: &str, options: &[&str]) -> String {
+    let made = store.json(&[&["keys", "rotate", "--json", name], options].concat());
     made["key"].as_str().expect("a key").to_owned()
+}
+
+fn prefix_of(key: &str) -> &str {
+    key.split_once('.').expect("PREFIX.SECRET").0
 }
 
 #[test]
@@ -277,6 +284,55 @@ fn rotation_lets_both_keys_in_until_the_overlap_ends() {
     for (key, status) in [(&newest, 200), (&new, 401), (&old, 401)] {
         wait_for_status(&server, key, status);
     }
+}
+
+#[test]
+fn rotating_by_prefix_ends_what_was_rotated_before_where_it_is_known() {
+    let store = catalog();
+    let oldest = store.key("partner", &[]);
+    let old = rotated(&store, &["--overlap", "1h"]);
+    let other = store.key("partner", &[]);
+    let new = rotated_of(&store, prefix_of(&old), &["--overlap", "0s"]);
+    let server = store.serve();
+    // The oldest may have been the other's as well.
+    for (key, status) in [(&oldest, 200), (&old, 401), (&other, 200), (&new, 200)] {
+        assert_eq!(server.get(key, "/v2/ping").status, status);
+    }
+    store.ok(&["keys", "revoke", prefix_of(&other)]);
+    // A whole key is known by its prefix.
+    let newest = rotated_of(&store, &new, &["--overlap", "0s"]);
+    for (key, status) in [(&newest, 200), (&new, 401), (&oldest, 401)] {
+        wait_for_status(&server, key, status);
+    }
+}
+
+#[test]
+fn names_that_no_key_has_are_told_whole_and_keys_without_their_secret() {
+    let store = catalog();
+    let key = store.key("acme.com", &[]);
+    let secret = &key[prefix_of(&key).len() + 1..];
+    let [unknown, behind_another] =
+        ["vitrine_unknown", "partner"].map(|prefix| format!("{prefix}.{secret}"));
+    for (name, told) in [
+        ("acme.org", "`acme.org`"),
+        ("www.acme.com", "`www.acme.com`"),
+        (unknown.as_str(), "`vitrine_unknown`"),
+        (behind_another.as_str(), "`partner`"),
+        ("vitrine_unknown.sh0rt", "`vitrine_unknown`"),
+    ] {
+        for command in ["revoke", "rotate"] {
+            let output = store.run(&["keys", command, name]);
+            let said = text(&output.stdout) + &text(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{said}");
+            assert!(said.contains(told), "{said}");
+            assert!(!said.contains(secret) && !said.contains("sh0rt"), "{said}");
+        }
+    }
+    let (server, prefix) = (store.serve(), prefix_of(&key));
+    assert_eq!(server.get(&key, "/v2/ping").status, 200);
+    let said = store.ok(&["keys", "revoke", "acme.com"]);
+    assert_eq!(said, format!("revoked {prefix}\n"));
+    wait_for_status(&server, &key, 401);
 }
 
 #[test]

@@ -167,16 +167,17 @@ impl Backup {
     }
 }
 
-/// Puts the backup's rows in the place of all rows. What stays: which store this is; that keys were revoked and
-/// texts taken down, since neither may be undone by the way. The live revision gets an id that no server has seen.
+/// Puts the backup's rows in the place of all rows. What stays: which store this is; that keys were revoked or
+/// rotated and texts taken down, since none of that may be undone by the way. The live revision gets an id that no
+/// server has seen.
 fn replace(session: &mut Session, backup: &Backup) -> Result<Option<Revision>, StoreError> {
     // Servers that write down when keys were used try again later: a use of a key that is gone would fail this.
     let sql = "lock table vitrine.api_key_use in share row exclusive mode";
     session.run(RESTORING, sql)?;
     session.run(
         RESTORING,
-        "create temp table revoked on commit drop as \
-            select prefix, revoked_at from vitrine.api_key where revoked_at is not null; \
+        "create temp table kept_key on commit drop as \
+            select prefix, expires_at, revoked_at, rotated_at from vitrine.api_key; \
          create temp table taken_down on commit drop as \
             select * from vitrine.markdown_text where taken_down_at is not null; \
          update vitrine.state set revision_number = null, revision_id = null, oldest_readable = null",
@@ -208,8 +209,10 @@ fn replace(session: &mut Session, backup: &Backup) -> Result<Option<Revision>, S
     session.run(RESTORING, COUNT_KEYS)?;
     session.run(
         RESTORING,
-        "update vitrine.api_key k set revoked_at = r.revoked_at from revoked r \
-            where r.prefix = k.prefix and k.revoked_at is null; \
+        "update vitrine.api_key k set revoked_at = coalesce(k.revoked_at, kept.revoked_at), \
+            rotated_at = coalesce(kept.rotated_at, k.rotated_at), \
+            expires_at = least(k.expires_at, kept.expires_at) \
+            from kept_key kept where kept.prefix = k.prefix; \
          insert into vitrine.markdown_text as x (digest, markdown, taken_down_at) \
             select digest, markdown, taken_down_at from taken_down \
             on conflict (digest) do update \

@@ -147,12 +147,12 @@ fn verified_copy(backup: &Path, path: &Path) -> Result<(Partial, Connection), St
 }
 
 /// Puts the backup's rows in the place of all rows of all tables. What stays: which store this is; that
-/// keys were revoked and texts taken down, since neither may be undone by the way.
+/// keys were revoked or rotated and texts taken down, since none of that may be undone by the way.
 fn replace(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     transaction.execute_batch(
         "create temp table kept_state as select * from main.state;
-         create temp table revoked as \
-            select prefix, revoked_at from main.api_key where revoked_at is not null;
+         create temp table kept_key as \
+            select prefix, expires_at, revoked_at, rotated_at from main.api_key;
          create temp table taken_down as \
             select * from main.text where taken_down_at is not null;",
     )?;
@@ -175,8 +175,12 @@ fn replace(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
             texts_counter = kept.texts_counter + 1 + (random() & 0xffffffff), \
             keys_counter = kept.keys_counter + 1 + (random() & 0xffffffff) \
             from temp.kept_state as kept;
-         update main.api_key set revoked_at = revoked.revoked_at from temp.revoked as revoked \
-            where revoked.prefix = api_key.prefix and api_key.revoked_at is null;
+         update main.api_key set \
+            revoked_at = coalesce(api_key.revoked_at, kept.revoked_at), \
+            rotated_at = coalesce(kept.rotated_at, api_key.rotated_at), \
+            expires_at = coalesce(min(api_key.expires_at, kept.expires_at), \
+               api_key.expires_at, kept.expires_at) \
+            from temp.kept_key as kept where kept.prefix = api_key.prefix;
          insert into main.text (digest, markdown, taken_down_at) \
             select digest, markdown, taken_down_at from temp.taken_down where true \
             on conflict (digest) do update set taken_down_at = \

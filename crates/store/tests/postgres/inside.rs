@@ -241,12 +241,14 @@ fn a_backup_of_an_sqlite_store_becomes_this_one() {
         store.changes().unwrap().store_id,
         sqlite.changes().unwrap().store_id
     );
-    // Into a store that stands, with a key that was revoked since.
+    // Into a store that stands, with keys that were revoked and rotated since.
+    let earlier = jiff::Timestamp::from_second(500).unwrap();
     store
         .change_keys(&mut |keys| {
-            let mut revoked = keys[0].clone();
-            revoked.revoked_at = Some(revoked.created_at);
-            vec![revoked]
+            let (mut revoked, mut rotated) = (keys[0].clone(), keys[1].clone());
+            (revoked.revoked_at, revoked.expires_at) = (Some(earlier), None);
+            (rotated.rotated_at, rotated.expires_at) = (Some(earlier), Some(earlier));
+            vec![revoked, rotated]
         })
         .unwrap();
     publish(&*store, &[product("Z", "{}")]);
@@ -257,7 +259,7 @@ fn a_backup_of_an_sqlite_store_becomes_this_one() {
     assert!(after.keys > before.keys && after.texts > before.texts);
     assert_ne!(after.revision_id, created.map(|revision| revision.id));
     assert_eq!(codes(&*store), ["P7"]);
-    assert!(store.keys().unwrap()[0].revoked_at.is_some());
+    assert_ended(&*store, earlier);
     assert_eq!(store.check().unwrap(), []);
     // Nor is it made twice, nor out of what is no backup.
     let exists = crate::address(&database.url)
@@ -268,6 +270,20 @@ fn a_backup_of_an_sqlite_store_becomes_this_one() {
     assert!(store.restore(&path("text")).is_err());
     let refused = store.backup(&path("new.db")).unwrap_err();
     assert!(refused.to_string().contains("pg_dump"), "{refused}");
+}
+
+/// The first key is still revoked, the second still rotated.
+fn assert_ended(store: &dyn Store, at: jiff::Timestamp) {
+    let keys = store.keys().unwrap();
+    let [revoked, rotated] = keys.as_slice() else {
+        panic!("{keys:?}");
+    };
+    let ends = [revoked, rotated].map(|key| (key.revoked_at, key.rotated_at, key.expires_at));
+    let expected = [
+        (Some(at), None, key(1).expires_at),
+        (None, Some(at), Some(at)),
+    ];
+    assert_eq!(ends, expected);
 }
 
 #[test]

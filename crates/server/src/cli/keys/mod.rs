@@ -22,7 +22,7 @@ Examples:
   vitrine keys create --label partner
   vitrine keys list
   vitrine keys rotate partner --overlap 30d
-  vitrine keys revoke partner";
+  vitrine keys revoke vitrine_KVakkOwmM7g";
 
 const LIST_EXAMPLES: &str = "\
 Examples:
@@ -36,7 +36,8 @@ Examples:
 
 const REVOKE_EXAMPLES: &str = "\
 Examples:
-  vitrine keys revoke partner";
+  vitrine keys revoke vitrine_KVakkOwmM7g   # one key, by its prefix
+  vitrine keys revoke partner               # every key of that label, successors too";
 
 /// Make, list, rotate and revoke API keys.
 #[derive(Debug, Subcommand)]
@@ -45,6 +46,8 @@ pub(super) enum Keys {
     /// Make a key and show it, this once.
     Create(Create),
     /// List the keys. Secrets aren't stored, so they can't be shown.
+    ///
+    /// When a key was last used is noted once a minute by the servers that take it.
     #[command(after_help = LIST_EXAMPLES)]
     List {
         #[command(flatten)]
@@ -89,7 +92,8 @@ impl Keys {
                 confirm,
                 names,
             } => {
-                let names_listed = names.join(", ");
+                let names_listed: Vec<&str> = names.iter().map(|name| prefix_of(name)).collect();
+                let names_listed = names_listed.join(", ");
                 confirm.confirm_at_terminal(&format!(
                     "this revokes for good all keys called {names_listed}"
                 ))?;
@@ -182,13 +186,14 @@ fn rotate(
 ) -> anyhow::Result<Outcome> {
     let now = to_second(Timestamp::now());
     let overlap_ends = after(overlap, now).map_err(|error| anyhow!("--overlap: {error}"))?;
+    let prefix = prefix_of(name);
     let mut outcome = Err(anyhow!(
-        "no key in use has the label or prefix `{name}`; see `vitrine keys list`"
+        "no key in use has the label or prefix `{prefix}`; see `vitrine keys list`"
     ));
     store.change_keys(&mut |records| {
         let in_use: Vec<&KeyRecord> = records
             .iter()
-            .filter(|record| record.label == name || record.prefix == name)
+            .filter(|record| record.label == name || record.prefix == prefix)
             .filter(|record| record.is_active(now) && record.rotated_at.is_none())
             .collect();
         let [old] = in_use.as_slice() else {
@@ -204,10 +209,8 @@ fn rotate(
             Ok(key) => {
                 let successor = successor(old, &key, now);
                 // Those rotated before don't outlive the one rotated now.
-                let predecessors = records.iter().filter(|record| {
-                    record.label == name && record.is_active(now) && record.rotated_at.is_some()
-                });
-                let mut changed: Vec<KeyRecord> = predecessors
+                let mut changed: Vec<KeyRecord> = predecessors(records, old, now)
+                    .into_iter()
                     .chain([*old])
                     .map(|record| ending(record, now, overlap_ends))
                     .collect();
@@ -223,6 +226,23 @@ fn rotate(
     })?;
     let (key, successor) = outcome?;
     show(&key, &successor.label, successor.expires_at, output)
+}
+
+/// The keys that were rotated before `old` was made and are good still. Where several keys of its label are in use, it can't
+/// be told whose predecessors they are: then none.
+fn predecessors<'r>(
+    records: &'r [KeyRecord],
+    old: &KeyRecord,
+    now: Timestamp,
+) -> Vec<&'r KeyRecord> {
+    let (rotated, in_use): (Vec<_>, Vec<_>) = records
+        .iter()
+        .filter(|record| record.label == old.label && record.is_active(now))
+        .partition(|record| record.rotated_at.is_some());
+    match in_use.len() {
+        1 => rotated,
+        _ => Vec::new(),
+    }
 }
 
 /// A successor's record. What was agreed on stays agreed on: it has the same label, kind, version, quota
@@ -255,7 +275,6 @@ fn revoke(store: &dyn Store, output: OutputArgs, names: &[String]) -> anyhow::Re
     let mut revoked: Vec<String> = Vec::new();
     store.change_keys(&mut |records| {
         // A whole key may be given as well: it is about to be worthless.
-
         let means = |name: &String, record: &KeyRecord| {
             record.label == *name || record.prefix == prefix_of(name)
         };
@@ -295,7 +314,20 @@ fn revoke(store: &dyn Store, output: OutputArgs, names: &[String]) -> anyhow::Re
     Ok(Outcome::Done)
 }
 
-/// The prefix in a whole key; a whole name where it isn't one.
+/// What the prefixes of all keys begin with.
+const PREFIX_START: &str = "vitrine_";
+
+/// The shortest end of a name that may be a secret which was copied in part, or behind another prefix.
+const SECRET_BYTES: usize = 32;
+
+/// The prefix in a whole key; a whole name where it isn't one, with the dots of its label. What this gives may be
+/// shown: where a name may hold a secret, that is cut off.
 fn prefix_of(name: &str) -> &str {
-    name.split_once('.').map_or(name, |(prefix, _)| prefix)
+    let may_be_secret = |end: &str| {
+        end.len() >= SECRET_BYTES && end.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    };
+    match name.split_once('.') {
+        Some((start, end)) if start.contains(PREFIX_START) || may_be_secret(end) => start,
+        _ => name,
+    }
 }
