@@ -63,6 +63,18 @@ impl StoreAddress {
         })
     }
 
+    /// The store as it is, for [`Store::check`]: nothing of an SQLite file is set up or changed.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub fn open_to_check(&self, patience: Duration) -> Result<Arc<dyn Store>, StoreError> {
+        match self.kind()? {
+            Kind::Sqlite(path) => Ok(Arc::new(sqlite::SqliteStore::unopened(path, patience)?)),
+            Kind::Postgres(_) => self.open(IfMissing::Refuse, patience),
+        }
+    }
+
     /// As [`open`](Self::open), for a server. The state that a database is in is no error here, whatever it is:
     /// calls on the store say it, until one finds another. Whether it is worth to wait for that,
     /// [`StoreError::may_come_back`] tells.
@@ -190,7 +202,7 @@ impl fmt::Display for StoreAddress {
     /// mistyped may hold one in a place where none belongs: more is left out rather than less.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some((scheme, rest)) = self.url.split_once("://") else {
-            return match self.url.starts_with("sqlite:") || !self.url.contains('@') {
+            return match self.url.starts_with("sqlite:") || !self.url.contains(['@', ':', '=']) {
                 true => out.write_str(&self.url),
                 false => out.write_str("…"),
             };
@@ -203,11 +215,20 @@ impl fmt::Display for StoreAddress {
         write!(out, "{scheme}://")?;
         match user {
             // No user's name: the `@` belongs to something else.
-            Some(user) if user.contains(['?', '&', '=', '/']) => out.write_str("…@")?,
+            Some(user) if user.contains(['?', '&', '=', '/']) => return out.write_str("…"),
             Some(user) => write!(out, "{user}@")?,
             None => {}
         }
-        out.write_str(rest)?;
+        let end = rest.find('/').unwrap_or(rest.len());
+        for (index, host) in rest[..end].split(',').enumerate() {
+            let separator = if index == 0 { "" } else { "," };
+            if !has_a_port_or_none(host) {
+                // `user:password`, and the host was forgotten.
+                return write!(out, "{separator}…");
+            }
+            write!(out, "{separator}{host}")?;
+        }
+        out.write_str(&rest[end..])?;
         let shown = query
             .split('&')
             .filter(|pair| SHOWN.contains(&pair.split('=').next().unwrap_or_default()));
@@ -216,6 +237,21 @@ impl fmt::Display for StoreAddress {
         }
         Ok(())
     }
+}
+
+/// Whether what stands behind the name of a host, or its address in brackets, is a port or nothing.
+fn has_a_port_or_none(host: &str) -> bool {
+    let name_end = match host.starts_with('[') {
+        true => host.find(']').map(|bracket| bracket + 1),
+        false => Some(host.find(':').unwrap_or(host.len())),
+    };
+    name_end.is_some_and(|end| {
+        let port = &host[end..];
+        port.is_empty()
+            || port
+                .strip_prefix(':')
+                .is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit()))
+    })
 }
 
 impl fmt::Debug for StoreAddress {
@@ -252,8 +288,18 @@ mod tests {
                 "postgres://h/d?passwd=secret&sslmode=require&pass=secret",
                 "postgres://h/d?sslmode=require",
             ),
-            ("postgres://h/d?password=sec@ret", "postgres://…@ret"),
+            ("postgres://h/d?password=sec@ret", "postgres://…"),
             ("postgres:u:secret@h", "…"),
+            ("postgresql:u:secret", "…"),
+            ("host=h password=secret", "…"),
+            ("vitrine.db", "vitrine.db"),
+            ("postgres://u:secret/d", "postgres://…"),
+            ("postgres://u:sec/ret?user=u", "postgres://…"),
+            (
+                "postgres://u@h:1,[::1]:2,g/d",
+                "postgres://u@h:1,[::1]:2,g/d",
+            ),
+            ("postgres://h,u:secret/d", "postgres://h,…"),
         ] {
             let address = StoreAddress::from_str(url)
                 .unwrap()

@@ -107,6 +107,13 @@ pub trait Store: Send + Sync {
     /// Where the store can't be read.
     fn revisions(&self, most: u32) -> Result<Vec<PublishedRevision>, StoreError>;
 
+    /// The revision of this number, where there is one.
+    ///
+    /// # Errors
+    ///
+    /// Where the store can't be read.
+    fn revision(&self, number: u64) -> Result<Option<PublishedRevision>, StoreError>;
+
     /// Reads the products of a moment, in ascending order of codes. Returns its revision, or `None`
     /// where there is no such revision.
     ///
@@ -297,22 +304,9 @@ pub enum IfMissing {
 ///
 /// As there.
 pub fn open(url: &str, if_missing: IfMissing) -> Result<Arc<dyn Store>, StoreError> {
-    open_with_patience(url, if_missing, USUAL_PATIENCE)
+    let Ok(address) = url.parse::<StoreAddress>();
+    address.open(if_missing, USUAL_PATIENCE)
 }
 
 /// How long a writer waits for another one, unless told otherwise.
 pub const USUAL_PATIENCE: Duration = Duration::from_secs(30);
-
-/// As [`open`], with how long writers wait for another one.
-///
-/// # Errors
-///
-/// As [`open`].
-pub fn open_with_patience(
-    url: &str,
-    if_missing: IfMissing,
-    patience: Duration,
-) -> Result<Arc<dyn Store>, StoreError> {
-    let Ok(address) = url.parse::<StoreAddress>();
-    address.open(if_missing, patience)
-}

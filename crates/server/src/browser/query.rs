@@ -51,7 +51,7 @@ impl Query {
                 continue;
             }
             if seen.contains(&name) {
-                return Err(refused(&name, "is there twice; name it once"));
+                return Err(repeated(&name));
             }
             match name.as_str() {
                 "q" if value.len() > LONGEST_SEARCH => {
@@ -203,6 +203,11 @@ pub(super) fn unknown(name: &str) -> Problem {
         name,
         "is no parameter of this page; take it out of the address",
     )
+}
+
+/// That a parameter is there more than once.
+pub(super) fn repeated(name: &str) -> Problem {
+    refused(name, "is there twice; name it once")
 }
 
 /// That a parameter can't be taken.

@@ -10,7 +10,7 @@ use vitrine_store::{Store, StoreError};
 use super::amounts::grouped;
 use super::answer::{self, ASSETS, Problem, Shown};
 use super::changes::{ChangeView, view};
-use super::query::{pairs, refused, unknown};
+use super::query::{pairs, refused, repeated, unknown};
 use super::{Browser, past};
 use crate::load::difference::difference;
 
@@ -86,17 +86,21 @@ fn count(count: &u64) -> String {
 
 /// The page of all revisions.
 pub(super) fn list(browser: &Browser, query: Option<&str>) -> Shown {
-    let mut page = 1;
+    let mut page: Option<u32> = None;
     for (name, value) in pairs(query)? {
         if name != "page" {
             return Err(unknown(&name));
+        }
+        if page.is_some() {
+            return Err(repeated(&name));
         }
         let number = value
             .parse()
             .ok()
             .filter(|number| (1..=LAST_PAGE).contains(number));
-        page = number.ok_or_else(|| refused("page", "isn't a number from 1 to 200"))?;
+        page = Some(number.ok_or_else(|| refused("page", "isn't a number from 1 to 200"))?);
     }
+    let page = page.unwrap_or(1);
     // One more tells whether there is another page.
     let read = browser.store.revisions(page * PAGE + 1);
     let read = read.map_err(|error| Problem::store_away(&error))?;
@@ -118,8 +122,11 @@ pub(super) fn list(browser: &Browser, query: Option<&str>) -> Shown {
 pub(super) fn one(browser: &Browser, number: u64, query: Option<&str>) -> Shown {
     let mut after = None;
     for (name, value) in pairs(query)? {
-        if name != "after" || after.is_some() {
+        if name != "after" {
             return Err(unknown(&name));
+        }
+        if after.is_some() {
+            return Err(repeated(&name));
         }
         let code = value.parse::<ProductCode>();
         after = Some(code.map_err(|_| refused("after", "isn't a product's code"))?);
@@ -140,15 +147,15 @@ fn read(
     number: u64,
     after: Option<&ProductCode>,
 ) -> Result<Option<RevisionPage>, StoreError> {
-    let Some(published) = find(store, number)? else {
+    let Some(published) = store.revision(number)? else {
         return Ok(None);
     };
     let touched = match store.touched(number, after, PRODUCTS + 1) {
         Err(StoreError::Pruned { .. }) => None,
         read => Some(read?),
     };
-    let has_before =
-        number > 1 && find(store, number - 1)?.is_some_and(|one| one.reading == Reading::Possible);
+    let can_be_read = |one: PublishedRevision| one.reading == Reading::Possible;
+    let has_before = number > 1 && store.revision(number - 1)?.is_some_and(can_be_read);
     let is_readable = touched.is_some();
     let mut touched = touched.unwrap_or_default();
     let has_more = touched.len() > PRODUCTS as usize;
@@ -167,19 +174,6 @@ fn read(
         is_first_page: after.is_none(),
         next,
     }))
-}
-
-fn find(store: &dyn Store, number: u64) -> Result<Option<PublishedRevision>, StoreError> {
-    let newest = store.revisions(1)?;
-    let newest = newest.first().map_or(0, |one| one.revision.number);
-    let Some(back) = newest.checked_sub(number) else {
-        return Ok(None);
-    };
-    let most = u32::try_from(back + 1).unwrap_or(u32::MAX);
-    let revisions = store.revisions(most)?;
-    Ok(revisions
-        .into_iter()
-        .find(|one| one.revision.number == number))
 }
 
 fn product(

@@ -3,7 +3,6 @@
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
-use vitrine_store::IfMissing;
 use vitrine_store::problem::{Problem, Severity};
 
 use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
@@ -31,7 +30,7 @@ pub(super) struct Check {
 
 impl Check {
     pub(super) fn run(&self, store: &StoreArgs) -> Result<Outcome> {
-        let problems = store.open(IfMissing::Refuse)?.check()?;
+        let problems = store.open_to_check()?.check()?;
         let is_fault = |problem: &&Problem| problem.severity == Severity::Fault;
         let faults = problems.iter().filter(is_fault).count();
         if self.output.json {

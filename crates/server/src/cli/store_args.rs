@@ -48,6 +48,11 @@ impl StoreArgs {
         self.address()?.open(if_missing, self.patience())
     }
 
+    /// Opens the store to be looked at, as it is.
+    pub(super) fn open_to_check(&self) -> Result<Arc<dyn Store>, StoreError> {
+        self.address()?.open_to_check(self.patience())
+    }
+
     /// Opens the store for a server, which begins without a database that can't be reached.
     pub(super) fn open_to_follow(
         &self,

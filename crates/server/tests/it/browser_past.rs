@@ -84,6 +84,27 @@ fn a_revision_is_paged_by_product() {
 }
 
 #[test]
+fn history_is_asked_for_one_thing_and_says_what_it_cannot_read() {
+    let browsed = open(Store::of(&[gift_card("A")]), &[]);
+    for (target, said) in [
+        ("/revisions?page=1&page=2", "`page` is there twice"),
+        ("/revisions?after=A", "`after` is no parameter of this page"),
+        ("/revisions/1?after=A&after=B", "`after` is there twice"),
+        ("/revisions/1?page=1", "`page` is no parameter of this page"),
+    ] {
+        let page = browsed.ask(target);
+        assert_eq!(page.status, 400, "{target}");
+        assert!(page.text().contains(said), "{target}: {}", page.text());
+    }
+    for number in [0, 2, u64::MAX] {
+        let page = browsed.ask(&format!("/revisions/{number}"));
+        let said = format!("There is no revision {number}");
+        assert_eq!(page.status, 404, "{number}");
+        assert!(page.text().contains(&said), "{}", page.text());
+    }
+}
+
+#[test]
 fn keys_are_shown_without_their_secrets() {
     let store = Store::sample();
     let live = store.key("a partner", &["--quota", "100/60"]);

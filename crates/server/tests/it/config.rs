@@ -180,7 +180,7 @@ fn passwords_are_shown_nowhere_and_files_with_them_are_not_for_everybody() {
         told.push_str(&all);
     }
     assert!(
-        told.contains("postgres://vitrine:(hidden)@127.0.0.1:1/vitrine"),
+        told.contains("postgres://vitrine@127.0.0.1:1/vitrine (hidden)"),
         "{told}"
     );
     std::fs::write(&file, format!("store = '{address}'\n")).expect("a file");

@@ -72,11 +72,16 @@ fn a_check_needs_a_store_and_tells_of_a_damaged_one() {
     assert_eq!(exit(&missing), Some(1), "{}", text(&missing.stderr));
     let file = backup(&store, "backup.db");
     // A page in the middle, without knowing what is in it.
+    let url = format!("sqlite:{file}");
     let mut bytes = std::fs::read(&file).expect("a backup");
+    store.ok(&["check", "--store", &url]);
+    assert!(
+        std::fs::read(&file).expect("a backup") == bytes,
+        "it stays as it was"
+    );
     let middle = bytes.len() / 2 / 16_384 * 16_384;
     bytes[middle..middle + 16_384].fill(0xa5);
     std::fs::write(&file, bytes).expect("a file");
-    let url = format!("sqlite:{file}");
     let found = store.run(&["check", "--store", &url]);
     let report = text(&found.stdout);
     assert_eq!(exit(&found), Some(1), "{report}");
@@ -150,6 +155,8 @@ fn a_running_server_sees_a_restore_within_a_second() {
     let store = Store::sample();
     let key = store.key("kept", &[]);
     let revoked = store.key("revoked later", &[]);
+    let rotated = store.key("rotated later", &[]);
+    let expiring = store.key("expiring, rotated later", &["--expires", "2099-01-01"]);
     let server = store.serve_as("https://catalog.example");
     let before = answers::all(&server, &key);
     let file = backup(&store, "backup.db");
@@ -157,9 +164,13 @@ fn a_running_server_sees_a_restore_within_a_second() {
     server.wait_for_loaded(&report);
     let later = store.key("made later", &[]);
     store.ok(&["keys", "revoke", &revoked]);
+    for label in ["rotated later", "expiring, rotated later"] {
+        store.ok(&["keys", "rotate", label, "--overlap", "0s"]);
+    }
+    let gone = [&revoked, &rotated, &expiring];
     wait_for("the keys", || {
-        let statuses = [&later, &revoked].map(|key| server.get(key, "/v2/ping").status);
-        (statuses == [200, 401]).then_some(())
+        let status = |key: &String| server.get(key, "/v2/ping").status;
+        (status(&later) == 200 && gone.map(status) == [401; 3]).then_some(())
     });
     let said = store.ok(&["restore", "--yes", &file]);
     let restored = Instant::now();
@@ -176,8 +187,10 @@ fn a_running_server_sees_a_restore_within_a_second() {
     println!("catalog live after {catalog_after:?}, keys after {keys_after:?}");
     assert!(catalog_after.max(keys_after) < Duration::from_secs(1));
     assert_eq!(answers::all(&server, &key), before);
-    // A revocation isn't undone by the way.
-    assert_eq!(server.get(&revoked, "/v2/ping").status, 401);
+    // Neither a revocation nor a rotation is undone by the way.
+    for key in gone {
+        assert_eq!(server.get(key, "/v2/ping").status, 401);
+    }
     assert_eq!(check(&store), clean());
     // The store goes on from there.
     let report = store.load_products(&[gift_card("B")]);

@@ -20,6 +20,11 @@ const PRODUCT: &str = "select v.id, v.digest, v.code, v.document, v.content_star
        select array_agg(name) as names, array_agg(digest) as digests, array_agg(source_url) as sources \
        from vitrine.product_text where product_version_id = v.id) t on true";
 
+/// The columns of a published revision, in the order in which [`published_row`] reads them.
+const PUBLISHED: &str = "number, id, created_at, created, changed, retired, unchanged, \
+                         published_by, note, source_digest, \
+                         number < coalesce((select oldest_readable from vitrine.state), 0)";
+
 /// What holds of the versions that live at a moment; its one parameter is the revision's number.
 fn lives_at(moment: Moment) -> (&'static str, i64) {
     match moment {
@@ -36,32 +41,40 @@ pub(super) fn revisions(
     session: &mut Session,
     most: u32,
 ) -> Result<Vec<PublishedRevision>, StoreError> {
-    let sql = "select number, id, created_at, created, changed, retired, unchanged, \
-               published_by, note, source_digest, \
-               number < coalesce((select oldest_readable from vitrine.state), 0) \
-               from vitrine.revision order by number desc limit $1";
-    let rows = session.rows(READING, sql, &[i64::from(most).param()])?;
-    let read = |row: &Row| {
-        Ok(PublishedRevision {
-            revision: revision_row(row)?,
-            counts: PublishedCounts {
-                created: count(row, 3)?,
-                changed: count(row, 4)?,
-                retired: count(row, 5)?,
-                unchanged: count(row, 6)?,
-            },
-            note: RevisionNote {
-                by: get(row, 7)?,
-                note: get(row, 8)?,
-                source_digest: get(row, 9)?,
-            },
-            reading: match get(row, 10)? {
-                true => Reading::Pruned,
-                false => Reading::Possible,
-            },
-        })
-    };
-    rows.iter().map(read).collect()
+    let sql = format!("select {PUBLISHED} from vitrine.revision order by number desc limit $1");
+    let rows = session.rows(READING, &sql, &[i64::from(most).param()])?;
+    rows.iter().map(published_row).collect()
+}
+
+/// See [`Store::revision`](crate::Store::revision).
+pub(super) fn published(
+    session: &mut Session,
+    number: u64,
+) -> Result<Option<PublishedRevision>, StoreError> {
+    let sql = format!("select {PUBLISHED} from vitrine.revision where number = $1");
+    let row = session.row(READING, &sql, &[self::number(number).param()])?;
+    row.as_ref().map(published_row).transpose()
+}
+
+fn published_row(row: &Row) -> Result<PublishedRevision, StoreError> {
+    Ok(PublishedRevision {
+        revision: revision_row(row)?,
+        counts: PublishedCounts {
+            created: count(row, 3)?,
+            changed: count(row, 4)?,
+            retired: count(row, 5)?,
+            unchanged: count(row, 6)?,
+        },
+        note: RevisionNote {
+            by: get(row, 7)?,
+            note: get(row, 8)?,
+            source_digest: get(row, 9)?,
+        },
+        reading: match get(row, 10)? {
+            true => Reading::Pruned,
+            false => Reading::Possible,
+        },
+    })
 }
 
 /// Refuses a revision that was pruned. To be asked in the transaction that then reads the moment.

@@ -250,6 +250,10 @@ impl Store for PostgresStore {
         self.quick(|session| history::revisions(session, most))
     }
 
+    fn revision(&self, number: u64) -> Result<Option<PublishedRevision>, StoreError> {
+        self.quick(|session| history::published(session, number))
+    }
+
     fn read_products(
         &self,
         moment: Moment,

@@ -19,6 +19,11 @@ const READING: &str = "reading the history";
 const PRODUCT: &str = "id, code, document, content_start, content_end, discount_multiplier, \
                        is_orderable, countries, categories";
 
+/// The columns of a published revision, in the order in which [`published_row`] reads them.
+const PUBLISHED: &str = "number, id, created_at, created, changed, retired, unchanged, \
+                         published_by, note, source_digest, \
+                         number < coalesce((select oldest_readable from state), 0)";
+
 /// What holds of the versions that live at a moment; its one parameter is the revision's number.
 fn lives_at(moment: Moment) -> (&'static str, u64) {
     match moment {
@@ -35,34 +40,51 @@ pub(super) fn revisions(
     connection: &Connection,
     most: u32,
 ) -> Result<Vec<PublishedRevision>, StoreError> {
-    let sql = "select number, id, created_at, created, changed, retired, unchanged, \
-               published_by, note, source_digest, \
-               number < coalesce((select oldest_readable from state), 0) \
-               from revision order by number desc limit ?";
-    let mut statement = connection.prepare_cached(sql).map_err(during(READING))?;
+    let sql = format!("select {PUBLISHED} from revision order by number desc limit ?");
+    let mut statement = connection.prepare_cached(&sql).map_err(during(READING))?;
     let mut rows = statement.query([most]).map_err(during(READING))?;
     let mut revisions = Vec::new();
     while let Some(row) = rows.next().map_err(during(READING))? {
-        revisions.push(PublishedRevision {
-            revision: revision_row(row)?,
-            counts: PublishedCounts {
-                created: get(row, 3)?,
-                changed: get(row, 4)?,
-                retired: get(row, 5)?,
-                unchanged: get(row, 6)?,
-            },
-            note: RevisionNote {
-                by: get(row, 7)?,
-                note: get(row, 8)?,
-                source_digest: get(row, 9)?,
-            },
-            reading: match get(row, 10)? {
-                true => Reading::Pruned,
-                false => Reading::Possible,
-            },
-        });
+        revisions.push(published_row(row)?);
     }
     Ok(revisions)
+}
+
+/// See [`Store::revision`](crate::Store::revision).
+pub(super) fn published(
+    connection: &Connection,
+    number: u64,
+) -> Result<Option<PublishedRevision>, StoreError> {
+    // A number that SQLite can't hold is no revision's.
+    let Ok(number) = i64::try_from(number) else {
+        return Ok(None);
+    };
+    let sql = format!("select {PUBLISHED} from revision where number = ?");
+    let mut statement = connection.prepare_cached(&sql).map_err(during(READING))?;
+    let mut rows = statement.query([number]).map_err(during(READING))?;
+    let row = rows.next().map_err(during(READING))?;
+    row.map(published_row).transpose()
+}
+
+fn published_row(row: &Row<'_>) -> Result<PublishedRevision, StoreError> {
+    Ok(PublishedRevision {
+        revision: revision_row(row)?,
+        counts: PublishedCounts {
+            created: get(row, 3)?,
+            changed: get(row, 4)?,
+            retired: get(row, 5)?,
+            unchanged: get(row, 6)?,
+        },
+        note: RevisionNote {
+            by: get(row, 7)?,
+            note: get(row, 8)?,
+            source_digest: get(row, 9)?,
+        },
+        reading: match get(row, 10)? {
+            true => Reading::Pruned,
+            false => Reading::Possible,
+        },
+    })
 }
 
 /// Refuses a revision that was pruned. To be asked in the transaction that then reads the moment.

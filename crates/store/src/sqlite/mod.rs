@@ -201,6 +201,10 @@ impl Store for SqliteStore {
         history::revisions(&self.quick()?.connection, most)
     }
 
+    fn revision(&self, number: u64) -> Result<Option<PublishedRevision>, StoreError> {
+        history::published(&self.quick()?.connection, number)
+    }
+
     fn read_products(
         &self,
         moment: Moment,
@@ -312,7 +316,9 @@ impl Store for SqliteStore {
     }
 
     fn check(&self) -> Result<Vec<Problem>, StoreError> {
-        check::check(&mut self.connect()?)
+        // Read only: what is looked at may be a backup, of which every byte is to stay.
+        file_id(&self.path)?;
+        check::check(&mut open::backup(&self.path)?)
     }
 
     fn backup(&self, path: &Path) -> Result<Option<Revision>, StoreError> {

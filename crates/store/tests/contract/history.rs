@@ -108,6 +108,13 @@ fn revisions_tell_who_and_why(store: &dyn Store) {
     assert_eq!(newest[0].note, note);
     assert_eq!(newest[0].counts.changed, 1);
     assert_eq!(newest[0].revision.created_at, second(3));
+    for one in store.revisions(9).unwrap() {
+        let number = one.revision.number;
+        assert_eq!(store.revision(number).unwrap(), Some(one), "{number}");
+    }
+    for number in [0, 4, u64::MAX] {
+        assert_eq!(store.revision(number).unwrap(), None, "{number}");
+    }
 }
 
 fn a_restored_revision_is_a_new_one(store: &dyn Store) {

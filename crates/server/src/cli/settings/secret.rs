@@ -1,6 +1,7 @@
 //! What of a setting's value may be shown. Where that is in doubt, too much is hidden.
 
 use clap::error::{ContextKind, ContextValue};
+use vitrine_store::StoreAddress;
 
 /// Stands for what is hidden.
 const HIDDEN: &str = "(hidden)";
@@ -13,8 +14,16 @@ pub(in crate::cli) fn shown(name: &str, value: &str) -> String {
     if is_secret && !name.ends_with("_file") {
         return HIDDEN.to_owned();
     }
+    if ["store", "follow_store"].contains(&name) {
+        let Ok(address) = value.parse::<StoreAddress>();
+        let address = address.to_string();
+        return match address == value {
+            true => address,
+            false => format!("{address} {HIDDEN}"),
+        };
+    }
     let mut value = value.to_owned();
-    // `postgres://user:password@host/…`. A password may hold what it shouldn't, so the last `@` counts.
+    // `redis://user:password@host/…`. A password may hold what it shouldn't, so the last `@` counts.
     if let Some(start) = value.find("://").map(|scheme| scheme + 3)
         && let Some(end) = value.rfind('@').filter(|end| *end > start)
         && let Some(colon) = value[start..end].find(':')
@@ -50,15 +59,18 @@ mod tests {
 
     #[test]
     fn passwords_are_hidden_and_nothing_else_is() {
-        for plain in [
-            "sqlite:/var/lib/vitrine/vitrine.db",
-            "127.0.0.1:8080",
-            "[::1]:9090",
-            "https://catalog.example",
-            "postgres://vitrine@database.internal:5432/vitrine?sslmode=verify-full",
-            "stdout",
+        for (name, plain) in [
+            ("store", "sqlite:/var/lib/vitrine/vitrine.db"),
+            (
+                "store",
+                "postgres://vitrine@database.internal:5432/vitrine?sslmode=verify-full",
+            ),
+            ("listen", "127.0.0.1:8080"),
+            ("listen", "[::1]:9090"),
+            ("public_url", "https://catalog.example"),
+            ("access_log", "stdout"),
         ] {
-            assert_eq!(shown("store", plain), plain);
+            assert_eq!(shown(name, plain), plain);
         }
         for secret in [
             "postgres://vitrine:hunter2@database.internal/vitrine",
@@ -67,11 +79,20 @@ mod tests {
             "postgres://database.internal/vitrine?user=vitrine&password=hunter2",
             "postgres://database.internal/vitrine?sslPassword=hunter2&a=b",
             "host=database.internal password='hun ter2 hunter2' dbname=vitrine",
-            "redis://:hunter2@limits.internal:6379/0",
+            "postgres://database.internal/vitrine?passwd=hunter2",
+            "postgres://vitrine:hunter2/vitrine",
         ] {
             let shown = shown("store", secret);
             assert!(!shown.contains("ter2"), "{shown}");
             assert!(shown.contains(HIDDEN), "{shown}");
+        }
+        for secret in [
+            "redis://:hunter2@limits.internal:6379/0",
+            "redis://limits.internal:6379/0?password=hunter2",
+        ] {
+            let shown = shown("limits", secret);
+            assert!(!shown.contains("ter2"), "{shown}");
+            assert!(shown.starts_with("redis://"), "{shown}");
         }
         assert_eq!(shown("store_password", "hunter2"), HIDDEN);
         assert_eq!(shown("store_password_file", "/run/secret"), "/run/secret");
