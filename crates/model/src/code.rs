@@ -5,9 +5,6 @@ use std::str::FromStr;
 
 use crate::Invalid;
 
-/// Path segments beside `{product_code}`, which therefore can't be codes (decisions, "Endpoints").
-const RESERVED: [&str; 5] = [".", "..", "categories", "countries", "changes"];
-
 /// The unique code of a product: `[A-Za-z0-9._~-]{1,64}` and no reserved word, compared byte for byte.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProductCode(Box<str>);
@@ -15,6 +12,9 @@ pub struct ProductCode(Box<str>);
 impl ProductCode {
     /// The longest code, in bytes.
     pub const MAX_LENGTH_BYTES: usize = 64;
+
+    /// Path segments beside `{product_code}`, which therefore can't be codes (decisions, "Endpoints").
+    pub const RESERVED: [&str; 5] = [".", "..", "categories", "countries", "changes"];
 
     /// The code as text.
     #[must_use]
@@ -24,7 +24,7 @@ impl ProductCode {
 
     /// Whether `text` can be a code, without making one.
     pub(crate) fn check(text: &str) -> Result<(), Invalid> {
-        if RESERVED.contains(&text) {
+        if Self::RESERVED.contains(&text) {
             return Err(Invalid::new(
                 "code_reserved",
                 "a code other than `.`, `..`, `categories`, `countries` and `changes`, which are paths of the API",
@@ -74,7 +74,7 @@ mod tests {
                 "code_pattern"
             );
         }
-        for code in RESERVED {
+        for code in ProductCode::RESERVED {
             assert_eq!(
                 code.parse::<ProductCode>().unwrap_err().rule,
                 "code_reserved"

@@ -31,6 +31,7 @@ macro_rules! panic_points {
 
 panic_points! {
     Handler "handler",
+    VersionKnown "version-known",
     CompressBody "compress-body",
     AccessLog "access-log",
     AdminPage "admin-page",

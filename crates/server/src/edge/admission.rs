@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::http::client::network;
 use crate::metrics::Refusal;
 
 /// Says of an address whether it may have any number of connections, as a proxy does that others come through.
@@ -107,17 +108,6 @@ impl Drop for Admitted {
             if *count.get() == 0 {
                 count.remove();
             }
-        }
-    }
-}
-
-/// What counts as one address: of IPv6, everybody is given 64 bits to choose from.
-fn network(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => address,
-        IpAddr::V6(address) => {
-            let network = address.to_bits() >> 64 << 64;
-            Ipv6Addr::from_bits(network).into()
         }
     }
 }

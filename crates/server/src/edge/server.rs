@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use rustix::io::Errno;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
@@ -175,9 +176,11 @@ impl Server {
                         let error: &dyn std::error::Error = &error;
                         tracing::warn!(error, "connections can't be accepted");
                     }
-                    tokio::select! {
-                        () = &mut stop => return,
-                        () = tokio::time::sleep(ACCEPT_PAUSE) => {}
+                    if !is_of_one_connection(&error) {
+                        tokio::select! {
+                            () = &mut stop => return,
+                            () = tokio::time::sleep(ACCEPT_PAUSE) => {}
+                        }
                     }
                 }
             }
@@ -226,6 +229,45 @@ impl Server {
                     });
                 }
             }
+        }
+    }
+}
+
+/// Whether an error is of one connection, which failed before it was taken: others are waiting. These are accept(2)'s, under
+/// "Error handling". Whatever else comes, as where the system has no room, is likely to come again at once.
+fn is_of_one_connection(error: &io::Error) -> bool {
+    const OF_ONE: [Errno; 10] = [
+        Errno::CONNABORTED,
+        Errno::HOSTDOWN,
+        Errno::HOSTUNREACH,
+        Errno::INTR,
+        Errno::NETDOWN,
+        Errno::NETUNREACH,
+        Errno::NONET,
+        Errno::NOPROTOOPT,
+        Errno::PROTO,
+        Errno::TIMEDOUT,
+    ];
+    Errno::from_io_error(error).is_some_and(|errno| OF_ONE.contains(&errno))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_that_fails_keeps_no_others_waiting() {
+        for errno in [Errno::CONNABORTED, Errno::HOSTUNREACH, Errno::PROTO] {
+            assert!(is_of_one_connection(&errno.into()), "{errno}");
+        }
+        for errno in [
+            Errno::MFILE,
+            Errno::NFILE,
+            Errno::NOBUFS,
+            Errno::NOMEM,
+            Errno::PERM,
+        ] {
+            assert!(!is_of_one_connection(&errno.into()), "{errno}");
         }
     }
 }

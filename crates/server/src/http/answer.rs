@@ -78,6 +78,15 @@ pub enum Keep {
     Plain,
 }
 
+/// What becomes of an answer that would have to wait too long to be compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhileBusy {
+    /// It goes out as it is.
+    SentPlain,
+    /// It isn't made; the client is told to ask again later.
+    PutOff,
+}
+
 /// Makes a body, which may fail where a text is damaged.
 type Maker<'s> = Box<dyn FnOnce() -> Result<Body, ApiError> + 's>;
 
@@ -87,6 +96,9 @@ pub struct Resource<'s> {
     audience: Audience,
     link: Option<HeaderValue>,
     keep: Keep,
+    while_busy: WhileBusy,
+    /// Whether its body may turn out to be damaged.
+    may_fail: bool,
     body: Maker<'s>,
 }
 
@@ -106,6 +118,8 @@ impl<'s> Resource<'s> {
             audience: Audience::KeyHolder,
             link: None,
             keep: Keep::No,
+            while_busy: WhileBusy::SentPlain,
+            may_fail: false,
             body: Box::new(body),
         }
     }
@@ -128,6 +142,21 @@ impl<'s> Resource<'s> {
         Self { keep, ..self }
     }
 
+    /// With what becomes of it while too many bodies wait to be compressed.
+    #[must_use]
+    pub fn while_busy(self, while_busy: WhileBusy) -> Self {
+        Self { while_busy, ..self }
+    }
+
+    /// With a body that may turn out to be damaged.
+    #[must_use]
+    pub fn that_may_fail(self) -> Self {
+        Self {
+            may_fail: true,
+            ..self
+        }
+    }
+
     /// What somebody else than a holder of a key reads.
     #[must_use]
     pub fn read_by(self, audience: Audience) -> Self {
@@ -148,12 +177,24 @@ impl<'s> Resource<'s> {
         answer
     }
 
-    /// Whether this is a page that would have to wait too long for being compressed. Only pages are put off: what
-    /// else is long goes out as it is.
+    /// Whether it would have to wait too long to be compressed, and is to be put off then.
     pub(super) fn is_too_much(&self, request: &HeaderMap, bodies: &BodyCache) -> bool {
-        self.keep == Keep::Plain
+        self.while_busy == WhileBusy::PutOff
             && bodies.is_busy()
             && bodies.is_too_busy_for(&(self.tag.hash(), Accepted::by(request).best()))
+    }
+
+    /// The same with its body made, where that may fail and will be needed: so it fails before it costs anything.
+    pub(super) fn made(self, request: &HeaderMap, bodies: &BodyCache) -> Result<Self, ApiError> {
+        let is_kept = || bodies.is_kept(&(self.tag.hash(), Accepted::by(request).best()));
+        if !self.may_fail || is_kept() {
+            return Ok(self);
+        }
+        let body = (self.body)()?;
+        Ok(Self {
+            body: Box::new(move || Ok(body)),
+            ..self
+        })
     }
 
     /// The answer with the body, encoded as the client likes it best. What is kept needs no body to be
@@ -209,8 +250,8 @@ impl<'s> Resource<'s> {
             tag,
             audience,
             link,
-            keep: _,
             body,
+            ..
         } = self;
         let mut answer = Response::new(Body::default());
         let headers = answer.headers_mut();
@@ -336,17 +377,18 @@ mod tests {
 
     #[test]
     fn only_pages_that_would_wait_to_be_compressed_are_too_much() {
-        let is_too_much = |keep, accepted: &'static str, bodies: &BodyCache| {
-            let resource = Resource::ready(EntityTag::of(b"a page"), Bytes::new()).kept(keep);
+        let is_too_much = |while_busy, accepted: &'static str, bodies: &BodyCache| {
+            let resource = Resource::ready(EntityTag::of(b"a page"), Bytes::new());
+            let resource = resource.while_busy(while_busy);
             let mut headers = HeaderMap::new();
             let accepted = HeaderValue::from_static(accepted);
             headers.insert(http::header::ACCEPT_ENCODING, accepted);
             resource.is_too_much(&headers, bodies)
         };
         let (busy, quiet) = (BodyCache::busy(), BodyCache::new(0));
-        assert!(is_too_much(Keep::Plain, "br", &busy));
-        assert!(!is_too_much(Keep::Plain, "identity", &busy));
-        assert!(!is_too_much(Keep::No, "br", &busy));
-        assert!(!is_too_much(Keep::Plain, "br", &quiet));
+        assert!(is_too_much(WhileBusy::PutOff, "br", &busy));
+        assert!(!is_too_much(WhileBusy::PutOff, "identity", &busy));
+        assert!(!is_too_much(WhileBusy::SentPlain, "br", &busy));
+        assert!(!is_too_much(WhileBusy::PutOff, "br", &quiet));
     }
 }

@@ -29,7 +29,7 @@ const SHARD_BYTES: u64 = 8 << 20;
 
 /// Bodies up to this length are compressed where they are, in less time than it takes to hand
 /// them to another thread and wait for it.
-const HERE_BYTES: usize = 16 << 10;
+pub(super) const HERE_BYTES: usize = 16 << 10;
 
 /// How many bodies wait for each core that compresses, at most: a second at worst, with Brotli, and as many pages in
 /// memory.
@@ -113,12 +113,13 @@ impl BodyCache {
     /// Whether a body would have to wait behind so many others that it had better not be made. In passing, one that is
     /// kept or is just being compressed may be found to be so; its client asks again.
     pub(super) fn is_too_busy_for(&self, key: &Key) -> bool {
-        self.is_busy()
-            && key.1 != Coding::Identity
-            && self
-                .compressed
-                .as_ref()
-                .is_none_or(|cache| cache.peek(key).is_none())
+        self.is_busy() && key.1 != Coding::Identity && !self.is_kept(key)
+    }
+
+    /// Whether a body is kept encoded. Nobody asks for it by that.
+    pub(super) fn is_kept(&self, key: &Key) -> bool {
+        let cache = self.compressed.as_ref();
+        cache.is_some_and(|cache| cache.peek(key).is_some())
     }
 
     /// A body that is kept encoded. One that was made quickly, and is asked for again, is made smaller meanwhile.

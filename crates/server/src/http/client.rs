@@ -1,7 +1,7 @@
 //! Who a client is: the address at the other end of the connection, or the one that a proxy names which is trusted.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
 use http::header::FORWARDED;
@@ -9,10 +9,12 @@ use http::{HeaderMap, HeaderName};
 use ipnet::IpNet;
 use serde::{Serialize, Serializer};
 
+use super::encoding::is_token;
+
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 /// Who is at the other end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Peer {
     /// A machine with this address.
     Address(IpAddr),
@@ -39,6 +41,15 @@ impl fmt::Display for Peer {
 impl Serialize for Peer {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+/// What counts as one address: of IPv6 a network of 64 bits, out of which one customer may take any.
+#[must_use]
+pub fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+        IpAddr::V4(address) => address.into(),
     }
 }
 
@@ -188,7 +199,6 @@ fn forwarded_for(line: &str) -> Vec<Option<IpAddr>> {
 fn pair(text: &str) -> Option<(&str, String, &str)> {
     let (name, rest) = text.split_once('=')?;
     let name = name.trim_start();
-    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if name.is_empty() || !name.bytes().all(is_token) {
         return None;
     }

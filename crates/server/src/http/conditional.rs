@@ -48,7 +48,7 @@ impl EntityTag {
         Self(hash)
     }
 
-    /// What it was made of.
+    /// The hash that it shows.
     #[must_use]
     pub fn hash(self) -> ContentHash {
         self.0

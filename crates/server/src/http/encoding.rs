@@ -173,7 +173,7 @@ fn thousandths(value: &[u8]) -> Option<u16> {
 }
 
 /// A character of a token (RFC 9110, section 5.6.2).
-fn is_token(byte: u8) -> bool {
+pub(super) fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 

@@ -2,12 +2,11 @@
 //! good key is answered whatever its address did.
 
 use std::hash::{BuildHasher, RandomState};
-use std::net::IpAddr;
 use std::time::Duration;
 
 use vitrine_model::quota::{Admission, Quota, QuotaState};
 
-use super::client::Peer;
+use super::client::{Peer, network};
 
 /// How many counts there are, of 8 bytes each. Addresses that share one share the limit: with a thousand of them
 /// failing at a time, one in 65.
@@ -49,20 +48,18 @@ impl FailedKeys {
     }
 }
 
-/// What a client is counted as: a whole network of IPv6 (/64), which one customer has; all of a Unix socket as one.
-fn counted_as(client: Peer) -> u128 {
+/// What a client is counted as: by its address or network; all of a Unix socket as one.
+fn counted_as(client: Peer) -> Peer {
     match client {
-        Peer::Address(address) => match address.to_canonical() {
-            IpAddr::V4(address) => u128::from(address.to_bits()),
-            IpAddr::V6(address) => address.to_bits() >> 64 << 64,
-        },
-        // No network of IPv6, nor an address of IPv4.
-        Peer::Unix => u128::MAX,
+        Peer::Address(address) => Peer::Address(network(address)),
+        Peer::Unix => Peer::Unix,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+
     use super::*;
 
     fn peer(address: &str) -> Peer {

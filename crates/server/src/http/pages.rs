@@ -12,8 +12,9 @@ use vitrine_model::query::ListQuery;
 use vitrine_model::snapshot::{Page, Snapshot};
 use vitrine_wire::answer::{Cursors, PageSize, Pagination};
 
-use super::answer::{Keep, Resource};
+use super::answer::{Keep, Resource, WhileBusy};
 use super::body::Body;
+use super::body_cache::HERE_BYTES;
 use super::conditional::EntityTag;
 use super::error::ApiError;
 use super::{App, parameters};
@@ -44,6 +45,7 @@ struct PageHead {
     tag: EntityTag,
     link: Option<HeaderValue>,
     keep: Keep,
+    while_busy: WhileBusy,
 }
 
 /// The heads of one snapshot's pages, by the query as it was sent: clients read the same pages again and again,
@@ -92,6 +94,12 @@ pub(super) fn find<'s>(
             slices if slices > FEW_SLICES && page.len() >= MANY_PRODUCTS => Keep::Plain,
             _ => Keep::No,
         },
+        // A shorter one never waits.
+        while_busy: if products_bytes(&page) > HERE_BYTES {
+            WhileBusy::PutOff
+        } else {
+            WhileBusy::SentPlain
+        },
     };
     heads.insert(query.unwrap_or_default().into(), head.clone());
     Ok(resource(head, move || Ok(page_body(&page, &list))))
@@ -101,8 +109,19 @@ fn resource<'s>(
     head: PageHead,
     body: impl FnOnce() -> Result<Body, ApiError> + 's,
 ) -> Resource<'s> {
-    let PageHead { tag, link, keep } = head;
-    Resource::keyed(tag, body).with_link(link).kept(keep)
+    let PageHead {
+        tag,
+        link,
+        keep,
+        while_busy,
+    } = head;
+    let page = Resource::keyed(tag, body).with_link(link);
+    page.kept(keep).while_busy(while_busy)
+}
+
+/// How long a page's products are, with what stands between them.
+fn products_bytes(page: &Page<'_>) -> usize {
+    page.slices().map(|slice| slice.len() + 1).sum()
 }
 
 /// A page as JSON: the products' bytes, and what stands around them.
@@ -136,8 +155,7 @@ fn page_body(page: &Page<'_>, list: &ListQuery) -> Body {
         parts.push(end.into());
         return parts.into();
     }
-    let products: usize = page.slices().map(|slice| slice.len() + 1).sum();
-    let mut body = Vec::with_capacity(head.len() + products + end.len());
+    let mut body = Vec::with_capacity(head.len() + products_bytes(page) + end.len());
     body.extend_from_slice(head);
     for (index, slice) in page.slices().enumerate() {
         if index > 0 {
@@ -173,4 +191,56 @@ fn link(page: &Page<'_>, query: &str) -> Option<HeaderValue> {
     let fits = !links.is_empty() && links.len() <= MAX_LINK_BYTES;
     // What was percent-encoded can't be refused.
     fits.then(|| HeaderValue::try_from(links).ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use http::HeaderMap;
+    use http::header::ACCEPT_ENCODING;
+    use vitrine_model::revision::Revision;
+    use vitrine_model::snapshot::{BlockBuilder, Entry, TextTable};
+
+    use super::super::body_cache::BodyCache;
+    use super::*;
+    use crate::live::Live;
+    use crate::metrics::Metrics;
+    use crate::view::TextAddresses;
+
+    /// Whether a page of two neighbours, each so long, is put off where too many bodies wait to be compressed.
+    fn is_put_off(product_bytes: usize) -> bool {
+        let mut block = BlockBuilder::default();
+        for code in ["A", "B"] {
+            let entry = Entry {
+                code: &code.parse().unwrap(),
+                bytes: &vec![b'x'; product_bytes],
+                content: None,
+                facets: &[],
+            };
+            block.push(&entry).unwrap();
+        }
+        let blocks = vec![block.finish().unwrap()];
+        let (revision, texts) = (Revision::default(), TextTable::default());
+        let snapshot = Snapshot::new(revision, Arc::default(), blocks, texts);
+        let snapshot = Arc::new(snapshot.unwrap());
+        let live = Arc::new(Live::new(Duration::MAX));
+        let addresses = TextAddresses::new("http://localhost");
+        let mut app = App::new(live, Arc::new(Metrics::new(&[])), addresses, 0);
+        app.bodies = BodyCache::busy();
+        let headers = HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("br"))]);
+        // The second is made of what was remembered of the first.
+        let twice = [(); 2].map(|()| {
+            let page = find(&snapshot, &app, None).unwrap();
+            page.is_too_much(&headers, &app.bodies)
+        });
+        assert_eq!(twice[0], twice[1]);
+        twice[0]
+    }
+
+    #[test]
+    fn long_pages_are_put_off_however_few_slices_they_have() {
+        assert!(is_put_off(HERE_BYTES));
+        assert!(!is_put_off(HERE_BYTES / 4));
+    }
 }

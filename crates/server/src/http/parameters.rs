@@ -111,6 +111,9 @@ fn decode(text: &str) -> Option<Cow<'_, str>> {
 /// Stands in messages for a value that isn't UTF-8.
 const NOT_UTF8: &str = "\u{fffd}";
 
+/// How many faults are told at most: a target of 8 kB has room for thousands, each of which takes a sentence.
+const MOST_TOLD: usize = 100;
+
 /// Collects what is wrong with the parameters of one request.
 #[derive(Default)]
 struct Faults {
@@ -120,6 +123,10 @@ struct Faults {
 
 impl Faults {
     fn add(&mut self, kind: FaultType, name: &str, message: String) {
+        if self.details.len() == MOST_TOLD {
+            self.help(format!("more is wrong than these {MOST_TOLD} faults"));
+            return;
+        }
         self.details.push(ParameterFault {
             kind,
             message,

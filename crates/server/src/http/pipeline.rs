@@ -18,6 +18,7 @@ use super::quota::{Account, Cost, Step};
 use super::routes::{Captured, KeyedOperation, Operation, Route, Target, find};
 use super::{App, handlers, host, parameters, ready, texts};
 use crate::metrics::limits::Decision;
+use crate::panic_point::PanicPoint;
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const X_SIMULATE: HeaderName = HeaderName::from_static("x-simulate");
@@ -167,6 +168,7 @@ impl<'r> Keyed<'_, 'r> {
             Err(error) => Prepared::from(error),
             Ok(version) => {
                 trail.version = Some(version.as_str());
+                PanicPoint::VersionKnown.pass();
                 let asked = simulate(headers, key);
                 trail.simulated = asked.as_ref().ok().copied().flatten();
                 let found = asked.and_then(|asked| match asked {
@@ -209,6 +211,10 @@ impl<'r> Keyed<'_, 'r> {
                 self.app.bodies.shed.increment();
                 return Judged::Answer(ApiError::overloaded().into());
             }
+            // Nobody pays for a 500.
+            found => found.and_then(|resource| resource.made(headers, &self.app.bodies)),
+        };
+        let found = match found {
             Err(error) if error.kind != ErrorType::NotFound => {
                 return Judged::Answer(error.into());
             }
@@ -314,7 +320,7 @@ mod tests {
     use vitrine_model::key::{KeyRecord, SecretHash};
     use vitrine_model::quota::Remaining;
 
-    use super::super::answer::Keep;
+    use super::super::answer::WhileBusy;
     use super::super::body_cache::BodyCache;
     use super::super::conditional::EntityTag;
     use super::*;
@@ -359,7 +365,8 @@ mod tests {
             operation: KeyedOperation::ListProducts,
             captured: &Captured::Nothing,
         };
-        let page = Resource::ready(EntityTag::of(b"a page"), Bytes::new()).kept(Keep::Plain);
+        let page = Resource::ready(EntityTag::of(b"a page"), Bytes::new());
+        let page = page.while_busy(WhileBusy::PutOff);
         let mut account = Account::new(&key, Duration::ZERO, settled);
         match keyed.settle(Ok(page), &mut account, "vk") {
             Judged::Answer(prepared) => prepared.answer.status(),

@@ -15,8 +15,8 @@ use jiff::Timestamp;
 use vitrine_wire::error::ErrorType;
 
 use super::App;
-use super::access_log::{AccessLog, Line};
-use super::answer::{Answer, Prepared, encode_error};
+use super::access_log::{AccessLog, Line, shown_method, shown_path};
+use super::answer::{Answer, Prepared, X_API_VERSION, encode_error};
 use super::body::Body;
 use super::client::Peer;
 use super::error::ApiError;
@@ -30,12 +30,6 @@ const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The largest body that is read and ignored, in bytes.
 const MAX_BODY_BYTES: usize = 8 * 1024;
-
-/// How much of a method the access log shows: any word can be one, a key too.
-const LOGGED_METHOD_CHARACTERS: usize = 16;
-
-/// How much of a path the access log shows.
-const LOGGED_PATH_CHARACTERS: usize = 256;
 
 /// What all connections of a server share.
 #[derive(Debug)]
@@ -168,8 +162,8 @@ impl Service {
             time: Timestamp::now(),
             request_id,
             remote: *remote,
-            method: start(request.method.as_str(), LOGGED_METHOD_CHARACTERS),
-            path: logged(request.uri.path()),
+            method: shown_method(request.method.as_str()),
+            path: &shown_path(request.uri.path()),
             route,
             status,
             bytes: sent,
@@ -234,7 +228,7 @@ impl Service {
                     settled = Some(Box::pin(cost.settle(&self.app)).await);
                 }
                 // The panic itself was written down by the panic hook.
-                Err(_) => return ApiError::plain(ErrorType::InternalServerError).into(),
+                Err(_) => return failed(trail.version).into(),
             }
         }
     }
@@ -258,6 +252,16 @@ impl Service {
     }
 }
 
+/// The answer where judging panicked, at a version if it came that far.
+fn failed(version: Option<&'static str>) -> Answer {
+    let mut answer = Answer::from(ApiError::plain(ErrorType::InternalServerError));
+    if let Some(version) = version {
+        let version = HeaderValue::from_static(version);
+        answer.headers_mut().insert(X_API_VERSION, version);
+    }
+    answer
+}
+
 /// An error after which the connection closes: the rest of the body may still be on its way, so
 /// nothing more can come after it.
 fn last_answer(error: ApiError) -> Answer {
@@ -277,28 +281,6 @@ fn strip_body(answer: &mut Answer, bytes: u64) {
     if answer.status() != http::StatusCode::NOT_MODIFIED {
         answer.headers_mut().insert(CONTENT_LENGTH, bytes.into());
     }
-}
-
-/// A path as the log shows it: its start, and of a key that somebody put into it no more than the prefix.
-fn logged(path: &str) -> &str {
-    const PREFIX: &str = "vitrine_";
-    const LEAST_KEY_BYTES: usize = 50;
-    let path = start(path, LOGGED_PATH_CHARACTERS);
-    if path.len() < LEAST_KEY_BYTES {
-        return path;
-    }
-    let key = path.find(PREFIX);
-    let secret = key.and_then(|key| Some(key + path[key..].find('.')?));
-    &path[..secret.unwrap_or(path.len())]
-}
-
-/// The first characters of a text.
-fn start(text: &str, characters: usize) -> &str {
-    if text.len() <= characters {
-        return text;
-    }
-    let end = text.char_indices().nth(characters);
-    &text[..end.map_or(text.len(), |(end, _)| end)]
 }
 
 /// What the ids of a server process begin with: 64 random bits and a hyphen.

@@ -102,7 +102,7 @@ pub(super) fn in_product<'s>(
         locale: locale.unwrap_or_default(),
         tail: &bytes[content.end..],
     };
-    Ok(Resource::keyed(parts.tag(form, &texts), move || {
+    let found = Resource::keyed(parts.tag(form, &texts), move || {
         let mut shown = PerText::<Option<String>>::default();
         for (name, text) in texts.iter() {
             *shown.get_mut(name) = text.as_ref().map(Shown::text).transpose()?;
@@ -111,7 +111,8 @@ pub(super) fn in_product<'s>(
         let content = content_json(form, locale, |name| shown.get_mut(name).take());
         let content = content.map_err(unreadable)?;
         Ok(Body::from([parts.head, &content, parts.tail].concat()))
-    }))
+    });
+    Ok(found.that_may_fail())
 }
 
 /// A product's bytes, cut around its content resources.

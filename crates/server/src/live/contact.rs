@@ -35,10 +35,9 @@ impl Contact {
         }
     }
 
-    /// The keys are the store's, at this moment.
-    pub(super) fn note(&self) {
-        self.last
-            .store(self.milliseconds(Instant::now()), Ordering::Relaxed);
+    /// The keys are what the store said when it was asked at this moment: a revocation may have come while it answered.
+    pub(super) fn note(&self, asked: Instant) {
+        self.last.store(self.milliseconds(asked), Ordering::Relaxed);
     }
 
     /// The keys are what a file says that the store said at `moment`. Refused where that lies ahead: nobody
@@ -95,12 +94,13 @@ mod tests {
         let start = Instant::now();
         assert_eq!(contact.age(start), None);
         assert!(!contact.is_fresh(start), "before the first contact");
-        contact.note();
-        let after = |seconds| Instant::now() + Duration::from_secs(seconds);
+        contact.note(start);
+        let after = |seconds| start + Duration::from_secs(seconds);
+        assert_eq!(contact.age(after(9)), Some(Duration::from_secs(9)));
         assert!(contact.is_fresh(after(9)));
         assert!(!contact.is_fresh(after(11)));
-        contact.note();
-        assert!(contact.is_fresh(after(9)));
+        contact.note(after(10));
+        assert!(contact.is_fresh(after(19)));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The rounds in which a server follows the keys.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use jiff::Timestamp;
 use vitrine_model::key::KeyTable;
@@ -48,6 +49,8 @@ impl KeyRounds {
     }
 
     fn follow_keys(&mut self) -> Result<(), StoreError> {
+        // Before the store is asked: it may take its time to answer.
+        let asked = Instant::now();
         let changes = self.store.changes()?;
         refuse_emptied(&changes, &self.live, self.was_full)?;
         let is_new = self.seen.as_ref() != Some(&counter(changes));
@@ -60,7 +63,7 @@ impl KeyRounds {
                 .set_keys(KeyTable::new(records, &self.live.keys()));
             self.seen = Some(counter(read));
         }
-        self.live.contact.note();
+        self.live.contact.note(asked);
         if let (true, Some((_, keeper))) = (is_new, &self.file) {
             keeper.write();
         }

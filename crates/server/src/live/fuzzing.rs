@@ -4,7 +4,7 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use vitrine_model::key::KeyTable;
@@ -60,6 +60,6 @@ pub fn live(snapshot: Snapshot, keys: KeyTable) -> Live {
     let live = Live::new(Duration::MAX);
     live.set_snapshot(Some(Arc::new(snapshot)));
     live.set_keys(keys);
-    live.contact.note();
+    live.contact.note(Instant::now());
     live
 }

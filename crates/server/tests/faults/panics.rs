@@ -69,8 +69,9 @@ impl Place {
 }
 
 /// Which points the tests below have panic.
-const TESTED: [&str; 12] = [
+const TESTED: [&str; 13] = [
     "handler",
+    "version-known",
     "compress-body",
     "access-log",
     "admin-page",
@@ -122,6 +123,24 @@ fn a_panic_in_a_handler_is_answered_with_500_and_the_connection_lives_on() {
     });
     let secret = place.key.split_once('.').expect("a key").1;
     assert!(!said.contains(secret) && !log.contains(secret));
+}
+
+#[test]
+fn a_panic_behind_the_version_step_tells_the_version() {
+    let place = Place::new("version-known=panic@1", &[]);
+    let get = || place.server.get(&place.key, "/v2/product");
+    for status in [500, 200] {
+        let reply = get();
+        let version = reply.header("x-api-version");
+        assert_eq!((reply.status, version), (status, Some("2024-02-05")));
+    }
+    wait_for("the access log", || {
+        let log = place.server.stdout();
+        let told = |line: &str| {
+            line.contains("\"status\":500") && line.contains("\"version\":\"2024-02-05\"")
+        };
+        log.lines().any(told).then_some(())
+    });
 }
 
 #[test]

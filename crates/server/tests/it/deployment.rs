@@ -239,3 +239,23 @@ fn options_of(store: &Store, command: &str) -> BTreeSet<String> {
     let options = words(&help).filter(|word| word.starts_with("--"));
     options.map(str::to_owned).collect()
 }
+
+#[test]
+fn systemd_restarts_no_server_whose_settings_are_wrong() {
+    let store = Store::new();
+    let file = store.write("faulty.toml", "no_setting = 1\n");
+    let file = file.display().to_string();
+    let unit = read("deploy/systemd/vitrine.service");
+    let codes = unit
+        .lines()
+        .find_map(|line| line.strip_prefix("RestartPreventExitStatus="));
+    let codes: Vec<&str> = codes.expect("codes").split(' ').collect();
+    for arguments in [
+        &["serve", "--config", &file][..],
+        &["serve", "--no-such-flag"],
+        &["serve", "--admin-listen", "0.0.0.0:0"],
+    ] {
+        let code = store.run(arguments).status.code().expect("an end");
+        assert!(codes.contains(&&*code.to_string()), "{arguments:?}: {code}");
+    }
+}

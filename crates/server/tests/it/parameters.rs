@@ -303,3 +303,19 @@ fn filters_that_no_product_matches_give_an_empty_page() {
         assert_eq!(reply.json(), expected, "{query}");
     }
 }
+
+#[test]
+fn a_hundred_faults_are_told_at_most() {
+    let store = Store::of(&[gift_card("A")]);
+    let key = store.key("partner", &[]);
+    let server = store.serve();
+    let names: Vec<String> = (0..1_200).map(|number| format!("x{number}")).collect();
+    for path in ["/v2/product", "/openapi.json"] {
+        let reply = server.get(&key, &format!("{path}?{}", names.join("&")));
+        assert_eq!((reply.status, &*reply.error()), (400, BAD));
+        assert_eq!(faults(&reply).len(), 100);
+        let body = reply.json();
+        let help = body["help"].as_str().expect("help");
+        assert!(help.contains("more is wrong"), "{help}");
+    }
+}

@@ -1,6 +1,6 @@
 //! Quotas, and the errors that a test key can ask for.
 
-use crate::harness::{Headers, Reply, Server, Store, gift_card};
+use crate::harness::{Headers, Reply, Server, Store, are_files, gift_card};
 
 fn catalog() -> Store {
     Store::of(&[gift_card("A-1")])
@@ -93,6 +93,26 @@ fn only_200_and_404_cost_quota() {
     assert_eq!(server.send("GET", "/v2/product", &headers).status, 304);
     assert_eq!(server.get(&key, "/v2/product?limit=0").status, 400);
     assert_eq!(server.get(&key, "/v2/product/NONE").status, 429);
+}
+
+#[test]
+fn an_answer_that_cannot_be_made_costs_nothing() {
+    if !are_files("an answer that can't be made costs nothing") {
+        return;
+    }
+    let mut described = gift_card("A-1");
+    described["gift_card"]["content_resources"]["description_md"] = "A description".into();
+    let store = Store::of(&[described]);
+    let key = store.key("partner", &["--quota", "3/3600"]);
+    let server = store.serve_with_damaged_texts();
+    for form in ["md", "html"] {
+        for _ in 0..4 {
+            let failed = server.get(&key, &format!("/v2/product/A-1?content={form}"));
+            assert_eq!((failed.status, left(&failed)), (500, 3), "{form}");
+        }
+    }
+    let answered = server.get(&key, "/v2/product/A-1");
+    assert_eq!((answered.status, left(&answered)), (200, 2));
 }
 
 #[test]

@@ -197,22 +197,7 @@ fn a_message_of_a_request_bears_its_id() {
     card["gift_card"]["content_resources"]["description_md"] = "A description".into();
     store.load_products(&[card]);
     let key = store.key("partner", &[]);
-    let copy = store.path("copy.db");
-    store.ok(&["backup", &copy.display().to_string()]);
-    // The one text of this store no longer looks like something packed.
-    let mut bytes = std::fs::read(&copy).expect("a copy");
-    let frame = b"\x28\xb5\x2f\xfd";
-    let frames: Vec<usize> = (0..bytes.len())
-        .filter(|at| bytes[*at..].starts_with(frame))
-        .collect();
-    assert!(!frames.is_empty(), "no packed text");
-    for at in frames {
-        bytes[at..at + frame.len()].fill(0);
-    }
-    std::fs::write(&copy, bytes).expect("a copy");
-    let mut command = store.command(&["serve", "--listen", "127.0.0.1:0"]);
-    command.env("VITRINE_STORE", format!("sqlite:{}", copy.display()));
-    let server = Server::start(command);
+    let server = store.serve_with_damaged_texts();
     let headers = [
         ("X-Api-Key", key.as_str()),
         ("X-Request-Id", "of-a-damaged-text"),

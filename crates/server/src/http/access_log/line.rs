@@ -18,7 +18,7 @@ pub struct Line<'a> {
     pub remote: Peer,
     /// The method, cut to 16 characters.
     pub method: &'a str,
-    /// The path as it was sent, cut to 256 characters and before the secret of a key.
+    /// The path as it was sent, cut to 256 characters; where a key stands in it, decoded and cut before the secret.
     pub path: &'a str,
     /// The route's template, null where no route was found.
     pub route: Option<&'a str>,

@@ -8,9 +8,11 @@
 //!
 //! - `line`: what a line says, and its bytes
 //! - `queue`: where lines wait
+//! - `shown`: what of a request is shown
 
 mod line;
 mod queue;
+mod shown;
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -22,6 +24,7 @@ use std::time::Duration;
 
 pub use line::Line;
 use queue::Queue;
+pub(crate) use shown::{shown_method, shown_path};
 
 use crate::metrics::{Counter, Metrics};
 use crate::panic_point::PanicPoint;

@@ -1,6 +1,7 @@
 //! The parameters of operations, with examples.
 
 use serde_json::{Value, json};
+use vitrine_model::code::ProductCode;
 use vitrine_model::query::Limit;
 use vitrine_model::version::ApiVersion;
 
@@ -9,13 +10,11 @@ use crate::http::parameters::{self, Multiplicity, Parameter};
 use crate::http::routes::{Operation, Route};
 use crate::view::ContentForm;
 
-/// Words that match the pattern of codes and can't be codes: as cursors they are refused.
-const NO_CURSORS: [&str; 5] = [".", "..", "categories", "countries", "changes"];
-
-/// The same for codes in paths. There the other words aren't refused: they are paths of their own.
+/// Of [`ProductCode::RESERVED`], what can't be a code in a path. The other words aren't refused there: they are paths of
+/// their own.
 const NO_SEGMENTS: [&str; 2] = [".", ".."];
 
-/// A product code, and so a cursor.
+/// A product code, and so a cursor; `except` match the pattern and are refused.
 fn code_schema(except: &[&str]) -> Value {
     json!({
         "type": "string",
@@ -80,7 +79,7 @@ fn query_parameter(parameter: &Parameter) -> Value {
             }),
         ),
         "before" | "after" => (
-            code_schema(&NO_CURSORS),
+            code_schema(&ProductCode::RESERVED),
             example(
                 "cursor",
                 "A cursor of an earlier page",

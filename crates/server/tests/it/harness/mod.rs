@@ -218,6 +218,25 @@ impl Store {
         Server::start(command)
     }
 
+    /// Serves a copy of the store, in which no text can be unpacked. The store must be a file.
+    pub fn serve_with_damaged_texts(&self) -> Server {
+        let copy = self.path("copy.db");
+        self.ok(&["backup", &copy.display().to_string()]);
+        let mut bytes = std::fs::read(&copy).expect("a copy");
+        let frame = b"\x28\xb5\x2f\xfd";
+        let frames: Vec<usize> = (0..bytes.len())
+            .filter(|at| bytes[*at..].starts_with(frame))
+            .collect();
+        assert!(!frames.is_empty(), "no packed text");
+        for at in frames {
+            bytes[at..at + frame.len()].fill(0);
+        }
+        std::fs::write(&copy, bytes).expect("a copy");
+        let mut command = self.command(&["serve", "--listen", "127.0.0.1:0"]);
+        command.env("VITRINE_STORE", format!("sqlite:{}", copy.display()));
+        Server::start(command)
+    }
+
     /// Serves the store under a public address, which isn't where it listens.
     pub fn serve_as(&self, public_url: &str) -> Server {
         self.serve_with(&["--public-url", public_url])
