@@ -23,7 +23,7 @@ pub(super) struct FollowArgs {
     )]
     follow_store: Option<StoreAddress>,
     /// How long keys are trusted since the store was last read: while it is away, nobody sees a revocation.
-    /// Past that, requests with a key are answered with 503, and /readyz fails.
+    /// Past that, requests that need a key are answered with 503, and /readyz fails.
     #[arg(
         long,
         env = "VITRINE_MAX_STALE_KEYS",

@@ -32,6 +32,9 @@ Examples:
   vitrine diff 11 12 --json";
 
 /// List the revisions, the newest first.
+///
+/// Who made one is the `SUDO_USER`, `USER` or `LOGNAME` of the command that did;
+/// `unknown` where none was set.
 #[derive(Debug, Args)]
 #[command(after_help = HISTORY_EXAMPLES)]
 pub(super) struct History {
