@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use anyhow::{Context as _, bail};
 use clap::Args;
 use vitrine_model::key::KeyKind;
+use vitrine_model::quota::Quota;
 use vitrine_store::IfMissing;
 
 use super::admin_port::AdminPort;
@@ -34,7 +35,7 @@ Examples:
   vitrine demo
   vitrine demo --listen 127.0.0.1:9000";
 
-/// Serve the sample catalog with a fresh key, and print what to try.
+/// Serve the sample catalog with fresh keys, and print what to try.
 ///
 /// A page for looking at the catalog is opened too, on loopback. Everything rests in a temporary directory and is gone when the demo ends.
 #[derive(Debug, Args)]
@@ -64,12 +65,18 @@ impl Demo {
             bail!("the sample catalog is broken:\n{}", report.to_text());
         }
         let key = create(&*store, NewKeySettings::plain("demo", KeyKind::Live))?;
+        let test_key = NewKeySettings::plain("demo, for errors", KeyKind::Test);
+        let test_key = create(&*store, test_key.with_quota(Quota::new(60, 60)?))?;
         let admin = TcpListener::bind(USUAL_ADMIN_ADDRESS)
             .or_else(|_| TcpListener::bind(SocketAddr::new(USUAL_ADDRESS.ip(), 0)))
             .context("can't listen for the catalog browser")?;
         let admin = AdminPort::for_demo(admin)?;
         let browser = format!("http://{}/catalog", admin.address);
-        let text = to_try(&listening.public_url, &key.reveal(), &browser);
+        let text = to_try(
+            &listening.public_url,
+            [&key.reveal(), &test_key.reveal()],
+            &browser,
+        );
         let settings = serve::Settings {
             admin: Some(admin),
             ..serve::Settings::default()
@@ -79,12 +86,13 @@ impl Demo {
     }
 }
 
-fn to_try(public_url: &str, key: &str, browser: &str) -> String {
+fn to_try(public_url: &str, [key, test_key]: [&str; 2], browser: &str) -> String {
     let curl = |path: &str| format!("  curl -H 'X-Api-Key: {key}' '{public_url}/v2{path}'\n");
     [
         "Vitrine is serving its sample catalog.\n\n",
         &format!("  base address  {public_url}/v2\n"),
         &format!("  key           {key}\n"),
+        &format!("  test key      {test_key} (60 requests a minute; any error by X-Simulate)\n"),
         &format!("  to look at    {browser}\n\n"),
         "Try:\n\n",
         &curl("/product?countries_redeemable_in=GB&is_orderable=true&limit=3"),

@@ -1,10 +1,11 @@
 //! The pages of errors, made of the table that answers are made of, and of what is told here of each type.
 
 use askama::Template;
-use vitrine_wire::error::{ErrorBody, ErrorType, FaultType, ParameterFault};
+use vitrine_wire::error::{ErrorBody, ErrorType};
 
 use super::{Context, Heading, markdown};
 use crate::http::error::ApiError;
+use crate::http::parameters;
 
 /// Whether the same request may have more luck later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -161,30 +162,13 @@ const fn retry(kind: ErrorType) -> Retry {
 
 /// A body of the error as it may come.
 fn example(kind: ErrorType) -> String {
-    let fault = |kind, message: &str, name: &str| ParameterFault {
-        kind,
-        message: message.to_owned(),
-        location: ["query".to_owned(), name.to_owned()],
-    };
+    let refused = |query| parameters::list(Some(query)).err();
     let error = match kind {
-        ErrorType::BadRequest => ApiError::parameters(
-            vec![fault(
-                FaultType::UnknownParameter,
-                "there is no parameter `countries`",
-                "countries",
-            )],
-            Some("did you mean `countries_redeemable_in`?".to_owned()),
-        ),
-        ErrorType::PaginationError => ApiError::parameters(
-            vec![fault(
-                FaultType::OutOfRange,
-                "`limit` is 501; expected 1 to 500",
-                "limit",
-            )],
-            None,
-        ),
-        _ => ApiError::plain(kind),
+        ErrorType::BadRequest => refused("countries=GB"),
+        ErrorType::PaginationError => refused("limit=501"),
+        _ => None,
     };
+    let error = error.unwrap_or_else(|| ApiError::plain(kind));
     let body = ErrorBody {
         kind: error.kind,
         message: error.message,

@@ -1,6 +1,5 @@
 //! `vitrine keys create`: makes a key and shows it, this once.
 
-use anyhow::{anyhow, bail};
 use clap::Args;
 use jiff::Timestamp;
 use serde_json::json;
@@ -10,7 +9,7 @@ use vitrine_model::version::ApiVersion;
 use vitrine_store::{IfMissing, Store};
 
 use crate::cli::time::{moment, to_second};
-use crate::cli::{Outcome, OutputArgs, StoreArgs, print, print_json};
+use crate::cli::{Outcome, OutputArgs, StoreArgs, print, print_json, wrong_command_line};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -62,6 +61,14 @@ impl NewKeySettings {
         }
     }
 
+    /// The same with a quota.
+    pub(in crate::cli) fn with_quota(self, quota: Quota) -> Self {
+        Self {
+            quota: Some(quota),
+            ..self
+        }
+    }
+
     fn record(self, key: &NewKey, now: Timestamp) -> KeyRecord {
         KeyRecord {
             prefix: key.prefix().to_owned(),
@@ -98,16 +105,17 @@ pub(super) fn new_key(kind: KeyKind) -> anyhow::Result<NewKey> {
 
 impl Create {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
-        let settings = self.settings()?;
+        let settings = self.settings();
         let expires_at = settings.expires_at;
         let store = store.open(IfMissing::Create)?;
         let key = create(&*store, settings)?;
         show(&key, &self.label, expires_at, self.output)
     }
 
-    fn settings(&self) -> anyhow::Result<NewKeySettings> {
+    /// What the command line asks for. What it can't mean ends the program.
+    fn settings(&self) -> NewKeySettings {
         if self.label.trim().is_empty() || self.label.chars().any(char::is_control) {
-            bail!("--label must name the key in plain words");
+            wrong_command_line("--label must name the key in plain words");
         }
         let expires_at = self
             .expires
@@ -117,10 +125,10 @@ impl Create {
             && version.parse::<ApiVersion>().is_err()
         {
             let served = ApiVersion::SERVED.map(ApiVersion::as_str).join(", ");
-            bail!("--api-version is `{version}`; served is {served}");
+            wrong_command_line(&format!("--api-version is `{version}`; served is {served}"));
         }
         let quota = self.quota.as_deref().map(str::parse::<Quota>).transpose();
-        Ok(NewKeySettings {
+        NewKeySettings {
             label: self.label.trim().to_owned(),
             kind: if self.test {
                 KeyKind::Test
@@ -129,10 +137,12 @@ impl Create {
             },
             expires_at: expires_at
                 .transpose()
-                .map_err(|error| anyhow!("--expires: {error}"))?,
+                .unwrap_or_else(|error| wrong_command_line(&format!("--expires: {error}"))),
             api_version: self.api_version.clone(),
-            quota: quota.map_err(|invalid| anyhow!("--quota: expected {invalid}"))?,
-        })
+            quota: quota.unwrap_or_else(|invalid| {
+                wrong_command_line(&format!("--quota: expected {invalid}"))
+            }),
+        }
     }
 }
 
