@@ -313,6 +313,15 @@ impl PackedMarkdown {
         Self(Bytes::copy_from_slice(bytes))
     }
 
+    /// How many bytes the Markdown has, as the packed ones say; the longest text's where they are damaged.
+    #[must_use]
+    pub fn length_bytes(&self) -> usize {
+        let told = zstd::zstd_safe::get_frame_content_size(&self.0);
+        let told: Option<usize> = told.ok().flatten().and_then(|told| told.try_into().ok());
+        let most = Self::MAX_LENGTH_BYTES;
+        told.unwrap_or(most).min(most)
+    }
+
     /// The Markdown.
     ///
     /// # Errors
@@ -320,7 +329,7 @@ impl PackedMarkdown {
     /// Where the bytes are damaged.
     pub fn unpack(&self) -> Result<String, Invalid> {
         let damaged = Invalid::new("text_damaged", "a text as it was packed");
-        let bytes = zstd::bulk::decompress(&self.0, Self::MAX_LENGTH_BYTES).map_err(|_| damaged)?;
+        let bytes = zstd::bulk::decompress(&self.0, self.length_bytes()).map_err(|_| damaged)?;
         String::from_utf8(bytes).map_err(|_| damaged)
     }
 }
@@ -378,15 +387,12 @@ mod tests {
     fn digests_and_packed_texts_come_back() {
         let digest = TextDigest::of("Grüße");
         assert_eq!(digest.to_string().parse::<TextDigest>().unwrap(), digest);
-        for wrong in [
-            "",
-            "ab",
-            &digest.to_string().to_uppercase(),
-            &"g".repeat(64),
-        ] {
+        let upper = digest.to_string().to_uppercase();
+        for wrong in ["", "ab", &upper, &"g".repeat(64)] {
             assert!(wrong.parse::<TextDigest>().is_err());
         }
         let packed = PackedMarkdown::pack("Grüße").unwrap();
+        assert_eq!(packed.length_bytes(), "Grüße".len());
         assert_eq!(packed.unpack().unwrap(), "Grüße");
         assert!(PackedMarkdown::from_bytes(b"junk").unpack().is_err());
         assert!(PackedMarkdown::pack(&"x".repeat((1 << 20) + 1)).is_err());

@@ -74,7 +74,7 @@ impl Audience {
 pub enum Keep {
     /// It lies ready, or is made quickly.
     No,
-    /// It is put together of many parts.
+    /// It is put together of many parts, or takes memory that those who ask for it can share.
     Plain,
 }
 

@@ -11,8 +11,9 @@ use vitrine_model::snapshot::{ProductView, Snapshot};
 use vitrine_wire::error::ErrorType;
 
 use super::App;
-use super::answer::{Audience, Resource};
+use super::answer::{Audience, Keep, Resource};
 use super::body::Body;
+use super::body_cache::HERE_BYTES;
 use super::conditional::EntityTag;
 use super::error::ApiError;
 use super::html::Html;
@@ -52,9 +53,14 @@ pub(super) fn by_digest(
         .text(digest, now)
         .ok_or_else(ApiError::no_such_text)?;
     let digest = *digest;
+    // Else each of many who ask for a long one, and are slow to take it, would have a copy of its own.
+    let keep = match markdown.length_bytes() > HERE_BYTES {
+        true => Keep::Plain,
+        false => Keep::No,
+    };
     let unpack = move || Ok(unpacked(&digest, &markdown)?.into_bytes().into());
     let text = Resource::keyed(EntityTag::of_digest(digest.as_bytes()), unpack);
-    Ok(text.read_by(Audience::Text))
+    Ok(text.kept(keep).read_by(Audience::Text))
 }
 
 /// A product with its texts as Markdown or HTML. `content` is where its content resources lie.
