@@ -53,7 +53,9 @@ impl Read for Pieces<'_> {
 pub fn check_items(bytes: &[u8], items: &[Item]) {
     // A record, or a finding, takes at least a byte.
     assert!(items.len() <= bytes.len() + 1, "{} items", items.len());
-    let is_blank = bytes.trim_ascii_start().is_empty();
+    // Blank is what has nothing behind a byte order mark, too.
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let is_blank = text.trim_ascii_start().is_empty();
     if !is_blank && items.is_empty() {
         // An empty array, list or stream of them is told by the load itself.
         assert!(bytes.contains(&b'['), "nothing was read, and nothing said");
