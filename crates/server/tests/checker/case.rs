@@ -169,10 +169,10 @@ impl Case<'_> {
         self.publish(next, report["revision"]["number"].as_u64())
     }
 
-    /// The first load makes a revision, whatever it holds, and so does what changes something.
+    /// What changes something makes a revision, and nothing else does.
     fn publish(&mut self, next: Catalog, revision: Option<u64>) -> Result<(), String> {
         let newest = self.view.catalogs.newest();
-        let is_new = newest.catalog.as_ref() != Some(&next);
+        let is_new = self.live() != next;
         match revision {
             Some(number) if is_new && number > newest.revision => {
                 let state = newest.next(number, next);
