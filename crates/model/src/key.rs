@@ -21,16 +21,19 @@ impl NewKey {
     /// How many random bytes a key is made from: 64 bits name it, 256 bits are the secret.
     pub const RANDOM_BYTES: usize = 40;
 
+    /// What every key begins with.
+    pub const START: &str = "vitrine_";
+
     /// Makes a key from random bytes.
     #[must_use]
     pub fn from_random(kind: KeyKind, random: &[u8; Self::RANDOM_BYTES]) -> Self {
         let (name, secret) = random.split_at(8);
         let kind = match kind {
-            KeyKind::Live => "vitrine_",
-            KeyKind::Test => "vitrine_test_",
+            KeyKind::Live => "",
+            KeyKind::Test => "test_",
         };
         Self {
-            prefix: format!("{kind}{}", base62(name)),
+            prefix: format!("{}{kind}{}", Self::START, base62(name)),
             secret: base62(secret),
         }
     }

@@ -6,12 +6,12 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use vitrine_model::key::KeyKind;
 use vitrine_model::quota::Quota;
-use vitrine_store::IfMissing;
 
 use super::admin_port::AdminPort;
 use super::edges::Listening;
 use super::keys::{NewKeySettings, create};
 use super::load::operator;
+use super::store_args::vanishing;
 use super::{Outcome, logging, print, serve};
 use crate::edge::listen::{Listener, tcp};
 use crate::live::Stores;
@@ -55,11 +55,9 @@ impl Demo {
             None => tcp(USUAL_ADDRESS).or_else(|_| tcp(SocketAddr::new(USUAL_ADDRESS.ip(), 0)))?,
         };
         let listening = Listening::new(vec![Listener::Tcp(listener)], "http", None)?;
-        let directory = tempfile::tempdir().context("can't make a temporary directory")?;
-        let path = directory.path().join("demo.db");
+        let (store, _directory) = vanishing()?;
         let sample = Input::Embedded("the sample catalog", SAMPLE);
         let settings = Settings::replace(operator());
-        let store = vitrine_store::open(&format!("sqlite:{}", path.display()), IfMissing::Create)?;
         let report = load::load(&*store, load::open(&[sample])?, settings, &Silent)?;
         if report.verdict() != Verdict::Done {
             bail!("the sample catalog is broken:\n{}", report.to_text());

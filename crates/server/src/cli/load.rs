@@ -11,6 +11,7 @@ use tempfile::TempDir;
 use vitrine_store::{IfMissing, Store, StoreError};
 
 use super::progress::Bars;
+use super::store_args::vanishing;
 use super::{Outcome, OutputArgs, StoreArgs, print, print_json, wrong_command_line};
 use crate::load::apply::{Intent, Mode, Retirement};
 use crate::load::guard::Allowance;
@@ -132,9 +133,7 @@ impl Load {
         }
         match store.open(IfMissing::Refuse) {
             Err(StoreError::Missing { .. }) => {
-                let directory = tempfile::tempdir().context("can't make a temporary directory")?;
-                let url = format!("sqlite:{}", directory.path().join("nothing.db").display());
-                let store = vitrine_store::open(&url, IfMissing::Create)?;
+                let (store, directory) = vanishing()?;
                 Ok((store, Some(directory)))
             }
             opened => Ok((opened?, None)),

@@ -12,10 +12,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use vitrine_store::{IfMissing, Store};
 
 use super::load::{operator, print_report};
-use super::{Outcome, OutputArgs, StoreArgs, logging, print, print_json, time};
+use super::{Outcome, OutputArgs, StoreArgs, complain, logging, print, print_json, time};
 use crate::load::Settings;
 use crate::load::guard::Allowance;
-use crate::load::report::{Report, visible};
+use crate::load::report::Report;
 use crate::mirror::metrics::{Metrics, RoundOutcome};
 use crate::mirror::source::{Insecure, KEY_VARIABLE, Source};
 use crate::mirror::{Mirror, TextForm, outcome};
@@ -231,10 +231,4 @@ impl Rounds<'_> {
             Err(error) => complain(&format!("{now} "), &error.context(report.what_was_done())),
         }
     }
-}
-
-/// Says on standard error what failed, after `when`.
-fn complain(when: &str, error: &anyhow::Error) -> io::Result<()> {
-    let error = format!("{error:#}");
-    writeln!(io::stderr(), "vitrine: {when}{}", visible(&error))
 }

@@ -140,9 +140,7 @@ pub fn main() -> ExitCode {
         Ok(Outcome::Partial) => ExitCode::from(4),
         Ok(Outcome::Faulty) => ExitCode::FAILURE,
         Err(error) => {
-            // The chain of causes on one line; nothing in it holds a key.
-            let error = format!("{error:#}");
-            let _ = writeln!(io::stderr(), "vitrine: {}", visible(&error));
+            let _ = complain("", &error);
             ExitCode::FAILURE
         }
     }
@@ -204,6 +202,12 @@ fn stopped(stop: Stop) -> anyhow::Result<Outcome> {
 /// Ends the program as the parser of the command line does: the arguments don't go together.
 fn wrong_command_line(message: &str) -> ! {
     clap::Error::raw(ErrorKind::ArgumentConflict, format!("{message}\n")).exit()
+}
+
+/// Says on standard error what failed, after `when`: the chain of causes on one line, in which nothing holds a key.
+fn complain(when: &str, error: &anyhow::Error) -> io::Result<()> {
+    let error = format!("{error:#}");
+    writeln!(io::stderr(), "vitrine: {when}{}", visible(&error))
 }
 
 /// Prints to standard output; a reader that has gone away (`| head`) is no failure.

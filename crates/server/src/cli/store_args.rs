@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use clap::Args;
+use tempfile::TempDir;
 use vitrine_store::{IfMissing, Store, StoreAddress, StoreError};
 
 /// Where the catalog and its keys rest, and how long to wait for others there.
@@ -77,6 +79,14 @@ impl StoreArgs {
     fn patience(&self) -> Duration {
         Duration::from_secs(self.wait_seconds)
     }
+}
+
+/// An empty store that goes with its directory.
+pub(super) fn vanishing() -> anyhow::Result<(Arc<dyn Store>, TempDir)> {
+    let directory = tempfile::tempdir().context("can't make a temporary directory")?;
+    let path = directory.path().join("vitrine.db");
+    let store = vitrine_store::open(&format!("sqlite:{}", path.display()), IfMissing::Create)?;
+    Ok((store, directory))
 }
 
 /// A secret's file, without the line's end that editors leave.

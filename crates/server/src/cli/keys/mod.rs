@@ -315,9 +315,6 @@ fn revoke(store: &dyn Store, output: OutputArgs, names: &[String]) -> anyhow::Re
     Ok(Outcome::Done)
 }
 
-/// What the prefixes of all keys begin with.
-const PREFIX_START: &str = "vitrine_";
-
 /// The shortest end of a name that may be a secret which was copied in part, or behind another prefix.
 const SECRET_BYTES: usize = 32;
 
@@ -328,7 +325,7 @@ fn prefix_of(name: &str) -> &str {
         end.len() >= SECRET_BYTES && end.bytes().all(|byte| byte.is_ascii_alphanumeric())
     };
     match name.split_once('.') {
-        Some((start, end)) if start.contains(PREFIX_START) || may_be_secret(end) => start,
+        Some((start, end)) if start.contains(NewKey::START) || may_be_secret(end) => start,
         _ => name,
     }
 }

@@ -3,15 +3,13 @@
 use std::borrow::Cow;
 
 use percent_encoding::percent_decode_str;
+use vitrine_model::key::NewKey;
 
 /// How much of a method is shown: any word can be one, a key too.
 const METHOD_CHARACTERS: usize = 16;
 
 /// How much of a path is shown.
 const PATH_CHARACTERS: usize = 256;
-
-/// How keys begin.
-const KEY: &str = "vitrine_";
 
 /// No key is shorter.
 const LEAST_KEY_BYTES: usize = 50;
@@ -32,10 +30,10 @@ pub(crate) fn shown_path(path: &str) -> Cow<'_, str> {
         return path.into();
     }
     let decoded = decoded(path);
-    let Some(key) = decoded.find(KEY) else {
+    let Some(key) = decoded.find(NewKey::START) else {
         return path.into();
     };
-    let name = key + KEY.len();
+    let name = key + NewKey::START.len();
     let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     let bytes = decoded[name..].bytes().take(KEY_NAME_BYTES);
     let name_bytes = bytes.take_while(is_name).count();
