@@ -62,16 +62,10 @@ fn shared(shared: &SharedLimits, into: &mut Exposition) {
     for (cause, count) in [("timeout", &metrics.timeouts), ("error", &metrics.failures)] {
         metric.sample(&[("cause", cause)], count.get());
     }
-    let mut metric = into.metric(
+    into.metric(
         "vitrine_limits_round_trip_duration_seconds",
         Kind::Histogram,
         "How long requests waited for the shared limits.",
-    );
-    let mut all = 0;
-    for (end, count) in metrics.round_trips.at_most() {
-        metric.sample_of("_bucket", &[("le", end)], count);
-        all = count;
-    }
-    metric.sample_of("_sum", &[], metrics.round_trips.seconds());
-    metric.sample_of("_count", &[], all);
+    )
+    .histogram(&[], &metrics.round_trips.times());
 }

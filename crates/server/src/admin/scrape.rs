@@ -63,13 +63,7 @@ fn requests(counts: &[RouteCounts], into: &mut Exposition) {
         "From a request's head being read to its answer being ready to be written.",
     );
     for counts in counts {
-        let route = ("route", counts.route);
-        for (end, count) in &counts.at_most {
-            metric.sample_of("_bucket", &[route, ("le", end)], count);
-        }
-        let all = counts.at_most.last().map_or(0, |(_, count)| *count);
-        metric.sample_of("_sum", &[route], counts.seconds);
-        metric.sample_of("_count", &[route], all);
+        metric.histogram(&[("route", counts.route)], &counts.times);
     }
     let mut metric = into.metric(
         "vitrine_http_response_body_bytes_total",

@@ -1,9 +1,7 @@
 //! What is counted of limits: quotas of keys, how asking for shared ones goes, and keys that aren't valid.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
-
 use super::Counter;
+use super::histogram::{Ends, Histogram, NO_END};
 
 /// Where it was decided whether a request is within its key's quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,16 +58,40 @@ pub enum Breaker {
     Open,
 }
 
+/// How long asking for shared limits takes.
+const ENDS: Ends<9> = [
+    (100_000, "0.0001"),
+    (250_000, "0.00025"),
+    (500_000, "0.0005"),
+    (1_000_000, "0.001"),
+    (2_500_000, "0.0025"),
+    (5_000_000, "0.005"),
+    (10_000_000, "0.01"),
+    (20_000_000, "0.02"),
+    NO_END,
+];
+
 /// What a server counts of asking for shared limits.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct SharedMetrics {
     /// How long asking took, whatever came of it.
-    pub round_trips: RoundTrips,
+    pub round_trips: Histogram<{ ENDS.len() }>,
     /// How often no answer came in time.
     pub timeouts: Counter,
     /// How often asking failed otherwise.
     pub failures: Counter,
     turns: [Counter; 2],
+}
+
+impl Default for SharedMetrics {
+    fn default() -> Self {
+        Self {
+            round_trips: Histogram::new(&ENDS),
+            timeouts: Counter::default(),
+            failures: Counter::default(),
+            turns: Default::default(),
+        }
+    }
 }
 
 impl SharedMetrics {
@@ -80,71 +102,23 @@ impl SharedMetrics {
     }
 }
 
-/// The upper ends of the buckets of round trips, in nanoseconds, with how they are written, in seconds.
-const BUCKETS: [(u64, &str); 8] = [
-    (100_000, "0.0001"),
-    (250_000, "0.00025"),
-    (500_000, "0.0005"),
-    (1_000_000, "0.001"),
-    (2_500_000, "0.0025"),
-    (5_000_000, "0.005"),
-    (10_000_000, "0.01"),
-    (20_000_000, "0.02"),
-];
-
-/// A histogram of round trips.
-#[derive(Debug, Default)]
-pub struct RoundTrips {
-    /// The last bucket has no upper end.
-    by_time: [AtomicU64; BUCKETS.len() + 1],
-    nanoseconds: AtomicU64,
-}
-
-impl RoundTrips {
-    /// Counts one.
-    pub fn observe(&self, took: Duration) {
-        let nanoseconds = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-        let bucket = BUCKETS.iter().position(|(end, _)| nanoseconds <= *end);
-        self.by_time[bucket.unwrap_or(BUCKETS.len())].fetch_add(1, Ordering::Relaxed);
-        self.nanoseconds.fetch_add(nanoseconds, Ordering::Relaxed);
-    }
-
-    /// How many took at most so many seconds, ascending; the last are all.
-    pub fn at_most(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        let ends = BUCKETS.iter().map(|(_, text)| *text).chain(["+Inf"]);
-        let mut before = 0;
-        ends.zip(&self.by_time).map(move |(end, count)| {
-            before += count.load(Ordering::Relaxed);
-            (end, before)
-        })
-    }
-
-    /// The time of all of them, in seconds.
-    #[must_use]
-    pub fn seconds(&self) -> f64 {
-        Duration::from_nanos(self.nanoseconds.load(Ordering::Relaxed)).as_secs_f64()
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use super::super::histogram::assert_written;
     use super::*;
 
     #[test]
     fn round_trips_are_counted_by_their_time() {
-        let trips = RoundTrips::default();
+        let trips = SharedMetrics::default().round_trips;
         for microseconds in [0, 100, 101, 20_000, 20_001] {
             trips.observe(Duration::from_micros(microseconds));
         }
-        let counts: Vec<_> = trips.at_most().map(|(_, count)| count).collect();
+        let times = trips.times();
+        let counts: Vec<_> = times.at_most.iter().map(|(_, count)| *count).collect();
         assert_eq!(counts, [2, 3, 3, 3, 3, 3, 3, 4, 5]);
-        assert!((trips.seconds() - 0.040_202).abs() < 1e-9);
-        for (nanoseconds, seconds) in BUCKETS {
-            let seconds: f64 = seconds.parse().expect("a number");
-            assert_eq!(
-                Duration::from_nanos(nanoseconds),
-                Duration::from_secs_f64(seconds)
-            );
-        }
+        assert_eq!(times.total, Duration::from_micros(40_202));
+        assert_written(&ENDS);
     }
 }

@@ -3,6 +3,7 @@
 //! Rooms count here what they do; only the admin port reads it. Nothing here knows HTTP, a catalog or a
 //! store. Names and labels come from tables of the program, never from a request: no path, code or key.
 //!
+//! - [`histogram`]: times, by how long they were
 //! - [`limits`]: quotas, and keys that aren't valid
 //! - [`requests`]: what every request pays for
 //! - [`text`]: Prometheus's text format
@@ -14,6 +15,7 @@
 //! a counter by hashing its labels under a lock, or keep a summary of their own. What is left for them, the
 //! text, is a hundred lines here, which `vitrine mirror` uses as well.
 
+pub mod histogram;
 pub mod limits;
 pub mod process;
 pub mod requests;

@@ -8,8 +8,10 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// The upper ends of the buckets of times, in nanoseconds, with how they are written, in seconds.
-const BUCKETS: [(u64, &str); 16] = [
+use super::histogram::{Ends, Histogram, NO_END, Times};
+
+/// How long requests take.
+const ENDS: Ends<17> = [
     (50_000, "0.00005"),
     (100_000, "0.0001"),
     (250_000, "0.00025"),
@@ -26,6 +28,7 @@ const BUCKETS: [(u64, &str); 16] = [
     (1_000_000_000, "1"),
     (2_500_000_000, "2.5"),
     (5_000_000_000, "5"),
+    NO_END,
 ];
 
 /// The statuses that are counted by themselves; what else there may be is `other`.
@@ -51,13 +54,21 @@ const PLACES: [u8; 600] = {
 };
 
 /// What is counted of one route by one copy.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Route {
     by_status: [AtomicU64; STATUSES.len()],
-    /// The last bucket has no upper end.
-    by_time: [AtomicU64; BUCKETS.len() + 1],
-    nanoseconds: AtomicU64,
+    times: Histogram<{ ENDS.len() }>,
     bytes: AtomicU64,
+}
+
+impl Default for Route {
+    fn default() -> Self {
+        Self {
+            by_status: Default::default(),
+            times: Histogram::new(&ENDS),
+            bytes: AtomicU64::default(),
+        }
+    }
 }
 
 /// A copy of the table; two never share a cache line, nor the pair that processors fetch together.
@@ -80,10 +91,8 @@ pub struct RouteCounts {
     pub route: &'static str,
     /// Requests by status.
     pub by_status: Vec<(&'static str, u64)>,
-    /// Requests that took at most so many seconds, ascending; the last are all.
-    pub at_most: Vec<(&'static str, u64)>,
-    /// The time of all requests.
-    pub seconds: f64,
+    /// Requests by time.
+    pub times: Times,
     /// The bodies of all answers.
     pub bytes: u64,
 }
@@ -107,13 +116,9 @@ impl Requests {
         let none = routes.len() - 1;
         let route = &routes[route.unwrap_or(none).min(none)];
         let status = PLACES.get(usize::from(status)).copied().unwrap_or(OTHER);
-        let nanoseconds = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-        let bucket = BUCKETS.iter().position(|(end, _)| nanoseconds <= *end);
-        let add = |to: &AtomicU64, count| to.fetch_add(count, Ordering::Relaxed);
-        add(&route.by_status[usize::from(status)], 1);
-        add(&route.by_time[bucket.unwrap_or(BUCKETS.len())], 1);
-        add(&route.nanoseconds, nanoseconds);
-        add(&route.bytes, bytes);
+        route.by_status[usize::from(status)].fetch_add(1, Ordering::Relaxed);
+        route.times.observe(took);
+        route.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// What was counted until now, by route.
@@ -126,27 +131,21 @@ impl Requests {
     }
 
     fn counts_of(&self, place: usize, route: &'static str) -> RouteCounts {
+        let copies = || self.shards.iter().map(move |Shard(routes)| &routes[place]);
         let sum = |of: &dyn Fn(&Route) -> &AtomicU64| -> u64 {
-            let shards = self.shards.iter();
-            shards
-                .map(|Shard(routes)| of(&routes[place]).load(Ordering::Relaxed))
+            copies()
+                .map(|route| of(route).load(Ordering::Relaxed))
                 .fold(0, u64::wrapping_add)
         };
         let by_status = STATUSES
             .iter()
             .enumerate()
             .map(|(status, text)| (*text, sum(&|route| &route.by_status[status])));
-        let ends = BUCKETS.iter().map(|(_, text)| *text).chain(["+Inf"]);
-        let mut before = 0;
-        let at_most = ends.enumerate().map(|(bucket, text)| {
-            before += sum(&|route| &route.by_time[bucket]);
-            (text, before)
-        });
+        let times = copies().map(|route| route.times.times());
         RouteCounts {
             route,
             by_status: by_status.collect(),
-            at_most: at_most.collect(),
-            seconds: Duration::from_nanos(sum(&|route| &route.nanoseconds)).as_secs_f64(),
+            times: times.reduce(Times::and).unwrap_or_default(),
             bytes: sum(&|route| &route.bytes),
         }
     }
@@ -168,6 +167,7 @@ fn own_number() -> usize {
 
 #[cfg(test)]
 mod tests {
+    use super::super::histogram::assert_written;
     use super::*;
 
     #[test]
@@ -199,30 +199,19 @@ mod tests {
         };
         assert_eq!((status(a, "200"), status(b, "200")), (0, 40));
         assert_eq!((status(none, "404"), status(none, "other")), (8, 8));
-        let times: Vec<u64> = b.at_most.iter().map(|(_, count)| *count).collect();
+        let times: Vec<u64> = b.times.at_most.iter().map(|(_, count)| *count).collect();
         assert_eq!(
             (times[0], times[1]),
             (16, 24),
             "an end belongs to its bucket"
         );
         assert_eq!((times[14], times[15], times[16]), (24, 32, 40));
-        assert_eq!(b.at_most.last().expect("a bucket").0, "+Inf");
-        assert!(
-            (b.seconds - 8.0 * 10.000_100_002).abs() < 1e-6,
-            "{}",
-            b.seconds
-        );
+        assert_eq!(b.times.at_most.last().expect("a bucket").0, "+Inf");
+        assert_eq!(b.times.total, 8 * Duration::from_nanos(10_000_100_002));
     }
 
     #[test]
     fn buckets_are_written_as_they_are() {
-        for (nanoseconds, seconds) in BUCKETS {
-            let seconds: f64 = seconds.parse().expect("a number");
-            assert_eq!(
-                Duration::from_nanos(nanoseconds),
-                Duration::from_secs_f64(seconds)
-            );
-        }
-        assert!(BUCKETS.is_sorted());
+        assert_written(&ENDS);
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt::{Display, Write as _};
 
+use super::histogram::Times;
+
 /// The content type of the format.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -78,8 +80,19 @@ impl Metric<'_> {
         self.sample_of("", labels, value);
     }
 
-    /// Adds a sample of a part of a histogram: `_bucket`, `_sum` or `_count`.
-    pub fn sample_of(&mut self, part: &str, labels: Labels<'_>, value: impl Display) {
+    /// Adds the samples of a histogram.
+    pub fn histogram(&mut self, labels: Labels<'_>, times: &Times) {
+        for &(end, count) in &times.at_most {
+            let labels = [labels, &[("le", end)]].concat();
+            self.sample_of("_bucket", &labels, count);
+        }
+        let all = times.at_most.last().map_or(0, |(_, count)| *count);
+        self.sample_of("_sum", labels, times.total.as_secs_f64());
+        self.sample_of("_count", labels, all);
+    }
+
+    /// Adds a sample of a part of a metric: `_bucket`, `_sum` or `_count` of a histogram.
+    fn sample_of(&mut self, part: &str, labels: Labels<'_>, value: impl Display) {
         let text = &mut self.into.0;
         text.push_str(self.name);
         text.push_str(part);

@@ -1,0 +1,87 @@
+//! Times, counted by how long they were, as Prometheus wants histograms.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// The upper ends of buckets, ascending, in nanoseconds, with how they are written, in seconds. The last has none.
+pub(super) type Ends<const BUCKETS: usize> = [(u64, &'static str); BUCKETS];
+
+/// The last bucket's end.
+pub(super) const NO_END: (u64, &str) = (u64::MAX, "+Inf");
+
+/// How often something took how long.
+#[derive(Debug)]
+pub struct Histogram<const BUCKETS: usize> {
+    ends: &'static Ends<BUCKETS>,
+    by_time: [AtomicU64; BUCKETS],
+    nanoseconds: AtomicU64,
+}
+
+/// What a histogram tells.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Times {
+    /// How many took at most so many seconds, ascending; the last are all.
+    pub at_most: Vec<(&'static str, u64)>,
+    /// The time of all of them.
+    pub total: Duration,
+}
+
+impl<const BUCKETS: usize> Histogram<BUCKETS> {
+    pub(super) fn new(ends: &'static Ends<BUCKETS>) -> Self {
+        Self {
+            ends,
+            by_time: [const { AtomicU64::new(0) }; BUCKETS],
+            nanoseconds: AtomicU64::new(0),
+        }
+    }
+
+    /// Counts one.
+    pub fn observe(&self, took: Duration) {
+        let nanoseconds = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        let bucket = self.ends.iter().position(|(end, _)| nanoseconds <= *end);
+        let bucket = bucket.unwrap_or(BUCKETS - 1);
+        self.by_time[bucket].fetch_add(1, Ordering::Relaxed);
+        self.nanoseconds.fetch_add(nanoseconds, Ordering::Relaxed);
+    }
+
+    /// What was counted until now.
+    #[must_use]
+    pub fn times(&self) -> Times {
+        let mut before = 0;
+        let at_most = self.ends.iter().zip(&self.by_time);
+        let at_most = at_most.map(|((_, end), count)| {
+            before += count.load(Ordering::Relaxed);
+            (*end, before)
+        });
+        Times {
+            at_most: at_most.collect(),
+            total: Duration::from_nanos(self.nanoseconds.load(Ordering::Relaxed)),
+        }
+    }
+}
+
+impl Times {
+    /// These and those of a histogram with the same buckets.
+    #[must_use]
+    pub(super) fn and(mut self, others: Self) -> Self {
+        for ((_, count), (_, more)) in self.at_most.iter_mut().zip(others.at_most) {
+            *count += more;
+        }
+        self.total += others.total;
+        self
+    }
+}
+
+/// Whether ends are written as they are.
+#[cfg(test)]
+pub(super) fn assert_written(ends: &[(u64, &str)]) {
+    assert!(ends.is_sorted());
+    assert_eq!(ends.last(), Some(&NO_END));
+    for (nanoseconds, seconds) in &ends[..ends.len() - 1] {
+        let seconds: f64 = seconds.parse().expect("a number");
+        assert_eq!(
+            Duration::from_nanos(*nanoseconds),
+            Duration::from_secs_f64(seconds)
+        );
+    }
+}
