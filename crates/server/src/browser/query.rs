@@ -3,19 +3,12 @@
 
 use std::fmt::Write as _;
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use vitrine_model::code::ProductCode;
 use vitrine_model::query::Cursor;
 
 use super::answer::Problem;
 use super::group::Group;
-
-/// What stays as it is in a query (RFC 3986, "unreserved").
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~');
+use crate::http::query::{self, encoded};
 
 /// The longest search, in bytes.
 const LONGEST_SEARCH: usize = 200;
@@ -147,7 +140,7 @@ impl Query {
         let mut address = String::from("/catalog");
         let mut separator = '?';
         let mut add = |name: &str, value: &str| {
-            let value = utf8_percent_encode(value, ENCODED);
+            let value = encoded(value);
             // Writing to a string can't fail.
             let _ = write!(address, "{separator}{name}={value}");
             separator = '&';
@@ -169,24 +162,12 @@ impl Query {
     }
 }
 
-/// The parameters of a query, decoded as those of forms are.
+/// The parameters of a query.
 pub(super) fn pairs(query: Option<&str>) -> Result<Vec<(String, String)>, Problem> {
-    let query = query.unwrap_or_default();
-    let mut pairs = Vec::new();
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        pairs.push((decoded(name)?, decoded(value)?));
-    }
-    Ok(pairs)
-}
-
-fn decoded(text: &str) -> Result<String, Problem> {
-    let spaced = text.replace('+', " ");
-    let decoded = percent_decode_str(&spaced).decode_utf8();
-    decoded.map(std::borrow::Cow::into_owned).map_err(|_| {
-        let message = "The address isn't UTF-8 once it is decoded.";
-        Problem::bad_request(message)
-    })
+    let pairs: Option<Vec<_>> = query::pairs(query.unwrap_or_default())
+        .map(|(name, value)| Some((name?.into_owned(), value?.into_owned())))
+        .collect();
+    pairs.ok_or_else(|| Problem::bad_request("The address isn't UTF-8 once it is decoded."))
 }
 
 /// Refuses every parameter, for pages that have none.

@@ -36,6 +36,7 @@ pub mod openapi;
 mod pages;
 pub mod parameters;
 mod pipeline;
+pub(crate) mod query;
 mod quota;
 mod ready;
 pub(crate) mod request_id;

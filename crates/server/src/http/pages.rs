@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::HeaderValue;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use vitrine_model::query::ListQuery;
@@ -17,6 +16,7 @@ use super::body::Body;
 use super::body_cache::HERE_BYTES;
 use super::conditional::EntityTag;
 use super::error::ApiError;
+use super::query::{encoded, pairs};
 use super::{App, parameters};
 
 /// The longest `Link` header, in bytes.
@@ -28,13 +28,6 @@ const FEW_SLICES: usize = 6;
 
 /// A page of so many products, copied together, is worth keeping.
 const MANY_PRODUCTS: usize = 100;
-
-/// What stays as it is in a query (RFC 3986, "unreserved").
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~');
 
 /// The most that may be remembered of a snapshot's pages, in bytes.
 const REMEMBERED_BYTES: u64 = 2 << 20;
@@ -170,10 +163,10 @@ fn page_body(page: &Page<'_>, list: &ListQuery) -> Body {
 /// The page's neighbours (RFC 8288): the request's parameters in their order, the cursor last.
 fn link(page: &Page<'_>, query: &str) -> Option<HeaderValue> {
     let mut kept = String::new();
-    for (name, value) in parameters::pairs(query) {
+    for (name, value) in pairs(query) {
+        let (name, value) = (name.unwrap_or_default(), value.unwrap_or_default());
         if name != "before" && name != "after" {
-            let value = value.unwrap_or_default();
-            let value = utf8_percent_encode(&value, ENCODED);
+            let value = encoded(&value);
             // Writing to a string can't fail.
             let _ = write!(kept, "{name}={value}&");
         }

@@ -1,14 +1,12 @@
 //! Every query parameter, and how it is read. Bad ones are refused before a handler runs, all faults
 //! together; nothing is ever ignored.
 
-use std::borrow::Cow;
-
-use percent_encoding::percent_decode;
 use vitrine_model::code::ProductCode;
 use vitrine_model::query::{Cursor, Limit, ListQuery, Orderable};
 use vitrine_wire::error::{FaultType, ParameterFault};
 
 use super::error::ApiError;
+use super::query::pairs;
 use super::routes::{KeyedOperation, Operation};
 use crate::view::ContentForm;
 
@@ -86,29 +84,7 @@ pub fn of(operation: Operation) -> &'static [Parameter] {
     }
 }
 
-/// The name and value of each pair of a query, decoded; a value that isn't UTF-8 is `None`.
-pub fn pairs(query: &str) -> impl Iterator<Item = (Cow<'_, str>, Option<Cow<'_, str>>)> {
-    query
-        .split('&')
-        .filter(|pair| !pair.is_empty())
-        .map(|pair| {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let name = decode(name).unwrap_or(Cow::Borrowed("\u{fffd}"));
-            (name, decode(value))
-        })
-}
-
-/// Undoes form encoding: `+` is a blank, `%XX` a byte.
-fn decode(text: &str) -> Option<Cow<'_, str>> {
-    if !text.contains(['%', '+']) {
-        return Some(Cow::Borrowed(text));
-    }
-    let blanks = text.replace('+', " ");
-    let decoded = percent_decode(blanks.as_bytes()).decode_utf8().ok()?;
-    Some(Cow::Owned(decoded.into_owned()))
-}
-
-/// Stands in messages for a value that isn't UTF-8.
+/// Stands in messages for a name or a value that isn't UTF-8.
 const NOT_UTF8: &str = "\u{fffd}";
 
 /// How many faults are told at most: a target of 8 kB has room for thousands, each of which takes a sentence.
@@ -168,8 +144,9 @@ fn read(
     let mut faults = Faults::default();
     let mut seen: Vec<(&str, u32)> = Vec::new();
     for (name, value) in pairs(query.unwrap_or_default()) {
+        let name = name.as_deref().unwrap_or(NOT_UTF8);
         let Some(parameter) = known.iter().find(|parameter| parameter.name == name) else {
-            unknown(&name, known, &mut faults);
+            unknown(name, known, &mut faults);
             continue;
         };
         let count = match seen.iter_mut().find(|(other, _)| *other == parameter.name) {
@@ -185,11 +162,11 @@ fn read(
         if parameter.multiplicity == Multiplicity::One && count > 1 {
             if count == 2 {
                 let message = format!("`{name}` takes one value and was given several times");
-                faults.add(FaultType::RepeatedParameter, &name, message);
+                faults.add(FaultType::RepeatedParameter, name, message);
             }
             continue;
         }
-        set(&name, value.as_deref(), &mut faults);
+        set(name, value.as_deref(), &mut faults);
     }
     faults.into_result()
 }
