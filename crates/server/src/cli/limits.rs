@@ -8,6 +8,7 @@ use anyhow::{Context as _, anyhow};
 use clap::Args;
 use vitrine_model::quota::Quota;
 
+use super::read_secret;
 use crate::http::failed_keys::FailedKeys;
 use crate::limits::{Address, SharedLimits};
 
@@ -94,12 +95,11 @@ impl LimitArgs {
                 .ok()
                 .filter(|password| !password.is_empty()));
         };
-        let text = std::fs::read_to_string(file).with_context(|| {
+        let password = read_secret(file).with_context(|| {
             let file = file.display();
             format!("--limits-password-file is `{file}`, which can't be read")
         })?;
-        // Editors end the line.
-        Ok(Some(text.trim_end_matches(['\r', '\n']).to_owned()))
+        Ok(Some(password))
     }
 
     /// The counts of keys that aren't valid.

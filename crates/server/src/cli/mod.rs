@@ -39,7 +39,9 @@ mod texts;
 mod time;
 mod traces;
 
-use std::io::{self, IsTerminal, Write};
+use std::fs::File;
+use std::io::{self, IsTerminal, Read as _, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
@@ -50,6 +52,9 @@ use crate::load::report::visible;
 pub use settings::fuzzing;
 use settings::{CommandLine, ConfigArgs, Read, Stop};
 use store_args::StoreArgs;
+
+/// How much of a secret's file is read, in bytes: a wrong one may have no end.
+const MOST_SECRET_BYTES: u64 = 64 << 10;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -208,6 +213,16 @@ fn wrong_command_line(message: &str) -> ! {
 fn complain(when: &str, error: &anyhow::Error) -> io::Result<()> {
     let error = format!("{error:#}");
     writeln!(io::stderr(), "vitrine: {when}{}", visible(&error))
+}
+
+/// Reads a file that holds a secret, without the line's end that editors leave.
+fn read_secret(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?
+        .take(MOST_SECRET_BYTES)
+        .read_to_string(&mut text)?;
+    text.truncate(text.trim_end_matches(['\r', '\n']).len());
+    Ok(text)
 }
 
 /// Prints to standard output; a reader that has gone away (`| head`) is no failure.

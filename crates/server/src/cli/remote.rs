@@ -1,22 +1,20 @@
 //! A server of the contract that a command asks as its clients do: where it is, the key, and how products are printed.
 
-use std::io::{self, IsTerminal as _, Read as _, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, IsTerminal as _, Write};
+use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use vitrine_client::blocking::Client;
 use vitrine_client::{Json, Key};
 
-use super::Outcome;
+use super::{Outcome, read_secret};
 use crate::export::csv;
 use crate::load::json::Node;
 
 /// The environment variable that holds the key. There is no option for it: command lines can be read by
 /// others on the machine.
 const KEY_VARIABLE: &str = "VITRINE_KEY";
-/// How much of a key file is read, in bytes.
-const MOST_KEY_BYTES: u64 = 4 << 10;
 
 /// Which server is asked, and with which key.
 #[derive(Debug, Args)]
@@ -50,7 +48,8 @@ impl RemoteArgs {
 
     fn key(&self) -> anyhow::Result<Key> {
         if let Some(file) = &self.key_file {
-            let text = read_key(file).with_context(|| format!("can't read {}", file.display()))?;
+            let text =
+                read_secret(file).with_context(|| format!("can't read {}", file.display()))?;
             return Key::new(&text).with_context(|| format!("{} holds no key", file.display()));
         }
         let key = std::env::var(KEY_VARIABLE)
@@ -61,14 +60,6 @@ impl RemoteArgs {
         })?;
         Key::new(&key).with_context(|| format!("{KEY_VARIABLE} holds no key"))
     }
-}
-
-fn read_key(file: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    std::fs::File::open(file)?
-        .take(MOST_KEY_BYTES)
-        .read_to_string(&mut text)?;
-    Ok(text)
 }
 
 /// How products are printed.

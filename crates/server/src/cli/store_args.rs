@@ -1,6 +1,6 @@
 //! The settings that say where the store is.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +8,8 @@ use anyhow::Context as _;
 use clap::Args;
 use tempfile::TempDir;
 use vitrine_store::{IfMissing, Store, StoreAddress, StoreError};
+
+use super::read_secret;
 
 /// Where the catalog and its keys rest, and how long to wait for others there.
 #[derive(Debug, Args)]
@@ -73,7 +75,11 @@ impl StoreArgs {
         let Some(path) = &self.password_file else {
             return Ok(url.clone());
         };
-        Ok(url.clone().with_password(read(path)?))
+        let password = read_secret(path).map_err(|source| StoreError::Open {
+            path: path.clone(),
+            source,
+        })?;
+        Ok(url.clone().with_password(password))
     }
 
     fn patience(&self) -> Duration {
@@ -87,13 +93,4 @@ pub(super) fn vanishing() -> anyhow::Result<(Arc<dyn Store>, TempDir)> {
     let path = directory.path().join("vitrine.db");
     let store = vitrine_store::open(&format!("sqlite:{}", path.display()), IfMissing::Create)?;
     Ok((store, directory))
-}
-
-/// A secret's file, without the line's end that editors leave.
-fn read(path: &Path) -> Result<String, StoreError> {
-    let text = std::fs::read_to_string(path).map_err(|source| StoreError::Open {
-        path: path.to_owned(),
-        source,
-    })?;
-    Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
