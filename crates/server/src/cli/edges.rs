@@ -213,8 +213,8 @@ impl Listening {
     }
 }
 
-/// The address by which this machine reaches what it listens on.
-fn reachable(bound: SocketAddr) -> SocketAddr {
+/// The address by which this machine reaches what listens on one: by the loopback one, where that is all addresses.
+pub(super) fn reachable(bound: SocketAddr) -> SocketAddr {
     let ip = match bound.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
         IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),

@@ -1,13 +1,14 @@
 //! `vitrine ready`: asks the admin port of a running server, for probes that run a command.
 
 use std::io::{Read as _, Write as _};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
 use serde_json::Value;
 
+use super::edges::reachable;
 use super::{Outcome, OutputArgs, print, print_json};
 use crate::load::report::visible;
 
@@ -69,16 +70,6 @@ impl Ready {
             false => Outcome::Faulty,
         })
     }
-}
-
-/// A server that listens on all addresses is reached by the loopback one.
-fn reachable(address: SocketAddr) -> SocketAddr {
-    let ip = match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
-        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
-        ip => ip,
-    };
-    SocketAddr::new(ip, address.port())
 }
 
 /// Asks for a page; returns whether the status is 200, and the body.
