@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use vitrine_store::{IfMissing, Store};
 
 use super::history::{moment, no_such};
-use super::{Outcome, StoreArgs};
+use super::{CAN_NOT_WRITE, Outcome, StoreArgs, written};
 use crate::export;
 
 const EXAMPLES: &str = "\
@@ -35,16 +35,10 @@ enum FormatArg {
     Csv,
 }
 
-const CAN_NOT_WRITE: &str = "can't write to standard output";
-
 impl Export {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         let store = store.open(IfMissing::Refuse)?;
-        match self.write(&*store, BufWriter::new(io::stdout())) {
-            // A reader that has gone away (`| head`) is no failure.
-            Err(error) if is_broken_pipe(&error) => Ok(Outcome::Done),
-            outcome => outcome.map(|()| Outcome::Done),
-        }
+        written(self.write(&*store, BufWriter::new(io::stdout())))
     }
 
     fn write(&self, store: &dyn Store, mut out: impl Write) -> anyhow::Result<()> {
@@ -74,21 +68,14 @@ impl Export {
         })?;
         revision.with_context(|| no_such(moment))?;
         if is_empty {
-            out.write_all(start.as_bytes())?;
+            out.write_all(start.as_bytes()).context(CAN_NOT_WRITE)?;
         }
-        out.write_all(match self.format {
-            FormatArg::Json => b"\n]\n",
-            FormatArg::Ndjson | FormatArg::Csv if is_empty => b"",
-            FormatArg::Ndjson | FormatArg::Csv => b"\n",
-        })?;
-        out.flush().context(CAN_NOT_WRITE)?;
-        Ok(())
+        let end = match self.format {
+            FormatArg::Json => "\n]\n",
+            FormatArg::Ndjson | FormatArg::Csv if is_empty => "",
+            FormatArg::Ndjson | FormatArg::Csv => "\n",
+        };
+        out.write_all(end.as_bytes()).context(CAN_NOT_WRITE)?;
+        out.flush().context(CAN_NOT_WRITE)
     }
-}
-
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        let cause = cause.downcast_ref::<io::Error>();
-        cause.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-    })
 }

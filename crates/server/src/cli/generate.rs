@@ -2,10 +2,11 @@
 
 use std::io::{self, BufWriter, Write};
 
+use anyhow::Context as _;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::Outcome;
+use super::{CAN_NOT_WRITE, Outcome, written};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -28,21 +29,16 @@ pub(super) struct Generate {
 
 impl Generate {
     pub(super) fn run(&self) -> anyhow::Result<Outcome> {
-        let mut out = BufWriter::new(io::stdout());
+        written(self.write(BufWriter::new(io::stdout())))
+    }
+
+    fn write(&self, mut out: impl Write) -> anyhow::Result<()> {
         for number in 0..self.products {
             // Each product has its own numbers: product N is the same however many there are.
             let product = product(number, &mut Random(self.seed ^ number.wrapping_mul(SPREAD)));
-            match writeln!(out, "{product}") {
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
-                    return Ok(Outcome::Done);
-                }
-                outcome => outcome?,
-            }
+            writeln!(out, "{product}").context(CAN_NOT_WRITE)?;
         }
-        match out.flush() {
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Outcome::Done),
-            outcome => Ok(outcome.map(|()| Outcome::Done)?),
-        }
+        out.flush().context(CAN_NOT_WRITE)
     }
 }
 

@@ -7,10 +7,8 @@ use clap::{Args, ValueEnum};
 use comfy_table::{Table, presets};
 use vitrine_client::{Content, Json};
 
-use super::Outcome;
-use super::remote::{
-    CAN_NOT_WRITE, FormatArgs, FormatName, RemoteArgs, csv_row, line, put, written,
-};
+use super::remote::{FormatArgs, FormatName, RemoteArgs, csv_row, line, put};
+use super::{CAN_NOT_WRITE, Outcome, written};
 use crate::export::csv;
 use crate::load::json::Node;
 use crate::load::report::visible;

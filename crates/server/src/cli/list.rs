@@ -8,10 +8,8 @@ use comfy_table::{Table, presets};
 use vitrine_client::blocking::Client;
 use vitrine_client::{Decimal, Detail, Json, Product, ProductsRequest};
 
-use super::Outcome;
-use super::remote::{
-    CAN_NOT_WRITE, FormatArgs, FormatName, RemoteArgs, csv_row, line, put, written,
-};
+use super::remote::{FormatArgs, FormatName, RemoteArgs, csv_row, line, put};
+use super::{CAN_NOT_WRITE, Outcome, written};
 use crate::export::csv;
 use crate::load::report::{shown, visible};
 

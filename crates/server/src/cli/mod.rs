@@ -233,6 +233,22 @@ fn print(text: &str) -> io::Result<()> {
     }
 }
 
+const CAN_NOT_WRITE: &str = "can't write to standard output";
+
+/// What a command came to that wrote to standard output piece by piece; a reader that has gone away is no failure.
+fn written(outcome: anyhow::Result<()>) -> anyhow::Result<Outcome> {
+    let is_broken_pipe = |error: &anyhow::Error| {
+        error.chain().any(|cause| {
+            let cause = cause.downcast_ref::<io::Error>();
+            cause.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+        })
+    };
+    match outcome {
+        Err(error) if is_broken_pipe(&error) => Ok(Outcome::Done),
+        outcome => outcome.map(|()| Outcome::Done),
+    }
+}
+
 /// Prints JSON to standard output, indented where a person reads it.
 fn print_json(value: &serde_json::Value) -> io::Result<()> {
     if io::stdout().is_terminal() {

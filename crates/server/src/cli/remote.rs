@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use vitrine_client::blocking::Client;
 use vitrine_client::{Json, Key};
 
-use super::{Outcome, read_secret};
+use super::{CAN_NOT_WRITE, read_secret};
 use crate::export::csv;
 use crate::load::json::Node;
 
@@ -108,22 +108,6 @@ pub(super) fn csv_row(product: &Json) -> anyhow::Result<String> {
     match problems.first() {
         Some(problem) => anyhow::bail!("the server sent {}: {}", problem.pointer, problem.message),
         None => csv::row(node).context("a product doesn't go into a table"),
-    }
-}
-
-pub(super) const CAN_NOT_WRITE: &str = "can't write to standard output";
-
-/// What writing came to. A reader that has gone away (`| head`) is no failure.
-pub(super) fn written(outcome: anyhow::Result<()>) -> anyhow::Result<Outcome> {
-    let is_broken_pipe = |error: &anyhow::Error| {
-        error.chain().any(|cause| {
-            let cause = cause.downcast_ref::<io::Error>();
-            cause.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-        })
-    };
-    match outcome {
-        Err(error) if is_broken_pipe(&error) => Ok(Outcome::Done),
-        outcome => outcome.map(|()| Outcome::Done),
     }
 }
 
