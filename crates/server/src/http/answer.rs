@@ -110,9 +110,9 @@ pub(super) struct Prepared {
 }
 
 impl<'s> Resource<'s> {
-    /// What a holder of a key reads: the tag of a body, and what makes that.
+    /// What a read found for the holder of a key: the tag of a body, and what makes that.
     #[must_use]
-    pub fn keyed(tag: EntityTag, body: impl FnOnce() -> Result<Body, ApiError> + 's) -> Self {
+    pub fn new(tag: EntityTag, body: impl FnOnce() -> Result<Body, ApiError> + 's) -> Self {
         Self {
             tag,
             audience: Audience::KeyHolder,
@@ -127,7 +127,7 @@ impl<'s> Resource<'s> {
     /// A body that was made before.
     #[must_use]
     pub fn ready(tag: EntityTag, body: Bytes) -> Self {
-        Self::keyed(tag, move || Ok(body.into()))
+        Self::new(tag, move || Ok(body.into()))
     }
 
     /// With the page's neighbours, for the `Link` header.
@@ -157,9 +157,9 @@ impl<'s> Resource<'s> {
         }
     }
 
-    /// What somebody else than a holder of a key reads.
+    /// For somebody else than the holder of a key.
     #[must_use]
-    pub fn read_by(self, audience: Audience) -> Self {
+    pub fn for_audience(self, audience: Audience) -> Self {
         Self { audience, ..self }
     }
 

@@ -48,7 +48,7 @@ fn get_product<'s>(
         .ok_or_else(|| ApiError::no_such_product(code.as_str()))?;
     let Some(content) = product.content().filter(|_| form != ContentForm::Url) else {
         let tag = EntityTag::from_hash(product.hash());
-        return Ok(Resource::keyed(tag, move || {
+        return Ok(Resource::new(tag, move || {
             Ok(product.bytes().to_vec().into())
         }));
     };

@@ -108,7 +108,7 @@ fn resource<'s>(
         keep,
         while_busy,
     } = head;
-    let page = Resource::keyed(tag, body).with_link(link);
+    let page = Resource::new(tag, body).with_link(link);
     page.kept(keep).while_busy(while_busy)
 }
 

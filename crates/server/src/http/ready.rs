@@ -116,5 +116,5 @@ pub(super) fn document() -> Resource<'static> {
     DOCUMENT
         .get_or_init(document)
         .resource()
-        .read_by(Audience::Document)
+        .for_audience(Audience::Document)
 }

@@ -44,9 +44,11 @@ impl Site {
             Captured::Page(page) => self.page(*page),
             Captured::Asset(asset) => {
                 let files = self.files.get_or_init(files);
-                let file = files.get(asset.name);
-                file.map(|file| file.resource().read_by(Audience::Site(asset.content_type)))
-                    .ok_or_else(|| ApiError::plain(ErrorType::NotFound))
+                let file = files
+                    .get(asset.name)
+                    .ok_or_else(|| ApiError::plain(ErrorType::NotFound))?;
+                let audience = Audience::Site(asset.content_type);
+                Ok(file.resource().for_audience(audience))
             }
             Captured::Code(_) | Captured::Digest(_) => Err(ApiError::plain(ErrorType::NotFound)),
         }
@@ -64,7 +66,7 @@ impl Site {
             .pages
             .get(&page)
             .and_then(|page| page.get_or_init(make).as_ref());
-        made.map(|made| made.resource().read_by(Audience::Site(HTML)))
+        made.map(|made| made.resource().for_audience(Audience::Site(HTML)))
             .ok_or_else(|| ApiError::plain(ErrorType::InternalServerError))
     }
 }

@@ -59,8 +59,8 @@ pub(super) fn by_digest(
         false => Keep::No,
     };
     let unpack = move || Ok(unpacked(&digest, &markdown)?.into_bytes().into());
-    let text = Resource::keyed(EntityTag::of_digest(digest.as_bytes()), unpack);
-    Ok(text.kept(keep).read_by(Audience::Text))
+    let text = Resource::new(EntityTag::of_digest(digest.as_bytes()), unpack);
+    Ok(text.kept(keep).for_audience(Audience::Text))
 }
 
 /// A product with its texts as Markdown or HTML. `content` is where its content resources lie.
@@ -108,7 +108,7 @@ pub(super) fn in_product<'s>(
         locale: locale.unwrap_or_default(),
         tail: &bytes[content.end..],
     };
-    let found = Resource::keyed(parts.tag(form, &texts), move || {
+    let found = Resource::new(parts.tag(form, &texts), move || {
         let mut shown = PerText::<Option<String>>::default();
         for (name, text) in texts.iter() {
             *shown.get_mut(name) = text.as_ref().map(Shown::text).transpose()?;
