@@ -80,7 +80,7 @@ pub fn of(operation: Operation) -> &'static [Parameter] {
         )
         | Operation::GetText
         | Operation::GetOpenapi
-        | Operation::Docs(_) => &[],
+        | Operation::Docs => &[],
     }
 }
 

@@ -106,7 +106,7 @@ pub(super) fn judge<'r>(
         Operation::GetText => text(app, request, &target.captured),
         Operation::GetOpenapi => parameters::none(request.uri.query())
             .and_then(|()| public(app, request, ready::document())),
-        Operation::Docs(_) => parameters::none(request.uri.query())
+        Operation::Docs => parameters::none(request.uri.query())
             .and_then(|()| app.site.find(&target.captured))
             .and_then(|found| public(app, request, found)),
     };

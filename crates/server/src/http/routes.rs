@@ -29,20 +29,7 @@ pub enum Operation {
     /// Serves the OpenAPI document, to anybody.
     GetOpenapi,
     /// Serves the documentation site, to anybody.
-    Docs(DocsOperation),
-}
-
-/// What the documentation site consists of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DocsOperation {
-    /// Its first page.
-    Home,
-    /// Another page.
-    Page,
-    /// The page of an error type.
-    Error,
-    /// A file that pages name.
-    Asset,
+    Docs,
 }
 
 /// The operations of the contract that need a key.
@@ -81,17 +68,17 @@ pub const ROUTES: [Route; 11] = [
     Route::new("/v2/ping", Operation::Keyed(KeyedOperation::Ping)),
     Route::new("/v2/texts/{digest}.md", Operation::GetText),
     Route::new("/openapi.json", Operation::GetOpenapi),
-    Route::new("/docs", Operation::Docs(DocsOperation::Home)),
-    Route::new("/docs/{page}", Operation::Docs(DocsOperation::Page)),
-    Route::new("/docs/errors/{type}", Operation::Docs(DocsOperation::Error)),
-    Route::new("/docs/assets/{name}", Operation::Docs(DocsOperation::Asset)),
+    Route::new("/docs", Operation::Docs),
+    Route::new("/docs/{page}", Operation::Docs),
+    Route::new("/docs/errors/{type}", Operation::Docs),
+    Route::new("/docs/assets/{name}", Operation::Docs),
 ];
 
 impl Route {
     /// Its place in [`ROUTES`].
     #[must_use]
     pub fn place(&self) -> usize {
-        let is_self = |route: &Route| route.operation == self.operation;
+        let is_self = |route: &Route| route.template == self.template;
         ROUTES.iter().position(is_self).unwrap_or(ROUTES.len())
     }
 

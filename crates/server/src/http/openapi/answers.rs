@@ -44,11 +44,11 @@ pub(super) fn of(operation: Operation, found: &str) -> Value {
         Operation::Keyed(KeyedOperation::ListCountries) => reference("CountryList"),
         Operation::Keyed(KeyedOperation::Ping) => reference("Pong"),
         Operation::GetText => json!({"type": "string"}),
-        Operation::GetOpenapi | Operation::Docs(_) => json!({"type": "object"}),
+        Operation::GetOpenapi | Operation::Docs => json!({"type": "object"}),
     };
     let (content_type, mut names, errors): (_, _, &[ErrorType]) = match operation {
         Operation::Keyed(_) => ("application/json", KEYED_HEADERS.to_vec(), ErrorType::ALL),
-        Operation::GetText | Operation::GetOpenapi | Operation::Docs(_) => (
+        Operation::GetText | Operation::GetOpenapi | Operation::Docs => (
             "text/markdown; charset=utf-8",
             PUBLIC_HEADERS.to_vec(),
             &PUBLIC_ERRORS,

@@ -76,7 +76,7 @@ const fn words(operation: Operation) -> Words {
             description: "A text's Markdown (CommonMark with tables and strikethrough) by its SHA-256 digest, as the addresses in `content_resources` name it. It needs no key.\n\nA text at an address never changes: keep it for good. It is served while the catalog names it, and a day longer; then it is a 404, and the product has the address of its present text.\n\nMarkdown is outside text: render it with raw HTML off, or read the product with `content=html`, which is sanitised.",
             found: "The Markdown.",
         },
-        Operation::GetOpenapi | Operation::Docs(_) => Words {
+        Operation::GetOpenapi | Operation::Docs => Words {
             id: "getOpenapi",
             tag: "Service",
             summary: "Get this document",
