@@ -9,6 +9,7 @@
 //! back.
 
 use std::hash::{BuildHasher, RandomState};
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -52,6 +53,42 @@ impl Stores {
         Self {
             followed: Arc::clone(&store),
             written: store,
+        }
+    }
+}
+
+/// What is followed, and what comes of it.
+#[derive(Clone)]
+pub(super) struct Followed {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) live: Arc<Live>,
+    /// Where what is live is kept for the next start.
+    state: Option<StateDirectory>,
+    /// Whether the store held a catalog when an earlier run kept it.
+    was_full: bool,
+}
+
+impl Followed {
+    /// Starts what keeps a file of what is live, where any is kept.
+    pub(super) fn kept<K>(
+        &self,
+        start: impl FnOnce(StateDirectory) -> io::Result<K>,
+    ) -> Result<Option<(StateDirectory, K)>, StoreError> {
+        let Some(directory) = &self.state else {
+            return Ok(None);
+        };
+        let keeper = start(directory.clone());
+        let keeper = keeper.map_err(|error| StoreError::Visitor(error.into()))?;
+        Ok(Some((directory.clone(), keeper)))
+    }
+
+    /// A store in which nothing was ever published can't be the one that what is live came from: somebody made a new
+    /// one in its place. What is live stays.
+    pub(super) fn refuse_emptied(&self, changes: &Changes) -> Result<(), StoreError> {
+        let was_full = self.was_full || self.live.snapshot().is_some();
+        match changes.revision_id.is_none() && was_full {
+            true => Err(StoreError::Emptied),
+            false => Ok(()),
         }
     }
 }
@@ -103,9 +140,15 @@ impl Follower {
         }
         let store = &stores.followed;
         let poll_every = store.poll_every();
-        let keys = KeyRounds::new(store, live, state)?;
+        let followed = Followed {
+            store: Arc::clone(store),
+            live: Arc::clone(live),
+            state: state.cloned(),
+            was_full: state.is_some_and(StateDirectory::holds_catalog),
+        };
+        let keys = KeyRounds::new(followed.clone())?;
         follower.follow("follow-keys", || {}, poll_every, keys)?;
-        let catalog = CatalogRounds::new(store, live, addresses, state)?;
+        let catalog = CatalogRounds::new(followed, addresses)?;
         follower.follow("follow-catalog", lower_priority, poll_every, catalog)?;
         let wakes = follower.wakes.clone();
         follower.hints = store.hint_changes(Arc::new(move || wake_all(&wakes)));
@@ -243,19 +286,4 @@ fn with_jitter(time: Duration) -> Duration {
     let chance = RandomState::new().hash_one(0_u8) % 1024;
     let quarter = time / 4;
     time - quarter * u32::try_from(chance).unwrap_or(0) / 1024
-}
-
-/// A store in which nothing was ever published can't be the one that what is live came from: somebody made a new
-/// one in its place. What is live stays.
-///
-/// `was_full` tells the same of an earlier run.
-pub(super) fn refuse_emptied(
-    changes: &Changes,
-    live: &Live,
-    was_full: bool,
-) -> Result<(), StoreError> {
-    match changes.revision_id.is_none() && (was_full || live.snapshot().is_some()) {
-        true => Err(StoreError::Emptied),
-        false => Ok(()),
-    }
 }

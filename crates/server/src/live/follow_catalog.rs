@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use vitrine_model::snapshot::Snapshot;
+use vitrine_store::StoreError;
 use vitrine_store::record::Changes;
-use vitrine_store::{Store, StoreError};
 
-use super::follow::{Rounds, refuse_emptied};
+use super::follow::{Followed, Rounds};
 use super::snapshot_file::{self, Identity, Keeper};
-use super::{Live, StateDirectory, apply_changes, build};
+use super::{StateDirectory, apply_changes, build};
 use crate::metrics::{Following, Rebuild};
 use crate::panic_point::PanicPoint;
 use crate::view::TextAddresses;
@@ -21,13 +21,10 @@ const TIDY_EVERY: Duration = Duration::from_secs(3600);
 
 /// The rounds of the thread that follows the catalog.
 pub(super) struct CatalogRounds {
-    store: Arc<dyn Store>,
-    live: Arc<Live>,
+    followed: Followed,
     addresses: TextAddresses,
     /// What was there when the live snapshot was made.
     seen: Option<Changes>,
-    /// Whether the store held a catalog when an earlier run kept it.
-    was_full: bool,
     tidied: Instant,
     file: Option<(StateDirectory, Keeper)>,
     /// Replaced snapshots that a request may still hold: they are freed here, not on its thread.
@@ -38,25 +35,13 @@ impl CatalogRounds {
     /// # Errors
     ///
     /// Where the system gives no thread.
-    pub(super) fn new(
-        store: &Arc<dyn Store>,
-        live: &Arc<Live>,
-        addresses: &TextAddresses,
-        state: Option<&StateDirectory>,
-    ) -> Result<Self, StoreError> {
-        let keeper = |directory: &StateDirectory| {
-            let keeper = Keeper::start(directory.clone());
-            keeper.map(|keeper| (directory.clone(), keeper))
-        };
-        let file = state.map(keeper).transpose();
+    pub(super) fn new(followed: Followed, addresses: &TextAddresses) -> Result<Self, StoreError> {
         Ok(Self {
-            store: Arc::clone(store),
-            live: Arc::clone(live),
+            file: followed.kept(Keeper::start)?,
+            followed,
             addresses: addresses.clone(),
             seen: None,
-            was_full: state.is_some_and(StateDirectory::holds_catalog),
             tidied: Instant::now(),
-            file: file.map_err(|error| StoreError::Visitor(error.into()))?,
             replaced: Vec::new(),
         })
     }
@@ -67,13 +52,13 @@ impl CatalogRounds {
         let found = Changes {
             // Keys are followed by the other thread.
             keys: 0,
-            ..self.store.changes()?
+            ..self.followed.store.changes()?
         };
-        refuse_emptied(&found, &self.live, self.was_full)?;
+        self.followed.refuse_emptied(&found)?;
         let started = Instant::now();
         if self.has_damage() {
             self.seen = None;
-        } else if self.seen.is_none() && self.live.snapshot().is_none() {
+        } else if self.seen.is_none() && self.followed.live.snapshot().is_none() {
             self.start_from_file(&found, started);
         }
         if self.seen.as_ref() == Some(&found) {
@@ -83,22 +68,22 @@ impl CatalogRounds {
         PanicPoint::FollowCatalog.pass();
         // Another moment, perhaps of another machine, than `found`: what was read is what was seen.
         let (rebuild, read, snapshot) = self.next_snapshot(&found)?;
-        refuse_emptied(&read, &self.live, self.was_full)?;
+        self.followed.refuse_emptied(&read)?;
         if snapshot.is_some() {
             let took = started.elapsed();
-            self.live.metrics.swaps.record(rebuild, took);
+            self.followed.live.metrics.swaps.record(rebuild, took);
         }
-        if let (Some(snapshot), Some(_)) = (&snapshot, self.live.snapshot()) {
+        if let (Some(snapshot), Some(_)) = (&snapshot, self.followed.live.snapshot()) {
             let published = snapshot.revision().created_at;
             let lag = Timestamp::now().duration_since(published).as_secs_f64();
-            self.live.metrics.swaps.last_lag.set(lag.max(0.0));
+            self.followed.live.metrics.swaps.last_lag.set(lag.max(0.0));
         }
         let made_from = match rebuild {
             Rebuild::Full => "store",
             Rebuild::Changes => "changes",
         };
         self.swap(snapshot.map(Arc::new), started, made_from);
-        if let (Some((_, keeper)), Some(live)) = (&self.file, self.live.snapshot()) {
+        if let (Some((_, keeper)), Some(live)) = (&self.file, self.followed.live.snapshot()) {
             keeper.write(self.identity(&read), live);
         }
         self.seen = Some(Changes { keys: 0, ..read });
@@ -110,13 +95,14 @@ impl CatalogRounds {
             .as_ref()
             .map(|snapshot| (snapshot.revision().number, snapshot.len()));
         // Something is live, and it isn't known what: that is so of damage only.
-        let replaces_damage = self.seen.is_none() && self.live.snapshot().is_some();
+        let replaces_damage = self.seen.is_none() && self.followed.live.snapshot().is_some();
         // Noted first: whoever sees the snapshot may ask since when.
         let now = Timestamp::now();
-        self.live.metrics.swaps.live_since.set_moment(now);
-        self.replaced.extend(self.live.set_snapshot(snapshot));
+        self.followed.live.metrics.swaps.live_since.set_moment(now);
+        self.replaced
+            .extend(self.followed.live.set_snapshot(snapshot));
         if replaces_damage {
-            self.live.note_damage();
+            self.followed.live.note_damage();
         }
         // Said only now that it is so: whoever waits for the message may ask at once.
         if let Some((revision, products)) = facts {
@@ -192,14 +178,14 @@ impl CatalogRounds {
         found: &Changes,
     ) -> Result<(Rebuild, Changes, Option<Snapshot>), StoreError> {
         let now = Timestamp::now();
-        let (store, addresses) = (&*self.store, &self.addresses);
+        let (store, addresses) = (&*self.followed.store, &self.addresses);
         // A text that was taken down may be named by any product.
         let is_same_but_for_revision = |found: &Changes| {
             let seen = self.seen.as_ref();
             seen.is_some_and(|seen| seen.store_id == found.store_id && seen.texts == found.texts)
         };
         if is_same_but_for_revision(found)
-            && let Some(live) = self.live.snapshot()
+            && let Some(live) = self.followed.live.snapshot()
             && let Some((read, changed)) = apply_changes(store, &live, addresses, now)?
             && is_same_but_for_revision(&read)
         {
@@ -221,7 +207,7 @@ impl CatalogRounds {
             .and_then(|live| live.without_ended_texts(Timestamp::now()));
         if let Some(tidied) = tidied {
             self.replaced
-                .extend(self.live.set_snapshot(Some(Arc::new(tidied))));
+                .extend(self.followed.live.set_snapshot(Some(Arc::new(tidied))));
         }
     }
 }
@@ -232,7 +218,7 @@ impl Rounds for CatalogRounds {
     }
 
     fn metrics(&self) -> &Following {
-        &self.live.metrics.follow_catalog
+        &self.followed.live.metrics.follow_catalog
     }
 
     fn start_while_away(&mut self) -> bool {

@@ -5,23 +5,20 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 use vitrine_model::key::KeyTable;
+use vitrine_store::StoreError;
 use vitrine_store::record::Changes;
-use vitrine_store::{Store, StoreError};
 
-use super::follow::{Rounds, refuse_emptied};
+use super::StateDirectory;
+use super::follow::{Followed, Rounds};
 use super::keys_file::{self, KeysKeeper};
-use super::{Live, StateDirectory};
 use crate::metrics::Following;
 use crate::panic_point::PanicPoint;
 
 /// The rounds of the thread that follows the keys.
 pub(super) struct KeyRounds {
-    store: Arc<dyn Store>,
-    live: Arc<Live>,
+    followed: Followed,
     /// The store's id and its counter.
     seen: Option<(String, u64)>,
-    /// Whether the store held a catalog when an earlier run kept it.
-    was_full: bool,
     file: Option<(StateDirectory, KeysKeeper)>,
 }
 
@@ -29,41 +26,31 @@ impl KeyRounds {
     /// # Errors
     ///
     /// Where the system gives no thread.
-    pub(super) fn new(
-        store: &Arc<dyn Store>,
-        live: &Arc<Live>,
-        state: Option<&StateDirectory>,
-    ) -> Result<Self, StoreError> {
-        let keeper = |directory: &StateDirectory| {
-            let keeper = KeysKeeper::start(directory.clone(), Arc::clone(live));
-            keeper.map(|keeper| (directory.clone(), keeper))
-        };
-        let file = state.map(keeper).transpose();
+    pub(super) fn new(followed: Followed) -> Result<Self, StoreError> {
+        let live = Arc::clone(&followed.live);
         Ok(Self {
-            store: Arc::clone(store),
-            live: Arc::clone(live),
+            file: followed.kept(|directory| KeysKeeper::start(directory, live))?,
+            followed,
             seen: None,
-            was_full: state.is_some_and(StateDirectory::holds_catalog),
-            file: file.map_err(|error| StoreError::Visitor(error.into()))?,
         })
     }
 
     fn follow_keys(&mut self) -> Result<(), StoreError> {
+        let Followed { store, live, .. } = &self.followed;
         // Before the store is asked: it may take its time to answer.
         let asked = Instant::now();
-        let changes = self.store.changes()?;
-        refuse_emptied(&changes, &self.live, self.was_full)?;
+        let changes = store.changes()?;
+        self.followed.refuse_emptied(&changes)?;
         let is_new = self.seen.as_ref() != Some(&counter(changes));
         if is_new {
             PanicPoint::FollowKeys.pass();
             // Another moment, perhaps of another machine: what was read is what was seen.
-            let (read, records) = self.store.read_keys()?;
-            refuse_emptied(&read, &self.live, self.was_full)?;
-            self.live
-                .set_keys(KeyTable::new(records, &self.live.keys()));
+            let (read, records) = store.read_keys()?;
+            self.followed.refuse_emptied(&read)?;
+            live.set_keys(KeyTable::new(records, &live.keys()));
             self.seen = Some(counter(read));
         }
-        self.live.contact.note(asked);
+        live.contact.note(asked);
         if let (true, Some((_, keeper))) = (is_new, &self.file) {
             keeper.write();
         }
@@ -82,18 +69,18 @@ impl Rounds for KeyRounds {
     }
 
     fn metrics(&self) -> &Following {
-        &self.live.metrics.follow_keys
+        &self.followed.live.metrics.follow_keys
     }
 
     fn start_while_away(&mut self) -> bool {
         let Some((directory, _)) = &self.file else {
             return false;
         };
+        let live = &self.followed.live;
         match keys_file::read(directory) {
             Ok((records, contact)) => {
-                self.live
-                    .set_keys(KeyTable::new(records, &KeyTable::default()));
-                if let Err(error) = self.live.contact.resume(contact, Timestamp::now()) {
+                live.set_keys(KeyTable::new(records, &KeyTable::default()));
+                if let Err(error) = live.contact.resume(contact, Timestamp::now()) {
                     let error: &dyn std::error::Error = &error;
                     tracing::warn!(error, "the kept keys open nothing until the store is back");
                 }
