@@ -19,6 +19,7 @@
 //! - [`metrics`]: what a running server counts
 //! - [`web`]: what all pages for people share
 //! - [`traces`]: spans of requests for an OpenTelemetry collector
+//! - `jitter`: chance in pauses
 //! - `panics`: what becomes of them; [`panic_point`]: where tests let a thread panic
 
 pub mod admin;
@@ -29,6 +30,7 @@ pub mod edge;
 pub mod export;
 pub mod fetch;
 pub mod http;
+mod jitter;
 pub mod limits;
 pub mod live;
 pub mod load;

@@ -22,6 +22,7 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 use vitrine_model::quota::{Quota, Taken};
 
+use crate::jitter;
 use crate::metrics::limits::{Breaker, SharedMetrics};
 use script::Script;
 
@@ -171,7 +172,8 @@ impl SharedLimits {
                 }
                 Err(_) => {}
             }
-            tokio::time::sleep(jittered(pause)).await;
+            // Servers that lost Redis together come back apart.
+            tokio::time::sleep(jitter::slight(pause)).await;
             pause = (pause * 2).min(longest);
             attempt = self.connect().await;
         }
@@ -202,11 +204,4 @@ impl SharedLimits {
             overdue: AtomicU32::new(0),
         })
     }
-}
-
-/// Somewhere between three quarters of a pause and the whole: servers that lost Redis together come back apart.
-fn jittered(pause: Duration) -> Duration {
-    // Without random numbers all pauses are whole.
-    let random = getrandom::u32().unwrap_or(0);
-    pause.mul_f64(1.0 - f64::from(random) / f64::from(u32::MAX) / 4.0)
 }

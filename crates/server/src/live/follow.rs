@@ -5,10 +5,9 @@
 //! and sooner where the store hints at something, and reads more only where they differ.
 //!
 //! When the store can't be read, what is live stays live, and it is tried again after a while that grows up to a
-//! second, by chance a little more or less: many servers mustn't ask a database all at once that has just come
+//! second (a minute after panics), by chance a little less: many servers mustn't ask a database all at once that has just come
 //! back.
 
-use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,6 +23,7 @@ use super::follow_catalog::CatalogRounds;
 use super::follow_keys::KeyRounds;
 use super::key_use::KeyUse;
 use super::{Live, StateDirectory};
+use crate::jitter;
 use crate::metrics::Following;
 use crate::panics::{Panicked, caught};
 use crate::view::TextAddresses;
@@ -254,7 +254,7 @@ fn run(
                     say_failing(&error);
                 }
                 failing = true;
-                wait = with_jitter((wait * 2).min(longest_back_off(&error)));
+                wait = jitter::slight((wait * 2).min(longest_back_off(&error)));
             }
         }
     }
@@ -278,12 +278,4 @@ fn longest_back_off(error: &StoreError) -> Duration {
 fn say_failing(error: &StoreError) {
     let error: &dyn std::error::Error = error;
     tracing::error!(error, "the store can't be read; serving what is in memory");
-}
-
-/// Between three quarters of a time and all of it, by chance.
-fn with_jitter(time: Duration) -> Duration {
-    // Each of these states is another, at random: chance enough.
-    let chance = RandomState::new().hash_one(0_u8) % 1024;
-    let quarter = time / 4;
-    time - quarter * u32::try_from(chance).unwrap_or(0) / 1024
 }

@@ -7,6 +7,7 @@ use http::header::RETRY_AFTER;
 use reqwest::RequestBuilder;
 
 use super::{Answer, Failure, send};
+use crate::jitter;
 
 /// How long the other server may make us wait by its `Retry-After`.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(120);
@@ -45,9 +46,7 @@ impl Retries {
         let doubled = 1_u32.checked_shl(failures.saturating_sub(1));
         let longest = self.first_pause.saturating_mul(doubled.unwrap_or(u32::MAX));
         let longest = longest.min(self.longest_pause);
-        // Without random numbers the longest pause is right too.
-        let random = getrandom::u32().unwrap_or(u32::MAX);
-        Some(longest.mul_f64(f64::from(random) / f64::from(u32::MAX)))
+        Some(jitter::full(longest))
     }
 }
 
