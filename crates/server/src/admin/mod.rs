@@ -18,14 +18,13 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use crate::browser::Browser;
-use crate::edge::connection::HEAD_BYTES;
+use crate::edge::connection::http1_builder;
 use crate::edge::reading::{Heads, Progress};
 use crate::edge::socket::{TimedSocket, Timeouts};
 use crate::http::App;
@@ -128,10 +127,7 @@ async fn connection(socket: tokio::net::TcpStream, app: Arc<App>, browser: Arc<B
             Ok::<_, Infallible>(answer)
         }
     });
-    let served = http1::Builder::new()
-        .header_read_timeout(None)
-        .max_buf_size(HEAD_BYTES)
-        .serve_connection(TokioIo::new(socket), answer);
+    let served = http1_builder().serve_connection(TokioIo::new(socket), answer);
     if let Err(error) = served.await {
         tracing::debug!(%error, "a connection to the admin port ended early");
     }

@@ -34,7 +34,7 @@ const REFUSAL: Duration = Duration::from_secs(3);
 /// The most headers that hyper parses: more than ours, so that ours answers.
 const PARSED_HEADERS: usize = 512;
 /// The longest head of HTTP/1.1 that is kept until it is whole: more than ours, so that ours answers.
-pub(crate) const HEAD_BYTES: usize = 64 << 10;
+const HEAD_BYTES: usize = 64 << 10;
 /// How much the system takes from us beyond what is on its way to a TCP client, in bytes.
 const UNSENT_BYTES: u32 = 128 << 10;
 /// The most that HTTP/2's headers may come to: more than ours, so that ours answers.
@@ -143,11 +143,8 @@ impl Connection {
                 Ok::<_, Infallible>(answer)
             }
         });
-        let connection = http1::Builder::new()
-            .header_read_timeout(None)
+        let connection = http1_builder()
             .half_close(true)
-            .max_headers(PARSED_HEADERS)
-            .max_buf_size(HEAD_BYTES)
             .serve_connection(TokioIo::new(socket), answer);
         let mut connection = std::pin::pin!(connection);
         let ended = tokio::select! {
@@ -252,11 +249,7 @@ impl Connection {
             let answer = self.shared.service.turn_away(request, self.remote.into());
             std::future::ready(Ok::<_, Infallible>(answer))
         });
-        let connection = http1::Builder::new()
-            .header_read_timeout(None)
-            .max_headers(PARSED_HEADERS)
-            .max_buf_size(HEAD_BYTES)
-            .serve_connection(TokioIo::new(socket), answer);
+        let connection = http1_builder().serve_connection(TokioIo::new(socket), answer);
         if let Ok(ended) = tokio::time::timeout(REFUSAL, connection).await {
             note_end(ended);
         }
@@ -269,6 +262,16 @@ async fn grow_old(age: Duration, is_old: &AtomicBool) -> Infallible {
     tokio::time::sleep(age).await;
     is_old.store(true, Ordering::Relaxed);
     std::future::pending().await
+}
+
+/// HTTP/1.1 as every connection speaks it. Time is limited by the socket.
+pub(crate) fn http1_builder() -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    builder
+        .header_read_timeout(None)
+        .max_headers(PARSED_HEADERS)
+        .max_buf_size(HEAD_BYTES);
+    builder
 }
 
 fn note_end(ended: hyper::Result<()>) {

@@ -5,8 +5,8 @@
 //! and sooner where the store hints at something, and reads more only where they differ.
 //!
 //! When the store can't be read, what is live stays live, and it is tried again after a while that grows up to a
-//! second (a minute after panics), by chance a little less: many servers mustn't ask a database all at once that has just come
-//! back.
+//! second (a minute after panics), by chance a little less: many servers mustn't ask a database all at once that has
+//! just come back.
 
 use std::io;
 use std::sync::Arc;
