@@ -1,7 +1,5 @@
 //! How a product came to be what it is: its versions, read from the store.
 
-use std::collections::HashMap;
-
 use vitrine_model::code::ProductCode;
 use vitrine_store::record::{Life, Moment, PublishedRevision, StoredProduct, Touch};
 use vitrine_store::{Store, StoreError};
@@ -11,9 +9,6 @@ use crate::load::difference::difference;
 
 /// How many versions of a product are shown.
 const MOST_VERSIONS: u32 = 20;
-
-/// How many revisions are looked at for when they were and who made them.
-const MOST_REVISIONS: u64 = 10_000;
 
 /// Something that happened to a product.
 #[derive(Debug)]
@@ -34,13 +29,14 @@ pub(super) fn events(store: &dyn Store, code: &ProductCode) -> Result<Vec<Event>
         .iter()
         .map(|life| version(store, code, *life))
         .collect::<Result<_, _>>()?;
-    let revisions = revisions(store, lives.last().map_or(0, |life| life.from))?;
-    let event = |revision: u64, touch, changes| Event {
-        revision,
-        published: revisions.get(&revision).cloned(),
-        touch,
-        changes,
-        is_oldest_kept: false,
+    let event = |revision: u64, touch: Touch, changes: Vec<ChangeView>| {
+        Ok::<_, StoreError>(Event {
+            revision,
+            published: store.revision(revision)?,
+            touch,
+            changes,
+            is_oldest_kept: false,
+        })
     };
     let mut events = Vec::new();
     let mut newer: Option<Life> = None;
@@ -49,7 +45,7 @@ pub(super) fn events(store: &dyn Store, code: &ProductCode) -> Result<Vec<Event>
             .until
             .filter(|until| newer.is_none_or(|newer| newer.from != *until))
         {
-            events.push(event(until, Touch::Retired, Vec::new()));
+            events.push(event(until, Touch::Retired, Vec::new())?);
         }
         newer = Some(*life);
         let older = lives
@@ -61,12 +57,12 @@ pub(super) fn events(store: &dyn Store, code: &ProductCode) -> Result<Vec<Event>
         events.push(match (older, pair) {
             (Some(_), Some((new, old))) => {
                 let changes = difference(old, new).iter().map(view).collect();
-                event(life.from, Touch::Changed, changes)
+                event(life.from, Touch::Changed, changes)?
             }
-            (Some(_), None) => event(life.from, Touch::Changed, Vec::new()),
+            (Some(_), None) => event(life.from, Touch::Changed, Vec::new())?,
             (None, _) => Event {
                 is_oldest_kept: at + 1 == lives.len() && life.from > 1,
-                ..event(life.from, Touch::Created, Vec::new())
+                ..event(life.from, Touch::Created, Vec::new())?
             },
         });
     }
@@ -88,21 +84,6 @@ fn version(
         Err(StoreError::Pruned { .. }) => Ok(None),
         read => read,
     }
-}
-
-/// The revisions from `oldest` on, by number.
-fn revisions(
-    store: &dyn Store,
-    oldest: u64,
-) -> Result<HashMap<u64, PublishedRevision>, StoreError> {
-    let newest = store.revisions(1)?;
-    let newest = newest.first().map_or(0, |one| one.revision.number);
-    let most = (newest + 1).saturating_sub(oldest).min(MOST_REVISIONS);
-    let revisions = store.revisions(u32::try_from(most).unwrap_or(u32::MAX))?;
-    Ok(revisions
-        .into_iter()
-        .map(|one| (one.revision.number, one))
-        .collect())
 }
 
 /// What a revision did, in a word.
