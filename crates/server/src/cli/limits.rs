@@ -8,7 +8,7 @@ use anyhow::{Context as _, anyhow};
 use clap::Args;
 use vitrine_model::quota::Quota;
 
-use super::read_secret;
+use super::{read_secret, variable};
 use crate::http::failed_keys::FailedKeys;
 use crate::limits::{Address, SharedLimits};
 
@@ -91,9 +91,7 @@ impl LimitArgs {
 
     fn password(&self) -> anyhow::Result<Option<String>> {
         let Some(file) = &self.limits_password_file else {
-            return Ok(std::env::var(PASSWORD_VARIABLE)
-                .ok()
-                .filter(|password| !password.is_empty()));
+            return Ok(variable(PASSWORD_VARIABLE));
         };
         let password = read_secret(file).with_context(|| {
             let file = file.display();

@@ -12,7 +12,7 @@ use vitrine_store::{IfMissing, Store, StoreError};
 
 use super::progress::Bars;
 use super::store_args::vanishing;
-use super::{Outcome, OutputArgs, StoreArgs, print, print_json, wrong_command_line};
+use super::{Outcome, OutputArgs, StoreArgs, print, print_json, variable, wrong_command_line};
 use crate::load::apply::{Intent, Mode, Retirement};
 use crate::load::guard::Allowance;
 use crate::load::read::CSV_TEMPLATE;
@@ -247,6 +247,6 @@ pub(super) fn print_report(report: &Report, output: OutputArgs) -> anyhow::Resul
 pub(super) fn operator() -> String {
     ["SUDO_USER", "USER", "LOGNAME"]
         .into_iter()
-        .find_map(|name| std::env::var(name).ok().filter(|user| !user.is_empty()))
+        .find_map(variable)
         .unwrap_or_else(|| "unknown".to_owned())
 }

@@ -12,7 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use vitrine_store::{IfMissing, Store};
 
 use super::load::{operator, print_report};
-use super::{Outcome, OutputArgs, StoreArgs, complain, logging, print, print_json, time};
+use super::{Outcome, OutputArgs, StoreArgs, complain, logging, print, print_json, time, variable};
 use crate::load::Settings;
 use crate::load::guard::Allowance;
 use crate::load::report::Report;
@@ -105,10 +105,7 @@ impl MirrorCommand {
     }
 
     fn source(&self) -> anyhow::Result<Source> {
-        let key = std::env::var(KEY_VARIABLE)
-            .ok()
-            .filter(|key| !key.is_empty());
-        let key = key.with_context(|| {
+        let key = variable(KEY_VARIABLE).with_context(|| {
             format!("{KEY_VARIABLE} isn't set; put a key of the other server into that environment variable")
         })?;
         let insecure = match self.allow_insecure {

@@ -215,6 +215,11 @@ fn complain(when: &str, error: &anyhow::Error) -> io::Result<()> {
     writeln!(io::stderr(), "vitrine: {when}{}", visible(&error))
 }
 
+/// What an environment variable holds; an empty one counts as none.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
 /// Reads a file that holds a secret, without the line's end that editors leave.
 fn read_secret(path: &Path) -> io::Result<String> {
     let mut text = String::new();

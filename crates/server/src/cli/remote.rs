@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use vitrine_client::blocking::Client;
 use vitrine_client::{Json, Key};
 
-use super::{CAN_NOT_WRITE, read_secret};
+use super::{CAN_NOT_WRITE, read_secret, variable};
 use crate::export::csv;
 use crate::load::json::Node;
 
@@ -52,10 +52,7 @@ impl RemoteArgs {
                 read_secret(file).with_context(|| format!("can't read {}", file.display()))?;
             return Key::new(&text).with_context(|| format!("{} holds no key", file.display()));
         }
-        let key = std::env::var(KEY_VARIABLE)
-            .ok()
-            .filter(|key| !key.is_empty());
-        let key = key.with_context(|| {
+        let key = variable(KEY_VARIABLE).with_context(|| {
             format!("no key: put one into the environment variable {KEY_VARIABLE}, or into a file for --key-file")
         })?;
         Key::new(&key).with_context(|| format!("{KEY_VARIABLE} holds no key"))
