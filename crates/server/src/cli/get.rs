@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use comfy_table::{Table, presets};
 use vitrine_client::{Content, Json};
 
-use super::remote::{FormatArgs, FormatName, RemoteArgs, csv_row, line, put};
+use super::remote::{FormatArgs, FormatName, RemoteArgs, csv_row, fields, line, put};
 use super::{CAN_NOT_WRITE, Outcome, written};
 use crate::export::csv;
 use crate::load::json::Node;
@@ -69,13 +69,9 @@ impl Get {
 
 /// Every field with its value, whether we know it or not.
 fn table(product: &Json) -> anyhow::Result<String> {
-    let (node, problems) = Node::parse(product.get());
-    if let Some(problem) = problems.first() {
-        anyhow::bail!("the server sent {}: {}", problem.pointer, problem.message);
-    }
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    add_rows(&mut table, "", &node);
+    add_rows(&mut table, "", &fields(product)?);
     Ok(format!("{}\n", table.trim_fmt()))
 }
 

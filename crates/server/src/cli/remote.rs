@@ -99,13 +99,18 @@ pub(super) fn line(product: &Json) -> String {
     product.get().replace(['\n', '\r'], " ")
 }
 
-/// A product as a row of a table for spreadsheets.
-pub(super) fn csv_row(product: &Json) -> anyhow::Result<String> {
+/// A product by its fields, those that we don't know too.
+pub(super) fn fields(product: &Json) -> anyhow::Result<Node<'_>> {
     let (node, problems) = Node::parse(product.get());
     match problems.first() {
         Some(problem) => anyhow::bail!("the server sent {}: {}", problem.pointer, problem.message),
-        None => csv::row(node).context("a product doesn't go into a table"),
+        None => Ok(node),
     }
+}
+
+/// A product as a row of a table for spreadsheets.
+pub(super) fn csv_row(product: &Json) -> anyhow::Result<String> {
+    csv::row(fields(product)?).context("a product doesn't go into a table")
 }
 
 /// Writes a text to standard output.
