@@ -39,7 +39,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use http::StatusCode;
-use percent_encoding::percent_decode_str;
 use vitrine_model::code::ProductCode;
 use vitrine_store::Store;
 
@@ -51,6 +50,7 @@ use self::hosts::Hosts;
 use self::images::Images;
 use self::index::Indexes;
 use crate::http::App;
+use crate::http::routes::product_code;
 
 /// What operators say of the browser.
 #[derive(Debug, Clone, Default)]
@@ -209,19 +209,14 @@ fn route(path: &str) -> Option<Route> {
     match segments.as_slice() {
         [""] => Some(Route::Home),
         ["catalog"] => Some(Route::Catalog),
-        ["catalog", named] => code(named).map(Route::Product),
-        ["catalog", named, "image"] => code(named).map(|code| Route::Picture(code, Picture::Card)),
-        ["catalog", named, "icon"] => code(named).map(|code| Route::Picture(code, Picture::Icon)),
+        ["catalog", code] => product_code(code).map(Route::Product),
+        ["catalog", code, "image"] => Some(Route::Picture(product_code(code)?, Picture::Card)),
+        ["catalog", code, "icon"] => Some(Route::Picture(product_code(code)?, Picture::Icon)),
         ["revisions"] => Some(Route::Revisions),
         ["revisions", number] => number.parse().ok().map(Route::Revision),
         ["keys"] => Some(Route::Keys),
         _ => None,
     }
-}
-
-fn code(segment: &str) -> Option<ProductCode> {
-    let decoded = percent_decode_str(segment).decode_utf8().ok()?;
-    decoded.parse().ok()
 }
 
 #[cfg(test)]

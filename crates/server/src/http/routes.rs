@@ -136,13 +136,7 @@ pub fn find(path: &str) -> Option<Target> {
 
 fn capture(parameter: &str, segment: &str) -> Option<Captured> {
     match parameter {
-        "{product_code}" => {
-            if !segment.contains('%') {
-                return segment.parse().ok().map(Captured::Code);
-            }
-            let code = percent_decode_str(segment).decode_utf8().ok()?;
-            code.parse().ok().map(Captured::Code)
-        }
+        "{product_code}" => product_code(segment).map(Captured::Code),
         "{page}" => PageName::find(segment).map(Captured::Page),
         "{type}" => PageName::find_error(segment).map(Captured::Page),
         "{name}" => web::asset(segment).map(Captured::Asset),
@@ -151,6 +145,15 @@ fn capture(parameter: &str, segment: &str) -> Option<Captured> {
             digest.parse().ok().map(Captured::Digest)
         }
     }
+}
+
+/// The code that a segment of a path is.
+pub(crate) fn product_code(segment: &str) -> Option<ProductCode> {
+    if !segment.contains('%') {
+        return segment.parse().ok();
+    }
+    let code = percent_decode_str(segment).decode_utf8().ok()?;
+    code.parse().ok()
 }
 
 #[cfg(test)]
