@@ -79,8 +79,16 @@ fn version(
         None => Moment::Live,
         Some(until) => Moment::Revision(until.saturating_sub(1)),
     };
+    product(store, code, moment)
+}
+
+/// A product at a moment; none where a prune came in between.
+pub(super) fn product(
+    store: &dyn Store,
+    code: &ProductCode,
+    moment: Moment,
+) -> Result<Option<StoredProduct>, StoreError> {
     match store.product(code, moment) {
-        // A prune came in between.
         Err(StoreError::Pruned { .. }) => Ok(None),
         read => read,
     }

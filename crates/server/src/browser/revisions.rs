@@ -182,11 +182,7 @@ fn product(
     has_before: bool,
     touched: Touched,
 ) -> Result<ProductChange, StoreError> {
-    let at = |number| match store.product(&touched.code, Moment::Revision(number)) {
-        // A prune came in between.
-        Err(StoreError::Pruned { .. }) => Ok(None),
-        read => read,
-    };
+    let at = |number| past::product(store, &touched.code, Moment::Revision(number));
     let old = if has_before { at(number - 1)? } else { None };
     let new = at(number)?;
     let changes = match (touched.how, &old, &new) {
