@@ -169,12 +169,7 @@ fn example(kind: ErrorType) -> String {
         _ => None,
     };
     let error = error.unwrap_or_else(|| ApiError::plain(kind));
-    let body = ErrorBody {
-        kind: error.kind,
-        message: error.message,
-        help: error.help,
-        details: error.details,
-    };
+    let body = ErrorBody::from(error);
     // Plain texts can't fail to become JSON.
     serde_json::to_string_pretty(&body).unwrap_or_default()
 }

@@ -332,21 +332,9 @@ pub(super) fn encode_error(answer: &mut Answer, request: &HeaderMap) {
 
 impl From<ApiError> for Answer {
     fn from(error: ApiError) -> Self {
-        let ApiError {
-            kind,
-            message,
-            help,
-            details,
-            retry_after,
-        } = error;
-        let body = ErrorBody {
-            kind,
-            message,
-            help,
-            details,
-        };
+        let (kind, retry_after) = (error.kind, error.retry_after);
         // Plain texts can't fail to become JSON.
-        let body = serde_json::to_vec(&body).unwrap_or_default();
+        let body = serde_json::to_vec(&ErrorBody::from(error)).unwrap_or_default();
         let mut answer = Response::new(Body::from(body));
         *answer.status_mut() = ApiError::status(kind);
         // For whoever counts errors by type.

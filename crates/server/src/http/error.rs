@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use http::StatusCode;
-use vitrine_wire::error::{ErrorType, FaultType, ParameterFault};
+use vitrine_wire::error::{ErrorBody, ErrorType, FaultType, ParameterFault};
 
 /// An error on its way to a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +19,25 @@ pub struct ApiError {
     pub details: Vec<ParameterFault>,
     /// When trying again makes sense.
     pub retry_after: Option<Duration>,
+}
+
+impl From<ApiError> for ErrorBody {
+    fn from(error: ApiError) -> Self {
+        let ApiError {
+            kind,
+            message,
+            help,
+            details,
+            // A header says it.
+            retry_after: _,
+        } = error;
+        Self {
+            kind,
+            message,
+            help,
+            details,
+        }
+    }
 }
 
 /// How long a client should wait where the service doesn't know better.

@@ -117,14 +117,8 @@ fn example(summary: &str, request: &str, with: &str, value: &Value) -> Value {
 }
 
 fn error(summary: &str, request: &str, with: &str, error: &ApiError) -> Value {
-    let body = ErrorBody {
-        kind: error.kind,
-        message: error.message.clone(),
-        help: error.help.clone(),
-        details: error.details.clone(),
-    };
     // Plain texts can't fail to become JSON.
-    let body = serde_json::to_value(body).unwrap_or_default();
+    let body = serde_json::to_value(ErrorBody::from(error.clone())).unwrap_or_default();
     example(summary, request, with, &body)
 }
 
