@@ -112,7 +112,7 @@ impl Requests {
 
     /// Counts one request: its route by its place in the list, its status, its body's length in bytes.
     pub fn observe(&self, route: Option<usize>, status: u16, bytes: u64, took: Duration) {
-        let Shard(routes) = &self.shards[own_number() & (self.shards.len() - 1)];
+        let Shard(routes) = &self.shards[thread_number() & (self.shards.len() - 1)];
         let none = routes.len() - 1;
         let route = &routes[route.unwrap_or(none).min(none)];
         let status = PLACES.get(usize::from(status)).copied().unwrap_or(OTHER);
@@ -152,7 +152,7 @@ impl Requests {
 }
 
 /// The number of the calling thread: threads are numbered as they come.
-fn own_number() -> usize {
+pub(crate) fn thread_number() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
         static OWN: Cell<usize> = const { Cell::new(usize::MAX) };

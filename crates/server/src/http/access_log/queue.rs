@@ -1,11 +1,12 @@
 //! Where lines wait to be written: a buffer for every serving thread, so that none waits for another.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::line::{Line, TimeText};
+use crate::metrics::requests::thread_number;
 
 /// Lines of many threads, taken by one.
 #[derive(Debug)]
@@ -114,15 +115,6 @@ impl Queue {
 /// A buffer holds whole lines at any moment, whatever became of a thread that held it.
 fn lock(buffer: &Mutex<Buffer>) -> MutexGuard<'_, Buffer> {
     buffer.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A small number for each thread, counted up.
-fn thread_number() -> usize {
-    static THREADS: AtomicUsize = AtomicUsize::new(0);
-    thread_local! {
-        static NUMBER: usize = THREADS.fetch_add(1, Ordering::Relaxed);
-    }
-    NUMBER.with(|number| *number)
 }
 
 #[cfg(test)]
