@@ -73,9 +73,7 @@ impl AdminArgs {
     /// What is wrong with these settings together, and which of them it is.
     pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
         match self.admin_listen {
-            Some(address)
-                if !address.ip().to_canonical().is_loopback() && !self.admin_beyond_loopback =>
-            {
+            Some(address) if is_beyond_loopback(address) && !self.admin_beyond_loopback => {
                 let message = format!(
                     "--admin-listen is `{address}`, which other machines may reach, and the admin port asks for no key; \
                      name a loopback address such as 127.0.0.1:{port}, or add --admin-beyond-loopback \
@@ -90,8 +88,8 @@ impl AdminArgs {
 
     /// What the browser is to be.
     fn browser(&self) -> browser::Settings {
-        let is_reached = |address: SocketAddr| !address.ip().to_canonical().is_loopback();
-        let is_hidden = self.admin_listen.is_some_and(is_reached) && !self.browser_beyond_loopback;
+        let is_hidden =
+            self.admin_listen.is_some_and(is_beyond_loopback) && !self.browser_beyond_loopback;
         browser::Settings {
             hosts: self.admin_host.clone(),
             images: match self.browser_images {
@@ -116,6 +114,11 @@ impl AdminArgs {
             browser: self.browser(),
         }))
     }
+}
+
+/// Whether other machines may reach an address.
+fn is_beyond_loopback(address: SocketAddr) -> bool {
+    !address.ip().to_canonical().is_loopback()
 }
 
 /// An admin port that listens, and doesn't answer yet.
