@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::LazyLock;
 
-use super::template::toml_text;
+use super::template::written;
 use super::{CommandLine, Kind, Setting, Source, Stop, all, file, program};
 
 static SETTINGS: LazyLock<Vec<Setting>> = LazyLock::new(|| all(&program()));
@@ -26,16 +26,9 @@ impl Set {
     #[must_use]
     pub fn to_toml(&self) -> String {
         let setting = SETTINGS.iter().find(|setting| setting.name == self.name);
-        let is_text = setting.is_some_and(|setting| setting.kind() == Kind::Text);
-        let write = |value: &String| match is_text {
-            true => toml_text(value),
-            false => value.clone(),
-        };
-        let values: Vec<String> = self.values.iter().map(write).collect();
-        match values.as_slice() {
-            [one] => format!("{} = {one}", self.name),
-            several => format!("{} = [{}]", self.name, several.join(", ")),
-        }
+        let kind = setting.map_or(Kind::Number, Setting::kind);
+        let values = written(kind, &self.values).unwrap_or_default();
+        format!("{} = {values}", self.name)
     }
 }
 

@@ -15,6 +15,7 @@ use super::super::Cli;
 use super::fault::{Fault, Refusal};
 use super::file::{self, Entry, File};
 use super::secret::{shown, without_secrets};
+use super::template::written;
 use super::{Kind, SERVE, Setting, all, program};
 
 /// Where a value comes from.
@@ -62,15 +63,7 @@ impl Value {
 
     /// The value, as the file writes it.
     pub(in crate::cli) fn to_toml(&self) -> Option<String> {
-        let write = |value: String| match self.setting.kind() {
-            Kind::Text => super::template::toml_text(&value),
-            Kind::Switch | Kind::Boolean | Kind::Number => value,
-        };
-        let mut values: Vec<String> = self.shown().into_iter().map(write).collect();
-        match values.len() {
-            0 | 1 => values.pop(),
-            _ => Some(format!("[{}]", values.join(", "))),
-        }
+        written(self.setting.kind(), &self.shown())
     }
 }
 

@@ -99,51 +99,55 @@ fn describe(setting: &Setting, text: &mut String) {
         notes.push("reload".to_owned());
     }
     wrap(&format!("({})", notes.join("; ")), text);
-    let values = defaults(setting);
-    match values.as_slice() {
-        [] => text.push_str(&format!(
+    match written(setting.kind(), &defaults(setting)) {
+        None => text.push_str(&format!(
             "# Not set by default. For example:\n# {} = {}\n",
             setting.name,
             example(setting)
         )),
-        [value] => text.push_str(&format!("#{} = {value}\n", setting.name)),
-        values => text.push_str(&format!("#{} = [{}]\n", setting.name, values.join(", "))),
+        Some(value) => text.push_str(&format!("#{} = {value}\n", setting.name)),
     }
 }
 
-/// The default's values as the file writes them.
+/// The default's values.
 fn defaults(setting: &Setting) -> Vec<String> {
     match setting.kind() {
         Kind::Switch => vec!["false".to_owned()],
-        kind => {
-            let defaults = setting.defaults().into_iter();
-            defaults.map(|value| written(kind, &value)).collect()
-        }
+        _ => setting.defaults(),
     }
 }
 
 /// A value that the setting takes, as the file writes it.
 pub(super) fn example(setting: &Setting) -> String {
-    if let Some(default) = defaults(setting).into_iter().next() {
-        return default;
+    if let Some(default) = defaults(setting).first() {
+        return written_one(setting.kind(), default);
     }
     let known = EXAMPLES.iter().find(|(name, _)| *name == setting.name);
     let example = known.map_or(setting.placeholder().unwrap_or_default(), |(_, value)| {
         value
     });
-    written(setting.kind(), example)
+    written_one(setting.kind(), example)
 }
 
-fn written(kind: Kind, value: &str) -> String {
-    match kind {
-        Kind::Text => toml_text(value),
-        Kind::Switch | Kind::Boolean | Kind::Number => value.to_owned(),
+/// The values of a setting as the file writes them, where there are any.
+pub(super) fn written(kind: Kind, values: &[String]) -> Option<String> {
+    let values: Vec<String> = values
+        .iter()
+        .map(|value| written_one(kind, value))
+        .collect();
+    match values.as_slice() {
+        [] => None,
+        [one] => Some(one.clone()),
+        several => Some(format!("[{}]", several.join(", "))),
     }
 }
 
-/// A text in quotes. JSON's escapes are TOML's too.
-pub(in crate::cli) fn toml_text(value: &str) -> String {
-    serde_json::Value::from(value).to_string()
+fn written_one(kind: Kind, value: &str) -> String {
+    match kind {
+        // A text in quotes. JSON's escapes are TOML's too.
+        Kind::Text => serde_json::Value::from(value).to_string(),
+        Kind::Switch | Kind::Boolean | Kind::Number => value.to_owned(),
+    }
 }
 
 /// Appends a comment, its words in lines of a readable width.
