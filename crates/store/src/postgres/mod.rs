@@ -182,13 +182,8 @@ impl PostgresStore {
 
     /// A connection of its own that writes.
     fn writer(&self) -> Result<Session, StoreError> {
-        self.ensure_written_to()?;
-        self.session(WORKING)
-    }
-
-    fn ensure_written_to(&self) -> Result<(), StoreError> {
         match self.access {
-            Access::Write(_) => Ok(()),
+            Access::Write(_) => self.session(WORKING),
             Access::ReadOnly => Err(StoreError::ReadOnly {
                 place: self.target.place.to_string(),
             }),
@@ -308,7 +303,6 @@ impl Store for PostgresStore {
     }
 
     fn set_text_served(&self, digest: &TextDigest, served: TextServed) -> Result<bool, StoreError> {
-        self.ensure_written_to()?;
         texts::set_served(&mut self.writer()?, digest, served, self.patience)
     }
 
