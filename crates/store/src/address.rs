@@ -125,11 +125,7 @@ impl StoreAddress {
     pub fn create_from(&self, backup: &Path) -> Result<Option<Revision>, StoreError> {
         match self.kind()? {
             Kind::Sqlite(path) => sqlite::create_from(&path, backup),
-            Kind::Postgres(target) => {
-                let access = Access::Write(IfMissing::Create);
-                PostgresStore::for_command(*target, access, crate::USUAL_PATIENCE)?
-                    .create_from(backup)
-            }
+            Kind::Postgres(target) => PostgresStore::create_from(*target, backup),
         }
     }
 

@@ -137,9 +137,14 @@ impl PostgresStore {
     }
 
     /// See [`StoreAddress::create_from`](crate::StoreAddress::create_from).
-    pub(crate) fn create_from(&self, backup: &Path) -> Result<Option<Revision>, StoreError> {
-        let mut session = Session::open(&self.background, &self.target, WORKING)?;
-        restore::create_from(&mut session, &self.target.place, backup)
+    pub(crate) fn create_from(
+        target: Target,
+        backup: &Path,
+    ) -> Result<Option<Revision>, StoreError> {
+        let background = Arc::new(Background::start()?);
+        let target = Arc::new(target.waiting(QUICK_FOR_COMMANDS));
+        let mut session = Session::open(&background, &target, WORKING)?;
+        restore::create_from(&mut session, &target.place, backup)
     }
 
     /// Does something short on the connection that is held.

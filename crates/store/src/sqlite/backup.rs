@@ -74,7 +74,7 @@ pub(super) fn restore(
     Ok(revision)
 }
 
-/// See [`create_from`](crate::create_from).
+/// See [`StoreAddress::create_from`](crate::StoreAddress::create_from).
 pub(crate) fn create_from(path: &Path, backup: &Path) -> Result<Option<Revision>, StoreError> {
     // A log that was left behind would be taken for the new file's.
     for ending in ["", "-wal", "-journal"] {
