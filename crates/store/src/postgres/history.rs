@@ -272,7 +272,7 @@ pub(super) fn own_texts(row: &Row, column: usize) -> Result<Vec<OwnText>, StoreE
     for ((name, digest), source) in all.zip(sources.into_iter().flatten()) {
         texts.push(own_text(name, digest, source)?);
     }
-    // In the contract's order, as a load gives them: the digest of a version depends on it.
+    // In the contract's order, as a load gives them: what it puts is compared with what is live.
     texts.sort_by_key(|text| text.name);
     Ok(texts)
 }

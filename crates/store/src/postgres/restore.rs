@@ -154,7 +154,7 @@ impl Backup {
                     }
                     ValueRef::Integer(number) => Value::Number(number),
                     ValueRef::Blob(bytes) => Value::Bytes(bytes),
-                    // Checked already: it is UTF-8.
+                    // What isn't UTF-8, PostgreSQL refuses.
                     ValueRef::Text(text) => Value::Bytes(text),
                     ValueRef::Real(_) => {
                         return Err(StoreError::Damaged(format!("a fraction in {name}")));

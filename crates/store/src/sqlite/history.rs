@@ -281,7 +281,7 @@ fn own_texts(statement: &mut Statement<'_>, version_id: i64) -> Result<Vec<OwnTe
         let (name, digest): (String, Vec<u8>) = (get(row, 0)?, get(row, 1)?);
         texts.push(own_text(&name, &digest, get(row, 2)?)?);
     }
-    // In the contract's order, as a load gives them: the digest of a version depends on it.
+    // In the contract's order, as a load gives them: what it puts is compared with what is live.
     texts.sort_by_key(|text| text.name);
     Ok(texts)
 }
