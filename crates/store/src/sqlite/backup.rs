@@ -10,10 +10,11 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use vitrine_model::revision::Revision;
 
 use super::partial::{Partial, exists, with_ending};
-use super::{catalog, check, committed, during, open};
+use super::{check, committed, during, history, open};
 use crate::StoreError;
 use crate::fail_point::FailPoint;
 use crate::problem::Severity;
+use crate::record::Moment;
 use crate::values::random_id;
 
 const BACKING_UP: &str = "backing up the store";
@@ -27,7 +28,7 @@ pub(super) fn backup(connection: &Connection, path: &Path) -> Result<Option<Revi
     }
     let partial = Partial::beside(path)?;
     copy(connection, &partial, BACKING_UP)?;
-    let revision = live_revision(&mut open::read_only(partial.path())?)?;
+    let revision = history::revision(&open::read_only(partial.path())?, Moment::Live)?;
     partial.place()?;
     Ok(revision)
 }
@@ -38,11 +39,6 @@ fn copy(connection: &Connection, into: &Partial, doing: &'static str) -> Result<
         .map_err(during(doing))?;
     FailPoint::FileCopied.pass()?;
     Ok(())
-}
-
-fn live_revision(connection: &mut Connection) -> Result<Option<Revision>, StoreError> {
-    let transaction = connection.transaction().map_err(during(BACKING_UP))?;
-    catalog::live_revision(&transaction)
 }
 
 /// See [`Store::restore`](crate::Store::restore).
@@ -69,7 +65,7 @@ pub(super) fn restore(
     FailPoint::RestoreReplaced.pass()?;
     give_new_id(&transaction, &new_id).map_err(&failed)?;
     FailPoint::RestoreIdGiven.pass()?;
-    let revision = catalog::live_revision(&transaction)?;
+    let revision = history::revision(&transaction, Moment::Live)?;
     committed(transaction.commit(), FailPoint::RestoreCommitted, RESTORING)?;
     Ok(revision)
 }
@@ -91,7 +87,7 @@ pub(crate) fn create_from(path: &Path, backup: &Path) -> Result<Option<Revision>
         .map_err(&failed)?;
     give_new_id(&transaction, &random_id()?).map_err(&failed)?;
     FailPoint::CreateIdGiven.pass()?;
-    let revision = catalog::live_revision(&transaction)?;
+    let revision = history::revision(&transaction, Moment::Live)?;
     transaction.commit().map_err(&failed)?;
     FailPoint::CreateCommitted.pass()?;
     drop(connection);

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use jiff::Timestamp;
-use rusqlite::{Connection, OptionalExtension, Row, Rows, Transaction};
+use rusqlite::{Connection, Row, Rows, Transaction};
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::place::Country;
 use vitrine_model::revision::Revision;
 
-use super::during;
+use super::{during, history};
 use crate::StoreError;
-use crate::record::{CatalogItem, Changes, ItemVisitor};
+use crate::record::{CatalogItem, Changes, ItemVisitor, Moment};
 use crate::values::{Lists, bytes_32, from_millis};
 
 const READING: &str = "reading the catalog";
@@ -26,7 +26,7 @@ pub(super) fn read(
     // One read transaction: all that follows sees one state of the store.
     let transaction = connection.transaction().map_err(during(READING))?;
     let changes = changes(&transaction)?;
-    let Some(revision) = live_revision(&transaction)? else {
+    let Some(revision) = history::revision(&transaction, Moment::Live)? else {
         return Ok((changes, None));
     };
     let taken_down = TakenDown::read(&transaction)?;
@@ -60,7 +60,7 @@ pub(super) fn read_changes(
 ) -> Result<(Changes, Option<Revision>), StoreError> {
     let transaction = connection.transaction().map_err(during(READING))?;
     let changes = changes(&transaction)?;
-    let Some(revision) = live_revision(&transaction)? else {
+    let Some(revision) = history::revision(&transaction, Moment::Live)? else {
         return Ok((changes, None));
     };
     // Of what was pruned nobody knows any more whether it was live. And a text that was retired so long
@@ -129,25 +129,6 @@ fn texts_of(which: &str) -> String {
             or v.until_revision >= (select min(number) from revision where created_at > ?1)) \
          group by d.digest order by d.digest"
     )
-}
-
-pub(super) fn live_revision(transaction: &Transaction<'_>) -> Result<Option<Revision>, StoreError> {
-    let sql = "select number, id, created_at from revision \
-               where number = (select revision_number from state)";
-    let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
-    let found: Option<(u64, String, i64)> = transaction
-        .query_row(sql, [], read)
-        .optional()
-        .map_err(during(READING))?;
-    found
-        .map(|(number, id, millis)| {
-            Ok(Revision {
-                number,
-                id,
-                created_at: from_millis(millis)?,
-            })
-        })
-        .transpose()
 }
 
 // Joins are in the order in which they are to be gone through (`cross join`), and indexes are named: left to

@@ -231,7 +231,11 @@ pub(super) fn text(
     Ok(found.map(|markdown| PackedMarkdown::from_bytes(&markdown)))
 }
 
-fn revision(connection: &Connection, moment: Moment) -> Result<Option<Revision>, StoreError> {
+/// The revision of a moment.
+pub(super) fn revision(
+    connection: &Connection,
+    moment: Moment,
+) -> Result<Option<Revision>, StoreError> {
     let which = match moment {
         Moment::Live => "(select revision_number from state where ?1 = 0)",
         Moment::Revision(_) => "?1",

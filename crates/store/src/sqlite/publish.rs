@@ -275,17 +275,15 @@ impl Publication for SqlitePublication {
     }
 
     fn restore(&mut self, number: u64) -> Result<bool, StoreError> {
-        let known = self.one("select 1 from revision where number = ?", [number], |_| {
-            Ok(())
-        })?;
-        if known.is_none() {
+        let moment = Moment::Revision(number);
+        if history::revision(&self.connection, moment)?.is_none() {
             return Ok(false);
         }
-        history::ensure_readable(&self.connection, Moment::Revision(number))?;
+        history::ensure_readable(&self.connection, moment)?;
         // The store's own rows are read on this connection, so the codes are gathered first.
-        let codes = history::codes(&self.connection, Moment::Revision(number))?;
+        let codes = history::codes(&self.connection, moment)?;
         for code in codes {
-            let then = history::product(&self.connection, &code, Moment::Revision(number))?;
+            let then = history::product(&self.connection, &code, moment)?;
             if let Some(product) = then {
                 self.put(&product)?;
             }
