@@ -2,7 +2,6 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, Statement};
 use vitrine_model::code::ProductCode;
-use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::revision::Revision;
 
 use super::during;
@@ -216,19 +215,6 @@ pub(super) fn codes(
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .map_err(during(READING))?;
     codes.iter().map(|text| code(text)).collect()
-}
-
-/// See [`Store::text`](crate::Store::text).
-pub(super) fn text(
-    connection: &Connection,
-    digest: &TextDigest,
-) -> Result<Option<PackedMarkdown>, StoreError> {
-    let sql = "select markdown from text where digest = ?";
-    let found: Option<Vec<u8>> = connection
-        .query_row(sql, [digest.as_bytes()], |row| row.get(0))
-        .optional()
-        .map_err(during(READING))?;
-    Ok(found.map(|markdown| PackedMarkdown::from_bytes(&markdown)))
 }
 
 /// The revision of a moment.

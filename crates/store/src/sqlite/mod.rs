@@ -5,9 +5,8 @@
 //! - `catalog`: reading the live catalog
 //! - `publish`: writing a revision
 //! - `history`: reading any moment
-//! - `fetched`: what outside addresses gave
 //! - `prune`: freeing what old revisions alone see
-//! - `keys`: API keys
+//! - `keys`: API keys; `texts`: texts and where they came from
 //! - `check`: whether the file is what was written
 //! - `backup`: copies of the store, and the way back; `partial`: a file in the making
 //! - `holder`: who is writing
@@ -15,7 +14,6 @@
 mod backup;
 mod catalog;
 mod check;
-mod fetched;
 mod history;
 mod holder;
 mod keys;
@@ -23,6 +21,7 @@ mod open;
 mod partial;
 mod prune;
 mod publish;
+mod texts;
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -30,7 +29,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use rusqlite::{Connection, ErrorCode, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode};
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::key::KeyRecord;
@@ -248,11 +247,11 @@ impl Store for SqliteStore {
     }
 
     fn text(&self, digest: &TextDigest) -> Result<Option<PackedMarkdown>, StoreError> {
-        history::text(&self.quick()?.connection, digest)
+        texts::read(&self.quick()?.connection, digest)
     }
 
     fn fetched_text(&self, url: &str) -> Result<Option<(FetchedText, TextServed)>, StoreError> {
-        fetched::read(&self.quick()?.connection, url)
+        texts::fetched(&self.quick()?.connection, url)
     }
 
     fn publish(&self) -> Result<Box<dyn Publication + '_>, StoreError> {
@@ -262,34 +261,11 @@ impl Store for SqliteStore {
     }
 
     fn set_text_served(&self, digest: &TextDigest, served: TextServed) -> Result<bool, StoreError> {
-        let doing = "taking a text down or putting it back";
-        let mut quick = self.quick()?;
-        let begun = quick
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(during(doing));
-        let transaction = self.naming_holder(begun)?;
-        let taken_down_at = match served {
-            TextServed::Yes => None,
-            TextServed::No => Some(Timestamp::now().as_millisecond()),
-        };
-        let found = transaction
-            .execute(
-                "update text set taken_down_at = ?2 where digest = ?1",
-                (digest.as_bytes(), taken_down_at),
-            )
-            .map_err(during(doing))?;
-        if found == 0 {
-            return Ok(false);
-        }
-        FailPoint::TextsMarked.pass()?;
-        // A random step: a server may have a snapshot file of this store and be shown a copy of an earlier
-        // state, which others have changed since. It mustn't have come to the same number.
-        let sql = "update state set texts_counter = texts_counter + 1 + (random() & 0xffffffff)";
-        transaction.execute(sql, []).map_err(during(doing))?;
-        FailPoint::TextsCounted.pass()?;
-        committed(transaction.commit(), FailPoint::TextsCommitted, doing)?;
-        Ok(true)
+        self.naming_holder(texts::set_served(
+            &mut self.quick()?.connection,
+            digest,
+            served,
+        ))
     }
 
     fn plan_prune(&self, keep: Keep, texts_kept_since: Timestamp) -> Result<Pruned, StoreError> {

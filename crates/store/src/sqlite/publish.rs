@@ -6,7 +6,7 @@ use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::revision::Revision;
 
-use super::{committed, during, fetched, history};
+use super::{committed, during, history, texts};
 use crate::fail_point::FailPoint;
 use crate::publication::NAMED_TWICE;
 use crate::record::{
@@ -192,7 +192,7 @@ impl Publication for SqlitePublication {
     }
 
     fn remember_fetched(&mut self, fetched: &FetchedText) -> Result<(), StoreError> {
-        fetched::write(&self.connection, fetched).map_err(during(PUBLISHING))?;
+        texts::remember(&self.connection, fetched).map_err(during(PUBLISHING))?;
         self.has_remembered = true;
         Ok(())
     }

@@ -1,0 +1,114 @@
+//! Texts: read, taken down and put back; and where they came from.
+
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
+use vitrine_model::content::{PackedMarkdown, TextDigest};
+
+use super::{committed, during};
+use crate::fail_point::FailPoint;
+use crate::record::FetchedText;
+use crate::values::{bytes_32, from_millis};
+use crate::{StoreError, TextServed};
+
+const READING: &str = "reading a text";
+const SERVING: &str = "taking a text down or putting it back";
+
+/// See [`Store::text`](crate::Store::text).
+pub(super) fn read(
+    connection: &Connection,
+    digest: &TextDigest,
+) -> Result<Option<PackedMarkdown>, StoreError> {
+    let sql = "select markdown from text where digest = ?";
+    let found: Option<Vec<u8>> = connection
+        .query_row(sql, [digest.as_bytes()], |row| row.get(0))
+        .optional()
+        .map_err(during(READING))?;
+    Ok(found.map(|markdown| PackedMarkdown::from_bytes(&markdown)))
+}
+
+/// See [`Store::set_text_served`](crate::Store::set_text_served).
+pub(super) fn set_served(
+    connection: &mut Connection,
+    digest: &TextDigest,
+    served: TextServed,
+) -> Result<bool, StoreError> {
+    let transaction = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(during(SERVING))?;
+    let taken_down_at = match served {
+        TextServed::Yes => None,
+        TextServed::No => Some(Timestamp::now().as_millisecond()),
+    };
+    let found = transaction
+        .execute(
+            "update text set taken_down_at = ?2 where digest = ?1",
+            (digest.as_bytes(), taken_down_at),
+        )
+        .map_err(during(SERVING))?;
+    if found == 0 {
+        return Ok(false);
+    }
+    FailPoint::TextsMarked.pass()?;
+    // A random step: a server may have a snapshot file of this store and be shown a copy of an earlier
+    // state, which others have changed since. It mustn't have come to the same number.
+    let sql = "update state set texts_counter = texts_counter + 1 + (random() & 0xffffffff)";
+    transaction.execute(sql, []).map_err(during(SERVING))?;
+    FailPoint::TextsCounted.pass()?;
+    committed(transaction.commit(), FailPoint::TextsCommitted, SERVING)?;
+    Ok(true)
+}
+
+/// See [`Store::fetched_text`](crate::Store::fetched_text).
+pub(super) fn fetched(
+    connection: &Connection,
+    url: &str,
+) -> Result<Option<(FetchedText, TextServed)>, StoreError> {
+    let sql = "select f.digest, f.etag, f.last_modified, f.fetched_at, t.taken_down_at is not null \
+               from fetched_text f join text t on t.digest = f.digest where f.url = ?";
+    let read = |row: &rusqlite::Row<'_>| {
+        let digest: Vec<u8> = row.get(0)?;
+        let (etag, last_modified) = (row.get(1)?, row.get(2)?);
+        let (fetched_at, is_down): (i64, bool) = (row.get(3)?, row.get(4)?);
+        Ok((digest, etag, last_modified, fetched_at, is_down))
+    };
+    let found = connection
+        .prepare_cached(sql)
+        .and_then(|mut statement| statement.query_row([url], read).optional())
+        .map_err(during("reading what was fetched"))?;
+    let Some((digest, etag, last_modified, fetched_at, is_down)) = found else {
+        return Ok(None);
+    };
+    let fetched = FetchedText {
+        url: url.to_owned(),
+        digest: TextDigest::from_bytes(bytes_32(&digest)?),
+        etag,
+        last_modified,
+        fetched_at: from_millis(fetched_at)?,
+    };
+    let served = match is_down {
+        true => TextServed::No,
+        false => TextServed::Yes,
+    };
+    Ok(Some((fetched, served)))
+}
+
+/// See [`Publication::remember_fetched`](crate::Publication::remember_fetched).
+pub(super) fn remember(connection: &Connection, fetched: &FetchedText) -> rusqlite::Result<()> {
+    let FetchedText {
+        url,
+        digest,
+        etag,
+        last_modified,
+        fetched_at,
+    } = fetched;
+    let sql = "insert or replace into fetched_text (url, digest, etag, last_modified, fetched_at) \
+               values (?, ?, ?, ?, ?)";
+    let values = rusqlite::params![
+        url,
+        digest.as_bytes(),
+        etag,
+        last_modified,
+        fetched_at.as_millisecond(),
+    ];
+    connection.prepare_cached(sql)?.execute(values).map(drop)
+}
