@@ -1,7 +1,6 @@
 //! Reading the live catalog, as of one moment, without copying more than needed.
 
 use std::collections::HashMap;
-use std::ops::Range;
 
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, Rows, Transaction};
@@ -196,7 +195,7 @@ fn visit_products(
         let item = CatalogItem::Product {
             code: text(row, 1)?,
             document: text(row, 2)?,
-            content: content_range(row, 3)?,
+            content: history::content_range(row, 3)?,
             is_orderable: row.get(5).map_err(during(READING))?,
             countries: countries.get(text(row, 6)?)?,
             categories: categories.get(text(row, 7)?)?,
@@ -212,13 +211,6 @@ fn text<'r>(row: &'r Row<'_>, column: usize) -> Result<&'r str, StoreError> {
         .map_err(during(READING))?
         .as_str()
         .map_err(|error| StoreError::Damaged(error.to_string()))
-}
-
-/// The two columns that say where in a document the content resources lie.
-fn content_range(row: &Row<'_>, column: usize) -> Result<Option<Range<usize>>, StoreError> {
-    let start: Option<usize> = row.get(column).map_err(during(READING))?;
-    let end: Option<usize> = row.get(column + 1).map_err(during(READING))?;
-    Ok(start.zip(end).map(|(start, end)| start..end))
 }
 
 fn served_texts(

@@ -1,5 +1,7 @@
 //! Reading any moment of the catalog: what is live, or what was in a revision.
 
+use std::ops::Range;
+
 use rusqlite::{Connection, OptionalExtension, Row, Statement};
 use vitrine_model::code::ProductCode;
 use vitrine_model::revision::Revision;
@@ -246,34 +248,52 @@ fn product_row(row: &Row<'_>, texts: &mut Statement<'_>) -> Result<StoredProduct
     let stored_code: String = get(row, 1)?;
     let (countries, categories): (String, String) = (get(row, 7)?, get(row, 8)?);
     let (countries, categories) = read_lists(&stored_code, &countries, &categories)?;
-    let (start, end): (Option<usize>, Option<usize>) = (get(row, 3)?, get(row, 4)?);
     Ok(StoredProduct {
         code: code(&stored_code)?,
         document: get(row, 2)?,
-        content: start.zip(end).map(|(start, end)| start..end),
+        content: content_range(row, 3)?,
         discount_multiplier: get(row, 5)?,
         is_orderable: get(row, 6)?,
         countries,
         categories,
-        own_texts: own_texts(texts, get(row, 0)?)?,
+        own_texts: own_texts(texts, get(row, 0)?).map_err(during(READING))??,
     })
 }
 
-fn prepare_texts(connection: &Connection) -> Result<Statement<'_>, StoreError> {
+/// The two columns that say where in a document the content resources lie.
+pub(super) fn content_range(
+    row: &Row<'_>,
+    column: usize,
+) -> Result<Option<Range<usize>>, StoreError> {
+    let (start, end): (Option<usize>, Option<usize>) = (get(row, column)?, get(row, column + 1)?);
+    Ok(start.zip(end).map(|(start, end)| start..end))
+}
+
+/// The statement that [`own_texts`] asks.
+pub(super) fn prepare_texts(connection: &Connection) -> Result<Statement<'_>, StoreError> {
     let sql = "select name, digest, source_url from product_text where product_version_id = ?";
     connection.prepare(sql).map_err(during(READING))
 }
 
-fn own_texts(statement: &mut Statement<'_>, version_id: i64) -> Result<Vec<OwnText>, StoreError> {
-    let mut rows = statement.query([version_id]).map_err(during(READING))?;
+/// The texts of a version. The inner error is of texts that could be read and aren't what they should be: a check
+/// goes on behind them.
+pub(super) fn own_texts(
+    statement: &mut Statement<'_>,
+    version_id: i64,
+) -> rusqlite::Result<Result<Vec<OwnText>, StoreError>> {
+    let mut rows = statement.query([version_id])?;
     let mut texts = Vec::new();
-    while let Some(row) = rows.next().map_err(during(READING))? {
-        let (name, digest): (String, Vec<u8>) = (get(row, 0)?, get(row, 1)?);
-        texts.push(own_text(&name, &digest, get(row, 2)?)?);
+    while let Some(row) = rows.next()? {
+        let name = String::from_utf8_lossy(row.get_ref(0)?.as_bytes().unwrap_or_default());
+        let digest = row.get_ref(1)?.as_bytes().unwrap_or_default();
+        match own_text(&name, digest, row.get(2)?) {
+            Ok(text) => texts.push(text),
+            Err(damaged) => return Ok(Err(damaged)),
+        }
     }
     // In the contract's order, as a load gives them: what it puts is compared with what is live.
     texts.sort_by_key(|text| text.name);
-    Ok(texts)
+    Ok(Ok(texts))
 }
 
 fn get<T: rusqlite::types::FromSql>(row: &Row<'_>, column: usize) -> Result<T, StoreError> {

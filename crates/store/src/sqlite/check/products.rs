@@ -1,15 +1,14 @@
 //! Versions of products, their lives, and their texts.
 
-use rusqlite::{CachedStatement, Row, Transaction};
-use vitrine_model::content::{TextDigest, TextName};
+use rusqlite::{Row, Transaction};
+use vitrine_model::content::TextName;
 
-use super::{CHECKING, each_row};
+use super::each_row;
 use crate::StoreError;
 use crate::check::found::{Found, LIFE, TEXT_NAME, TEXT_ORPHAN, TEXT_REFERENCE, VERSION_DIGEST};
 use crate::check::{crossed_life, life_without_revisions, text_digest, version, version_facts};
-use crate::record::OwnText;
-use crate::sqlite::during;
-use crate::values::{self, bytes_32};
+use crate::sqlite::history::{own_texts, prepare_texts};
+use crate::values;
 
 /// The versions of a code live one after the other, between revisions that are there.
 pub(super) fn lives(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), StoreError> {
@@ -48,8 +47,7 @@ fn lossy(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
 
 /// Each version's document, what is kept beside it, and the digest of all that.
 pub(super) fn versions(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), StoreError> {
-    let sql = "select name, digest, source_url from product_text where product_version_id = ?";
-    let mut texts = transaction.prepare_cached(sql).map_err(during(CHECKING))?;
+    let mut texts = prepare_texts(transaction)?;
     let sql = "select id, code, from_revision, document, content_start, content_end, \
                discount_multiplier, countries, categories, digest, is_orderable \
                from product_version";
@@ -67,7 +65,7 @@ pub(super) fn versions(transaction: &Transaction<'_>, found: &mut Found) -> Resu
             return Ok(());
         }
         // Without readable texts there is nothing to compare: `text_names` tells of those.
-        if let Some(own_texts) = own_texts(&mut texts, row.get(0)?)? {
+        if let Ok(own_texts) = own_texts(&mut texts, row.get(0)?)? {
             let mut parts = [""; 5];
             for (part, column) in parts.iter_mut().zip([1, 3, 6, 7, 8]) {
                 *part = text(column)?.unwrap_or_default();
@@ -81,28 +79,6 @@ pub(super) fn versions(transaction: &Transaction<'_>, found: &mut Found) -> Resu
         }
         Ok(())
     })
-}
-
-/// The texts of a version; `None` where they can't be read.
-fn own_texts(
-    statement: &mut CachedStatement<'_>,
-    version_id: i64,
-) -> rusqlite::Result<Option<Vec<OwnText>>> {
-    let mut rows = statement.query([version_id])?;
-    let mut texts = Vec::new();
-    while let Some(row) = rows.next()? {
-        let name = row.get_ref(0)?.as_str().ok().and_then(|n| n.parse().ok());
-        let digest = row.get_ref(1)?.as_bytes().ok().map(bytes_32);
-        let (Some(name), Some(Ok(digest))) = (name, digest) else {
-            return Ok(None);
-        };
-        texts.push(OwnText {
-            name,
-            digest: TextDigest::from_bytes(digest),
-            source: row.get(2)?,
-        });
-    }
-    Ok(Some(texts))
 }
 
 /// Every text of a product is called as texts are, and names a version and a text that are there.
