@@ -7,7 +7,7 @@ use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
 use crate::Invalid;
-use crate::hexadecimal::Hexadecimal;
+use crate::hexadecimal::{self, Hexadecimal};
 use crate::place::Locale;
 use crate::web::WebUrl;
 
@@ -109,19 +109,7 @@ impl FromStr for TextDigest {
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let invalid = Invalid::new("text_digest", "64 lower-case hexadecimal digits");
-        let digit = |byte: u8| match byte {
-            b'0'..=b'9' => Some(byte - b'0'),
-            b'a'..=b'f' => Some(byte - b'a' + 10),
-            _ => None,
-        };
-        let mut digest = [0; 32];
-        if text.len() != 64 {
-            return Err(invalid);
-        }
-        for (byte, pair) in digest.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-            *byte = (digit(pair[0]).ok_or(invalid)? << 4) | digit(pair[1]).ok_or(invalid)?;
-        }
-        Ok(Self(digest))
+        hexadecimal::read(text).map(Self).ok_or(invalid)
     }
 }
 

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::TextDigest;
+use vitrine_model::hexadecimal::Hexadecimal;
 use vitrine_model::key::{KeyKind, KeyRecord, SecretHash};
 use vitrine_model::place::Country;
 use vitrine_model::quota::Quota;
@@ -129,10 +130,10 @@ pub(crate) fn own_text(
 
 /// An id that no store has given before.
 pub(crate) fn random_id() -> Result<String, StoreError> {
-    let mut bytes = [0; 16];
+    let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes)
         .map_err(|error| StoreError::Damaged(format!("no random numbers: {error}")))?;
-    Ok(u128::from_ne_bytes(bytes)).map(|id| format!("{id:032x}"))
+    Ok(Hexadecimal(&bytes).to_string())
 }
 
 /// A product's countries and categories as they are kept: JSON arrays.
