@@ -39,6 +39,7 @@ fail_points! {
     StoreMigrationCommitted "store.migration_committed",
     PublishBegun "publish.begun",
     PublishTextPut "publish.text_put",
+    PublishFetchedRemembered "publish.fetched_remembered",
     PublishProductEnded "publish.product_ended",
     PublishProductPut "publish.product_put",
     PublishProductTextPut "publish.product_text_put",

@@ -163,6 +163,7 @@ impl Publication for PostgresPublication {
     fn remember_fetched(&mut self, fetched: &FetchedText) -> Result<(), StoreError> {
         self.send()?;
         texts::remember(&mut self.session, PUBLISHING, fetched)?;
+        FailPoint::PublishFetchedRemembered.pass()?;
         self.has_remembered = true;
         Ok(())
     }

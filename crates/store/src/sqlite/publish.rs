@@ -193,6 +193,7 @@ impl Publication for SqlitePublication {
 
     fn remember_fetched(&mut self, fetched: &FetchedText) -> Result<(), StoreError> {
         texts::remember(&self.connection, fetched).map_err(during(PUBLISHING))?;
+        FailPoint::PublishFetchedRemembered.pass()?;
         self.has_remembered = true;
         Ok(())
     }
