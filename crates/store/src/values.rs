@@ -27,6 +27,11 @@ pub(crate) fn bytes_32(bytes: &[u8]) -> Result<[u8; 32], StoreError> {
         .map_err(|_| StoreError::Damaged(format!("a digest of {} bytes", bytes.len())))
 }
 
+/// A text's digest as it was stored.
+pub(crate) fn text_digest(bytes: &[u8]) -> Result<TextDigest, StoreError> {
+    bytes_32(bytes).map(TextDigest::from_bytes)
+}
+
 /// A code as it was stored.
 pub(crate) fn code(text: &str) -> Result<ProductCode, StoreError> {
     text.parse()
@@ -123,7 +128,7 @@ pub(crate) fn own_text(
     let unknown = |_| StoreError::Damaged(format!("a text named `{name}`"));
     Ok(OwnText {
         name: name.parse().map_err(unknown)?,
-        digest: TextDigest::from_bytes(bytes_32(digest)?),
+        digest: text_digest(digest)?,
         source,
     })
 }
@@ -197,6 +202,20 @@ pub(crate) fn digest(parts: [&str; 5], is_orderable: i64, own_texts: &[OwnText])
         part(own.source.as_deref().unwrap_or_default());
     }
     hash.finalize().into()
+}
+
+/// The texts of live products that were taken down, by the id of the product's version.
+#[derive(Default)]
+pub(crate) struct TakenDown(HashMap<i64, Vec<TextDigest>>);
+
+impl TakenDown {
+    pub(crate) fn add(&mut self, version_id: i64, digest: TextDigest) {
+        self.0.entry(version_id).or_default().push(digest);
+    }
+
+    pub(crate) fn of(&self, version_id: i64) -> &[TextDigest] {
+        self.0.get(&version_id).map_or(&[], Vec::as_slice)
+    }
 }
 
 /// JSON arrays of strings, each read once: most products share theirs with others.

@@ -1,10 +1,8 @@
 //! Reading the live catalog, as of one moment: rows come while they are read, and are never all there.
 
-use std::collections::HashMap;
-
 use jiff::Timestamp;
 use tokio_postgres::Row;
-use vitrine_model::content::{PackedMarkdown, TextDigest};
+use vitrine_model::content::PackedMarkdown;
 use vitrine_model::place::Country;
 use vitrine_model::revision::Revision;
 
@@ -13,7 +11,7 @@ use super::history::{self, ALL_AT_ONCE, ALONG_INDEX, ANY_WAY, ONE_BY_ONE, conten
 use super::session::{Param, Session, Typed, count, get, number};
 use crate::StoreError;
 use crate::record::{CatalogItem, Changes, ItemVisitor, Moment};
-use crate::values::{Lists, bytes_32, from_millis};
+use crate::values::{Lists, TakenDown, from_millis, text_digest};
 
 pub(super) const READING: &str = "reading the catalog";
 const LOOKING: &str = "looking for changes";
@@ -42,7 +40,7 @@ pub(super) fn read(
         return Ok((changes, None));
     };
     session.run(READING, ONE_BY_ONE)?;
-    let taken_down = TakenDown::read(session)?;
+    let taken_down = taken_down(session)?;
     session.run(READING, ALL_AT_ONCE)?;
     session.run(READING, ALONG_INDEX)?;
     let sql = format!(
@@ -88,7 +86,7 @@ pub(super) fn read_changes(
     if known == 0 || touched > i64::from(most_products) {
         return Ok((changes, None));
     }
-    let taken_down = TakenDown::read(session)?;
+    let taken_down = taken_down(session)?;
     let sql = format!(
         "select {PRODUCT_COLUMNS}, t.code from ({TOUCHED}) t \
          left join vitrine.product_version v on v.code = t.code and v.until_revision is null \
@@ -134,28 +132,17 @@ fn texts_of(which: &str) -> String {
     )
 }
 
-/// The texts of live products that were taken down, by the id of the product's version.
-#[derive(Default)]
-struct TakenDown(HashMap<i64, Vec<TextDigest>>);
-
-impl TakenDown {
-    fn read(session: &mut Session) -> Result<Self, StoreError> {
-        let sql = "select v.id, t.digest from vitrine.markdown_text x \
-                   join vitrine.product_text t on t.digest = x.digest \
-                   join vitrine.product_version v on v.id = t.product_version_id \
-                   where x.taken_down_at is not null and v.until_revision is null";
-        let mut texts = Self::default();
-        session.each_row(READING, sql, &[], |row| {
-            let digest = TextDigest::from_bytes(bytes_32(get(row, 1)?)?);
-            texts.0.entry(get(row, 0)?).or_default().push(digest);
-            Ok(())
-        })?;
-        Ok(texts)
-    }
-
-    fn of(&self, version_id: i64) -> &[TextDigest] {
-        self.0.get(&version_id).map_or(&[], Vec::as_slice)
-    }
+fn taken_down(session: &mut Session) -> Result<TakenDown, StoreError> {
+    let sql = "select v.id, t.digest from vitrine.markdown_text x \
+               join vitrine.product_text t on t.digest = x.digest \
+               join vitrine.product_version v on v.id = t.product_version_id \
+               where x.taken_down_at is not null and v.until_revision is null";
+    let mut texts = TakenDown::default();
+    session.each_row(READING, sql, &[], |row| {
+        texts.add(get(row, 0)?, text_digest(get(row, 1)?)?);
+        Ok(())
+    })?;
+    Ok(texts)
 }
 
 /// The columns of a product, in the order in which [`visit_products`] reads them.
@@ -200,7 +187,7 @@ fn served_texts(
         let is_live: bool = get(row, 2)?;
         let retired_at: Option<i64> = get(row, 3)?;
         let item = CatalogItem::Text {
-            digest: TextDigest::from_bytes(bytes_32(get(row, 0)?)?),
+            digest: text_digest(get(row, 0)?)?,
             markdown: PackedMarkdown::from_bytes(get(row, 1)?),
             retired_at: match retired_at {
                 Some(millis) if !is_live => Some(from_millis(millis)?),

@@ -10,7 +10,7 @@ use super::lock::{self, Lock};
 use super::session::{Session, Typed, get};
 use crate::fail_point::FailPoint;
 use crate::record::FetchedText;
-use crate::values::{bytes_32, from_millis};
+use crate::values::{from_millis, text_digest};
 use crate::{StoreError, TextServed};
 
 const READING: &str = "reading a text";
@@ -74,7 +74,7 @@ pub(super) fn fetched(
     };
     let fetched = FetchedText {
         url: url.to_owned(),
-        digest: TextDigest::from_bytes(bytes_32(get(&row, 0)?)?),
+        digest: text_digest(get(&row, 0)?)?,
         etag: get(&row, 1)?,
         last_modified: get(&row, 2)?,
         fetched_at: from_millis(get(&row, 3)?)?,

@@ -1,17 +1,15 @@
 //! Reading the live catalog, as of one moment, without copying more than needed.
 
-use std::collections::HashMap;
-
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, Rows, Transaction};
-use vitrine_model::content::{PackedMarkdown, TextDigest};
+use vitrine_model::content::PackedMarkdown;
 use vitrine_model::place::Country;
 use vitrine_model::revision::Revision;
 
 use super::{during, history};
 use crate::StoreError;
 use crate::record::{CatalogItem, Changes, ItemVisitor, Moment};
-use crate::values::{Lists, bytes_32, from_millis};
+use crate::values::{Lists, TakenDown, from_millis, text_digest};
 
 const READING: &str = "reading the catalog";
 const LOOKING: &str = "looking for changes";
@@ -28,7 +26,7 @@ pub(super) fn read(
     let Some(revision) = history::revision(&transaction, Moment::Live)? else {
         return Ok((changes, None));
     };
-    let taken_down = TakenDown::read(&transaction)?;
+    let taken_down = taken_down(&transaction)?;
     products(&transaction, &taken_down, visit)?;
     served_texts(&transaction, texts_kept_since, ALL_TEXTS, &[], visit)?;
     Ok((changes, Some(revision)))
@@ -81,7 +79,7 @@ pub(super) fn read_changes(
     if !is_known || touched > most_products {
         return Ok((changes, None));
     }
-    let taken_down = TakenDown::read(&transaction)?;
+    let taken_down = taken_down(&transaction)?;
     let mut statement = transaction
         .prepare(&touched_products())
         .map_err(during(READING))?;
@@ -138,27 +136,16 @@ const TAKEN_DOWN: &str = "select v.id, t.digest \
      cross join product_version v on v.id = t.product_version_id \
      where x.taken_down_at is not null and v.until_revision is null";
 
-/// The texts of live products that were taken down, by the id of the product's version.
-#[derive(Default)]
-struct TakenDown(HashMap<i64, Vec<TextDigest>>);
-
-impl TakenDown {
-    fn read(transaction: &Transaction<'_>) -> Result<Self, StoreError> {
-        let mut statement = transaction.prepare(TAKEN_DOWN).map_err(during(READING))?;
-        let mut rows = statement.query([]).map_err(during(READING))?;
-        let mut texts = Self::default();
-        while let Some(row) = rows.next().map_err(during(READING))? {
-            let id = row.get(0).map_err(during(READING))?;
-            let digest: Vec<u8> = row.get(1).map_err(during(READING))?;
-            let digest = TextDigest::from_bytes(bytes_32(&digest)?);
-            texts.0.entry(id).or_default().push(digest);
-        }
-        Ok(texts)
+fn taken_down(transaction: &Transaction<'_>) -> Result<TakenDown, StoreError> {
+    let mut statement = transaction.prepare(TAKEN_DOWN).map_err(during(READING))?;
+    let mut rows = statement.query([]).map_err(during(READING))?;
+    let mut texts = TakenDown::default();
+    while let Some(row) = rows.next().map_err(during(READING))? {
+        let id = row.get(0).map_err(during(READING))?;
+        let digest: Vec<u8> = row.get(1).map_err(during(READING))?;
+        texts.add(id, text_digest(&digest)?);
     }
-
-    fn of(&self, version_id: i64) -> &[TextDigest] {
-        self.0.get(&version_id).map_or(&[], Vec::as_slice)
-    }
+    Ok(texts)
 }
 
 /// The columns of a product, in the order in which [`visit_products`] reads them.
@@ -232,7 +219,7 @@ fn served_texts(
         let is_live: bool = row.get(2).map_err(during(READING))?;
         let retired_at: Option<i64> = row.get(3).map_err(during(READING))?;
         let item = CatalogItem::Text {
-            digest: TextDigest::from_bytes(bytes_32(&digest)?),
+            digest: text_digest(&digest)?,
             markdown: PackedMarkdown::from_bytes(&markdown),
             retired_at: match retired_at {
                 Some(millis) if !is_live => Some(from_millis(millis)?),

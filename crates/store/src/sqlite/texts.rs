@@ -7,7 +7,7 @@ use vitrine_model::content::{PackedMarkdown, TextDigest};
 use super::{committed, during};
 use crate::fail_point::FailPoint;
 use crate::record::FetchedText;
-use crate::values::{bytes_32, from_millis};
+use crate::values::{from_millis, text_digest};
 use crate::{StoreError, TextServed};
 
 const READING: &str = "reading a text";
@@ -80,7 +80,7 @@ pub(super) fn fetched(
     };
     let fetched = FetchedText {
         url: url.to_owned(),
-        digest: TextDigest::from_bytes(bytes_32(&digest)?),
+        digest: text_digest(&digest)?,
         etag,
         last_modified,
         fetched_at: from_millis(fetched_at)?,
