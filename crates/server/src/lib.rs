@@ -9,7 +9,7 @@
 //! - [`fetch`]: texts that are known by outside addresses, brought into the store
 //! - [`export`]: from stored products back to records
 //! - [`mirror`]: the catalog of another server, made the store's
-//! - [`outside`]: the clients that ask other servers
+//! - [`outside`]: the clients that ask other servers; `text_spool`: where texts from there wait
 //! - [`view`]: where the model and the wire meet
 //! - [`limits`]: quotas that several servers share
 //! - [`live`]: the snapshot and the keys that requests read
@@ -39,6 +39,7 @@ pub mod mirror;
 pub mod outside;
 pub mod panic_point;
 mod panics;
+mod text_spool;
 pub mod traces;
 pub mod view;
 pub mod web;

@@ -9,8 +9,8 @@ use vitrine_store::record::FetchedText;
 
 use super::Settings;
 use super::answer::{self, Came, Failed};
-use super::spool::Spool;
 use super::wanted::{Fetched, Wanted};
+use crate::text_spool::TextSpool;
 
 /// How many addresses of one host are asked at once: it is somebody's web server, not ours.
 const MOST_OF_A_HOST: usize = 2;
@@ -20,7 +20,7 @@ pub(super) async fn all(
     client: &Client,
     settings: &Settings,
     wanted: &mut Wanted,
-    spool: &mut Spool,
+    spool: &mut TextSpool,
 ) -> anyhow::Result<()> {
     let mut turns = Turns::new(wanted.addresses.keys());
     let mut asked = JoinSet::new();
@@ -53,7 +53,7 @@ pub(super) async fn all(
 fn keep(
     url: &str,
     came: Result<Came, Failed>,
-    spool: &mut Spool,
+    spool: &mut TextSpool,
 ) -> std::io::Result<Result<Fetched, Failed>> {
     Ok(match came {
         Err(failed) => Err(failed),

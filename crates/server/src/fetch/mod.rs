@@ -2,7 +2,7 @@
 //! that they can be shown as Markdown and HTML too.
 //!
 //! 1. `wanted`: which addresses live products name, and what is remembered of each
-//! 2. `download`: asks them, several at once but few of one host; `answer` judges what comes; `spool` keeps it
+//! 2. `download`: asks them, several at once but few of one host; `answer` judges what comes, a `text_spool` keeps it
 //! 3. `publish`: puts what came on products, as one revision
 //! 4. `report`: what was asked, what failed, what changed
 //!
@@ -13,7 +13,6 @@ mod answer;
 mod download;
 mod publish;
 mod report;
-mod spool;
 mod wanted;
 
 use std::time::Duration;
@@ -23,6 +22,7 @@ use vitrine_store::Store;
 
 use crate::load::apply::Intent;
 use crate::outside::{self, guard};
+use crate::text_spool::TextSpool;
 
 pub use report::FetchReport;
 
@@ -60,7 +60,7 @@ pub struct Settings {
 /// an address fails is no error: the report tells of it.
 pub fn fetch(store: &dyn Store, settings: &Settings) -> anyhow::Result<FetchReport> {
     let mut wanted = wanted::wanted(store)?;
-    let mut spool = spool::Spool::new();
+    let mut spool = TextSpool::new();
     let builder = match settings.reach {
         Reach::Public => guard::public_only(outside::builder()?),
         Reach::Anywhere => outside::builder()?,

@@ -8,12 +8,12 @@ use vitrine_store::record::{FetchedText, Moment, RevisionNote};
 use vitrine_store::{Publication, Store};
 
 use super::Settings;
-use super::spool::Spool;
 use super::wanted::{Address, Fetched, Wanted};
 use crate::load::apply;
 use crate::load::plan::Plan;
 use crate::load::report::Applied;
 use crate::load::texts::put_content;
+use crate::text_spool::TextSpool;
 
 /// Publishes what came.
 ///
@@ -24,7 +24,7 @@ pub(super) fn publish(
     store: &dyn Store,
     settings: &Settings,
     wanted: &Wanted,
-    spool: &mut Spool,
+    spool: &mut TextSpool,
 ) -> anyhow::Result<Applied> {
     // From here on nobody else writes: what is read below is what is live.
     let mut publication = store.publish()?;
@@ -87,7 +87,7 @@ fn replace<'w>(content: &mut Content, wanted: &'w Wanted) -> Vec<(&'w str, TextD
 fn put_text(
     publication: &mut dyn Publication,
     digest: &TextDigest,
-    spool: &mut Spool,
+    spool: &mut TextSpool,
     kept: &mut HashSet<TextDigest>,
 ) -> anyhow::Result<()> {
     if kept.contains(digest) {

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{BufRead, BufReader, BufWriter, Seek as _, Write as _};
 use std::ops::Range;
 
 use anyhow::Context as _;
@@ -21,6 +21,7 @@ use vitrine_wire::error::ErrorType;
 
 use super::NO_TEMPORARY_FILE;
 use super::source::{Source, WithKey, error_type};
+use crate::text_spool::TextSpool;
 
 /// How many texts are fetched at a time.
 const AT_A_TIME: usize = 8;
@@ -44,10 +45,10 @@ pub(super) async fn bring(source: &Source, store: &dyn Store, file: File) -> any
     if wanted.is_empty() {
         return Ok(file);
     }
-    let mut texts = Texts::fetch(source, store, wanted).await?;
+    let mut spool = fetch_new(source, store, wanted).await?;
     let mut out = BufWriter::new(tempfile::tempfile().context(NO_TEMPORARY_FILE)?);
     for_each_line(&file, |line| {
-        let line = with_markdown(store, line, &mut texts, source)?;
+        let line = with_markdown(store, line, &mut spool, source)?;
         writeln!(out, "{line}").context(NO_TEMPORARY_FILE)
     })?;
     out.into_inner()
@@ -134,7 +135,7 @@ fn content_of(line: &str) -> Option<(Range<usize>, Map<String, Value>)> {
 fn with_markdown(
     store: &dyn Store,
     line: &str,
-    texts: &mut Texts,
+    spool: &mut TextSpool,
     source: &Source,
 ) -> anyhow::Result<String> {
     let new = new_texts(store, line)?;
@@ -143,7 +144,7 @@ fn with_markdown(
     };
     for (name, digest) in new {
         let key = url_key(name);
-        match texts.get(store, &digest)? {
+        match markdown(spool, store, &digest)? {
             Some(markdown) => {
                 content.remove(&key);
                 content.insert(format!("{}_md", name.as_str()), Value::String(markdown));
@@ -171,73 +172,54 @@ fn target(digest: &TextDigest) -> String {
     format!("/v2/texts/{digest}.md")
 }
 
-/// Texts that were fetched, in a temporary file: there may be more than fit into memory.
-struct Texts {
-    file: File,
-    places: HashMap<TextDigest, Range<u64>>,
+/// Fetches the texts that the store doesn't have.
+async fn fetch_new(
+    source: &Source,
+    store: &dyn Store,
+    wanted: BTreeSet<TextDigest>,
+) -> anyhow::Result<TextSpool> {
+    let mut spool = TextSpool::new();
+    let mut running = JoinSet::new();
+    for digest in wanted {
+        if store.text(&digest)?.is_some() {
+            continue;
+        }
+        if running.len() >= AT_A_TIME {
+            keep(running.join_next().await, &mut spool)?;
+        }
+        let source = source.clone();
+        running.spawn(async move { fetch(&source, &digest).await });
+    }
+    while !running.is_empty() {
+        keep(running.join_next().await, &mut spool)?;
+    }
+    Ok(spool)
 }
 
-impl Texts {
-    /// Fetches those that the store doesn't have.
-    async fn fetch(
-        source: &Source,
-        store: &dyn Store,
-        wanted: BTreeSet<TextDigest>,
-    ) -> anyhow::Result<Self> {
-        let mut texts = Self {
-            file: tempfile::tempfile().context(NO_TEMPORARY_FILE)?,
-            places: HashMap::new(),
-        };
-        let mut running = JoinSet::new();
-        for digest in wanted {
-            if store.text(&digest)?.is_some() {
-                continue;
-            }
-            if running.len() >= AT_A_TIME {
-                texts.keep(running.join_next().await)?;
-            }
-            let source = source.clone();
-            running.spawn(async move { fetch(&source, &digest).await.map(|text| (digest, text)) });
-        }
-        while !running.is_empty() {
-            texts.keep(running.join_next().await)?;
-        }
-        Ok(texts)
-    }
+type Fetched = Result<anyhow::Result<Option<String>>, tokio::task::JoinError>;
 
-    fn keep(&mut self, fetched: Option<Fetched>) -> anyhow::Result<()> {
-        let Some(fetched) = fetched else {
-            return Ok(());
-        };
-        if let (digest, Some(markdown)) = fetched.context("a task ended early")?? {
-            let start = self.file.stream_position()?;
-            self.file
-                .write_all(markdown.as_bytes())
-                .context(NO_TEMPORARY_FILE)?;
-            self.places
-                .insert(digest, start..start + markdown.len() as u64);
-        }
-        Ok(())
+fn keep(fetched: Option<Fetched>, spool: &mut TextSpool) -> anyhow::Result<()> {
+    let Some(fetched) = fetched else {
+        return Ok(());
+    };
+    if let Some(markdown) = fetched.context("a task ended early")?? {
+        spool.put(&markdown).context(NO_TEMPORARY_FILE)?;
     }
-
-    /// The Markdown, where the store or the source has it.
-    fn get(&mut self, store: &dyn Store, digest: &TextDigest) -> anyhow::Result<Option<String>> {
-        let Some(Range { start, end }) = self.places.get(digest) else {
-            let held = store.text(digest)?;
-            return Ok(held.map(|held| held.unpack()).transpose()?);
-        };
-        let mut markdown = String::new();
-        self.file
-            .seek(SeekFrom::Start(*start))
-            .context(NO_TEMPORARY_FILE)?;
-        (&mut self.file)
-            .take(end - start)
-            .read_to_string(&mut markdown)?;
-        Ok(Some(markdown))
-    }
+    Ok(())
 }
 
-type Fetched = Result<anyhow::Result<(TextDigest, Option<String>)>, tokio::task::JoinError>;
+/// The Markdown, where the source or the store has it.
+fn markdown(
+    spool: &mut TextSpool,
+    store: &dyn Store,
+    digest: &TextDigest,
+) -> anyhow::Result<Option<String>> {
+    if let Some(fetched) = spool.get(digest).context(NO_TEMPORARY_FILE)? {
+        return Ok(Some(fetched));
+    }
+    let held = store.text(digest)?;
+    Ok(held.map(|held| held.unpack()).transpose()?)
+}
 
 /// A text of the source; none where it has no text of this digest.
 async fn fetch(source: &Source, digest: &TextDigest) -> anyhow::Result<Option<String>> {

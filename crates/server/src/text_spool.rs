@@ -1,4 +1,5 @@
-//! Keeps what came until it is published: in memory while it is little, else in a file without a name.
+//! Texts that came from other servers, kept until they are published: in memory while they are few, else in a file
+//! without a name.
 
 use std::collections::HashMap;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -10,15 +11,15 @@ use vitrine_model::content::TextDigest;
 const MOST_IN_MEMORY_BYTES: usize = 8 << 20;
 
 /// Texts by their digests.
-pub(super) struct Spool {
+pub(crate) struct TextSpool {
     file: SpooledTempFile,
     end: u64,
     /// Where each text lies: its first byte, and its length.
     places: HashMap<TextDigest, (u64, usize)>,
 }
 
-impl Spool {
-    pub(super) fn new() -> Self {
+impl TextSpool {
+    pub(crate) fn new() -> Self {
         Self {
             file: SpooledTempFile::new(MOST_IN_MEMORY_BYTES),
             end: 0,
@@ -27,7 +28,7 @@ impl Spool {
     }
 
     /// Keeps a text, once.
-    pub(super) fn put(&mut self, markdown: &str) -> io::Result<TextDigest> {
+    pub(crate) fn put(&mut self, markdown: &str) -> io::Result<TextDigest> {
         let digest = TextDigest::of(markdown);
         if !self.places.contains_key(&digest) {
             self.file.seek(SeekFrom::Start(self.end))?;
@@ -39,7 +40,7 @@ impl Spool {
     }
 
     /// A text that was put; `None` where it wasn't.
-    pub(super) fn get(&mut self, digest: &TextDigest) -> io::Result<Option<String>> {
+    pub(crate) fn get(&mut self, digest: &TextDigest) -> io::Result<Option<String>> {
         let Some((start, length)) = self.places.get(digest) else {
             return Ok(None);
         };
@@ -58,7 +59,7 @@ mod tests {
 
     #[test]
     fn texts_come_back_from_memory_and_from_the_file() {
-        let mut spool = Spool::new();
+        let mut spool = TextSpool::new();
         let text = |number: usize| format!("{number} ü ").repeat(300_000);
         let digests: Vec<_> = (0..7).map(|n| spool.put(&text(n)).unwrap()).collect();
         assert!(spool.file.is_rolled());
