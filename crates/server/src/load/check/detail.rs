@@ -11,10 +11,8 @@ use super::content;
 use super::fields::{Context, Faulty, Fields};
 use crate::load::json::{Node, write_text};
 use crate::load::pointer::At;
+use crate::load::read::columns::KNOWN_TYPES;
 use crate::load::rejected::REASONS;
-
-/// The payout types of the contract, each also the name of its object.
-const KNOWN_TYPES: [&str; 3] = ["gift_card", "subscription", "payment"];
 
 /// The fields that gift cards and subscriptions share.
 const VOUCHER_FIELDS: [&str; 8] = [
@@ -43,7 +41,7 @@ pub(super) fn read(
     let own = payout_type.as_str();
     context.warn_unknown(product, |key| is_known_field(key) || key == own);
     let mut fits = Ok(());
-    for other in KNOWN_TYPES.into_iter().filter(|other| *other != own) {
+    for other in KNOWN_TYPES.iter().filter(|other| **other != own) {
         if let Some(node) = product.get(other) {
             let expected = "no detail object but the one that payout_type names";
             let invalid = Invalid::new("detail_mismatch", expected);

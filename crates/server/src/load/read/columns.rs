@@ -48,7 +48,7 @@ impl Of {
     }
 }
 
-/// The payout types whose fields have columns.
+/// The payout types of the contract, each also the name of its object. Their fields have columns.
 pub(crate) const KNOWN_TYPES: &[&str] = &["gift_card", "subscription", "payment"];
 
 const VOUCHERS: Of = Of::Types(&["gift_card", "subscription"]);
