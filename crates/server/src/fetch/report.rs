@@ -140,7 +140,7 @@ impl FetchReport {
             "addresses: {asked} asked, {fetched} brought a new text, {unchanged} unchanged, {failed} failed"
         )?;
         if self.applied.is_some() {
-            out.push_str(&published(self.applied, asked).to_text());
+            out.push_str(&Report::of(asked, self.applied).to_text());
         }
         Ok(())
     }
@@ -149,7 +149,7 @@ impl FetchReport {
     #[must_use]
     pub fn into_json(self) -> serde_json::Value {
         // Of a load's report what is told of a publish; here nothing is refused as records are.
-        let mut published = published(self.applied, self.addresses.asked).to_json();
+        let mut published = Report::of(self.addresses.asked, self.applied).to_json();
         let mut told = |key: &str| published[key].take();
         serde_json::json!({
             "applied": told("applied"),
@@ -160,11 +160,6 @@ impl FetchReport {
             "failures": self.failures,
         })
     }
-}
-
-/// What was published, as a load tells it.
-fn published(applied: Option<Applied>, records: u64) -> Report {
-    Report::of(records, applied)
 }
 
 /// The products of an address in a few words.
