@@ -8,20 +8,16 @@ use http::header::{
 };
 use reqwest::{Client, Url};
 use vitrine_model::Invalid;
-use vitrine_model::content::PackedMarkdown;
 use vitrine_store::record::FetchedText;
 
 use super::Reach;
-use crate::load::texts::markdown;
+use crate::load::texts::{MOST_BYTES, markdown};
 use crate::outside::guard::{self, Refused};
 use crate::outside::retry::{Retries, send_retrying};
 use crate::outside::{Answer, Failure};
 
 /// What texts are written in; what is no text isn't refused by its name alone.
 const ACCEPTED: &str = "text/markdown, text/plain;q=0.9, */*;q=0.1";
-
-/// The longest body, in bytes: a text's, and a byte-order mark before it.
-const MOST_BODY_BYTES: usize = PackedMarkdown::MAX_LENGTH_BYTES + 3;
 
 /// The longest value of a header that is looked at or remembered, in bytes.
 const LONGEST_HEADER_BYTES: usize = 1_024;
@@ -124,7 +120,7 @@ pub(super) async fn ask(
         }
         request
     };
-    let answer = send_retrying(request, MOST_BODY_BYTES, &RETRIES);
+    let answer = send_retrying(request, MOST_BYTES, &RETRIES);
     let Ok(answer) = tokio::time::timeout(patience, answer).await else {
         let seconds = patience.as_secs();
         let message = format!("no whole answer within {seconds} seconds");

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use vitrine_model::Invalid;
 use vitrine_model::code::ProductCode;
-use vitrine_model::content::{PackedMarkdown, TextName};
+use vitrine_model::content::TextName;
 
-use super::markdown::markdown;
+use super::markdown::{MOST_BYTES, markdown};
 use crate::load::directory::{self, Listing};
 use crate::load::report::{Finding, Place, Report};
 
@@ -130,11 +130,9 @@ fn text_of(path: &Path) -> Result<(ProductCode, TextName), Invalid> {
 
 /// Reads a text; not more of it than shows that it is too long.
 pub(super) fn read(path: &Path) -> io::Result<Result<String, Invalid>> {
-    const BYTE_ORDER_MARK_BYTES: usize = 3;
-    let most = PackedMarkdown::MAX_LENGTH_BYTES + BYTE_ORDER_MARK_BYTES + 1;
     let mut bytes = Vec::new();
     File::open(path)?
-        .take(most as u64)
+        .take(MOST_BYTES as u64 + 1)
         .read_to_end(&mut bytes)?;
     Ok(markdown(bytes))
 }

@@ -3,15 +3,21 @@
 use vitrine_model::Invalid;
 use vitrine_model::content::PackedMarkdown;
 
+/// What editors put before a file.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// How many bytes a text can have as it comes, a byte-order mark before it included.
+pub const MOST_BYTES: usize = PackedMarkdown::MAX_LENGTH_BYTES + BYTE_ORDER_MARK.len();
+
 /// Reads bytes as the Markdown of a text: UTF-8 with something in it, of at most 1 MiB. A byte-order
-/// mark, which editors put before a file, is left out; nothing else is changed.
+/// mark is left out; nothing else is changed.
 ///
 /// # Errors
 ///
 /// Where the bytes break one of these rules.
 pub fn markdown(mut bytes: Vec<u8>) -> Result<String, Invalid> {
-    if bytes.starts_with(b"\xef\xbb\xbf") {
-        bytes.drain(..3);
+    if bytes.starts_with(BYTE_ORDER_MARK) {
+        bytes.drain(..BYTE_ORDER_MARK.len());
     }
     // First: a text that is cut off at the limit may be cut within a character.
     if bytes.len() > PackedMarkdown::MAX_LENGTH_BYTES {

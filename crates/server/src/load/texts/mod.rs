@@ -27,7 +27,7 @@ use crate::view;
 
 pub use files::TextFiles;
 pub(super) use files::finding;
-pub use markdown::markdown;
+pub use markdown::{MOST_BYTES, markdown};
 
 /// What is to be done with a directory of texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
