@@ -54,7 +54,7 @@ impl Country {
 
     /// Where the code stands among all that two capitals can write.
     pub(crate) fn number(self) -> u32 {
-        u32::from(self.0[0] - b'A') * 26 + u32::from(self.0[1] - b'A')
+        index(self.0[0], self.0[1]) as u32
     }
 
     /// The country of a [`number`](Self::number).
