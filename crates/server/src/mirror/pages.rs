@@ -174,8 +174,8 @@ struct Coded<'p> {
 }
 
 impl Walk {
-    /// Takes the products of a page; none of them may be among `codes` already. Returns the cursor of the next one; none after an empty page, which
-    /// is the end.
+    /// Takes the products of a page; none of them may be among `codes` already. Returns the cursor of the next page;
+    /// none after an empty one, which is the end.
     fn take(
         &mut self,
         answer: &Answer,
