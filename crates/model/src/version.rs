@@ -57,3 +57,22 @@ impl fmt::Display for ApiVersion {
         out.write_str(self.as_str())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_date_is_a_version_that_is_served_or_was_or_never_was() {
+        for version in ApiVersion::SERVED {
+            assert_eq!(version.to_string().parse(), Ok(version));
+        }
+        assert_eq!("2024-02-05".parse(), Ok(ApiVersion::V2024_02_05));
+        for removed in ApiVersion::REMOVED {
+            assert_eq!(removed.parse::<ApiVersion>(), Err(VersionError::Removed));
+        }
+        for unknown in ["", "2024-02-06", "2024-2-5", "latest", " 2024-02-05"] {
+            assert_eq!(unknown.parse::<ApiVersion>(), Err(VersionError::Unknown));
+        }
+    }
+}
