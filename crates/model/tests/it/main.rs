@@ -5,6 +5,7 @@
     reason = "a test binary exports nothing; `pub` marks what rooms offer each other"
 )]
 
+mod damage;
 mod lookups;
 mod naive;
 mod paging;
