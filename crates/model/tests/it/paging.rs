@@ -126,6 +126,49 @@ proptest! {
     }
 
     #[test]
+    fn a_walk_finds_the_few_that_lie_in_some_of_many_blocks(
+        count in 60..200_usize,
+        mut few in prop::collection::btree_set(0..200_usize, 0..6),
+        limit in 1..4_u16,
+        sizes in prop_oneof![Just(vec![1]), Just(vec![2, 1])],
+    ) {
+        few.retain(|number| *number < count);
+        let catalog: Catalog = (0..count)
+            .map(|number| {
+                let made = Made {
+                    is_orderable: few.contains(&number),
+                    countries: vec![],
+                    categories: vec![],
+                };
+                (format!("P{number:03}").parse().unwrap(), made)
+            })
+            .collect();
+        let snapshot = snapshot(&catalog, &sizes);
+        let filter = Filter { orderable: Orderable::Only, ..Filter::default() };
+        let expected: Vec<String> = few.iter().map(|number| format!("P{number:03}")).collect();
+        for forwards in [true, false] {
+            let mut seen: Vec<String> = Vec::new();
+            let mut cursor = if forwards { Cursor::Start } else { Cursor::Before("Z".parse().unwrap()) };
+            loop {
+                let limit = Limit::new(limit).unwrap();
+                let page = snapshot.page(&ListQuery { filter: filter.clone(), cursor, limit });
+                let codes = page.products().map(|product| product.code().to_owned());
+                let at = if forwards { seen.len() } else { 0 };
+                seen.splice(at..at, codes.collect::<Vec<_>>());
+                let (first, last) = (seen.first().cloned(), seen.last().cloned());
+                let ends = if forwards { !page.has_next() } else { !page.has_previous() };
+                if ends { break }
+                prop_assert!(seen.len() < few.len(), "it ends");
+                cursor = match forwards {
+                    true => Cursor::After(last.unwrap().parse().unwrap()),
+                    false => Cursor::Before(first.unwrap().parse().unwrap()),
+                };
+            }
+            prop_assert_eq!(&seen, &expected);
+        }
+    }
+
+    #[test]
     fn a_walk_through_changing_catalogs_sees_what_was_there_throughout_once(
         residents in prop::collection::btree_set(code(), 0..20),
         guests in prop::collection::vec(prop::collection::btree_set(code(), 0..20), 1..12),
@@ -156,6 +199,7 @@ proptest! {
         prop_assert!(seen.is_sorted_by(|a, b| a < b), "nothing twice, all in order");
         prop_assert!(residents.iter().all(|code| seen.contains(code)));
     }
+
     #[test]
     fn a_changed_snapshot_is_what_one_made_anew_would_be(
         before in catalog(),

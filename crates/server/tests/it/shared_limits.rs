@@ -308,6 +308,34 @@ fn a_redis_that_may_not_be_written_takes_nothing_down() {
 }
 
 #[test]
+fn the_third_answer_in_a_row_that_is_late_opens_the_breaker() {
+    let Some(redis) = Redis::start("shared limits and a Redis that is late") else {
+        return;
+    };
+    let store = catalog();
+    let key = store.key("partner", &QUOTA);
+    let server = server(&store, &redis.url());
+    let mut connection = server.keep_alive();
+    let mut ask = || assert!(connection.get(&key, "/v2/product").is_some());
+    let late = || scrape(&server).value("vitrine_limits_failures_total{cause=\"timeout\"}");
+    // One in time begins the count anew.
+    wait_for("an answer in time", || {
+        let before = (asked(&server), late());
+        ask();
+        (asked(&server) > before.0 && late() == before.1).then_some(())
+    });
+    let before = late();
+    redis.signal("STOP");
+    for answers in 1..=3 {
+        ask();
+        assert_eq!(late() - before, f64::from(answers));
+        let is_open = scrape(&server).value("vitrine_limits_breaker_open");
+        assert_eq!(is_open, f64::from(u8::from(answers == 3)), "{answers}");
+    }
+    redis.signal("CONT");
+}
+
+#[test]
 fn a_redis_that_is_flushed_begins_anew() {
     let Some(redis) = Redis::start("shared limits and a Redis that is flushed") else {
         return;
