@@ -94,39 +94,39 @@ fn a_directory_that_says_what_cannot_be_is_refused() {
     assert!(is_taken(whole.bytes()));
     let damages: [Damage; 15] = [
         ("a product ends ahead of its beginning", |it| {
-            it.ends[1] = it.ends[0]
+            it.ends[1] = it.ends[0];
         }),
         ("a product ends behind the next", |it| {
-            it.ends[1] = it.ends[2] + 1
+            it.ends[1] = it.ends[2] + 1;
         }),
         ("the last ends ahead of the arena's end", |it| {
-            it.ends[2] -= 1
+            it.ends[2] -= 1;
         }),
         ("the last ends behind the arena's end", |it| it.ends[2] += 1),
         ("content ends ahead of its beginning", |it| {
-            it.content[1] = [3, 2]
+            it.content[1] = [3, 2];
         }),
         ("content ends behind its product", |it| {
-            it.content[1][1] += 1
+            it.content[1][1] += 1;
         }),
         ("a code ends ahead of its beginning", |it| {
-            it.code_ends[0] = 5
+            it.code_ends[0] = 5;
         }),
         ("the last code ends ahead of the codes' end", |it| {
-            it.code_ends[2] -= 1
+            it.code_ends[2] -= 1;
         }),
         ("the last code ends behind the codes' end", |it| {
-            it.code_ends[2] += 1
+            it.code_ends[2] += 1;
         }),
         ("something is no code", |it| it.codes[2] = b'/'),
         ("a code is empty", |it| it.code_ends[0] = 0),
         ("codes descend", |it| it.codes[0] = b'X'),
         ("a code is there twice", |it| {
-            it.codes[..2].copy_from_slice(b"BB")
+            it.codes[..2].copy_from_slice(b"BB");
         }),
         ("facets descend", |it| it.facets.reverse()),
         ("a facet is there twice", |it| {
-            it.facets[1].0 = it.facets[0].0
+            it.facets[1].0 = it.facets[0].0;
         }),
     ];
     for (what, damage) in damages {
