@@ -17,7 +17,6 @@ impl Members {
     #[must_use]
     pub fn below(end: usize) -> Self {
         let word = |index: usize| match end.saturating_sub(index * 64) {
-            0 => 0,
             bits if bits < 64 => (1 << bits) - 1,
             _ => u64::MAX,
         };

@@ -1,18 +1,86 @@
 //! What a snapshot tells of its products beside pages, against a naive model.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use proptest::prelude::*;
 use sha2::{Digest as _, Sha256};
+use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::place::Country;
 use vitrine_model::query::{Limit, ListQuery};
 use vitrine_model::revision::Revision;
-use vitrine_model::snapshot::{Block, ServedText, Snapshot, TextTable, TextTableBuilder};
+use vitrine_model::snapshot::{
+    Block, Categories, NewProduct, ServedText, Snapshot, TextTable, TextTableBuilder,
+};
 
-use crate::naive::{block_sizes, catalog, code, rendered, snapshot, snapshot_of};
+use crate::naive::{Made, block_sizes, catalog, code, rendered, snapshot, snapshot_of};
+
+#[test]
+fn texts_that_ended_go_and_all_else_stays() {
+    let moment = |second| Timestamp::from_second(second).expect("a moment");
+    let (lasting, ending) = (TextDigest::of("lasting"), TextDigest::of("ending"));
+    let mut texts = [(lasting, "lasting", None), (ending, "ending", Some(5))];
+    texts.sort_by_key(|(digest, ..)| *digest.as_bytes());
+    let mut builder = TextTableBuilder::default();
+    for (digest, markdown, until) in texts {
+        let text = ServedText {
+            markdown: PackedMarkdown::pack(markdown).expect("short"),
+            served_until: until.map(moment),
+        };
+        builder.push(&digest, &text).expect("ascending");
+    }
+    let catalog = BTreeMap::from([("A-1".parse().expect("a code"), made())]);
+    let before = snapshot_of(&catalog, &[256], revision(7), builder.finish());
+    assert!(
+        before.without_ended_texts(moment(4)).is_none(),
+        "all are served"
+    );
+    let after = before.without_ended_texts(moment(5)).expect("one ended");
+    assert_eq!((after.revision(), after.len()), (&revision(7), 1));
+    assert!(before.text(&ending, moment(4)).is_some());
+    assert!(after.text(&ending, moment(4)).is_none(), "it is gone");
+    assert!(after.text(&lasting, moment(5)).is_some());
+}
+
+#[test]
+fn a_product_without_content_resources_has_none() {
+    let code: ProductCode = "A-1".parse().expect("a code");
+    let product = NewProduct {
+        bytes: b"{}".to_vec(),
+        content: None,
+        facets: Vec::new(),
+    };
+    let snapshot = Snapshot::default()
+        .with_changes(
+            revision(1),
+            Arc::default(),
+            &BTreeMap::from([(code.clone(), Some(product))]),
+            TextTable::default(),
+        )
+        .expect("a product that fits");
+    let product = snapshot.product(&code).expect("a product");
+    assert_eq!((product.bytes(), product.content()), (&b"{}"[..], None));
+}
+
+#[test]
+fn categories_keep_the_numbers_in_which_they_came() {
+    let names = ["food", "books", "food", "Food"];
+    let categories: Categories = names.into_iter().collect();
+    let names: Vec<&str> = categories.names().iter().map(AsRef::as_ref).collect();
+    assert_eq!(names, ["food", "books", "Food"]);
+    let again: Categories = categories.names().iter().collect();
+    assert_eq!(again, categories, "as a file of a snapshot tells them");
+}
+
+fn made() -> Made {
+    Made {
+        is_orderable: true,
+        countries: vec![],
+        categories: vec![],
+    }
+}
 
 fn revision(number: u64) -> Revision {
     Revision {
