@@ -202,6 +202,7 @@ impl CatalogRounds {
         }
         self.tidied = Instant::now();
         let tidied = self
+            .followed
             .live
             .snapshot()
             .and_then(|live| live.without_ended_texts(Timestamp::now()));
