@@ -223,9 +223,12 @@ fn variable(name: &str) -> Option<String> {
 /// Reads a file that holds a secret, without the line's end that editors leave.
 fn read_secret(path: &Path) -> io::Result<String> {
     let mut text = String::new();
-    File::open(path)?
-        .take(MOST_SECRET_BYTES)
-        .read_to_string(&mut text)?;
+    let most = MOST_SECRET_BYTES + 1;
+    let read = File::open(path)?.take(most).read_to_string(&mut text)?;
+    if read as u64 == most {
+        let message = format!("it holds more than {MOST_SECRET_BYTES} bytes, so no secret");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+    }
     text.truncate(text.trim_end_matches(['\r', '\n']).len());
     Ok(text)
 }
