@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use sha2::{Digest as _, Sha256};
 use vitrine_model::code::ProductCode;
 use vitrine_model::query::{Cursor, Filter, Limit, ListQuery, Orderable};
 use vitrine_model::revision::Revision;
@@ -93,6 +94,9 @@ proptest! {
         let rendered: Vec<String> = expected.iter().map(|code| rendered(code, &catalog[code])).collect();
         prop_assert_eq!(String::from_utf8(body).unwrap(), rendered.join(","));
         prop_assert_eq!(String::from_utf8(shared).unwrap(), rendered.join(","));
+        prop_assert_eq!(page.slice_count(), page.slices().count());
+        let hashes: Vec<u8> = page.products().flat_map(|product| product.hash()).collect();
+        prop_assert_eq!(&page.hash()[..], &Sha256::digest(&hashes)[..16]);
     }
 
     #[test]
