@@ -17,3 +17,25 @@ fn chance() -> f64 {
     let random = getrandom::u32().unwrap_or(u32::MAX);
     f64::from(random) / f64::from(u32::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_are_never_longer_than_they_may_be_and_differ() {
+        let pause = Duration::from_secs(4);
+        let drawn = |jitter: fn(Duration) -> Duration| -> Vec<Duration> {
+            let mut drawn: Vec<_> = (0..1_000).map(|_| jitter(pause)).collect();
+            drawn.sort_unstable();
+            drawn
+        };
+        for (drawn, shortest) in [(drawn(full), 0), (drawn(slight), 3)] {
+            assert!(drawn[0] >= Duration::from_secs(shortest));
+            assert!(drawn[999] <= pause);
+            // Of a thousand, half an end is never missed by chance.
+            let half = (pause - Duration::from_secs(shortest)) / 2;
+            assert!(drawn[0] < pause - half && pause - half < drawn[999]);
+        }
+    }
+}
