@@ -72,7 +72,8 @@ impl Prune {
             plan.oldest_readable.unwrap_or_default()
         ))?;
         let pruned = store.prune(self.keep, since);
-        let pruned = pruned.context("not all was freed, prune again to free the rest; the step that failed")?;
+        let pruned = pruned
+            .context("not all was freed, prune again to free the rest; the step that failed")?;
         self.show(&pruned, Effect::Freed)
     }
 
