@@ -109,7 +109,12 @@ export async function look(browser, origin, { as = 'light', javaScript = true } 
     const url = new URL(request.url());
     if (url.origin !== origin && !['data:', 'blob:', 'about:'].includes(url.protocol)) seen.push(`other origin: ${url}`);
   });
-  page.on('requestfailed', (request) => seen.push(`failed: ${request.url()} ${request.failure()?.errorText}`));
+  page.on('requestfailed', (request) => {
+    const reason = request.failure()?.errorText;
+    // The browser asks for an icon once the page is there, and no more when it is left at once.
+    if (reason === 'net::ERR_ABORTED' && request.url().endsWith('/icon.svg')) return;
+    seen.push(`failed: ${request.url()} ${reason}`);
+  });
   page.on('pageerror', (error) => seen.push(`script: ${error.stack}`));
   page.on('console', (message) => {
     if (['error', 'warning'].includes(message.type())) seen.push(`console: ${message.text()}`);
