@@ -11,8 +11,8 @@ use vitrine_model::key::{KeyKind, KeyRecord, SecretHash};
 use vitrine_model::place::Country;
 use vitrine_model::quota::Quota;
 
-use crate::StoreError;
 use crate::record::{OwnText, StoredProduct};
+use crate::{StoreError, TextServed};
 
 /// A moment as a store keeps it.
 pub(crate) fn from_millis(millis: i64) -> Result<Timestamp, StoreError> {
@@ -30,6 +30,22 @@ pub(crate) fn bytes_32(bytes: &[u8]) -> Result<[u8; 32], StoreError> {
 /// A text's digest as it was stored.
 pub(crate) fn text_digest(bytes: &[u8]) -> Result<TextDigest, StoreError> {
     bytes_32(bytes).map(TextDigest::from_bytes)
+}
+
+/// Whether a text is served, as it was stored.
+pub(crate) fn text_served(is_taken_down: bool) -> TextServed {
+    match is_taken_down {
+        true => TextServed::No,
+        false => TextServed::Yes,
+    }
+}
+
+/// When a text was taken down, for storing it.
+pub(crate) fn taken_down_at(served: TextServed) -> Option<i64> {
+    match served {
+        TextServed::Yes => None,
+        TextServed::No => Some(Timestamp::now().as_millisecond()),
+    }
 }
 
 /// A code as it was stored.

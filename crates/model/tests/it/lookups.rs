@@ -15,7 +15,7 @@ use vitrine_model::snapshot::{
     Block, Categories, NewProduct, ServedText, Snapshot, TextTable, TextTableBuilder,
 };
 
-use crate::naive::{Made, block_sizes, catalog, code, rendered, snapshot, snapshot_of};
+use crate::naive::{block_sizes, catalog, code, made, rendered, snapshot, snapshot_of};
 
 #[test]
 fn texts_that_ended_go_and_all_else_stays() {
@@ -31,7 +31,7 @@ fn texts_that_ended_go_and_all_else_stays() {
         };
         builder.push(&digest, &text).expect("ascending");
     }
-    let catalog = BTreeMap::from([("A-1".parse().expect("a code"), made())]);
+    let catalog = BTreeMap::from([("A-1".parse().expect("a code"), made(true))]);
     let before = snapshot_of(&catalog, &[256], revision(7), builder.finish());
     assert!(
         before.without_ended_texts(moment(4)).is_none(),
@@ -72,14 +72,6 @@ fn categories_keep_the_numbers_in_which_they_came() {
     assert_eq!(names, ["food", "books", "Food"]);
     let again: Categories = categories.names().iter().collect();
     assert_eq!(again, categories, "as a file of a snapshot tells them");
-}
-
-fn made() -> Made {
-    Made {
-        is_orderable: true,
-        countries: vec![],
-        categories: vec![],
-    }
 }
 
 fn revision(number: u64) -> Revision {

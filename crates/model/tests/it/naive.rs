@@ -20,6 +20,15 @@ pub struct Made {
     pub categories: Vec<Box<str>>,
 }
 
+/// A product of which only this is known.
+pub fn made(is_orderable: bool) -> Made {
+    Made {
+        is_orderable,
+        countries: vec![],
+        categories: vec![],
+    }
+}
+
 pub fn code() -> impl Strategy<Value = ProductCode> {
     "[AB~.-]{1,3}".prop_filter_map("reserved", |text| text.parse().ok())
 }

@@ -12,7 +12,7 @@ use vitrine_model::revision::Revision;
 use vitrine_model::snapshot::{Block, NewProduct, Snapshot, TextTable};
 
 use crate::naive::{
-    Catalog, Made, block_sizes, catalog, category, code, country, rendered, snapshot,
+    Catalog, Made, block_sizes, catalog, category, code, country, made, rendered, snapshot,
 };
 
 fn query() -> impl Strategy<Value = ListQuery> {
@@ -140,12 +140,8 @@ proptest! {
         few.retain(|number| *number < count);
         let catalog: Catalog = (0..count)
             .map(|number| {
-                let made = Made {
-                    is_orderable: few.contains(&number),
-                    countries: vec![],
-                    categories: vec![],
-                };
-                (format!("P{number:03}").parse().unwrap(), made)
+                let code = format!("P{number:03}").parse().unwrap();
+                (code, made(few.contains(&number)))
             })
             .collect();
         let snapshot = snapshot(&catalog, &sizes);
@@ -181,9 +177,8 @@ proptest! {
         forwards in any::<bool>(),
     ) {
         let catalog_at = |step: usize| -> Catalog {
-            let made = Made { is_orderable: true, countries: vec![], categories: vec![] };
             let guests = &guests[step % guests.len()];
-            residents.union(guests).map(|code| (code.clone(), made.clone())).collect()
+            residents.union(guests).map(|code| (code.clone(), made(true))).collect()
         };
         let mut seen: Vec<ProductCode> = Vec::new();
         let highest: ProductCode = "~~~~".parse().unwrap();

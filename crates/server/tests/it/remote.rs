@@ -268,6 +268,9 @@ fn the_key_is_taken_from_a_file_or_the_environment_and_nowhere_else() {
         &["list", "--key-file", "/nowhere/key"],
     );
     assert!(said.contains("/nowhere/key"), "{said}");
+    // A file that is no key's may have no end.
+    let said = fails(&base(&server), &key, &["list", "--key-file", "/dev/zero"]);
+    assert!(said.contains("/dev/zero: it holds more than"), "{said}");
     let output = run(&base(&server), &key, &["list", "--key", &key]);
     assert_eq!(output.status.code(), Some(2));
 }

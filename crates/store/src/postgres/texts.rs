@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 
 use super::BEGIN;
@@ -10,7 +9,7 @@ use super::lock::{self, Lock};
 use super::session::{Session, Typed, get};
 use crate::fail_point::FailPoint;
 use crate::record::FetchedText;
-use crate::values::{from_millis, text_digest};
+use crate::values::{from_millis, taken_down_at, text_digest, text_served};
 use crate::{StoreError, TextServed};
 
 const READING: &str = "reading a text";
@@ -34,10 +33,7 @@ pub(super) fn set_served(
     served: TextServed,
     patience: Duration,
 ) -> Result<bool, StoreError> {
-    let taken_down_at = match served {
-        TextServed::Yes => None,
-        TextServed::No => Some(Timestamp::now().as_millisecond()),
-    };
+    let taken_down_at = taken_down_at(served);
     session.transaction(SERVING, BEGIN, |session| {
         lock::take(session, Lock::Keys, patience)?;
         let sql = "update vitrine.markdown_text set taken_down_at = $2 where digest = $1";
@@ -79,11 +75,7 @@ pub(super) fn fetched(
         last_modified: get(&row, 2)?,
         fetched_at: from_millis(get(&row, 3)?)?,
     };
-    let served = match get(&row, 4)? {
-        true => TextServed::No,
-        false => TextServed::Yes,
-    };
-    Ok(Some((fetched, served)))
+    Ok(Some((fetched, text_served(get(&row, 4)?))))
 }
 
 /// See [`Publication::remember_fetched`](crate::Publication::remember_fetched).

@@ -1,13 +1,12 @@
 //! Texts: read, taken down and put back; and where they came from.
 
-use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 
 use super::{committed, during};
 use crate::fail_point::FailPoint;
 use crate::record::FetchedText;
-use crate::values::{from_millis, text_digest};
+use crate::values::{from_millis, taken_down_at, text_digest, text_served};
 use crate::{StoreError, TextServed};
 
 const READING: &str = "reading a text";
@@ -35,10 +34,7 @@ pub(super) fn set_served(
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(during(SERVING))?;
-    let taken_down_at = match served {
-        TextServed::Yes => None,
-        TextServed::No => Some(Timestamp::now().as_millisecond()),
-    };
+    let taken_down_at = taken_down_at(served);
     let found = transaction
         .execute(
             "update text set taken_down_at = ?2 where digest = ?1",
@@ -85,11 +81,7 @@ pub(super) fn fetched(
         last_modified,
         fetched_at: from_millis(fetched_at)?,
     };
-    let served = match is_down {
-        true => TextServed::No,
-        false => TextServed::Yes,
-    };
-    Ok(Some((fetched, served)))
+    Ok(Some((fetched, text_served(is_down))))
 }
 
 /// See [`Publication::remember_fetched`](crate::Publication::remember_fetched).
