@@ -227,6 +227,20 @@ mod tests {
         }
     }
 
+    #[test]
+    fn gzip_stands_in_for_a_refused_plain_body_unless_another_coding_is_accepted() {
+        for (header, best) in [
+            ("identity;q=0", Coding::Gzip),
+            ("identity;q=0, deflate;q=0", Coding::Gzip),
+            ("identity;q=0, deflate", Coding::Identity),
+            ("identity;q=0, deflate, lzma;q=0", Coding::Identity),
+            ("identity;q=0, lzma;q=0, deflate;q=0.001", Coding::Identity),
+            ("identity;q=0, gzip;q=0", Coding::Identity),
+        ] {
+            assert_eq!(accepted([header.as_bytes()]).best(), best, "{header}");
+        }
+    }
+
     /// One member of a list as it is made and as it is written.
     #[derive(Debug, Clone)]
     struct Made {

@@ -83,10 +83,7 @@ pub(super) fn find<'s>(
     let head = PageHead {
         tag: EntityTag::of_parts(parts.into_iter()),
         link: link(&page, query.unwrap_or_default()),
-        keep: match page.slice_count() {
-            slices if slices > FEW_SLICES && page.len() >= MANY_PRODUCTS => Keep::Plain,
-            _ => Keep::No,
-        },
+        keep: keep(page.slice_count(), page.len()),
         // A shorter one never waits.
         while_busy: if products_bytes(&page) > HERE_BYTES {
             WhileBusy::PutOff
@@ -110,6 +107,15 @@ fn resource<'s>(
     } = head;
     let page = Resource::new(tag, body).with_link(link);
     page.kept(keep).while_busy(while_busy)
+}
+
+/// Whether a page of so many slices and products is worth keeping once it was put together.
+fn keep(slices: usize, products: usize) -> Keep {
+    if slices > FEW_SLICES && products >= MANY_PRODUCTS {
+        Keep::Plain
+    } else {
+        Keep::No
+    }
 }
 
 /// How long a page's products are, with what stands between them.
@@ -235,5 +241,41 @@ mod tests {
     fn long_pages_are_put_off_however_few_slices_they_have() {
         assert!(is_put_off(HERE_BYTES));
         assert!(!is_put_off(HERE_BYTES / 4));
+        // A comma for each.
+        assert!(is_put_off(HERE_BYTES / 2));
+        assert!(!is_put_off(HERE_BYTES / 2 - 1));
+    }
+
+    #[test]
+    fn what_is_put_together_of_many_parts_is_kept() {
+        for (slices, products, kept) in [
+            (500, 500, Keep::Plain),
+            (7, 100, Keep::Plain),
+            (6, 500, Keep::No),
+            (99, 99, Keep::No),
+            (1, 1, Keep::No),
+        ] {
+            assert_eq!(keep(slices, products), kept, "{products} in {slices}");
+        }
+    }
+
+    #[test]
+    fn what_is_remembered_of_pages_is_bounded_in_bytes() {
+        let head = PageHead {
+            tag: EntityTag::of(b""),
+            link: Some(HeaderValue::from_str(&"l".repeat(500)).unwrap()),
+            keep: Keep::No,
+            while_busy: WhileBusy::SentPlain,
+        };
+        let query = |number: usize| format!("{number:0>1000}").into_boxed_str();
+        let least = 1_500 + size_of::<(Box<str>, PageHead)>() as u64;
+        let counted = ByLength.weight(&query(0), &head);
+        assert!((least..least + 64).contains(&counted), "{counted}");
+        let heads = PageHeads::default();
+        for number in 0..4_000 {
+            heads.0.insert(query(number), head.clone());
+        }
+        let (many, bytes) = (heads.0.len(), heads.0.weight());
+        assert!(bytes <= 2 << 20 && many > 1_000, "{many} of {bytes} bytes");
     }
 }

@@ -6,9 +6,11 @@
 //! looks when Redis is back. So a Redis that is gone or hangs costs a few requests 20 ms each, and no more.
 //!
 //! - `address`: where that Redis is
+//! - `pauses`: how long it takes until it is tried again
 //! - `script`: what is asked of it
 
 mod address;
+mod pauses;
 mod script;
 
 use std::sync::Arc;
@@ -24,6 +26,7 @@ use vitrine_model::quota::{Quota, Taken};
 
 use crate::jitter;
 use crate::metrics::limits::{Breaker, SharedMetrics};
+use pauses::Pauses;
 use script::Script;
 
 pub use address::Address;
@@ -35,8 +38,6 @@ const PATIENCE: Duration = Duration::from_millis(20);
 const MOST_OVERDUE: u32 = 3;
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-/// The pauses between attempts to connect double from the first of these to the second.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 /// How many requests may wait to be written to Redis's socket.
 const QUEUE: usize = 1024;
 
@@ -148,8 +149,7 @@ impl SharedLimits {
     }
 
     async fn stay_connected(&self, first: Result<Connection, Fault>) {
-        let (shortest, longest) = PAUSES;
-        let mut pause = shortest;
+        let mut pauses = Pauses::new();
         let mut attempt = first;
         let mut is_told = false;
         loop {
@@ -161,10 +161,7 @@ impl SharedLimits {
                     is_told = true;
                     self.connection.store(Some(Arc::new(connection)));
                     self.opened.notified().await;
-                    // Where it fails again and again, pauses go on growing.
-                    if since.elapsed() > longest {
-                        pause = shortest;
-                    }
+                    pauses.was_connected(since.elapsed());
                 }
                 Err(fault) if !is_told => {
                     is_told = true;
@@ -173,8 +170,7 @@ impl SharedLimits {
                 Err(_) => {}
             }
             // Servers that lost Redis together come back apart.
-            tokio::time::sleep(jitter::slight(pause)).await;
-            pause = (pause * 2).min(longest);
+            tokio::time::sleep(jitter::slight(pauses.take())).await;
             attempt = self.connect().await;
         }
     }
