@@ -56,17 +56,22 @@ fn start(world: &World, store: &VitrineStore, state: Option<&Path>) -> Result<Ru
     start_vitrine(&contender::ALL[0], world, &world.vitrine, store, manner)
 }
 
-/// Starts without and with a snapshot file, in turn.
+/// Starts without a snapshot file, on one core and on all, and with one, in turn.
 fn starts(world: &World, store: &VitrineStore, effort: &Effort) -> Result<Vec<Fact>> {
     let state = world.folder.join("state");
     write_snapshot_file(world, store, &state)?;
-    let kinds = [(FROM_STORE, None), (FROM_FILE, Some(state.as_path()))];
-    let mut started = [Vec::new(), Vec::new()];
-    let mut made = [Vec::new(), Vec::new()];
-    let mut resident = [Vec::new(), Vec::new()];
-    let mut peaks = [Vec::new(), Vec::new()];
+    let unpinned = world.with_all_cores();
+    let kinds = [
+        (FROM_STORE, world, None),
+        (FROM_STORE, &unpinned, None),
+        (FROM_FILE, world, Some(state.as_path())),
+    ];
+    let mut started = [const { Vec::new() }; 3];
+    let mut made = started.clone();
+    let mut resident = started.clone();
+    let mut peaks = started.clone();
     for _ in 0..effort.repetitions {
-        for (index, (made_from, state)) in kinds.into_iter().enumerate() {
+        for (index, (made_from, world, state)) in kinds.into_iter().enumerate() {
             let server = start(world, store, state)?;
             started[index].push(server.started_in.as_secs_f64() * 1e3);
             let Some(first) = snapshots(&server).into_iter().next() else {
@@ -91,13 +96,18 @@ fn starts(world: &World, store: &VitrineStore, effort: &Effort) -> Result<Vec<Fa
         ("Memory at rest after it", resident, "MiB"),
         ("Peak memory of it", peaks, "MiB"),
     ];
-    let both = |(what, [store, file], unit): (&str, [Vec<f64>; 2], &'static str)| {
+    let all = |(what, [store, all_cores, file], unit): (&str, [Vec<f64>; 3], &'static str)| {
         [
             fact(format!("{what}, from the {FROM_STORE}"), store, unit),
+            fact(
+                format!("{what}, from the {FROM_STORE}, all cores"),
+                all_cores,
+                unit,
+            ),
             fact(format!("{what}, from the {FROM_FILE}"), file, unit),
         ]
     };
-    Ok(rows.into_iter().flat_map(both).collect())
+    Ok(rows.into_iter().flat_map(all).collect())
 }
 
 /// Lets a server write its snapshot file, and ends it.

@@ -25,8 +25,8 @@ pub struct Process {
 pub struct Start<'a> {
     /// What people call it; its log is `NAME.log`.
     pub name: &'a str,
-    /// The core that it and its children run on.
-    pub core: usize,
+    /// The cores that it and its children run on, as `taskset` takes them.
+    pub cores: &'a str,
     /// Whose rights it gets; the runner's own without.
     pub user: Option<&'a str>,
     /// The folder of its log.
@@ -41,7 +41,7 @@ impl Start<'_> {
         if let Some(user) = self.user {
             command.args(["--reuid", user, "--regid", user, "--init-groups"]);
         }
-        command.args(["taskset", "--cpu-list", &self.core.to_string()]);
+        command.args(["taskset", "--cpu-list", self.cores]);
         command.arg(program);
         command
     }

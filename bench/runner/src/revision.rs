@@ -66,13 +66,31 @@ impl Revisions {
     }
 }
 
-/// A load into the store, beside everything else and with the least priority.
-fn load(store: &VitrineStore, program: &Path, file: &Path, report: Stdio) -> Result<Child> {
-    let mut command = Command::new("nice");
-    command.args(["-n", "19"]).arg(program);
-    command.args(["--store", &store.url, "load", "--json", "--mode", "merge"]);
-    let command = command.arg(file).stdin(Stdio::null()).stdout(report);
-    command.spawn().context("can't start a load")
+/// Who loads: Vitrine, on the servers' core, whenever nothing else wants that. On the load generator's, it would hold
+/// that up, and answers would seem late.
+struct Loader {
+    program: PathBuf,
+    cores: String,
+}
+
+impl Loader {
+    fn of(world: &World) -> Self {
+        Self {
+            program: world.vitrine.clone(),
+            cores: world.server_cores.clone(),
+        }
+    }
+
+    fn start(&self, store: &VitrineStore, file: &Path, report: Stdio) -> Result<Child> {
+        let mut command = Command::new("chrt");
+        command.args(["--idle", "0", "taskset", "--cpu-list", &self.cores]);
+        command.arg(&self.program).args(["--store", &store.url]);
+        command
+            .args(["load", "--json", "--mode", "merge"])
+            .arg(file);
+        let command = command.stdin(Stdio::null()).stdout(report);
+        command.spawn().context("can't start a load")
+    }
 }
 
 /// Milliseconds from the commit of a load, which is when its report begins to come, until the server shows what it
@@ -92,7 +110,7 @@ pub fn time_to_be_seen(
         Ok(serde_json::from_slice::<Value>(&answer.decoded()?)?["name"].take())
     };
     let before = name()?;
-    let mut load = load(store, &world.vitrine, file, Stdio::piped())?;
+    let mut load = Loader::of(world).start(store, file, Stdio::piped())?;
     let mut report = load.stdout.take().context("no output of the load")?;
     let committed = std::thread::spawn(move || {
         let first = report.read_exact(&mut [0]);
@@ -135,10 +153,10 @@ impl Loads {
     /// Starts to load into the store.
     pub fn start(world: &World, store: &VitrineStore, revisions: &Revisions) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
-        let (program, store) = (world.vitrine.clone(), store.clone());
+        let (loader, store) = (Loader::of(world), store.clone());
         let files = revisions.0.clone();
         let told = Arc::clone(&stop);
-        let thread = std::thread::spawn(move || keep_loading(&program, &store, &files, &told));
+        let thread = std::thread::spawn(move || keep_loading(&loader, &store, &files, &told));
         Self { stop, thread }
     }
 
@@ -154,7 +172,7 @@ impl Loads {
 }
 
 fn keep_loading(
-    program: &Path,
+    loader: &Loader,
     store: &VitrineStore,
     files: &[PathBuf; 2],
     stop: &AtomicBool,
@@ -164,7 +182,7 @@ fn keep_loading(
             break;
         }
         let started = Instant::now();
-        let status = load(store, program, file, Stdio::null())?.wait()?;
+        let status = loader.start(store, file, Stdio::null())?.wait()?;
         if !status.success() {
             bail!("the load of {} ended with {status}", file.display());
         }

@@ -4,6 +4,9 @@ use crate::contender::Running;
 use crate::http;
 use crate::world::{CATEGORY, COUNTRY, World};
 
+/// How many of the pages that nobody has asked for before there are as files.
+pub const NEW_PAGES_AS_FILES: u64 = 100;
+
 /// One kind of request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
@@ -76,7 +79,7 @@ impl Work {
             Self::PageZstd => "Page of 500 of one country, zstd",
             Self::NotModified => "`If-None-Match` that matches, page of 500",
             Self::NewPage => {
-                "Page of 500 never asked for before (nginx: the file of the page above)"
+                "Page of 500 never asked for before (files: a hundred of them in turn)"
             }
             Self::NewPageGzip => "Page of 500 never asked for before, gzip",
             Self::NewPageZstd => "Page of 500 never asked for before, zstd",
@@ -125,23 +128,26 @@ impl Work {
 
     /// Where the `number`th request goes.
     fn path(self, world: &World, has_files: bool, number: u64) -> String {
-        let number = usize::try_from(number).unwrap_or(0);
+        let place = usize::try_from(number).unwrap_or(0);
         match self {
             Self::Product => {
-                let code = &world.asked_for[number % world.asked_for.len()];
+                let code = &world.asked_for[place % world.asked_for.len()];
                 format!("/v2/product/{code}")
             }
             Self::PageZstd if has_files => "/zstd/pages/country.json".to_owned(),
             Self::SmallPage if has_files => "/pages/both.json".to_owned(),
+            Self::NewPage if has_files => {
+                format!("/pages/new-{}.json", number % NEW_PAGES_AS_FILES)
+            }
             _ if has_files => "/pages/country.json".to_owned(),
             Self::SmallPage => {
-                let (after, limit) = varied(&world.in_both, number, 50);
+                let (after, limit) = varied(&world.in_both, place, 50);
                 format!(
                     "/v2/product?countries_redeemable_in={COUNTRY}&categories={CATEGORY}&limit={limit}&after={after}"
                 )
             }
             Self::NewPage | Self::NewPageGzip | Self::NewPageZstd => {
-                let (after, limit) = varied(&world.in_country, number, 500);
+                let (after, limit) = varied(&world.in_country, place, 500);
                 format!("/v2/product?countries_redeemable_in={COUNTRY}&limit={limit}&after={after}")
             }
             _ => format!("/v2/product?countries_redeemable_in={COUNTRY}&limit=500"),

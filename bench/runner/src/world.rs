@@ -20,6 +20,7 @@ pub const CATEGORY: &str = "fashion";
 const ASKED_FOR: usize = 1_000;
 
 /// What all contenders share.
+#[derive(Clone)]
 pub struct World {
     /// The project's folder.
     pub root: PathBuf,
@@ -27,8 +28,8 @@ pub struct World {
     pub folder: PathBuf,
     /// The program that is measured.
     pub vitrine: PathBuf,
-    /// The core that servers and databases run on.
-    pub server_core: usize,
+    /// The core that servers and databases run on, as `taskset` takes it.
+    pub server_cores: String,
     /// The cores of everything else, as `taskset` takes them.
     pub other_cores: String,
     /// Whether there are such cores beside the servers' own.
@@ -75,7 +76,7 @@ impl World {
             file: folder.join("products.ndjson"),
             folder,
             vitrine: vitrine.to_owned(),
-            server_core: server,
+            server_cores: server.to_string(),
             other_cores: other_cores.join(","),
             has_spare_core: cores.len() > 1,
             products,
@@ -98,6 +99,14 @@ impl World {
         done(generate.stdout(out))?;
         world.read_codes()?;
         Ok(world)
+    }
+
+    /// The same for a server that may use every core.
+    pub fn with_all_cores(&self) -> Self {
+        Self {
+            server_cores: format!("{},{}", self.server_cores, self.other_cores),
+            ..self.clone()
+        }
     }
 
     fn read_codes(&mut self) -> Result<()> {

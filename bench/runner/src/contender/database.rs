@@ -49,7 +49,7 @@ impl Postgres {
         done(make.arg(&folder))?;
         let start = Start {
             name: "postgres",
-            core: world.server_core,
+            cores: &world.server_cores,
             user,
             folder: &world.folder,
         };

@@ -1,6 +1,7 @@
 //! The servers that are measured, and how each is started.
 
 mod axum;
+mod bare;
 mod database;
 mod fastapi;
 mod fastify;
@@ -17,6 +18,7 @@ use rustix::process::Signal;
 
 use crate::http;
 use crate::process::{Process, Start};
+use crate::work::NEW_PAGES_AS_FILES;
 use crate::world::{World, find, free_port};
 
 use database::Postgres;
@@ -27,8 +29,8 @@ const KEY: &str = "vitrine_0neIpVTF3s3.05UddyMlW7X6WD7ZLATdWmqazyiI14Drn783pqArS
 /// How long a server may take to answer for the first time.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Pages before that are asked for when bodies are compared.
-const FIRST_NEW_PAGE: u64 = 100;
+/// Pages before that are asked for when bodies are compared, and for files.
+const FIRST_NEW_PAGE: u64 = NEW_PAGES_AS_FILES;
 
 /// One kind of server.
 pub struct Kind {
@@ -129,7 +131,7 @@ pub struct Around<'a> {
 }
 
 /// All contenders; the first is what the others are compared with.
-pub static ALL: [Kind; 9] = [
+pub static ALL: [Kind; 11] = [
     Kind {
         name: "vitrine",
         title: "**Vitrine**",
@@ -150,6 +152,20 @@ pub static ALL: [Kind; 9] = [
         has_files: true,
         needs: &[Need::Nginx],
         start: nginx::start_with_open_file_cache,
+    },
+    Kind {
+        name: "bare-memory",
+        title: "the bare calls, from memory",
+        has_files: true,
+        needs: &[],
+        start: bare::start_memory,
+    },
+    Kind {
+        name: "bare-sendfile",
+        title: "the bare calls, `sendfile`",
+        has_files: true,
+        needs: &[],
+        start: bare::start_sendfile,
     },
     Kind {
         name: "axum-memory",
@@ -271,7 +287,7 @@ fn start_server(
     let address = SocketAddr::from(([127, 0, 0, 1], free_port()?));
     let start = Start {
         name: kind.name,
-        core: world.server_core,
+        cores: &world.server_cores,
         user: None,
         folder: &world.folder,
     };

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use flate2::{Compression, write::GzEncoder};
 
 use super::{Around, KEY, Kind, Running, first_product, start_server};
-use crate::work::Work;
+use crate::work::{NEW_PAGES_AS_FILES, Work};
 use crate::world::{World, find};
 
 const CONFIGURATION: &str = include_str!("../../../nginx/nginx.conf");
@@ -56,7 +56,7 @@ fn start_with(kind: &'static Kind, around: &Around, settings: &str) -> Result<Ru
 }
 
 /// Writes what Vitrine answers, plain and compressed as `gzip -6` and zstd's default do.
-fn write_files(world: &World, vitrine: &Running, files: &Path) -> Result<()> {
+pub(super) fn write_files(world: &World, vitrine: &Running, files: &Path) -> Result<()> {
     for folder in ["v2/product", "pages", "zstd/pages"] {
         std::fs::create_dir_all(files.join(folder))?;
     }
@@ -69,6 +69,10 @@ fn write_files(world: &World, vitrine: &Running, files: &Path) -> Result<()> {
         write(&files.join(format!("pages/{name}.json")), &page)?;
         let compressed = zstd::encode_all(&page[..], 3)?;
         std::fs::write(files.join(format!("zstd/pages/{name}.json")), compressed)?;
+    }
+    for number in 0..NEW_PAGES_AS_FILES {
+        let page = Work::NewPage.fetch(world, vitrine, number)?.decoded()?;
+        std::fs::write(files.join(format!("pages/new-{number}.json")), page)?;
     }
     Ok(())
 }
