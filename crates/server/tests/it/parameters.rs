@@ -233,6 +233,13 @@ fn an_unknown_parameter_is_answered_with_the_nearest_name() {
         ("/v2/product?Limit=5", "did you mean `limit`?"),
         ("/v2/product?limt=5", "did you mean `limit`?"),
         ("/v2/product?orderable=true", "did you mean `is_orderable`?"),
+        // A part of a name, or more than it; but of three letters at least.
+        (
+            "/v2/product?redeemable=US",
+            "did you mean `countries_redeemable_in`?",
+        ),
+        ("/v2/product?max_page_limit=5", "did you mean `limit`?"),
+        ("/v2/product?or=1", "it takes `countries_redeemable_in`, "),
         (
             "/v2/product?categories[]=games",
             "repeat `categories` instead",
