@@ -168,4 +168,11 @@ mod tests {
         let value = header(format_args!("\"default\";r={number};t={seconds}"));
         assert_eq!(value, "\"default\";r=4294967295;t=18446744073709551615");
     }
+
+    #[test]
+    fn seconds_are_rounded_up() {
+        for (milliseconds, seconds) in [(0, 0), (1, 1), (1_000, 1), (2_001, 3), (2_999, 3)] {
+            assert_eq!(seconds_up(Duration::from_millis(milliseconds)), seconds);
+        }
+    }
 }

@@ -62,7 +62,7 @@ mod tests {
     fn no_password_is_shown() {
         let address = Address::new("redis://reader@cache.example:6380/2", Some("sesame")).unwrap();
         assert_eq!(address.to_string(), "cache.example:6380");
-        assert!(!format!("{address:?}").contains("sesame"));
+        assert_eq!(format!("{address:?}"), "Address(cache.example:6380)");
         let redis = address.connection().redis_settings().clone();
         assert_eq!((redis.username(), redis.db()), (Some("reader"), 2));
         assert_eq!(redis.password(), Some("sesame"));

@@ -239,7 +239,7 @@ fn an_unknown_parameter_is_answered_with_the_nearest_name() {
             "did you mean `countries_redeemable_in`?",
         ),
         ("/v2/product?max_page_limit=5", "did you mean `limit`?"),
-        ("/v2/product?or=1", "it takes `countries_redeemable_in`, "),
+        ("/v2/product?or=1", "it takes `is_orderable`, "),
         (
             "/v2/product?categories[]=games",
             "repeat `categories` instead",

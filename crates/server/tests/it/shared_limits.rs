@@ -308,6 +308,23 @@ fn a_redis_that_may_not_be_written_takes_nothing_down() {
 }
 
 #[test]
+fn a_redis_that_may_not_be_written_is_never_taken_for_a_good_one() {
+    let Some(redis) = Redis::start("shared limits and a Redis that may only be read") else {
+        return;
+    };
+    assert_eq!(redis.ask("REPLICAOF 127.0.0.1 1"), "+OK");
+    let store = catalog();
+    let server = server(&store, &redis.url());
+    // It was tried once before the server was ready.
+    assert_eq!(scrape(&server).value("vitrine_limits_breaker_open"), 1.0);
+    let said = server.stderr();
+    assert!(
+        said.contains("shared limits: Redis can't be used"),
+        "{said}"
+    );
+}
+
+#[test]
 fn the_third_answer_in_a_row_that_is_late_opens_the_breaker() {
     let Some(redis) = Redis::start("shared limits and a Redis that is late") else {
         return;
