@@ -172,6 +172,8 @@ fn finish_full(
 ) -> Result<(), Malformed> {
     if builder.len() >= most || builder.is_full() {
         blocks.push(builder.finish()?);
+        // This goes on beside the answering of requests: where one waits for this core, it goes first.
+        std::thread::yield_now();
     }
     Ok(())
 }

@@ -130,6 +130,8 @@ pub fn apply_changes(
                         facets,
                     };
                     products.insert(code.parse()?, Some(product));
+                    // Requests go first, as they do between blocks.
+                    std::thread::yield_now();
                 }
                 CatalogItem::Retired { code } => {
                     products.insert(code.parse()?, None);
