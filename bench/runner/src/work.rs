@@ -163,7 +163,7 @@ impl Work {
         let mut own = 0;
         move |out| {
             // Pages that nobody has asked for: all such works count on in the same order.
-            let number = match self.is_new() || self == Self::SmallPage {
+            let number = match self.is_new() {
                 true => running
                     .pages_asked_for
                     .fetch_add(1, std::sync::atomic::Ordering::Relaxed),
@@ -206,9 +206,13 @@ impl Work {
     }
 }
 
-/// A place to start at and a length: another pair for each number, long pages first.
+/// A place to start at and a length, which hardly varies: another pair for each number.
 fn varied(codes: &[String], number: usize, longest: usize) -> (&str, usize) {
     let places = codes.len().saturating_sub(longest).max(1);
-    let after = codes.get(number % places).map_or("0", String::as_str);
-    (after, longest - number / places % (longest / 2))
+    let lengths = longest.div_ceil(25);
+    let after = codes.get(number / lengths % places);
+    (
+        after.map_or("0", String::as_str),
+        longest - number % lengths,
+    )
 }
