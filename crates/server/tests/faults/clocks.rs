@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::Value;
 
-use crate::harness::{Scrape, Server, Store, gift_card, skipped, text, wait_for};
+use crate::harness::{Server, Store, gift_card, scrape, skipped, text, wait_for};
 
 /// The library behind `faketime`, for programs with threads.
 fn library() -> Option<PathBuf> {
@@ -139,7 +139,7 @@ fn a_clock_that_jumps_locks_nobody_out() {
             "{jump}: {contact}"
         );
         // Strict: nothing that counts is below zero.
-        Scrape::parse(&text(&server.ask_admin("GET", "/metrics").body));
+        scrape(&server);
         let code = format!("JUMP{number}");
         place.publish(&server, &code);
         assert_eq!(

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use vitrine::panic_point::PanicPoint;
 
 use crate::disk::wait_for_write;
-use crate::harness::{KeepAlive, SAMPLE, Scrape, Server, Store, gift_card, text, wait_for};
+use crate::harness::{KeepAlive, SAMPLE, Server, Store, gift_card, scrape, text, wait_for};
 
 /// A server over a store, with a fault in it.
 struct Place {
@@ -40,8 +40,7 @@ impl Place {
     }
 
     fn panics(&self) -> f64 {
-        let metrics = self.server.ask_admin("GET", "/metrics");
-        Scrape::parse(&text(&metrics.body)).value("vitrine_panics_total")
+        scrape(&self.server).value("vitrine_panics_total")
     }
 
     /// Waits until this many panics were told, and looks whether the log tells them.
@@ -108,8 +107,7 @@ fn a_panic_in_a_handler_is_answered_with_500_and_the_connection_lives_on() {
     }
     assert!(!body.to_string().contains("panic"), "{body}");
     assert_eq!(get("/v2/product/A?content=md").status, 200);
-    let metrics = place.server.ask_admin("GET", "/metrics");
-    let metrics = Scrape::parse(&text(&metrics.body));
+    let metrics = scrape(&place.server);
     let errors = "vitrine_http_errors_total{type=\"internal_server_error\",simulated=\"false\"}";
     for series in ["vitrine_panics_total", errors] {
         assert_eq!(metrics.value(series), 1.0, "{series}");

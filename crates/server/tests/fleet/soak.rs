@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::clients::Clients;
 use crate::database::{Database, is_there};
-use crate::harness::{Scrape, Server, text, wait_for};
+use crate::harness::{Server, scrape, text, wait_for};
 use crate::world::{Fleet, seconds};
 
 /// A load, a key and a revocation come once in this time.
@@ -15,8 +15,8 @@ const ROUND_TAKES: Duration = Duration::from_secs(1);
 
 /// Resident bytes and open descriptors.
 fn taken(server: &Server) -> [f64; 2] {
-    let scrape = Scrape::parse(&text(&server.ask_admin("GET", "/metrics").body));
-    ["process_resident_memory_bytes", "process_open_fds"].map(|name| scrape.value(name))
+    let metrics = scrape(server);
+    ["process_resident_memory_bytes", "process_open_fds"].map(|name| metrics.value(name))
 }
 
 /// Runs an operator's command until it succeeds. While a machine starves, a command may wait for the database in vain and

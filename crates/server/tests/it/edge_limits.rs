@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 use socket2::{Domain, Socket, Type};
 
-use crate::harness::{Certificate, KeepAlive, Reply, Scrape, Server, Store, text, wait_for};
+use crate::harness::{
+    Certificate, KeepAlive, Reply, Scrape, Server, Store, scrape, text, wait_for,
+};
 
 const ADMIN: [&str; 2] = ["--admin-listen", "127.0.0.1:0"];
 
@@ -17,10 +19,6 @@ fn served(options: &[&str]) -> (Store, String, Server) {
     let key = store.key("client", &[]);
     let server = store.serve_with(&[&ADMIN, options].concat());
     (store, key, server)
-}
-
-fn scrape(server: &Server) -> Scrape {
-    Scrape::parse(&text(&server.ask_admin("GET", "/metrics").body))
 }
 
 /// A connection that is known to have been let in.

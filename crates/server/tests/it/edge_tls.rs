@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use crate::harness::{
-    Certificate, Reply, Scrape, Server, Store, TlsStream, block_on, read, text, wait_for,
+    Certificate, Reply, Store, TlsStream, block_on, read, scrape, text, wait_for,
 };
 
 /// One request over a connection that stays open.
@@ -27,10 +27,6 @@ fn ping(stream: &mut TlsStream, key: &str) -> Reply {
             return Reply::parse(&answer, "GET");
         }
     }
-}
-
-fn scrape(server: &Server) -> Scrape {
-    Scrape::parse(&text(&server.ask_admin("GET", "/metrics").body))
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::harness::{Headers, Reply, Scrape, Server, Store, gift_card, text, wait_for};
+use crate::harness::{Headers, Reply, Server, Store, gift_card, scrape, wait_for};
 
 fn catalog() -> Store {
     Store::of(&[gift_card("A-1")])
@@ -81,9 +81,9 @@ fn too_many_wrong_keys_are_told_to_wait_and_a_good_one_never() {
         "all wait alike"
     );
     harmless();
-    let scrape = Scrape::parse(&text(&server.ask_admin("GET", "/metrics").body));
+    let metrics = scrape(&server);
     let failed =
-        |status| scrape.value(&format!("vitrine_failed_keys_total{{status=\"{status}\"}}"));
+        |status| metrics.value(&format!("vitrine_failed_keys_total{{status=\"{status}\"}}"));
     assert_eq!((failed(401), failed(429)), (4.0, 8.0));
 }
 

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ScopedJoinHandle;
 
 use crate::harness::{
-    Certificate, SAMPLE, Scrape, Server, Store, are_files, gift_card, skipped, text, wait_for,
+    Certificate, SAMPLE, Scrape, Server, Store, are_files, gift_card, scrape, skipped, text,
+    wait_for,
 };
 
 fn serve(store: &Store) -> Server {
@@ -17,10 +18,6 @@ fn scraped(server: &Server) -> String {
     let reply = server.ask_admin("GET", "/metrics");
     assert_eq!(reply.status, 200);
     text(&reply.body)
-}
-
-fn scrape(server: &Server) -> Scrape {
-    Scrape::parse(&scraped(server))
 }
 
 fn requests(route: &str, status: &str) -> String {

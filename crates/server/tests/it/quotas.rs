@@ -1,6 +1,6 @@
 //! Quotas, and the errors that a test key can ask for.
 
-use crate::harness::{Headers, Reply, Scrape, Server, Store, are_files, gift_card};
+use crate::harness::{Headers, Reply, Server, Store, are_files, gift_card, scrape};
 
 fn catalog() -> Store {
     Store::of(&[gift_card("A-1")])
@@ -59,8 +59,7 @@ fn a_quota_gives_so_many_answers_and_then_429() {
     for _ in 0..3 {
         assert_used_up(&server, &key);
     }
-    let metrics = server.ask_admin("GET", "/metrics").body;
-    let metrics = Scrape::parse(&String::from_utf8_lossy(&metrics));
+    let metrics = scrape(&server);
     for outcome in ["granted", "refused"] {
         let series =
             format!("vitrine_quota_decisions_total{{decided=\"local\",outcome=\"{outcome}\"}}");

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::harness::{Redis, Reply, Scrape, Server, Store, gift_card, text, wait_for};
+use crate::harness::{Redis, Reply, Server, Store, gift_card, scrape, wait_for};
 
 /// How long it takes at most until servers limit together again.
 const CONVERGENCE: Duration = Duration::from_secs(5);
@@ -21,10 +21,6 @@ fn server(store: &Store, url: &str) -> Server {
 
 fn fleet(store: &Store, url: &str) -> [Server; 3] {
     [(); 3].map(|()| server(store, url))
-}
-
-fn scrape(server: &Server) -> Scrape {
-    Scrape::parse(&text(&server.ask_admin("GET", "/metrics").body))
 }
 
 /// How often this server asked Redis.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use serde_json::json;
 use vitrine_model::content::TextDigest;
 
-use crate::harness::{Scrape, Server, Store, are_files, gift_card, text, wait_for};
+use crate::harness::{Server, Store, are_files, gift_card, scrape, text, wait_for};
 
 /// A store with a server's state directory beside it.
 struct Place {
@@ -216,9 +216,9 @@ fn a_server_that_started_from_the_file_knows_since_when_it_has_it() {
         seconds("live_seconds") <= seconds("age_seconds") + 1,
         "{revision}"
     );
-    let scrape = Scrape::parse(&text(&server.ask_admin("GET", "/metrics").body));
-    let started = scrape.value("process_start_time_seconds");
-    assert!(scrape.value("vitrine_catalog_live_timestamp_seconds") >= started);
+    let metrics = scrape(&server);
+    let started = metrics.value("process_start_time_seconds");
+    assert!(metrics.value("vitrine_catalog_live_timestamp_seconds") >= started);
 }
 
 #[test]
@@ -228,8 +228,8 @@ fn a_file_that_does_not_fit_an_empty_store_is_looked_at_once() {
     let empty = Store::new();
     let server = place.serve_watched(&empty);
     let last_round = || {
-        let scrape = Scrape::parse(&text(&server.ask_admin("GET", "/metrics").body));
-        scrape.value("vitrine_follow_last_success_timestamp_seconds{of=\"catalog\"}")
+        let metrics = scrape(&server);
+        metrics.value("vitrine_follow_last_success_timestamp_seconds{of=\"catalog\"}")
     };
     let first = last_round();
     wait_for("some rounds of following", || {

@@ -34,7 +34,7 @@ use tempfile::TempDir;
 pub use database::Database;
 pub use redis::Redis;
 pub use reply::Reply;
-pub use scrape::Scrape;
+pub use scrape::{Scrape, scrape};
 pub use server::{Headers, KeepAlive, Server};
 pub use tls::{Certificate, Http2, TlsStream, block_on, read};
 pub use web::{Page, Web};

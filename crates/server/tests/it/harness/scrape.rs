@@ -2,6 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::{Server, text};
+
+/// What a server's `/metrics` says now.
+pub fn scrape(server: &Server) -> Scrape {
+    let reply = server.ask_admin("GET", "/metrics");
+    assert_eq!(reply.status, 200);
+    Scrape::parse(&text(&reply.body))
+}
+
 /// All samples by name and labels, as they are written.
 #[derive(Debug)]
 pub struct Scrape(BTreeMap<String, f64>);
