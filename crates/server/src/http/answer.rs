@@ -9,11 +9,12 @@ use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use vitrine_wire::error::{ErrorBody, ErrorType};
 
 use super::body::Body;
-use super::body_cache::{BodyCache, Key};
+use super::body_cache::BodyCache;
 use super::compress::{Effort, WORTH_COMPRESSING_BYTES, compress};
 use super::conditional::EntityTag;
 use super::encoding::{Accepted, Coding};
 use super::error::ApiError;
+use super::making::{Later, Make, Prepared};
 use super::quota::seconds_up;
 use crate::web::CONTENT_SECURITY_POLICY;
 
@@ -74,6 +75,9 @@ impl Audience {
 pub enum Keep {
     /// It lies ready, or is made quickly.
     No,
+    /// It is, once somebody asks for it again. Until then the memory for it serves the next one, instead of being
+    /// the system's to hand out anew; but it may be kept already.
+    OnceAskedAgain,
     /// It is put together of many parts, or takes memory that those who ask for it can share.
     Plain,
 }
@@ -87,9 +91,6 @@ pub enum WhileBusy {
     PutOff,
 }
 
-/// Makes a body, which may fail where a text is damaged.
-type Maker<'s> = Box<dyn FnOnce() -> Result<Body, ApiError> + 's>;
-
 /// What a read found. Its body is made only if it is sent and isn't kept.
 pub struct Resource<'s> {
     tag: EntityTag,
@@ -99,20 +100,13 @@ pub struct Resource<'s> {
     while_busy: WhileBusy,
     /// Whether its body may turn out to be damaged.
     may_fail: bool,
-    body: Maker<'s>,
-}
-
-/// An answer, and the encoding that its body has still to be given.
-#[derive(Debug)]
-pub(super) struct Prepared {
-    pub(super) answer: Answer,
-    encode: Option<Key>,
+    body: Box<dyn Make + 's>,
 }
 
 impl<'s> Resource<'s> {
     /// What a read found for the holder of a key: the tag of a body, and what makes that.
     #[must_use]
-    pub fn new(tag: EntityTag, body: impl FnOnce() -> Result<Body, ApiError> + 's) -> Self {
+    pub fn new(tag: EntityTag, body: impl Make + 's) -> Self {
         Self {
             tag,
             audience: Audience::KeyHolder,
@@ -127,7 +121,7 @@ impl<'s> Resource<'s> {
     /// A body that was made before.
     #[must_use]
     pub fn ready(tag: EntityTag, body: Bytes) -> Self {
-        Self::new(tag, move || Ok(body.into()))
+        Self::new(tag, move || Ok(Body::from(body)))
     }
 
     /// With the page's neighbours, for the `Link` header.
@@ -190,9 +184,9 @@ impl<'s> Resource<'s> {
         if !self.may_fail || is_kept() {
             return Ok(self);
         }
-        let body = (self.body)()?;
+        let body = self.body.now()?;
         Ok(Self {
-            body: Box::new(move || Ok(body)),
+            body: Box::new(move || Ok::<_, ApiError>(body)),
             ..self
         })
     }
@@ -208,8 +202,8 @@ impl<'s> Resource<'s> {
         let coding = accepted.best();
         let hash = self.tag.hash();
         let key = (hash, coding);
-        let (audience, keep) = (self.audience, self.keep);
-        let (mut answer, make) = self.head();
+        let (audience, keep, while_busy) = (self.audience, self.keep, self.while_busy);
+        let (mut answer, body) = self.head();
         let headers = answer.headers_mut();
         headers.insert(CONTENT_TYPE, audience.content_type());
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -219,9 +213,13 @@ impl<'s> Resource<'s> {
             encode(&mut answer, coding, kept);
             return Ok(answer.into());
         }
-        let kept = (keep == Keep::Plain).then(|| bodies.plain(hash)).flatten();
+        let kept = (keep != Keep::No).then(|| bodies.plain(hash)).flatten();
         let is_kept = kept.is_some();
-        let plain = kept.map_or_else(make, |kept| Ok(kept.into()))?;
+        if coding != Coding::Identity && while_busy == WhileBusy::PutOff {
+            let plain = kept.map_or_else(|| body.later(), |kept| Ok(Later::Made(kept)))?;
+            return Ok(Prepared::to_encode(answer, key, plain));
+        }
+        let plain = kept.map_or_else(|| body.now(), |kept| Ok(kept.into()))?;
         let is_short = plain.len() < WORTH_COMPRESSING_BYTES && accepted.takes_plain();
         if coding == Coding::Identity || is_short {
             *answer.body_mut() = match keep {
@@ -230,22 +228,16 @@ impl<'s> Resource<'s> {
             };
             return Ok(answer.into());
         }
-        // It goes as soon as it is compressed, so that its memory serves the next one.
         let plain = plain.into_bytes();
-        let made = bodies.compress_here(key, &plain);
-        *answer.body_mut() = plain.into();
-        let encode_later = made.is_none().then_some(key);
-        if let Some(made) = made {
-            encode(&mut answer, coding, made);
-        }
-        Ok(Prepared {
-            answer,
-            encode: encode_later,
-        })
+        let Some(made) = bodies.compress_here(key, &plain) else {
+            return Ok(Prepared::to_encode(answer, key, Later::Made(plain)));
+        };
+        encode(&mut answer, coding, made);
+        Ok(answer.into())
     }
 
     /// What an answer with this body says of itself, and what makes the body.
-    fn head(self) -> (Answer, Maker<'s>) {
+    fn head(self) -> (Answer, Box<dyn Make + 's>) {
         let Self {
             tag,
             audience,
@@ -272,37 +264,8 @@ impl<'s> Resource<'s> {
     }
 }
 
-impl Prepared {
-    /// The answer, its body encoded. Where that can't be done it goes out as it is.
-    pub(super) async fn finish(self, bodies: &BodyCache) -> Answer {
-        let Self { mut answer, encode } = self;
-        if let Some(key) = encode {
-            let plain = std::mem::take(answer.body_mut()).into_bytes();
-            match bodies.compress(key, plain.clone()).await {
-                Some(made) => self::encode(&mut answer, key.1, made),
-                None => *answer.body_mut() = plain.into(),
-            }
-        }
-        answer
-    }
-}
-
-impl From<Answer> for Prepared {
-    fn from(answer: Answer) -> Self {
-        Self {
-            answer,
-            encode: None,
-        }
-    }
-}
-
-impl From<ApiError> for Prepared {
-    fn from(error: ApiError) -> Self {
-        Answer::from(error).into()
-    }
-}
-
-fn encode(answer: &mut Answer, coding: Coding, body: Bytes) {
+/// Gives an answer its body in a coding.
+pub(super) fn encode(answer: &mut Answer, coding: Coding, body: Bytes) {
     *answer.body_mut() = body.into();
     if let Some(coding) = coding.header_value() {
         answer.headers_mut().insert(CONTENT_ENCODING, coding);

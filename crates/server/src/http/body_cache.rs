@@ -18,6 +18,7 @@ use super::body::Body;
 use super::compress::{Effort, WORTH_COMPRESSING_BYTES, compress, gzip_thoroughly};
 use super::conditional::ContentHash;
 use super::encoding::Coding;
+use super::making::Later;
 use crate::metrics::{CacheState, Counter};
 use crate::panic_point::PanicPoint;
 
@@ -31,8 +32,7 @@ const SHARD_BYTES: u64 = 8 << 20;
 /// them to another thread and wait for it.
 pub(super) const HERE_BYTES: usize = 16 << 10;
 
-/// How many bodies wait for each core that compresses, at most: a second at worst, with Brotli, and as many pages in
-/// memory.
+/// How many bodies wait for each core that compresses, at most: a second at worst, with Brotli.
 const WAITING_PER_CORE: usize = 64;
 
 /// Which body, and how it is encoded.
@@ -203,7 +203,7 @@ impl BodyCache {
     /// The encoded form of a body: the kept one, or one that is made on a thread that serves nobody.
     /// Whoever asks for the same body meanwhile waits for it; should its maker fail or go away, one of
     /// those makes it. `None` where it can't be made, or too many wait.
-    pub(super) async fn compress(&self, key: Key, plain: Bytes) -> Option<Bytes> {
+    pub(super) async fn compress(&self, key: Key, plain: Later) -> Option<Bytes> {
         let Some(cache) = &self.compressed else {
             return self.make(key.1, plain).await;
         };
@@ -221,7 +221,7 @@ impl BodyCache {
         }
     }
 
-    async fn make(&self, coding: Coding, plain: Bytes) -> Option<Bytes> {
+    async fn make(&self, coding: Coding, plain: Later) -> Option<Bytes> {
         let waits = Waits::begin(&self.waiting);
         if self.waiting.load(Ordering::Relaxed) > self.most_waiting {
             return None;
@@ -232,7 +232,7 @@ impl BodyCache {
             // The turn ends with the work, even where nobody waits for it any more.
             let _turn = turn;
             PanicPoint::CompressBody.pass();
-            compress(coding, Effort::Quick, &plain)
+            plain.with(|plain| compress(coding, Effort::Quick, plain))
         });
         settled(made.await.unwrap_or_else(|panic| Err(panic.into())))
     }
@@ -336,7 +336,8 @@ mod tests {
             .map(|_| {
                 assert!(!cache.is_too_busy_for(&key));
                 let asked = Arc::clone(&cache);
-                let asked = async move { asked.compress(key, Bytes::from_static(b"a body")).await };
+                let body = Later::Made(Bytes::from_static(b"a body"));
+                let asked = async move { asked.compress(key, body).await };
                 tokio::spawn(asked)
             })
             .collect();
@@ -347,7 +348,9 @@ mod tests {
         assert!(!cache.is_too_busy_for(&(key.0, Coding::Identity)));
         // What isn't refused beforehand goes out as it is.
         assert_eq!(
-            cache.compress(key, Bytes::from_static(b"a body")).await,
+            cache
+                .compress(key, Later::Made(Bytes::from_static(b"a body")))
+                .await,
             None
         );
         drop(taken);

@@ -36,6 +36,9 @@ pub enum Effort {
 
 /// What compresses on one thread. Making these anew would cost a small body as much as the work itself.
 struct Compressors {
+    /// Where bodies are compressed to. What is made of one is kept, and mustn't hold apart what could be one stretch of
+    /// memory again.
+    room: Vec<u8>,
     zstd: zstd::bulk::Compressor<'static>,
     quick_gzip: libdeflater::Compressor,
     thorough_gzip: libdeflater::Compressor,
@@ -53,11 +56,38 @@ impl Compressors {
             io::Result::Ok(libdeflater::Compressor::new(level))
         };
         Ok(Self {
+            room: Vec::new(),
             zstd: zstd::bulk::Compressor::new(ZSTD_LEVEL)?,
             quick_gzip: gzip(QUICK_GZIP_LEVEL)?,
             thorough_gzip: gzip(THOROUGH_GZIP_LEVEL)?,
         })
     }
+
+    fn zstd(&mut self, plain: &[u8]) -> io::Result<Bytes> {
+        let room = room(&mut self.room, zstd::zstd_safe::compress_bound(plain.len()));
+        let length = self.zstd.compress_to_buffer(plain, room)?;
+        Ok(Bytes::copy_from_slice(&room[..length]))
+    }
+
+    fn gzip(&mut self, effort: Effort, plain: &[u8]) -> io::Result<Bytes> {
+        let compressor = match effort {
+            Effort::Quick => &mut self.quick_gzip,
+            Effort::Thorough => &mut self.thorough_gzip,
+        };
+        let room = room(&mut self.room, compressor.gzip_compress_bound(plain.len()));
+        let length = compressor
+            .gzip_compress(plain, room)
+            .map_err(io::Error::other)?;
+        Ok(Bytes::copy_from_slice(&room[..length]))
+    }
+}
+
+/// At least so much room. It takes memory only as far as it was written to.
+fn room(kept: &mut Vec<u8>, bytes: usize) -> &mut [u8] {
+    if kept.len() < bytes {
+        *kept = vec![0; bytes];
+    }
+    kept
 }
 
 /// Compresses a body.
@@ -66,30 +96,18 @@ impl Compressors {
 ///
 /// Where memory runs out: no bytes are too odd to be compressed.
 pub fn compress(coding: Coding, effort: Effort, plain: &[u8]) -> io::Result<Bytes> {
-    let packed = COMPRESSORS.with_borrow_mut(|kept| {
+    COMPRESSORS.with_borrow_mut(|kept| {
         let compressors = match kept {
             Some(compressors) => compressors,
             None => kept.insert(Compressors::new()?),
         };
         match (coding, effort) {
-            (Coding::Zstd, _) => compressors.zstd.compress(plain),
-            (Coding::Gzip, Effort::Quick) => gzip(&mut compressors.quick_gzip, plain),
-            (Coding::Gzip, Effort::Thorough) => gzip(&mut compressors.thorough_gzip, plain),
+            (Coding::Zstd, _) => compressors.zstd(plain),
+            (Coding::Gzip, _) => compressors.gzip(effort, plain),
             (Coding::Brotli, _) => brotli(plain),
-            (Coding::Identity, _) => Ok(plain.to_vec()),
+            (Coding::Identity, _) => Ok(plain.to_vec().into()),
         }
-    })?;
-    // The room for the worst case isn't kept.
-    Ok(packed.into_boxed_slice().into())
-}
-
-fn gzip(compressor: &mut libdeflater::Compressor, plain: &[u8]) -> io::Result<Vec<u8>> {
-    let mut packed = vec![0; compressor.gzip_compress_bound(plain.len())];
-    let length = compressor
-        .gzip_compress(plain, &mut packed)
-        .map_err(io::Error::other)?;
-    packed.truncate(length);
-    Ok(packed)
+    })
 }
 
 /// Makes a gzip body of ours smaller that was made quickly.
@@ -109,7 +127,7 @@ pub fn gzip_thoroughly(quick: &[u8]) -> io::Result<Bytes> {
     compress(Coding::Gzip, Effort::Thorough, &plain)
 }
 
-fn brotli(plain: &[u8]) -> io::Result<Vec<u8>> {
+fn brotli(plain: &[u8]) -> io::Result<Bytes> {
     let parameters = brotli::enc::BrotliEncoderParams {
         quality: BROTLI_QUALITY,
         lgwin: BROTLI_WINDOW_BITS,
@@ -118,5 +136,6 @@ fn brotli(plain: &[u8]) -> io::Result<Vec<u8>> {
     };
     let mut packed = Vec::new();
     brotli::BrotliCompress(&mut &*plain, &mut packed, &parameters)?;
-    Ok(packed)
+    // The room that grew beyond it isn't kept.
+    Ok(packed.into_boxed_slice().into())
 }

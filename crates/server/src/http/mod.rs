@@ -31,6 +31,7 @@ pub mod fuzzing;
 mod handlers;
 mod host;
 pub mod html;
+pub mod making;
 mod observe;
 pub mod openapi;
 mod pages;

@@ -16,6 +16,7 @@ use super::body::Body;
 use super::body_cache::HERE_BYTES;
 use super::conditional::EntityTag;
 use super::error::ApiError;
+use super::making::{Later, Make};
 use super::query::{encoded, pairs};
 use super::{App, parameters};
 
@@ -71,10 +72,7 @@ pub(super) fn find<'s>(
     let of_snapshot = app.ready.of(snapshot);
     let heads = &of_snapshot.pages.0;
     if let Some(head) = heads.get(query.unwrap_or_default()) {
-        return Ok(resource(head, move || {
-            let list = parameters::list(query)?;
-            Ok(page_body(&snapshot.page(&list), &list))
-        }));
+        return Ok(resource(head, Known { snapshot, query }));
     }
     let list = parameters::list(query)?;
     let page = snapshot.page(&list);
@@ -92,13 +90,59 @@ pub(super) fn find<'s>(
         },
     };
     heads.insert(query.unwrap_or_default().into(), head.clone());
-    Ok(resource(head, move || Ok(page_body(&page, &list))))
+    let keep = match head.keep {
+        Keep::Plain => Keep::OnceAskedAgain,
+        keep => keep,
+    };
+    let body = Found {
+        snapshot,
+        list,
+        page,
+    };
+    Ok(resource(head, body).kept(keep))
 }
 
-fn resource<'s>(
-    head: PageHead,
-    body: impl FnOnce() -> Result<Body, ApiError> + 's,
-) -> Resource<'s> {
+/// A page that was found before: its products are looked for only if its body is to be made.
+struct Known<'s> {
+    snapshot: &'s Arc<Snapshot>,
+    query: Option<&'s str>,
+}
+
+impl Make for Known<'_> {
+    fn now(self: Box<Self>) -> Result<Body, ApiError> {
+        let list = parameters::list(self.query)?;
+        Ok(page_body(&self.snapshot.page(&list), &list))
+    }
+
+    fn later(self: Box<Self>) -> Result<Later, ApiError> {
+        Ok(later(self.snapshot, parameters::list(self.query)?))
+    }
+}
+
+/// A page that was just found.
+struct Found<'s> {
+    snapshot: &'s Arc<Snapshot>,
+    list: ListQuery,
+    page: Page<'s>,
+}
+
+impl Make for Found<'_> {
+    fn now(self: Box<Self>) -> Result<Body, ApiError> {
+        Ok(page_body(&self.page, &self.list))
+    }
+
+    fn later(self: Box<Self>) -> Result<Later, ApiError> {
+        Ok(later(self.snapshot, self.list))
+    }
+}
+
+/// What finds a page and makes its body on another thread.
+fn later(snapshot: &Arc<Snapshot>, list: ListQuery) -> Later {
+    let snapshot = Arc::clone(snapshot);
+    Later::written(move |out| write_page(&snapshot.page(&list), &list, out))
+}
+
+fn resource<'s>(head: PageHead, body: impl Make + 's) -> Resource<'s> {
     let PageHead {
         tag,
         link,
@@ -123,8 +167,11 @@ fn products_bytes(page: &Page<'_>) -> usize {
     page.slices().map(|slice| slice.len() + 1).sum()
 }
 
-/// A page as JSON: the products' bytes, and what stands around them.
-fn page_body(page: &Page<'_>, list: &ListQuery) -> Body {
+/// What stands ahead of a page's products.
+const PAGE_HEAD: &[u8] = b"{\"catalog\":[";
+
+/// What stands behind a page's products.
+fn page_end(page: &Page<'_>, list: &ListQuery) -> Vec<u8> {
     let pagination = Pagination {
         cursors: Cursors {
             before: page.first().map(Into::into),
@@ -136,34 +183,42 @@ fn page_body(page: &Page<'_>, list: &ListQuery) -> Body {
     };
     // Codes and numbers can't fail to become JSON.
     let pagination = serde_json::to_vec(&pagination).unwrap_or_default();
-    let (head, end) = (
-        &b"{\"catalog\":["[..],
-        [b"],\"pagination\":", &pagination[..], b"}"].concat(),
-    );
+    [b"],\"pagination\":", &pagination[..], b"}"].concat()
+}
+
+/// A page as JSON: the products' bytes, and what stands around them.
+fn page_body(page: &Page<'_>, list: &ListQuery) -> Body {
     let slices = page.slice_count();
-    if (1..=FEW_SLICES).contains(&slices) {
-        let mut parts = Vec::with_capacity(slices * 2 + 1);
-        for slice in page.shared_slices() {
-            parts.push(Bytes::from_static(if parts.is_empty() {
-                head
-            } else {
-                b","
-            }));
-            parts.push(slice);
-        }
-        parts.push(end.into());
-        return parts.into();
+    if !(1..=FEW_SLICES).contains(&slices) {
+        let mut body = Vec::new();
+        write_page(page, list, &mut body);
+        return body.into();
     }
-    let mut body = Vec::with_capacity(head.len() + products_bytes(page) + end.len());
-    body.extend_from_slice(head);
+    let mut parts = Vec::with_capacity(slices * 2 + 1);
+    for slice in page.shared_slices() {
+        parts.push(Bytes::from_static(if parts.is_empty() {
+            PAGE_HEAD
+        } else {
+            b","
+        }));
+        parts.push(slice);
+    }
+    parts.push(page_end(page, list).into());
+    parts.into()
+}
+
+/// Appends a page as JSON, copied together.
+fn write_page(page: &Page<'_>, list: &ListQuery, out: &mut Vec<u8>) {
+    let end = page_end(page, list);
+    out.reserve(PAGE_HEAD.len() + products_bytes(page) + end.len());
+    out.extend_from_slice(PAGE_HEAD);
     for (index, slice) in page.slices().enumerate() {
         if index > 0 {
-            body.push(b',');
+            out.push(b',');
         }
-        body.extend_from_slice(slice);
+        out.extend_from_slice(slice);
     }
-    body.extend_from_slice(&end);
-    body.into()
+    out.extend_from_slice(&end);
 }
 
 /// The page's neighbours (RFC 8288): the request's parameters in their order, the cursor last.

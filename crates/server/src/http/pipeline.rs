@@ -11,9 +11,10 @@ use vitrine_model::quota::{Admission, Taken};
 use vitrine_model::version::{ApiVersion, VersionError};
 use vitrine_wire::error::ErrorType;
 
-use super::answer::{Prepared, Resource, X_API_VERSION};
+use super::answer::{Resource, X_API_VERSION};
 use super::client::Peer;
 use super::error::ApiError;
+use super::making::Prepared;
 use super::quota::{Account, Cost, Step};
 use super::routes::{Captured, KeyedOperation, Operation, Route, Target, find};
 use super::{App, handlers, host, parameters, ready, texts};

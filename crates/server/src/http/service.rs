@@ -16,10 +16,11 @@ use vitrine_wire::error::ErrorType;
 
 use super::App;
 use super::access_log::{AccessLog, Line, shown_method, shown_path};
-use super::answer::{Answer, Prepared, X_API_VERSION, encode_error};
+use super::answer::{Answer, X_API_VERSION, encode_error};
 use super::body::Body;
 use super::client::Peer;
 use super::error::ApiError;
+use super::making::Prepared;
 use super::pipeline::{self, Judged, Trail};
 use super::request_id;
 use super::routes::Target;
@@ -195,7 +196,8 @@ impl Service {
             return last_answer(error);
         }
         let prepared = self.judge(received, &target, trail).await;
-        let mut answer = prepared.finish(&self.app.bodies).await;
+        let finished = prepared.finish(&self.app.bodies).await;
+        let mut answer = finished.unwrap_or_else(|_panic| failed(trail.version));
         if is_last {
             close_after(&mut answer);
         }

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 
 use serde_json::{Value, json};
 
-use crate::harness::{Reply, Server, Store, gift_card, wait_for};
+use crate::harness::{Reply, Server, Store, gift_card, scrape, wait_for};
 
 /// The codings that are offered.
 const CODINGS: [&str; 3] = ["zstd", "gzip", "br"];
@@ -319,4 +319,27 @@ fn a_page_that_is_asked_for_again_becomes_smaller() {
     assert_eq!(decoded(&smaller), decoded(&first));
     assert_eq!(smaller.header("etag"), first.header("etag"));
     assert_eq!(ask().body, smaller.body, "once");
+}
+
+#[test]
+fn a_page_put_together_of_many_parts_is_kept_once_it_is_asked_for_again() {
+    let products: Vec<Value> = (0..300)
+        .map(|number| {
+            let mut product = gift_card(&format!("P{number:03}"));
+            product["countries_redeemable_in"] = json!([if number % 2 == 0 { "DE" } else { "SE" }]);
+            product
+        })
+        .collect();
+    let store = Store::of(&products);
+    let key = store.key("reader", &[]);
+    let server = store.serve_with(&["--admin-listen", "127.0.0.1:0"]);
+    let target = "/v2/product?countries_redeemable_in=SE&limit=150";
+    let kept = || scrape(&server).value("vitrine_cache_bytes{cache=\"plain\"}");
+    let first = server.get(&key, target);
+    assert_eq!(kept(), 0.0, "most pages are asked for once");
+    assert_eq!(server.get(&key, target).body, first.body);
+    assert!(kept() >= first.body.len() as f64, "{}", kept());
+    assert_eq!(server.get(&key, target).body, first.body);
+    let hits = "vitrine_cache_requests_total{cache=\"plain\",found=\"true\"}";
+    assert_eq!(scrape(&server).value(hits), 1.0);
 }
