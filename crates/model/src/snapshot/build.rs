@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use bytes::Bytes;
+use memmap2::MmapMut;
 
 use super::block::{Block, Malformed};
 use super::facet::Facet;
@@ -180,10 +181,7 @@ impl BlockBuilder {
             members.encode(&mut directory);
         }
         // Copied, so that neither takes more memory than it needs.
-        let block = Block::from_bytes(
-            Bytes::copy_from_slice(&directory),
-            Bytes::copy_from_slice(arena),
-        );
+        let block = Block::from_bytes(Bytes::copy_from_slice(&directory), kept_apart(arena));
         arena.clear();
         ends.clear();
         content.clear();
@@ -194,4 +192,19 @@ impl BlockBuilder {
         facets.clear();
         block
     }
+}
+
+/// An arena of so many bytes has memory of its own.
+const APART_BYTES: usize = 64 << 10;
+
+/// A copy in memory that goes back to the system with the last snapshot that shares the block. The allocator couldn't
+/// give all of it back: what was allocated meanwhile lies between, and each snapshot that is made anew would leave more.
+fn kept_apart(arena: &[u8]) -> Bytes {
+    if arena.len() >= APART_BYTES
+        && let Ok(mut memory) = MmapMut::map_anon(arena.len())
+    {
+        memory.copy_from_slice(arena);
+        return Bytes::from_owner(memory);
+    }
+    Bytes::copy_from_slice(arena)
 }

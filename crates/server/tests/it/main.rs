@@ -62,6 +62,7 @@ mod load_spreadsheets;
 mod load_values;
 mod load_with_texts;
 mod manual;
+mod memory;
 mod metrics;
 mod mirror;
 mod mirror_failures;
