@@ -9,6 +9,7 @@ mod measure;
 mod own;
 mod process;
 mod regression;
+mod replaced;
 mod report;
 mod revision;
 mod work;
@@ -37,6 +38,9 @@ struct Arguments {
     /// How many products the catalog has: 2,000 or more.
     #[arg(long, value_name = "N", default_value_t = 5_000)]
     products: u64,
+    /// Random letters that each product's name has more, for pages that compress worse.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    letters: usize,
     /// How often everything is measured.
     #[arg(long, value_name = "N", default_value_t = 3)]
     repetitions: u32,
@@ -87,7 +91,7 @@ fn main() -> Result<ExitCode> {
     let root = std::fs::canonicalize(&arguments.root)?;
     let vitrine = root.join("target/release/vitrine");
     let wanted = wanted(&arguments)?;
-    let world = World::make(&root, &vitrine, arguments.products)?;
+    let world = World::make(&root, &vitrine, arguments.products, arguments.letters)?;
     let effort = Effort {
         repetitions: arguments.repetitions,
         seconds: arguments.seconds,
@@ -217,8 +221,12 @@ fn setting(world: &World, effort: &Effort) -> Result<Vec<String>> {
     let load = std::fs::read_to_string("/proc/loadavg").context("no load average")?;
     Ok(vec![
         format!(
-            "{} products; medians of {} repetitions of {} s; {} connections; servers and databases on one core, the load generator on {}.",
+            "{} products{}; medians of {} repetitions of {} s; {} connections; servers and databases on one core, the load generator on {}.",
             report::number(f64::from(u32::try_from(world.products)?)),
+            match world.letters {
+                0 => String::new(),
+                letters => format!(", {letters} random letters in each name"),
+            },
             effort.repetitions,
             effort.seconds,
             effort.connections,

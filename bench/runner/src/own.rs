@@ -10,6 +10,7 @@ use crate::contender::{self, Manner, Running, VitrineStore, start_vitrine};
 use crate::load::{INTERRUPTED, Pace, Plan};
 use crate::measure::{Effort, sample};
 use crate::process;
+use crate::replaced;
 use crate::report::Fact;
 use crate::revision::{self, CHANGED, Loads, Revisions};
 use crate::work::Work;
@@ -18,7 +19,7 @@ use crate::world::World;
 /// How long the snapshot file may take to be written.
 const PATIENCE: Duration = Duration::from_secs(600);
 /// What a start needs and gives back is no memory at rest.
-const SETTLES_IN: Duration = Duration::from_secs(1);
+pub const SETTLES_IN: Duration = Duration::from_secs(1);
 
 /// Where the server says that it took a snapshot from.
 const FROM_STORE: &str = "store";
@@ -37,10 +38,12 @@ pub fn measure(world: &World, key: &str, effort: &Effort) -> Result<Vec<Fact>> {
     let server = start(world, &live, None)?;
     facts.extend(revision(world, &server, &live, &revisions, effort)?);
     facts.extend(swaps(world, &server, [&other, &live], &revisions, effort)?);
+    facts.extend(replaced::measure(world, &server, &live)?);
     Ok(facts)
 }
 
-fn fact(what: impl Into<String>, values: Vec<f64>, unit: &'static str) -> Fact {
+/// A row of the table.
+pub fn fact(what: impl Into<String>, values: Vec<f64>, unit: &'static str) -> Fact {
     Fact {
         what: what.into(),
         values,
@@ -128,13 +131,13 @@ fn write_snapshot_file(world: &World, store: &VitrineStore, state: &Path) -> Res
 }
 
 /// A snapshot that the server says it has swapped in.
-struct Swapped {
+pub struct Swapped {
     made_from: String,
     took_milliseconds: f64,
 }
 
-/// All of them, the first one first.
-fn snapshots(server: &Running) -> Vec<Swapped> {
+/// All that it has swapped in, the first one first.
+pub fn snapshots(server: &Running) -> Vec<Swapped> {
     let said = server.process.said();
     let lines = said
         .lines()

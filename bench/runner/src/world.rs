@@ -36,7 +36,9 @@ pub struct World {
     pub has_spare_core: bool,
     /// How many products there are.
     pub products: u64,
-    /// The products, one a line, as `vitrine generate` prints them.
+    /// How many random letters each of their names has more.
+    pub letters: usize,
+    /// The products, one a line, as `vitrine generate` prints them but for those letters.
     pub file: PathBuf,
     /// The codes of products asked for singly, spread over the catalog.
     pub asked_for: Vec<String>,
@@ -54,11 +56,12 @@ struct Line {
 }
 
 impl World {
-    /// Empties the work folder, keeps the servers' core free of the runner and makes the products.
+    /// Empties the work folder, keeps the servers' core free of the runner and makes the products, each with so many
+    /// random letters in its name.
     ///
     /// # Errors
     /// If a tool is missing or the folder can't be written.
-    pub fn make(root: &Path, vitrine: &Path, products: u64) -> Result<Self> {
+    pub fn make(root: &Path, vitrine: &Path, products: u64, letters: usize) -> Result<Self> {
         let folder = root.join("target/bench/work");
         if folder.exists() {
             std::fs::remove_dir_all(&folder).context("the old work folder can't be removed")?;
@@ -80,6 +83,7 @@ impl World {
             other_cores: other_cores.join(","),
             has_spare_core: cores.len() > 1,
             products,
+            letters,
             asked_for: Vec::new(),
             in_country: Vec::new(),
             in_both: Vec::new(),
@@ -97,6 +101,9 @@ impl World {
         let mut generate = Command::new(&world.vitrine);
         generate.args(["generate", "--products", &products.to_string()]);
         done(generate.stdout(out))?;
+        if letters > 0 {
+            world.lengthen_names()?;
+        }
         world.read_codes()?;
         Ok(world)
     }
@@ -107,6 +114,29 @@ impl World {
             server_cores: format!("{},{}", self.server_cores, self.other_cores),
             ..self.clone()
         }
+    }
+
+    /// Puts random letters ahead of each product's name: invented products are more alike than some real ones, and
+    /// their pages compress better.
+    fn lengthen_names(&self) -> Result<()> {
+        const NAME: &str = "{\"name\":\"";
+        let plain = std::fs::read_to_string(&self.file)?;
+        let mut random: u64 = 1;
+        let mut longer = String::with_capacity(plain.len() + self.letters * plain.lines().count());
+        for line in plain.lines() {
+            let rest = line.strip_prefix(NAME).context("a line without a name")?;
+            longer.push_str(NAME);
+            for _ in 0..self.letters {
+                // xorshift64: anything that doesn't compress will do, as long as it is the same each time.
+                random ^= random << 13;
+                random ^= random >> 7;
+                random ^= random << 17;
+                longer.push(char::from(b'a' + (random % 26) as u8));
+            }
+            longer.push_str(rest);
+            longer.push('\n');
+        }
+        Ok(std::fs::write(&self.file, longer)?)
     }
 
     fn read_codes(&mut self) -> Result<()> {

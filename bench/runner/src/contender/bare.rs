@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result};
 
-use super::{Around, KEY, Kind, Running, first_product, nginx, start_server};
+use super::{Around, KEY, Kind, Running, files, first_product, start_server};
 
 /// Head and body go out of memory with one call, as Vitrine does it.
 pub(super) fn start_memory(kind: &'static Kind, around: &Around) -> Result<Running> {
@@ -16,10 +16,7 @@ pub(super) fn start_sendfile(kind: &'static Kind, around: &Around) -> Result<Run
 
 fn start(kind: &'static Kind, around: &Around, send: &str) -> Result<Running> {
     let world = around.world;
-    let vitrine = around.earlier.first();
-    let vitrine = vitrine.context("it sends what Vitrine answered")?;
-    let files = world.folder.join(kind.name);
-    nginx::write_files(world, vitrine, &files)?;
+    let files = files::of_vitrine(around)?;
     let runner = std::env::current_exe()?;
     let program = runner.parent().context("no folder")?.join("bare");
     let path = first_product(world);

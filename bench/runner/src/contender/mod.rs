@@ -5,6 +5,7 @@ mod bare;
 mod database;
 mod fastapi;
 mod fastify;
+mod files;
 mod nginx;
 mod vitrine;
 
