@@ -215,6 +215,7 @@ impl<'s> Resource<'s> {
         }
         let kept = (keep != Keep::No).then(|| bodies.plain(hash)).flatten();
         let is_kept = kept.is_some();
+        // Only long bodies are ever put off: they are made where they are compressed.
         if coding != Coding::Identity && while_busy == WhileBusy::PutOff {
             let plain = kept.map_or_else(|| body.later(), |kept| Ok(Later::Made(kept)))?;
             return Ok(Prepared::to_encode(answer, key, plain));
