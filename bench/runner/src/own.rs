@@ -1,6 +1,7 @@
 //! What Vitrine alone is asked: how it starts, what it holds, and what a new revision does to it.
 
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
@@ -16,7 +17,7 @@ use crate::revision::{self, CHANGED, Loads, Revisions};
 use crate::work::Work;
 use crate::world::World;
 
-/// How long the snapshot file may take to be written.
+/// How long the snapshot file may take to be written, or a catalog to be made.
 const PATIENCE: Duration = Duration::from_secs(600);
 /// What a start needs and gives back is no memory at rest.
 pub const SETTLES_IN: Duration = Duration::from_secs(1);
@@ -116,14 +117,21 @@ fn starts(world: &World, store: &VitrineStore, effort: &Effort) -> Result<Vec<Fa
 /// Lets a server write its snapshot file, and ends it.
 fn write_snapshot_file(world: &World, store: &VitrineStore, state: &Path) -> Result<()> {
     let server = start(world, store, Some(state))?;
+    wait_until("a snapshot file is written", || {
+        let said = server.process.said();
+        said.contains("the snapshot file is written")
+    })
+}
+
+/// Waits, within reason, until something is so.
+///
+/// # Errors
+/// If it doesn't come to be so, or Ctrl-C comes first.
+pub fn wait_until(what: &str, is_so: impl Fn() -> bool) -> Result<()> {
     let begun = Instant::now();
-    while !server
-        .process
-        .said()
-        .contains("the snapshot file is written")
-    {
-        if begun.elapsed() > PATIENCE || INTERRUPTED.load(std::sync::atomic::Ordering::Relaxed) {
-            bail!("no snapshot file was written");
+    while !is_so() {
+        if begun.elapsed() > PATIENCE || INTERRUPTED.load(Ordering::Relaxed) {
+            bail!("waited in vain until {what}");
         }
         std::thread::sleep(Duration::from_millis(20));
     }

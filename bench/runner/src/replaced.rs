@@ -1,30 +1,26 @@
 //! What a revision of which no product is as it was does to a running Vitrine: all of the catalog is made anew.
 
-use std::fs::File;
-use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::Result;
 
 use crate::contender::{Running, VitrineStore};
-use crate::own::{SETTLES_IN, fact, snapshots};
+use crate::own::{SETTLES_IN, fact, snapshots, wait_until};
 use crate::process;
 use crate::report::Fact;
-use crate::world::{World, done};
+use crate::world::{World, done, renamed};
 
 /// How often all is replaced: what isn't given back adds up.
 const TIMES: usize = 4;
-/// How long the server may take to make the catalog anew.
-const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Replaces all products a few times; what the server holds meanwhile and afterwards.
 ///
 /// # Errors
 /// If a load fails, or what it brought isn't swapped in.
 pub fn measure(world: &World, server: &Running, store: &VitrineStore) -> Result<Vec<Fact>> {
-    let others = others(world)?;
+    let others = world.folder.join("others.ndjson");
+    renamed(&world.file, &others, || "Another ".to_owned())?;
     let process = server.process.id();
     std::thread::sleep(SETTLES_IN);
     let before = process::resident(process)?.now;
@@ -33,13 +29,9 @@ pub fn measure(world: &World, server: &Running, store: &VitrineStore) -> Result<
     for file in [&others, &world.file].into_iter().cycle().take(TIMES) {
         let swapped = snapshots(server).len();
         load(world, store, file)?;
-        let begun = Instant::now();
-        while snapshots(server).len() == swapped {
-            if begun.elapsed() > PATIENCE {
-                bail!("a catalog that was replaced isn't live");
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        wait_until("the catalog that was replaced is live", || {
+            snapshots(server).len() > swapped
+        })?;
         std::thread::sleep(SETTLES_IN);
         let after = process::resident(process)?;
         peaks.push(after.peak);
@@ -52,21 +44,6 @@ pub fn measure(world: &World, server: &Running, store: &VitrineStore) -> Result<
         fact(what("… times what was held before"), times, ""),
         fact(what("memory at rest after it"), rests, "MiB"),
     ])
-}
-
-/// The same products, each with another name.
-fn others(world: &World) -> Result<PathBuf> {
-    let path = world.folder.join("others.ndjson");
-    let mut out = BufWriter::new(File::create(&path)?);
-    for line in BufReader::new(File::open(&world.file)?).lines() {
-        let line = line?;
-        let (start, rest) = line
-            .split_once("\"name\":\"")
-            .context("a line without a name")?;
-        writeln!(out, "{start}\"name\":\"Another {rest}")?;
-    }
-    out.flush()?;
-    Ok(path)
 }
 
 fn load(world: &World, store: &VitrineStore, file: &Path) -> Result<()> {

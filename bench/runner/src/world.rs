@@ -1,7 +1,8 @@
 //! Where things are: the project, the work folder, the cores, and the invented catalog.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead as _, BufReader};
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -97,12 +98,16 @@ impl World {
             &own,
         ];
         done(Command::new("taskset").args(pin))?;
-        let out = std::fs::File::create(&world.file)?;
+        let generated = match letters {
+            0 => world.file.clone(),
+            _ => world.folder.join("generated.ndjson"),
+        };
+        let out = File::create(&generated)?;
         let mut generate = Command::new(&world.vitrine);
         generate.args(["generate", "--products", &products.to_string()]);
         done(generate.stdout(out))?;
         if letters > 0 {
-            world.lengthen_names()?;
+            renamed(&generated, &world.file, random_letters(letters))?;
         }
         world.read_codes()?;
         Ok(world)
@@ -116,32 +121,9 @@ impl World {
         }
     }
 
-    /// Puts random letters ahead of each product's name: invented products are more alike than some real ones, and
-    /// their pages compress better.
-    fn lengthen_names(&self) -> Result<()> {
-        const NAME: &str = "{\"name\":\"";
-        let plain = std::fs::read_to_string(&self.file)?;
-        let mut random: u64 = 1;
-        let mut longer = String::with_capacity(plain.len() + self.letters * plain.lines().count());
-        for line in plain.lines() {
-            let rest = line.strip_prefix(NAME).context("a line without a name")?;
-            longer.push_str(NAME);
-            for _ in 0..self.letters {
-                // xorshift64: anything that doesn't compress will do, as long as it is the same each time.
-                random ^= random << 13;
-                random ^= random >> 7;
-                random ^= random << 17;
-                longer.push(char::from(b'a' + (random % 26) as u8));
-            }
-            longer.push_str(rest);
-            longer.push('\n');
-        }
-        Ok(std::fs::write(&self.file, longer)?)
-    }
-
     fn read_codes(&mut self) -> Result<()> {
         let mut all = BTreeSet::new();
-        for line in BufReader::new(std::fs::File::open(&self.file)?).lines() {
+        for line in BufReader::new(File::open(&self.file)?).lines() {
             let line: Line = serde_json::from_str(&line?)?;
             if line
                 .countries_redeemable_in
@@ -164,6 +146,35 @@ impl World {
         }
         Ok(())
     }
+}
+
+/// Copies products, each with something ahead of its name.
+///
+/// # Errors
+/// If one has no name, or a file can't be read or written.
+pub fn renamed(from: &Path, to: &Path, mut ahead: impl FnMut() -> String) -> Result<()> {
+    const NAME: &str = "\"name\":\"";
+    let mut out = BufWriter::new(File::create(to)?);
+    for line in BufReader::new(File::open(from)?).lines() {
+        let line = line?;
+        let (start, rest) = line.split_once(NAME).context("a line without a name")?;
+        writeln!(out, "{start}{NAME}{}{rest}", ahead())?;
+    }
+    Ok(out.flush()?)
+}
+
+/// So many letters each time, the same in each run: invented products are more alike than some real ones, and their
+/// pages compress better.
+fn random_letters(count: usize) -> impl FnMut() -> String {
+    let mut random: u64 = 1;
+    let mut letter = move || {
+        // xorshift64: anything that doesn't compress will do.
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        char::from(b'a' + (random % 26) as u8)
+    };
+    move || (0..count).map(|_| letter()).collect()
 }
 
 /// The cores that this process may use.

@@ -2,7 +2,7 @@
 //!
 //! An answer is a plain function of the request's head and what is live: no handler awaits, locks or
 //! calls anything out. Two things are waited for, by `service` alone: a long body that nobody asked for before, while
-//! another thread compresses it; and a quota that servers share. Nothing here knows sockets:
+//! another thread makes and compresses it; and a quota that servers share. Nothing here knows sockets:
 //! that is `edge`.
 //!
 //! # The way of a request

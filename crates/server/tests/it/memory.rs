@@ -1,15 +1,6 @@
 //! What a server holds.
 
-use crate::harness::{Server, Store, scrape, wait_for};
-
-/// Bytes of memory that the server's process has.
-fn resident(server: &Server) -> f64 {
-    let path = format!("/proc/{}/status", server.id());
-    let status = std::fs::read_to_string(path).expect("Linux says what a process has");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kibibytes = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
-    kibibytes.expect("a number") * 1024.0
-}
+use crate::harness::{Store, scrape, wait_for};
 
 /// Where all products change, nothing of the snapshot before is shared: once nobody reads that, it is gone.
 #[test]
@@ -24,14 +15,15 @@ fn a_catalog_that_is_replaced_again_and_again_takes_no_more_memory() {
     store.load(&files[0]);
     let server = store.serve_with(&["--admin-listen", "127.0.0.1:0"]);
     let catalog = scrape(&server).value("vitrine_catalog_bytes");
-    let before = resident(&server);
+    let resident = || scrape(&server).value("process_resident_memory_bytes");
+    let before = resident();
     for number in 1..=6 {
         let report = store.load(&files[number % 2]);
         server.wait_for_loaded(&report);
     }
     // All of the old ones would be six times the catalog.
     wait_for("the memory of old catalogs to be given back", || {
-        let grown = resident(&server) - before;
+        let grown = resident() - before;
         eprintln!("{:.2} times the catalog more", grown / catalog);
         (grown < catalog * 0.7).then_some(())
     });
