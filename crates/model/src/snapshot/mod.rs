@@ -24,6 +24,7 @@ mod texts;
 use std::ops::Range;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
@@ -218,6 +219,13 @@ impl<'s> ProductView<'s> {
     #[must_use]
     pub fn bytes(&self) -> &'s [u8] {
         self.block.bytes(self.place..self.place + 1)
+    }
+
+    /// The same, sharing the snapshot's memory beyond its life.
+    #[must_use]
+    pub fn shared_bytes(&self) -> Bytes {
+        let stretch = self.block.stretch(self.place..self.place + 1);
+        self.block.arena().slice(stretch)
     }
 
     /// The hash of its bytes.

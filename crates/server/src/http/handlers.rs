@@ -49,7 +49,7 @@ fn get_product<'s>(
     let Some(content) = product.content().filter(|_| form != ContentForm::Url) else {
         let tag = EntityTag::from_hash(product.hash());
         return Ok(Resource::new(tag, move || {
-            Ok(product.bytes().to_vec().into())
+            Ok(product.shared_bytes().into())
         }));
     };
     texts::in_product(snapshot, app, product, content, form)

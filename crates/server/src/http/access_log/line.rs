@@ -1,6 +1,6 @@
 //! One line of the access log.
 
-use std::fmt::Write as _;
+use std::net::IpAddr;
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -47,7 +47,7 @@ impl Line<'_> {
         out.extend_from_slice(b"\",\"request_id\":");
         text(self.request_id, out);
         out.extend_from_slice(b",\"remote\":");
-        other(&self.remote, out);
+        peer(self.remote, out);
         out.extend_from_slice(b",\"method\":");
         text(self.method, out);
         out.extend_from_slice(b",\"path\":");
@@ -93,6 +93,20 @@ fn text(value: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
+/// Appends who a client is as JSON. Most have four numbers, which go quicker by hand than through a formatter.
+fn peer(peer: Peer, out: &mut Vec<u8>) {
+    let Peer::Address(IpAddr::V4(address)) = peer else {
+        return other(&peer, out);
+    };
+    let mut before = b'"';
+    for octet in address.octets() {
+        out.push(before);
+        other(&octet, out);
+        before = b'.';
+    }
+    out.push(b'"');
+}
+
 /// Appends anything else as JSON.
 fn other(value: &(impl Serialize + ?Sized), out: &mut Vec<u8>) {
     // Neither texts and numbers nor memory can fail.
@@ -122,8 +136,11 @@ impl TimeText {
         self.text.truncate(self.second_bytes);
         let nanosecond = time.subsec_nanosecond();
         if nanosecond != 0 {
-            // Writing to a string can't fail.
-            let _ = write!(self.text, ".{nanosecond:09}");
+            // With the leading zeros that the next power of ten brings along.
+            let mut digits = itoa::Buffer::new();
+            self.text.push('.');
+            self.text
+                .push_str(&digits.format(1_000_000_000 + nanosecond)[1..]);
             let digits = self.text.trim_end_matches('0').len();
             self.text.truncate(digits);
         }
@@ -167,7 +184,7 @@ mod tests {
             request_id in "\\PC*",
             key in proptest::option::of("\\PC*"),
             numbers in any::<(u64, u64, u16)>(),
-            remote in any::<std::net::IpAddr>(),
+            remote in any::<IpAddr>(),
         ) {
             let line = Line {
                 request_id: &request_id,
