@@ -27,6 +27,8 @@ pub const X_API_VERSION: HeaderName = HeaderName::from_static("x-api-version");
 /// The only content type of JSON answers: a client in the field compares the string.
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
+const NO_SNIFF: HeaderValue = HeaderValue::from_static("nosniff");
+
 /// An answer has so many headers at most: nine of its own, the page's neighbours, two of a quota.
 const MOST_HEADERS: usize = 12;
 
@@ -44,29 +46,41 @@ pub enum Audience {
 }
 
 impl Audience {
+    // `const` has the values checked when this is built, and not for each answer.
+
     const fn content_type(self) -> HeaderValue {
         match self {
             Self::KeyHolder | Self::Document => JSON,
-            Self::Text => HeaderValue::from_static("text/markdown; charset=utf-8"),
+            Self::Text => const { HeaderValue::from_static("text/markdown; charset=utf-8") },
             Self::Site(content_type) => HeaderValue::from_static(content_type),
         }
     }
 
     const fn cache_control(self) -> HeaderValue {
-        HeaderValue::from_static(match self {
+        match self {
             Self::KeyHolder => {
-                "private, max-age=60, stale-while-revalidate=300, stale-if-error=86400"
+                const {
+                    HeaderValue::from_static(
+                        "private, max-age=60, stale-while-revalidate=300, stale-if-error=86400",
+                    )
+                }
             }
-            Self::Document | Self::Site(_) => "public, max-age=300",
-            Self::Text => "public, max-age=31536000, immutable",
-        })
+            Self::Document | Self::Site(_) => {
+                const { HeaderValue::from_static("public, max-age=300") }
+            }
+            Self::Text => const { HeaderValue::from_static("public, max-age=31536000, immutable") },
+        }
     }
 
     const fn vary(self) -> HeaderValue {
-        HeaderValue::from_static(match self {
-            Self::KeyHolder => "Accept-Encoding, X-Api-Version, X-Api-Key",
-            Self::Document | Self::Text | Self::Site(_) => "Accept-Encoding",
-        })
+        match self {
+            Self::KeyHolder => {
+                const { HeaderValue::from_static("Accept-Encoding, X-Api-Version, X-Api-Key") }
+            }
+            Self::Document | Self::Text | Self::Site(_) => {
+                const { HeaderValue::from_static("Accept-Encoding") }
+            }
+        }
     }
 }
 
@@ -206,7 +220,7 @@ impl<'s> Resource<'s> {
         let (mut answer, body) = self.head();
         let headers = answer.headers_mut();
         headers.insert(CONTENT_TYPE, audience.content_type());
-        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        headers.insert(X_CONTENT_TYPE_OPTIONS, NO_SNIFF);
         if coding != Coding::Identity
             && let Some(kept) = bodies.compressed(&key)
         {
@@ -305,7 +319,7 @@ impl From<ApiError> for Answer {
         answer.extensions_mut().insert(kind);
         let headers = answer.headers_mut();
         headers.insert(CONTENT_TYPE, JSON);
-        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        headers.insert(X_CONTENT_TYPE_OPTIONS, NO_SNIFF);
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         if let Some(time) = retry_after {
             headers.insert(RETRY_AFTER, seconds_up(time).max(1).into());

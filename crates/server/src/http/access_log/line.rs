@@ -21,7 +21,7 @@ pub struct Line<'a> {
     /// The path as it was sent, cut to 256 characters; where a key stands in it, decoded and cut before the secret.
     pub path: &'a str,
     /// The route's template, null where no route was found.
-    pub route: Option<&'a str>,
+    pub route: Option<&'static str>,
     /// The status.
     pub status: u16,
     /// The body's length.
@@ -31,7 +31,7 @@ pub struct Line<'a> {
     /// The key's prefix.
     pub key: Option<&'a str>,
     /// The API version that answered.
-    pub version: Option<&'a str>,
+    pub version: Option<&'static str>,
     /// The revision that answered.
     pub revision: Option<u64>,
     /// The trace that the request belongs to.
@@ -53,7 +53,7 @@ impl Line<'_> {
         out.extend_from_slice(b",\"path\":");
         text(self.path, out);
         out.extend_from_slice(b",\"route\":");
-        text_or_null(self.route, out);
+        plain_or_null(self.route, out);
         out.extend_from_slice(b",\"status\":");
         other(&self.status, out);
         out.extend_from_slice(b",\"bytes\":");
@@ -63,7 +63,7 @@ impl Line<'_> {
         out.extend_from_slice(b",\"key\":");
         text_or_null(self.key, out);
         out.extend_from_slice(b",\"version\":");
-        text_or_null(self.version, out);
+        plain_or_null(self.version, out);
         out.extend_from_slice(b",\"revision\":");
         other(&self.revision, out);
         out.extend_from_slice(b",\"trace_id\":");
@@ -79,6 +79,14 @@ fn text_or_null(value: Option<&str>, out: &mut Vec<u8>) {
     }
 }
 
+/// Appends a text of ours, in which there is nothing to escape.
+fn plain_or_null(value: Option<&'static str>, out: &mut Vec<u8>) {
+    match value {
+        Some(value) => plain(value, out),
+        None => out.extend_from_slice(b"null"),
+    }
+}
+
 /// Appends a text as JSON; one without anything to escape is copied as it is.
 fn text(value: &str, out: &mut Vec<u8>) {
     let is_escaped = |byte: u8| (byte < b' ') | (byte == b'"') | (byte == b'\\');
@@ -88,6 +96,10 @@ fn text(value: &str, out: &mut Vec<u8>) {
     {
         return other(value, out);
     }
+    plain(value, out);
+}
+
+fn plain(value: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     out.extend_from_slice(value.as_bytes());
     out.push(b'"');
