@@ -236,6 +236,7 @@ fn change_100(bencher: Bencher<'_, '_>, products: u32) {
                 categories,
                 changes,
                 TextTable::default(),
+                || (),
             )
             .expect("products that fit")
     });

@@ -37,7 +37,8 @@ enum Piece<'c> {
 impl Snapshot {
     /// The snapshot in which these products are as given, and those without one are gone.
     ///
-    /// `categories` must have come from this snapshot's, with whatever is new.
+    /// `categories` must have come from this snapshot's, with whatever is new. `between` is called after each block that
+    /// is made: this takes a while, and may go on beside work that comes first.
     ///
     /// # Errors
     ///
@@ -48,14 +49,18 @@ impl Snapshot {
         categories: Arc<Categories>,
         changes: &BTreeMap<ProductCode, Option<NewProduct>>,
         texts: TextTable,
+        between: impl FnMut(),
     ) -> Result<Self, Malformed> {
-        let mut blocks = Vec::with_capacity(self.blocks.len() + 1);
+        let mut made = Blocks {
+            blocks: Vec::with_capacity(self.blocks.len() + 1),
+            between,
+        };
         let mut pieces = Vec::new();
         let mut changes_left = changes;
         let none = BTreeMap::new();
         if self.blocks.is_empty() {
             add_changed(changes.iter(), &mut pieces);
-            build(&mut pieces, &mut blocks)?;
+            made.build(&mut pieces)?;
             changes_left = &none;
         }
         let mut start: Bound<ProductCode> = Bound::Unbounded;
@@ -71,16 +76,16 @@ impl Snapshot {
                 other => other,
             };
             if changed.peek().is_none() && pieces.is_empty() {
-                blocks.push(block.clone());
+                made.blocks.push(block.clone());
                 continue;
             }
             merge(block, changed, &mut pieces);
             if count(&pieces) >= FEW {
-                build(&mut pieces, &mut blocks)?;
+                made.build(&mut pieces)?;
             }
         }
-        build(&mut pieces, &mut blocks)?;
-        Self::new(revision, categories, blocks, texts)
+        made.build(&mut pieces)?;
+        Self::new(revision, categories, made.blocks, texts)
     }
 
     /// The same without texts that aren't served any more at `now`; `None` where all of them are.
@@ -128,52 +133,55 @@ fn count(pieces: &[Piece<'_>]) -> usize {
     pieces.iter().map(count).sum()
 }
 
-/// Makes blocks of about the same size out of all pieces.
-fn build(pieces: &mut Vec<Piece<'_>>, blocks: &mut Vec<Block>) -> Result<(), Malformed> {
-    let count = count(pieces);
-    let most = count.div_ceil(count.div_ceil(Block::CAPACITY).max(1));
-    let mut builder = BlockBuilder::default();
-    for piece in pieces.drain(..) {
-        match piece {
-            Piece::Kept(block, mut places) => {
-                while !places.is_empty() {
-                    let end = places.end.min(places.start + most - builder.len());
-                    builder
-                        .push_from(block, places.start..end)
-                        .map_err(|_| Malformed)?;
-                    places.start = end;
-                    finish_full(&mut builder, most, blocks)?;
-                }
-            }
-            Piece::New(code, product) => {
-                let NewProduct {
-                    bytes,
-                    content,
-                    facets,
-                } = product;
-                let entry = Entry {
-                    code,
-                    bytes,
-                    content: *content,
-                    facets,
-                };
-                builder.push(&entry).map_err(|_| Malformed)?;
-                finish_full(&mut builder, most, blocks)?;
-            }
-        }
-    }
-    finish_full(&mut builder, 1, blocks)
+/// The blocks of the snapshot to be, in order.
+struct Blocks<F> {
+    blocks: Vec<Block>,
+    between: F,
 }
 
-fn finish_full(
-    builder: &mut BlockBuilder,
-    most: usize,
-    blocks: &mut Vec<Block>,
-) -> Result<(), Malformed> {
-    if builder.len() >= most || builder.is_full() {
-        blocks.push(builder.finish()?);
-        // This goes on beside the answering of requests: where one waits for this core, it goes first.
-        std::thread::yield_now();
+impl<F: FnMut()> Blocks<F> {
+    /// Makes blocks of about the same size out of all pieces.
+    fn build(&mut self, pieces: &mut Vec<Piece<'_>>) -> Result<(), Malformed> {
+        let count = count(pieces);
+        let most = count.div_ceil(count.div_ceil(Block::CAPACITY).max(1));
+        let mut builder = BlockBuilder::default();
+        for piece in pieces.drain(..) {
+            match piece {
+                Piece::Kept(block, mut places) => {
+                    while !places.is_empty() {
+                        let end = places.end.min(places.start + most - builder.len());
+                        builder
+                            .push_from(block, places.start..end)
+                            .map_err(|_| Malformed)?;
+                        places.start = end;
+                        self.finish_full(&mut builder, most)?;
+                    }
+                }
+                Piece::New(code, product) => {
+                    let NewProduct {
+                        bytes,
+                        content,
+                        facets,
+                    } = product;
+                    let entry = Entry {
+                        code,
+                        bytes,
+                        content: *content,
+                        facets,
+                    };
+                    builder.push(&entry).map_err(|_| Malformed)?;
+                    self.finish_full(&mut builder, most)?;
+                }
+            }
+        }
+        self.finish_full(&mut builder, 1)
     }
-    Ok(())
+
+    fn finish_full(&mut self, builder: &mut BlockBuilder, most: usize) -> Result<(), Malformed> {
+        if builder.len() >= most || builder.is_full() {
+            self.blocks.push(builder.finish()?);
+            (self.between)();
+        }
+        Ok(())
+    }
 }

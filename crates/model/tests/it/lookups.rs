@@ -58,6 +58,7 @@ fn a_product_without_content_resources_has_none() {
             Arc::default(),
             &BTreeMap::from([(code.clone(), Some(product))]),
             TextTable::default(),
+            || (),
         )
         .expect("a product that fits");
     let product = snapshot.product(&code).expect("a product");

@@ -225,7 +225,7 @@ proptest! {
                 (Some(old), Some(new)) if format!("{old:?}") == format!("{new:?}")))
             .collect();
         let texts = TextTable::default();
-        let changed = old.with_changes(Revision::default(), categories, &changes, texts).unwrap();
+        let changed = old.with_changes(Revision::default(), categories, &changes, texts, || ()).unwrap();
         let anew = snapshot(&after, &[256]);
         prop_assert_eq!(changed.len(), anew.len());
         prop_assert_eq!(changed.countries().collect::<Vec<_>>(), anew.countries().collect::<Vec<_>>());

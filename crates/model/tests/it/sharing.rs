@@ -33,14 +33,19 @@ fn changed(snapshot: &Snapshot, changes: &BTreeMap<ProductCode, Option<u32>>) ->
         .iter()
         .map(|(code, edition)| (code.clone(), edition.map(|edition| product(code, edition))))
         .collect();
-    snapshot
+    let mut times_between = 0;
+    let next = snapshot
         .with_changes(
             Revision::default(),
             categories,
             &changes,
             TextTable::default(),
+            || times_between += 1,
         )
-        .expect("products that fit")
+        .expect("products that fit");
+    let made = arenas(&next).difference(&arenas(snapshot)).count();
+    assert_eq!(times_between, made, "after each block that was made");
+    next
 }
 
 fn arenas(snapshot: &Snapshot) -> HashSet<*const u8> {

@@ -11,6 +11,7 @@ use vitrine_model::snapshot::{Categories, NewProduct, ServedText, Snapshot, Text
 use vitrine_store::record::{CatalogItem, Changes};
 use vitrine_store::{Store, StoreError};
 
+use super::background::Courtesy;
 use super::blocks::{Batch, BlockMakers, BuildError};
 use crate::view::TextAddresses;
 
@@ -104,6 +105,7 @@ pub fn apply_changes(
     if categories.names().len() > DEAD_CATEGORIES + 2 * living {
         return Ok(None);
     }
+    let mut courtesy = Courtesy::begin();
     let mut products: BTreeMap<ProductCode, Option<NewProduct>> = BTreeMap::new();
     let mut texts = Vec::new();
     let most = u32::try_from(snapshot.len() / PRODUCTS_PER_CHANGE).unwrap_or(u32::MAX);
@@ -130,8 +132,7 @@ pub fn apply_changes(
                         facets,
                     };
                     products.insert(code.parse()?, Some(product));
-                    // Requests go first, as they do between blocks.
-                    std::thread::yield_now();
+                    courtesy.give_way();
                 }
                 CatalogItem::Retired { code } => {
                     products.insert(code.parse()?, None);
@@ -151,7 +152,9 @@ pub fn apply_changes(
     };
     let texts = snapshot.texts().with(texts, now);
     snapshot
-        .with_changes(revision, categories, &products, texts)
+        .with_changes(revision, categories, &products, texts, || {
+            courtesy.give_way();
+        })
         .map(|snapshot| Some((changes, snapshot)))
         .map_err(|error| StoreError::Visitor(error.into()))
 }
