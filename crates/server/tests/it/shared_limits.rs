@@ -313,11 +313,10 @@ fn a_redis_that_may_not_be_written_is_never_taken_for_a_good_one() {
     let server = server(&store, &redis.url());
     // It was tried once before the server was ready.
     assert_eq!(scrape(&server).value("vitrine_limits_breaker_open"), 1.0);
-    let said = server.stderr();
-    assert!(
-        said.contains("shared limits: Redis can't be used"),
-        "{said}"
-    );
+    wait_for("what is wrong with it to be told", || {
+        let told = "shared limits: Redis can't be used";
+        server.stderr().contains(told).then_some(())
+    });
 }
 
 #[test]
