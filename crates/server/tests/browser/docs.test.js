@@ -78,7 +78,7 @@ test('the reference sends what its forms say, and errors are shown as they come'
   await form.getByRole('button', { name: 'Send' }).click();
   const query = new URL((await sent).url()).search;
   assert.equal(query, '?is_orderable=true&countries_redeemable_in=GB&countries_redeemable_in=IE&limit=2');
-  await form.getByText('200').waitFor();
+  await form.getByText('200 OK').waitFor();
   await form.getByLabel('limit').fill('501');
   await form.getByRole('button', { name: 'Send' }).click();
   await form.getByText('pagination_error').waitFor();
