@@ -33,6 +33,7 @@ panic_points! {
     Handler "handler",
     VersionKnown "version-known",
     CompressBody "compress-body",
+    WriteBody "write-body",
     AccessLog "access-log",
     AdminPage "admin-page",
     FollowKeys "follow-keys",

@@ -12,6 +12,7 @@ use super::answer::{Answer, encode};
 use super::body::Body;
 use super::body_cache::{BodyCache, Key};
 use super::error::ApiError;
+use crate::panic_point::PanicPoint;
 
 /// What makes a body.
 pub trait Make {
@@ -61,7 +62,10 @@ thread_local! {
 impl Later {
     /// What `write` appends to an empty buffer, however often it is asked.
     pub fn written(write: impl Fn(&mut Vec<u8>) + Send + Sync + 'static) -> Self {
-        Self::Written(Arc::new(write))
+        Self::Written(Arc::new(move |out: &mut Vec<u8>| {
+            PanicPoint::WriteBody.pass();
+            write(out);
+        }))
     }
 
     /// Makes it for as long as `read` reads it.
