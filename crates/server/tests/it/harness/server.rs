@@ -61,9 +61,7 @@ impl Server {
         match address {
             Ok(address) => server.address = address,
             Err(status) => {
-                wait_for("its last words", || {
-                    (Arc::strong_count(&server.stderr) == 1).then_some(())
-                });
+                server.wait_for_last_words();
                 return Err((status, server.stderr()));
             }
         }
@@ -97,12 +95,23 @@ impl Server {
         assert!(killed.expect("kill runs").success());
     }
 
-    /// Waits for its end; returns its exit code.
+    /// Waits for its end, and until all is read that it wrote; returns its exit code.
     pub fn wait(&mut self) -> Option<i32> {
-        wait_for("the server's end", || {
+        let ended = wait_for("the server's end", || {
             self.child.try_wait().expect("a child")
-        })
-        .code()
+        });
+        self.wait_for_last_words();
+        ended.code()
+    }
+
+    /// Waits until all is read that a process wrote which has ended: those who read let go of it.
+    fn wait_for_last_words(&self) {
+        wait_for("its last words", || {
+            let mut collected = [&self.stdout, &self.stderr].into_iter();
+            collected
+                .all(|said| Arc::strong_count(said) == 1)
+                .then_some(())
+        });
     }
 
     /// A GET with a key.
