@@ -7,19 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::Value;
 
-use crate::harness::{Server, Store, gift_card, scrape, skipped, text, wait_for};
-
-/// The library behind `faketime`, for programs with threads.
-fn library() -> Option<PathBuf> {
-    let folders = std::fs::read_dir("/usr/lib").ok()?.filter_map(Result::ok);
-    let library = |folder: std::fs::DirEntry| folder.path().join("faketime/libfaketimeMT.so.1");
-    let found = folders.map(library).find(|path| path.exists());
-    if found.is_none() {
-        assert!(std::env::var_os("CI").is_none(), "CI needs faketime");
-        skipped("clocks that jump: there is no faketime");
-    }
-    found
-}
+use crate::faketime;
+use crate::harness::{Server, Store, gift_card, scrape, text, wait_for};
 
 /// A store, and a clock that its server goes by.
 struct Place {
@@ -33,7 +22,7 @@ impl Place {
         let store = Store::of(&[gift_card("A")]);
         let place = Self {
             clock: store.path("clock"),
-            library: library()?,
+            library: faketime::library("clocks that jump")?,
             store,
         };
         place.jump("+0");
@@ -58,11 +47,10 @@ impl Place {
     }
 
     fn go_by(&self, command: &mut Command) {
+        faketime::preload(command, &self.library);
         command
-            .env("LD_PRELOAD", &self.library)
             .env("FAKETIME_TIMESTAMP_FILE", &self.clock)
-            .env("FAKETIME_NO_CACHE", "1")
-            .env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+            .env("FAKETIME_NO_CACHE", "1");
     }
 
     /// A load by a command on the same clock.

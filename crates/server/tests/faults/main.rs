@@ -9,7 +9,7 @@
 //! - `disk`: a disk that fails, by a library (`io_faults.c`) between the program and the system; `io_errors`: commands
 //!   on it; `serving`: a running server; `starting`: a server that starts
 //! - `descriptors`, `memory`: too few of them
-//! - `clocks`: a clock that jumps under a server
+//! - `clocks`: a clock that jumps under a server; `faketime`: how
 //! - `panics`: bugs in a running server
 
 #![expect(
@@ -20,6 +20,7 @@
 mod clocks;
 mod descriptors;
 mod disk;
+mod faketime;
 #[expect(dead_code, unused_imports, reason = "the other tests use all of it")]
 #[path = "../it/harness/mod.rs"]
 mod harness;

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -298,11 +298,4 @@ fn run(command: &mut Command) {
 fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("an address").port()
-}
-
-/// Whether a program is installed.
-pub fn has_program(name: &str) -> bool {
-    let path = std::env::var("PATH").unwrap_or_default();
-    path.split(':')
-        .any(|directory| Path::new(directory).join(name).exists())
 }

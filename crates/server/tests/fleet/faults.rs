@@ -3,9 +3,13 @@
 
 use std::time::{Duration, Instant};
 
+use jiff::fmt::rfc2822;
+use jiff::{SignedDuration, Timestamp};
+
 use crate::clients::Clients;
-use crate::database::{Database, has_program, is_there};
-use crate::harness::{skipped, wait_for};
+use crate::database::{Database, is_there};
+use crate::faketime;
+use crate::harness::{Server, wait_for};
 use crate::proxy::Proxy;
 use crate::world::{Fleet, fault_lasts};
 
@@ -157,6 +161,13 @@ fn no_read_fails_while_the_schema_is_wrong() {
     survives(&fleet, "another schema", &mut database, away, back);
 }
 
+/// What time it is to a server.
+fn date(server: &Server, key: &str) -> Timestamp {
+    let reply = server.get(key, "/v2/ping");
+    let date = reply.header("date").expect("a date");
+    rfc2822::parse(date).expect("a date").timestamp()
+}
+
 #[test]
 fn a_killed_server_comes_back_and_a_wrong_clock_harms_nobody() {
     if !is_there() {
@@ -165,19 +176,16 @@ fn a_killed_server_comes_back_and_a_wrong_clock_harms_nobody() {
     let database = Database::new();
     let mut fleet = Fleet::without_servers(database.url());
     fleet.servers = vec![fleet.serve(0, &[]), fleet.serve(1, &[])];
-    if has_program("faketime") {
-        let mut late = std::process::Command::new("faketime");
-        let serve = fleet.serve_command(2, &[]);
-        late.args(["-f", "+1h"])
-            .arg(serve.get_program())
-            .args(serve.get_args());
-        let set = serve
-            .get_envs()
-            .filter_map(|(name, value)| Some((name, value?)));
-        late.envs(set).env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
-        fleet.servers.push(crate::harness::Server::start(late));
-    } else {
-        skipped("a clock off by an hour: there is no `faketime`");
+    if let Some(library) = faketime::library("a clock off by an hour") {
+        let mut late = fleet.serve_command(2, &[]);
+        faketime::preload(&mut late, &library);
+        late.env("FAKETIME", "+1h");
+        fleet.servers.push(Server::start(late));
+        let [right, late] = [0, 2].map(|index| date(&fleet.servers[index], &fleet.key));
+        assert!(
+            late.duration_since(right) > SignedDuration::from_mins(59),
+            "{right} {late}"
+        );
     }
     let clients = Clients::start(&fleet.addresses()[1..], &fleet.key);
     fleet.servers[0].signal("KILL");

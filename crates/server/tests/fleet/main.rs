@@ -10,6 +10,7 @@
 //! - `proxy`: a proxy that stalls
 //! - `clients`: constant load, which notices every failed answer
 //! - `world`: three servers over a database
+//! - `faketime`: clocks that are wrong
 //! - `agreement`, `promptness`, `faults`, `limits`, `starts`, `soak`: the tests
 
 #![expect(
@@ -20,6 +21,8 @@
 mod agreement;
 mod clients;
 mod database;
+#[path = "../faults/faketime.rs"]
+mod faketime;
 mod faults;
 #[expect(dead_code, unused_imports, reason = "the other tests use all of it")]
 #[path = "../it/harness/mod.rs"]
