@@ -2,7 +2,7 @@
 // a phone, and without script. No page may ask another origin or break the policy, and axe must find nothing serious.
 
 import assert from 'node:assert/strict';
-import { readFileSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
@@ -22,9 +22,11 @@ before(async () => {
   changed.gift_card.denominations.maximum_value = '100.00';
   changed.gift_card.denominations.available_list.push('100.00');
   const kept = lines.filter((line) => !/"code": "(LIFTBELL-US|PANDANLANE-SG)"/.test(line));
-  const file = path.join(mkdtempSync(path.join(tmpdir(), 'vitrine-second-')), 'second.ndjson');
+  const folder = mkdtempSync(path.join(tmpdir(), 'vitrine-second-'));
+  const file = path.join(folder, 'second.ndjson');
   writeFileSync(file, [...kept, JSON.stringify(changed)].join('\n'));
   server.run('load', '--note', 'Autumn prices', file);
+  rmSync(folder, { recursive: true });
   server.key('--quota', '100/60');
   server.run('keys', 'create', '--label', 'old partner', '--test');
   server.run('keys', 'revoke', 'old partner');
