@@ -221,7 +221,7 @@ fn ask(snapshot: &Snapshot) {
         let text = snapshot
             .text(&digest, Timestamp::MIN)
             .expect("a text of the snapshot");
-        let unpacked = text.unpack();
+        let unpacked = text.unpack_as(&digest);
         assert!(unpacked.is_ok() || !is_undamaged);
     }
 }

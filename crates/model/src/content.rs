@@ -258,6 +258,9 @@ fn came_from(text: &Text, url: &WebUrl) -> bool {
     source.as_ref() == Some(url) || url.as_str().ends_with(&format!("/v2/texts/{digest}.md"))
 }
 
+/// What is wrong with packed bytes that aren't the text they should be.
+const DAMAGED: Invalid = Invalid::new("text_damaged", "a text as it was packed");
+
 /// A text's Markdown, compressed: how it rests in the store and in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PackedMarkdown(Bytes);
@@ -310,15 +313,26 @@ impl PackedMarkdown {
         told.unwrap_or(most).min(most)
     }
 
-    /// The Markdown.
+    /// The Markdown of this digest.
     ///
     /// # Errors
     ///
-    /// Where the bytes are damaged.
+    /// Where the bytes are damaged, even so that they are those of another text: what is packed has no checksum of
+    /// its own.
+    pub fn unpack_as(&self, digest: &TextDigest) -> Result<String, Invalid> {
+        let markdown = self.unpack()?;
+        let is_whole = TextDigest::of(&markdown) == *digest;
+        is_whole.then_some(markdown).ok_or(DAMAGED)
+    }
+
+    /// The Markdown, whatever its digest.
+    ///
+    /// # Errors
+    ///
+    /// Where the bytes are damaged so that they are no text.
     pub fn unpack(&self) -> Result<String, Invalid> {
-        let damaged = Invalid::new("text_damaged", "a text as it was packed");
-        let bytes = zstd::bulk::decompress(&self.0, self.length_bytes()).map_err(|_| damaged)?;
-        String::from_utf8(bytes).map_err(|_| damaged)
+        let bytes = zstd::bulk::decompress(&self.0, self.length_bytes()).map_err(|_| DAMAGED)?;
+        String::from_utf8(bytes).map_err(|_| DAMAGED)
     }
 }
 
@@ -382,6 +396,8 @@ mod tests {
         let packed = PackedMarkdown::pack("Grüße").unwrap();
         assert_eq!(packed.length_bytes(), "Grüße".len());
         assert_eq!(packed.unpack().unwrap(), "Grüße");
+        assert_eq!(packed.unpack_as(&digest).unwrap(), "Grüße");
+        assert!(packed.unpack_as(&TextDigest::of("Gruß")).is_err());
         assert!(PackedMarkdown::from_bytes(b"junk").unpack().is_err());
         assert!(PackedMarkdown::pack(&"x".repeat((1 << 20) + 1)).is_err());
     }

@@ -122,10 +122,10 @@ impl TextTable {
 
     /// Whether every text in the large table is the one of its digest.
     pub(super) fn is_undamaged(&self) -> bool {
-        let entries = self.entries();
-        (0..entries.len()).all(|at| {
-            let unpacked = self.text(at).markdown.unpack();
-            unpacked.is_ok_and(|text| TextDigest::of(&text).as_bytes()[..] == entries[at][..32])
+        self.entries().iter().enumerate().all(|(at, entry)| {
+            let digest = entry.first_chunk().copied().map(TextDigest::from_bytes);
+            let markdown = self.text(at).markdown;
+            digest.is_some_and(|digest| markdown.unpack_as(&digest).is_ok())
         })
     }
 

@@ -146,7 +146,11 @@ fn texts(
             .and_then(|url| browser.app.addresses.digest(url));
         let markdown = digest.and_then(|digest| Some((digest, snapshot.text(&digest, now)?)));
         let html = markdown.and_then(|(digest, markdown)| {
-            let html = browser.app.html.render(digest, || markdown.unpack()).ok()?;
+            let html = browser
+                .app
+                .html
+                .render(digest, || markdown.unpack_as(&digest))
+                .ok()?;
             Some(pictures::in_words(html.as_str()))
         });
         TextView {

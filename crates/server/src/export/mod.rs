@@ -86,5 +86,5 @@ fn with_texts<'a>(
 fn markdown(store: &dyn Store, digest: &TextDigest) -> anyhow::Result<String> {
     let missing = || format!("the text {digest} is missing; run `vitrine check`");
     let packed = store.text(digest)?.with_context(missing)?;
-    packed.unpack().with_context(missing)
+    packed.unpack_as(digest).with_context(missing)
 }

@@ -154,7 +154,7 @@ impl Parts<'_> {
 
 /// The Markdown of a text. Of a damaged one the log tells, the client learns only that the service failed.
 fn unpacked(digest: &TextDigest, markdown: &PackedMarkdown) -> Result<String, ApiError> {
-    markdown.unpack().map_err(|_| {
+    markdown.unpack_as(digest).map_err(|_| {
         tracing::error!(%digest, request_id = request_id::current(), "a text is damaged");
         ApiError::plain(ErrorType::InternalServerError)
     })

@@ -218,7 +218,7 @@ fn markdown(
         return Ok(Some(fetched));
     }
     let held = store.text(digest)?;
-    Ok(held.map(|held| held.unpack()).transpose()?)
+    Ok(held.map(|held| held.unpack_as(digest)).transpose()?)
 }
 
 /// A text of the source; none where it has no text of this digest.

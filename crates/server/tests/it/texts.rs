@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::harness::{Headers, Reply, Server, Store, TEXT_NAMES, gift_card, wait_for};
+use crate::harness::{Headers, Reply, Server, Store, TEXT_NAMES, are_files, gift_card, wait_for};
 
 const FORMS: [(&str, &str); 3] = [("url", "_markdown_url"), ("md", "_md"), ("html", "_html")];
 
@@ -109,6 +109,27 @@ fn a_text_is_served_to_anybody_byte_for_byte() {
         // A key does no harm, not even a wrong one.
         assert_eq!(server.get("wrong.key", &path).body, text.as_bytes());
     }
+}
+
+#[test]
+fn a_text_that_became_another_is_never_served() {
+    if !are_files("a text that became another is never served") {
+        return;
+    }
+    // So short that it is packed as it is.
+    let markdown = "Pays 10.";
+    let store = Store::of(&[with_texts("A", &[("terms_buyer_md", json!(markdown))])]);
+    let key = store.key("partner", &[]);
+    let served = |server: &Server| {
+        let targets = ["/v2/product/A?content=md", "/v2/product/A?content=html"];
+        let [md, html] = targets.map(|target| server.get(&key, target).status);
+        (anonymous(server, &own_path(markdown)).status, md, html)
+    };
+    assert_eq!(served(&store.serve()), (200, 200, 200));
+    let server = store.serve_damaged(markdown.as_bytes(), b"Pays 99.");
+    assert_eq!(served(&server), (500, 500, 500));
+    assert!(server.stderr().contains("a text is damaged"));
+    assert_eq!(server.get(&key, "/v2/product/A").status, 200);
 }
 
 #[test]

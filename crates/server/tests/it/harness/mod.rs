@@ -220,16 +220,21 @@ impl Store {
 
     /// Serves a copy of the store, in which no text can be unpacked. The store must be a file.
     pub fn serve_with_damaged_texts(&self) -> Server {
+        let frame = b"\x28\xb5\x2f\xfd";
+        self.serve_damaged(frame, &[0; 4])
+    }
+
+    /// Serves a copy of the store, in which other bytes are in the place of some. The store must be a file.
+    pub fn serve_damaged(&self, whole: &[u8], damaged: &[u8]) -> Server {
         let copy = self.path("copy.db");
         self.ok(&["backup", &copy.display().to_string()]);
         let mut bytes = std::fs::read(&copy).expect("a copy");
-        let frame = b"\x28\xb5\x2f\xfd";
-        let frames: Vec<usize> = (0..bytes.len())
-            .filter(|at| bytes[*at..].starts_with(frame))
+        let places: Vec<usize> = (0..bytes.len())
+            .filter(|at| bytes[*at..].starts_with(whole))
             .collect();
-        assert!(!frames.is_empty(), "no packed text");
-        for at in frames {
-            bytes[at..at + frame.len()].fill(0);
+        assert!(!places.is_empty(), "nothing to damage");
+        for at in places {
+            bytes[at..][..whole.len()].copy_from_slice(damaged);
         }
         std::fs::write(&copy, bytes).expect("a copy");
         let mut command = self.command(&["serve", "--listen", "127.0.0.1:0"]);
