@@ -9,11 +9,11 @@ use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use vitrine_wire::error::{ErrorBody, ErrorType};
 
 use super::body::Body;
-use super::body_cache::BodyCache;
 use super::compress::{Effort, WORTH_COMPRESSING_BYTES, compress};
 use super::conditional::EntityTag;
 use super::encoding::{Accepted, Coding};
 use super::error::ApiError;
+use super::kept_bodies::KeptBodies;
 use super::making::{Later, Make, Prepared};
 use super::quota::seconds_up;
 use crate::web::CONTENT_SECURITY_POLICY;
@@ -186,16 +186,21 @@ impl<'s> Resource<'s> {
     }
 
     /// Whether it would have to wait too long to be compressed, and is to be put off then.
-    pub(super) fn is_too_much(&self, request: &HeaderMap, bodies: &BodyCache) -> bool {
+    pub(super) fn is_too_much(&self, request: &HeaderMap, bodies: KeptBodies<'_>) -> bool {
+        let key = || bodies.key(self.tag.hash(), Accepted::by(request).best());
         self.while_busy == WhileBusy::PutOff
-            && bodies.is_busy()
-            && bodies.is_too_busy_for(&(self.tag.hash(), Accepted::by(request).best()))
+            && bodies.cache.is_busy()
+            && bodies.cache.is_too_busy_for(&key())
     }
 
     /// The same with its body made, where that may fail and will be needed: so it fails before it costs anything.
-    pub(super) fn made(self, request: &HeaderMap, bodies: &BodyCache) -> Result<Self, ApiError> {
-        let is_kept = || bodies.is_kept(&(self.tag.hash(), Accepted::by(request).best()));
-        if !self.may_fail || is_kept() {
+    pub(super) fn made(
+        self,
+        request: &HeaderMap,
+        bodies: KeptBodies<'_>,
+    ) -> Result<Self, ApiError> {
+        let key = || bodies.key(self.tag.hash(), Accepted::by(request).best());
+        if !self.may_fail || bodies.cache.is_kept(&key()) {
             return Ok(self);
         }
         let body = self.body.now()?;
@@ -210,12 +215,13 @@ impl<'s> Resource<'s> {
     pub(super) fn found(
         self,
         request: &HeaderMap,
-        bodies: &BodyCache,
+        bodies: KeptBodies<'_>,
     ) -> Result<Prepared, ApiError> {
         let accepted = Accepted::by(request);
         let coding = accepted.best();
-        let hash = self.tag.hash();
-        let key = (hash, coding);
+        let key = bodies.key(self.tag.hash(), coding);
+        let plain_key = bodies.key(self.tag.hash(), Coding::Identity);
+        let bodies = bodies.cache;
         let (audience, keep, while_busy) = (self.audience, self.keep, self.while_busy);
         let (mut answer, body) = self.head();
         let headers = answer.headers_mut();
@@ -227,7 +233,9 @@ impl<'s> Resource<'s> {
             encode(&mut answer, coding, kept);
             return Ok(answer.into());
         }
-        let kept = (keep != Keep::No).then(|| bodies.plain(hash)).flatten();
+        let kept = (keep != Keep::No)
+            .then(|| bodies.plain(&plain_key))
+            .flatten();
         let is_kept = kept.is_some();
         // Only long bodies are ever put off: they are made where they are compressed.
         if coding != Coding::Identity && while_busy == WhileBusy::PutOff {
@@ -238,7 +246,7 @@ impl<'s> Resource<'s> {
         let is_short = plain.len() < WORTH_COMPRESSING_BYTES && accepted.takes_plain();
         if coding == Coding::Identity || is_short {
             *answer.body_mut() = match keep {
-                Keep::Plain if !is_kept => bodies.keep_plain(hash, plain),
+                Keep::Plain if !is_kept => bodies.keep_plain(plain_key, plain),
                 _ => plain,
             };
             return Ok(answer.into());
@@ -339,6 +347,7 @@ impl From<ApiError> for Answer {
 
 #[cfg(test)]
 mod tests {
+    use super::super::body_cache::BodyCache;
     use super::*;
 
     #[test]
@@ -349,7 +358,7 @@ mod tests {
             let mut headers = HeaderMap::new();
             let accepted = HeaderValue::from_static(accepted);
             headers.insert(http::header::ACCEPT_ENCODING, accepted);
-            resource.is_too_much(&headers, bodies)
+            resource.is_too_much(&headers, KeptBodies::new(bodies, 0))
         };
         let (busy, quiet) = (BodyCache::busy(), BodyCache::new(0));
         assert!(is_too_much(WhileBusy::PutOff, "br", &busy));

@@ -16,8 +16,8 @@ use tokio::sync::Semaphore;
 
 use super::body::Body;
 use super::compress::{Effort, WORTH_COMPRESSING_BYTES, compress, gzip_thoroughly};
-use super::conditional::ContentHash;
 use super::encoding::Coding;
+use super::kept_bodies::Key;
 use super::making::Later;
 use crate::metrics::{CacheState, Counter};
 use crate::panic_point::PanicPoint;
@@ -34,9 +34,6 @@ pub(super) const HERE_BYTES: usize = 16 << 10;
 
 /// How many bodies wait for each core that compresses, at most: a second at worst, with Brotli.
 const WAITING_PER_CORE: usize = 64;
-
-/// Which body, and how it is encoded.
-pub(super) type Key = (ContentHash, Coding);
 
 #[derive(Clone)]
 struct ByLength;
@@ -113,7 +110,7 @@ impl BodyCache {
     /// Whether a body would have to wait behind so many others that it had better not be made. In passing, one that is
     /// kept or is just being compressed may be found to be so; its client asks again.
     pub(super) fn is_too_busy_for(&self, key: &Key) -> bool {
-        self.is_busy() && key.1 != Coding::Identity && !self.is_kept(key)
+        self.is_busy() && key.coding() != Coding::Identity && !self.is_kept(key)
     }
 
     /// Whether a body is kept encoded. Nobody asks for it by that.
@@ -151,12 +148,12 @@ impl BodyCache {
     }
 
     /// A body that is kept plain.
-    pub(super) fn plain(&self, hash: ContentHash) -> Option<Bytes> {
-        let kept = self.plain.as_ref()?.get(&(hash, Coding::Identity));
+    pub(super) fn plain(&self, key: &Key) -> Option<Bytes> {
+        let kept = self.plain.as_ref()?.get(key);
         Some(self.plain_asked.count(kept)?.bytes)
     }
 
-    /// Forgets everything.
+    /// Forgets everything, to have its room back.
     pub(super) fn clear(&self) {
         let compressed = self.compressed.as_deref();
         for bodies in [compressed, self.plain.as_ref()].into_iter().flatten() {
@@ -176,12 +173,12 @@ impl BodyCache {
     }
 
     /// Keeps a plain body, which becomes one string for that.
-    pub(super) fn keep_plain(&self, hash: ContentHash, body: Body) -> Body {
+    pub(super) fn keep_plain(&self, key: Key, body: Body) -> Body {
         let Some(cache) = &self.plain else {
             return body;
         };
         let body = body.into_bytes();
-        cache.insert((hash, Coding::Identity), body.clone().into());
+        cache.insert(key, body.clone().into());
         body.into()
     }
 
@@ -190,7 +187,7 @@ impl BodyCache {
         if plain.len() > HERE_BYTES {
             return None;
         }
-        let made = settled(compress(key.1, Effort::Thorough, plain))?;
+        let made = settled(compress(key.coding(), Effort::Thorough, plain))?;
         // A shorter one is for a client that refuses plain bodies; others would find it here.
         if let Some(cache) = &self.compressed
             && plain.len() >= WORTH_COMPRESSING_BYTES
@@ -205,16 +202,16 @@ impl BodyCache {
     /// those makes it. `None` where it can't be made, or too many wait.
     pub(super) async fn compress(&self, key: Key, plain: Later) -> Option<Bytes> {
         let Some(cache) = &self.compressed else {
-            return self.make(key.1, plain).await;
+            return self.make(key.coding(), plain).await;
         };
         match cache.get_value_or_guard_async(&key).await {
             Ok(kept) => Some(kept.bytes),
             Err(guard) => {
-                let made = self.make(key.1, plain).await?;
+                let made = self.make(key.coding(), plain).await?;
                 // One that is too long to be kept is given to those who wait, all the same.
                 let _ = guard.insert(Kept {
                     bytes: made.clone(),
-                    could_be_smaller: key.1 == Coding::Gzip,
+                    could_be_smaller: key.coding() == Coding::Gzip,
                 });
                 Some(made)
             }
@@ -324,11 +321,14 @@ impl fmt::Debug for BodyCache {
 mod tests {
     use super::*;
     use crate::http::conditional::EntityTag;
+    use crate::http::kept_bodies::KeptBodies;
 
     #[tokio::test]
     async fn only_so_many_bodies_wait_for_their_turn() {
         let cache = Arc::new(BodyCache::new(0));
-        let key = (EntityTag::of(b"a body").hash(), Coding::Zstd);
+        let hash = EntityTag::of(b"a body").hash();
+        let bodies = KeptBodies::new(&cache, 0);
+        let key = bodies.key(hash, Coding::Zstd);
         let cores = u32::try_from(available_parallelism().map_or(1, usize::from)).unwrap();
         let turns = Arc::clone(&cache.turns);
         let taken = turns.acquire_many_owned(cores).await.unwrap();
@@ -345,7 +345,7 @@ mod tests {
             tokio::task::yield_now().await;
         }
         assert!(cache.is_too_busy_for(&key));
-        assert!(!cache.is_too_busy_for(&(key.0, Coding::Identity)));
+        assert!(!cache.is_too_busy_for(&bodies.key(hash, Coding::Identity)));
         // What isn't refused beforehand goes out as it is.
         assert_eq!(
             cache

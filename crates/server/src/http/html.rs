@@ -112,11 +112,6 @@ impl HtmlRenderer {
         self.cache.get_or_insert_with(&digest, render)
     }
 
-    /// Forgets what it rendered.
-    pub(super) fn clear(&self) {
-        self.cache.clear();
-    }
-
     /// How the cache does.
     #[must_use]
     pub fn cache_state(&self) -> CacheState {

@@ -31,6 +31,7 @@ pub mod fuzzing;
 mod handlers;
 mod host;
 pub mod html;
+mod kept_bodies;
 pub mod making;
 mod observe;
 pub mod openapi;
@@ -90,7 +91,7 @@ pub struct App {
     bodies: body_cache::BodyCache,
     /// What is the same for every request of a revision.
     ready: ready::Ready,
-    /// For how many damages of what is live the caches were emptied.
+    /// For how many damages of what is live the kept bodies were forgotten.
     damages_forgotten: AtomicU64,
     /// The zero of the clock that quotas are kept by.
     started: Instant,
@@ -128,15 +129,16 @@ impl App {
         Self { access, ..self }
     }
 
-    /// Empties the caches where what they hold may have been made of a damaged snapshot.
-    fn forget_damage(&self) {
+    /// The kept bodies, for a request that has not taken the snapshot yet: so that none that is found can have been
+    /// made of a snapshot that is known to be damaged.
+    fn kept_bodies(&self) -> kept_bodies::KeptBodies<'_> {
         let damages = self.live.damages();
         if self.damages_forgotten.load(Ordering::Relaxed) != damages
             && self.damages_forgotten.swap(damages, Ordering::Relaxed) != damages
         {
             self.bodies.clear();
-            self.html.clear();
         }
+        kept_bodies::KeptBodies::new(&self.bodies, damages)
     }
 
     /// How many requests were refused because too many bodies waited to be compressed.

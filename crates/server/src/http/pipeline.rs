@@ -14,6 +14,7 @@ use vitrine_wire::error::ErrorType;
 use super::answer::{Resource, X_API_VERSION};
 use super::client::Peer;
 use super::error::ApiError;
+use super::kept_bodies::KeptBodies;
 use super::making::Prepared;
 use super::quota::{Account, Cost, Step};
 use super::routes::{Captured, KeyedOperation, Operation, Route, Target, find};
@@ -90,11 +91,13 @@ pub(super) fn judge<'r>(
     settled: Option<Taken>,
     trail: &mut Trail<'r>,
 ) -> Judged<'r> {
-    app.forget_damage();
+    // Before the snapshot is taken.
+    let bodies = app.kept_bodies();
     let answer = match target.route.operation {
         Operation::Keyed(operation) => {
             let keyed = Keyed {
                 app,
+                bodies,
                 request,
                 operation,
                 captured: &target.captured,
@@ -104,17 +107,19 @@ pub(super) fn judge<'r>(
                 Err(error) => Err(error),
             }
         }
-        Operation::GetText => text(app, request, &target.captured),
+        Operation::GetText => {
+            text(app, request, &target.captured).and_then(|found| public(bodies, request, found))
+        }
         Operation::GetOpenapi => parameters::none(request.uri.query())
-            .and_then(|()| public(app, request, ready::document())),
+            .and_then(|()| public(bodies, request, ready::document())),
         Operation::Docs => parameters::none(request.uri.query())
             .and_then(|()| app.site.find(&target.captured))
-            .and_then(|found| public(app, request, found)),
+            .and_then(|found| public(bodies, request, found)),
     };
     Judged::Answer(answer.unwrap_or_else(Prepared::from))
 }
 
-fn text(app: &App, request: &Parts, captured: &Captured) -> Result<Prepared, ApiError> {
+fn text(app: &App, request: &Parts, captured: &Captured) -> Result<Resource<'static>, ApiError> {
     let snapshot = app
         .live
         .snapshot()
@@ -123,21 +128,25 @@ fn text(app: &App, request: &Parts, captured: &Captured) -> Result<Prepared, Api
     let Captured::Digest(digest) = captured else {
         return Err(ApiError::no_such_text());
     };
-    let text = texts::by_digest(&snapshot, digest, Timestamp::now())?;
-    public(app, request, text)
+    texts::by_digest(&snapshot, digest, Timestamp::now())
 }
 
 /// What needs no key and costs no quota.
-fn public(app: &App, request: &Parts, found: Resource<'_>) -> Result<Prepared, ApiError> {
+fn public(
+    bodies: KeptBodies<'_>,
+    request: &Parts,
+    found: Resource<'_>,
+) -> Result<Prepared, ApiError> {
     if found.is_known_to(&request.headers) {
         return Ok(found.not_modified().into());
     }
-    found.found(&request.headers, &app.bodies)
+    found.found(&request.headers, bodies)
 }
 
 /// A request for something that needs a key.
 struct Keyed<'a, 'r> {
     app: &'a App,
+    bodies: KeptBodies<'a>,
     request: &'r Parts,
     operation: KeyedOperation,
     captured: &'a Captured,
@@ -200,20 +209,18 @@ impl<'r> Keyed<'_, 'r> {
         account: &mut Account<'_>,
         prefix: &'r str,
     ) -> Judged<'r> {
-        let headers = &self.request.headers;
+        let (headers, bodies) = (&self.request.headers, self.bodies);
         let found = match found {
             Ok(resource) if resource.is_known_to(headers) => {
                 return Judged::Answer(resource.not_modified().into());
             }
             // Before the body is made, and before it costs anything: who has paid is answered.
-            Ok(resource)
-                if !account.is_settled() && resource.is_too_much(headers, &self.app.bodies) =>
-            {
-                self.app.bodies.shed.increment();
+            Ok(resource) if !account.is_settled() && resource.is_too_much(headers, bodies) => {
+                bodies.cache.shed.increment();
                 return Judged::Answer(ApiError::overloaded().into());
             }
             // Nobody pays for a 500.
-            found => found.and_then(|resource| resource.made(headers, &self.app.bodies)),
+            found => found.and_then(|resource| resource.made(headers, bodies)),
         };
         let found = match found {
             Err(error) if error.kind != ErrorType::NotFound => {
@@ -223,7 +230,7 @@ impl<'r> Keyed<'_, 'r> {
         };
         match account.take(self.app, prefix) {
             Step::Granted => {
-                let answer = found.and_then(|resource| resource.found(headers, &self.app.bodies));
+                let answer = found.and_then(|resource| resource.found(headers, bodies));
                 Judged::Answer(answer.unwrap_or_else(Prepared::from))
             }
             Step::Refused(error) => Judged::Answer(error.into()),
@@ -362,6 +369,7 @@ mod tests {
         });
         let keyed = Keyed {
             app: &app,
+            bodies: app.kept_bodies(),
             request: &request,
             operation: KeyedOperation::ListProducts,
             captured: &Captured::Nothing,

@@ -87,7 +87,7 @@ impl Live {
     }
 
     /// Takes note that a damaged snapshot was replaced.
-    fn note_damage(&self) {
+    pub(crate) fn note_damage(&self) {
         self.damages.fetch_add(1, Ordering::Release);
     }
 
