@@ -13,7 +13,7 @@ use super::compress::{Effort, WORTH_COMPRESSING_BYTES, compress};
 use super::conditional::EntityTag;
 use super::encoding::{Accepted, Coding};
 use super::error::ApiError;
-use super::kept_bodies::KeptBodies;
+use super::kept_bodies::{KeptBodies, Key};
 use super::making::{Later, Make, Prepared};
 use super::quota::seconds_up;
 use crate::web::CONTENT_SECURITY_POLICY;
@@ -185,12 +185,16 @@ impl<'s> Resource<'s> {
         answer
     }
 
+    /// What its body is kept under, in the coding that the client likes best.
+    fn key(&self, request: &HeaderMap, bodies: KeptBodies<'_>) -> Key {
+        bodies.key(self.tag.hash(), Accepted::by(request).best())
+    }
+
     /// Whether it would have to wait too long to be compressed, and is to be put off then.
     pub(super) fn is_too_much(&self, request: &HeaderMap, bodies: KeptBodies<'_>) -> bool {
-        let key = || bodies.key(self.tag.hash(), Accepted::by(request).best());
         self.while_busy == WhileBusy::PutOff
             && bodies.cache.is_busy()
-            && bodies.cache.is_too_busy_for(&key())
+            && bodies.cache.is_too_busy_for(&self.key(request, bodies))
     }
 
     /// The same with its body made, where that may fail and will be needed: so it fails before it costs anything.
@@ -199,8 +203,7 @@ impl<'s> Resource<'s> {
         request: &HeaderMap,
         bodies: KeptBodies<'_>,
     ) -> Result<Self, ApiError> {
-        let key = || bodies.key(self.tag.hash(), Accepted::by(request).best());
-        if !self.may_fail || bodies.cache.is_kept(&key()) {
+        if !self.may_fail || bodies.cache.is_kept(&self.key(request, bodies)) {
             return Ok(self);
         }
         let body = self.body.now()?;

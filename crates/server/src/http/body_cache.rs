@@ -153,14 +153,6 @@ impl BodyCache {
         Some(self.plain_asked.count(kept)?.bytes)
     }
 
-    /// Forgets everything, to have its room back.
-    pub(super) fn clear(&self) {
-        let compressed = self.compressed.as_deref();
-        for bodies in [compressed, self.plain.as_ref()].into_iter().flatten() {
-            bodies.clear();
-        }
-    }
-
     /// How the two parts do, by name.
     pub(super) fn states(&self) -> [(&'static str, CacheState); 2] {
         [

@@ -2,7 +2,7 @@
 //!
 //! A damaged snapshot gives bodies that aren't what their tags say. So a body is known by its tag, its coding, and how
 //! many damages had been found when its request began: what was begun before a damage was found is found by no
-//! request that begins later, even where it is put into the cache long after.
+//! request that begins later, even where it is put into the cache long after. It stays there until its room is needed.
 
 use super::body_cache::BodyCache;
 use super::conditional::ContentHash;
@@ -109,7 +109,6 @@ mod tests {
             app.live.set_snapshot(Some(Arc::clone(&whole)));
             app.live.note_damage();
             let (tag, expected) = answer(&whole, app.kept_bodies()).await;
-            app.bodies.clear();
             // Only now is the body made that was begun first.
             let late = answer(&damaged, before).await;
             assert!(late.0 == tag && late.1 != expected, "{coding}");

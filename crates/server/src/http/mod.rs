@@ -48,7 +48,7 @@ mod site;
 mod texts;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use crate::limits::SharedLimits;
@@ -91,8 +91,6 @@ pub struct App {
     bodies: body_cache::BodyCache,
     /// What is the same for every request of a revision.
     ready: ready::Ready,
-    /// For how many damages of what is live the kept bodies were forgotten.
-    damages_forgotten: AtomicU64,
     /// The zero of the clock that quotas are kept by.
     started: Instant,
 }
@@ -118,7 +116,6 @@ impl App {
             html: html::HtmlRenderer::new(),
             bodies: body_cache::BodyCache::new(cache_bytes),
             ready: ready::Ready::default(),
-            damages_forgotten: AtomicU64::new(0),
             started: Instant::now(),
         }
     }
@@ -132,13 +129,7 @@ impl App {
     /// The kept bodies, for a request that has not taken the snapshot yet: so that none that is found can have been
     /// made of a snapshot that is known to be damaged.
     fn kept_bodies(&self) -> kept_bodies::KeptBodies<'_> {
-        let damages = self.live.damages();
-        if self.damages_forgotten.load(Ordering::Relaxed) != damages
-            && self.damages_forgotten.swap(damages, Ordering::Relaxed) != damages
-        {
-            self.bodies.clear();
-        }
-        kept_bodies::KeptBodies::new(&self.bodies, damages)
+        kept_bodies::KeptBodies::new(&self.bodies, self.live.damages())
     }
 
     /// How many requests were refused because too many bodies waited to be compressed.
