@@ -1,4 +1,4 @@
-//! HTML made of Markdown, read as browsers read it: nothing in it acts (decisions, "Texts"), also after it was
+//! HTML made of Markdown, read as browsers read it: nothing in it acts (docs/contract/texts.md#html), also after it was
 //! written out and read once more.
 
 use std::sync::LazyLock;

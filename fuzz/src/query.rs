@@ -1,5 +1,5 @@
-//! The parameters of a list and of a product, beside a naive reading of the rules (specification 4.1; decisions,
-//! "Listing" and "Errors"): the same is accepted, the same is refused, in the same order.
+//! The parameters of a list and of a product, beside a naive reading of the rules (docs/contract/listing.md,
+//! docs/contract/errors.md#body): the same is accepted, the same is refused, in the same order.
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use vitrine::http::error::ApiError;
@@ -153,7 +153,7 @@ fn limit(reading: &mut Reading, value: &str) -> Option<FaultType> {
     }
 }
 
-/// Whether a text can be a code (decisions, "Endpoints").
+/// Returns whether a text can be a code (docs/contract/resources.md#codes).
 #[must_use]
 pub fn is_code(text: &str) -> bool {
     let in_alphabet = |c: char| c.is_ascii_alphanumeric() || "._~-".contains(c);

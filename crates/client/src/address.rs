@@ -14,7 +14,7 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
-/// Codes that no product has, since other operations have their paths (decisions, "Endpoints").
+/// Codes that no product has, since other operations have their paths (docs/contract/resources.md#codes).
 const NO_CODES: [&str; 6] = ["", ".", "..", "categories", "countries", "changes"];
 
 /// A value as a part of a path or a query.

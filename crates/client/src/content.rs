@@ -1,4 +1,4 @@
-//! A product's texts in the three forms of the `content` parameter (decisions, "Texts").
+//! A product's texts in the three forms of the `content` parameter (docs/contract/texts.md#forms).
 
 use crate::object::object;
 

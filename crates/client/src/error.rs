@@ -105,7 +105,7 @@ impl Error {
 /// The statuses that another try may mend: timeouts, limits, and servers that are down for a moment.
 const PASSING_STATUSES: [u16; 7] = [408, 425, 429, 500, 502, 503, 504];
 
-/// An error of the contract (decisions, "Errors").
+/// An error of the contract (docs/contract/errors.md#types).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ApiError {

@@ -1,4 +1,4 @@
-//! Enums that stay open: what this crate doesn't know of is kept as the text that came (decisions, "Fields").
+//! Open enums: values unknown to this crate are kept as text (docs/contract/resources.md#values).
 
 /// Makes an enum of a field's values, with `Unknown` for those added later.
 macro_rules! open_enum {

@@ -1,4 +1,4 @@
-//! Walks over the pages of a list: by cursors, until a page is empty or has none (decisions, "Listing").
+//! Walks over the pages of a list: by cursors, until a page is empty or has none (docs/contract/listing.md#cursors).
 //!
 //! A product that is in the catalog from the first page to the last comes exactly once, whatever changes around it: the list is
 //! ordered by code, and a cursor is the code where it goes on. One that comes or goes meanwhile comes once or not at all.

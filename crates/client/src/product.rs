@@ -1,4 +1,4 @@
-//! The product object (specification 2.1 to 2.8; decisions, "Fields").
+//! The product object (docs/contract/resources.md).
 //!
 //! Fields stand in the order in which the service sends them, so that a product is written as it came.
 

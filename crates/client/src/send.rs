@@ -15,7 +15,7 @@ use crate::{API_VERSION, Result};
 
 const JSON: &str = "application/json";
 const MARKDOWN: &str = "text/markdown";
-/// The longest request id that is kept (decisions, "Errors").
+/// The longest request id that is kept (docs/contract/endpoints.md#request-identifiers).
 const MOST_ID_BYTES: usize = 128;
 
 impl Inner {

@@ -13,7 +13,7 @@ impl ProductCode {
     /// The longest code, in bytes.
     pub const MAX_LENGTH_BYTES: usize = 64;
 
-    /// Path segments beside `{product_code}`, which therefore can't be codes (decisions, "Endpoints").
+    /// Path segments beside `{product_code}`, which therefore can't be codes (docs/contract/resources.md#codes).
     pub const RESERVED: [&str; 5] = [".", "..", "categories", "countries", "changes"];
 
     /// The code as text.

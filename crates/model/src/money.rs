@@ -50,7 +50,7 @@ fn split_decimal(text: &str) -> Option<(&str, &str)> {
 }
 
 /// An amount of money in hundredths of the currency's unit, whatever the currency's own exponent:
-/// the contract shows two fraction digits for all (specification 2.8).
+/// the contract shows two fraction digits for all (docs/contract/resources.md#amounts).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Amount {
     hundredths: u64,
@@ -117,7 +117,7 @@ impl DiscountMultiplier {
     }
 
     /// The value with two fraction digits, cut and never rounded up: the catalog must not promise
-    /// more discount than there is (decisions, "Fields").
+    /// more discount than there is (docs/contract/resources.md#discounts).
     #[must_use]
     pub fn cut(&self) -> String {
         let (whole, fraction) = split_decimal(&self.0).unwrap_or(("0", ""));

@@ -37,7 +37,7 @@ const fn assigned() -> [bool; 26 * 26] {
 
 /// A country code of the right form, `^[A-Z]{2}$`, whether or not the country exists.
 ///
-/// A filter takes any of these: one that no product has gives an empty page (decisions, "Listing").
+/// A filter takes any of these: one that no product has gives an empty page (docs/contract/listing.md#filters).
 /// A product takes only those for which [`is_assigned`](Self::is_assigned) holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Country([u8; 2]);

@@ -5,7 +5,7 @@ use std::num::NonZeroU16;
 use crate::code::ProductCode;
 use crate::place::Country;
 
-/// The most items of a page, and how many it has by default (specification, part 8).
+/// The most items of a page, and how many it has by default (docs/contract/listing.md#limit).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit(NonZeroU16);
 

@@ -53,7 +53,7 @@ impl fmt::Display for WebUrl {
 }
 
 /// A telephone number in international format: a leading plus sign and a digit, and whatever people
-/// put behind that (specification 2.2).
+/// put behind that (docs/contract/resources.md#customer-service).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PhoneNumber(Box<str>);
 
@@ -82,7 +82,7 @@ impl FromStr for PhoneNumber {
     }
 }
 
-/// A colour in `#RRGGBB` form (specification 2.5).
+/// A colour in `#RRGGBB` form (docs/contract/resources.md#assets).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Colour(Box<str>);
 

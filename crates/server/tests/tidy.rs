@@ -223,6 +223,74 @@ fn documents_name_only_what_is_there() {
     none("documents that name what is gone", &broken);
 }
 
+/// Returns the anchor of a Markdown heading, as code hosts make it.
+fn anchor(heading: &str) -> String {
+    let kept = heading.chars().filter_map(|c| match c {
+        ' ' => Some('-'),
+        c if c.is_alphanumeric() || c == '-' => Some(c.to_ascii_lowercase()),
+        _ => None,
+    });
+    kept.collect()
+}
+
+#[test]
+fn contract_citations_resolve() {
+    let chapters = files("docs/contract", "md");
+    let is_there = |citation: &str| {
+        let (path, section) = citation.split_once('#').unwrap_or((citation, ""));
+        let chapter = chapters.iter().find(|(name, _)| name == path);
+        chapter.is_some_and(|(_, text)| {
+            let headings = text.lines().filter(|line| line.starts_with("## "));
+            section.is_empty()
+                || headings
+                    .into_iter()
+                    .any(|line| anchor(&line[3..]) == section)
+        })
+    };
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "./#-_".contains(c);
+    let mut broken = Vec::new();
+    let mut resolved = 0;
+    for (name, text) in ["crates", "fuzz/src"]
+        .into_iter()
+        .flat_map(|folder| files(folder, "rs"))
+    {
+        for rest in text.split(concat!("(", "docs/contract/")).skip(1) {
+            let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+            let citation = format!("docs/contract/{}", rest[..end].trim_end_matches('.'));
+            match is_there(&citation) {
+                true => resolved += 1,
+                false => broken.push(format!("{name} cites {citation}")),
+            }
+        }
+        // Documents outside the repository: a reader can't follow the citation.
+        for gone in ["specification", "decisions"] {
+            let cited = [" ", ", "].map(|end| format!("({gone}{end}"));
+            if cited.iter().any(|citation| text.contains(citation)) {
+                broken.push(format!("{name} cites the {gone}"));
+            }
+        }
+    }
+    for (name, text) in &chapters {
+        for link in text
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next())
+        {
+            let own = name.trim_start_matches("docs/contract/");
+            let link = if link.starts_with('#') {
+                format!("{own}{link}")
+            } else {
+                link.to_owned()
+            };
+            if !link.starts_with("http") && !is_there(&format!("docs/contract/{link}")) {
+                broken.push(format!("{name} links to {link}"));
+            }
+        }
+    }
+    none("citations of the contract that lead nowhere", &broken);
+    assert!(resolved > 40, "{resolved}");
+}
+
 /// What stands between backticks.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)

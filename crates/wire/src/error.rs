@@ -1,4 +1,4 @@
-//! The error body, and the table of its types (decisions, "Errors").
+//! The error body, and the table of its types (docs/contract/errors.md#types).
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! The product object (specification 2.1 to 2.8; decisions, "Fields").
+//! The product object (docs/contract/resources.md).
 //!
 //! Every key is present, with null where there is no value, but for the detail objects of the other
 //! payout types and `availability` where it wasn't loaded. The detail object comes last and ends

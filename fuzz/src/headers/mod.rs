@@ -1,6 +1,6 @@
 //! Whole answers to requests with any headers, beside the rules read one by one: key, version, simulation,
-//! `If-None-Match` (RFC 9110, 13.1.2), `Accept-Encoding` (RFC 9110, 12.5.3), request id (decisions, "Keys, versions,
-//! quotas", "Errors" and "Caching").
+//! `If-None-Match` (RFC 9110, 13.1.2), `Accept-Encoding` (RFC 9110, 12.5.3), request id (docs/contract/access.md,
+//! docs/contract/errors.md, docs/contract/caching.md).
 //!
 //! An input is lines: a letter for the header, then its value. In values, `{K}` stands for a key, `{T}` for a test key,
 //! `{P}` for one that is pinned to a removed version, `{X}` for an expired and `{R}` for a revoked one; `{E}` for

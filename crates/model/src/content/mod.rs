@@ -14,7 +14,7 @@ mod packed;
 
 pub use packed::PackedMarkdown;
 
-/// The texts that a product can have (decisions, "Texts").
+/// The texts that a product can have (docs/contract/texts.md#names).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TextName {
     /// What the product is.
@@ -217,7 +217,7 @@ pub struct ContentUpdate {
 }
 
 impl ContentUpdate {
-    /// The texts after this update of `live` (decisions, "Texts").
+    /// The texts after this update of `live` (docs/contract/texts.md#loading).
     ///
     /// An absent key leaves a text as it is and null removes it. The same address keeps the
     /// Markdown that came from it, another drops that. An address that ends in this service's own

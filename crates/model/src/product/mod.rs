@@ -1,4 +1,4 @@
-//! A product and the details of its payout type (specification, part 2).
+//! A product and the details of its payout type (docs/contract/resources.md#product).
 //!
 //! The product's texts aren't part of it: they live beside it as [`Content`](crate::content::Content),
 //! since a later load may leave them as they are.
@@ -51,7 +51,7 @@ pub struct Product {
     pub detail: Detail,
 }
 
-/// Contact information for customers (specification 2.2).
+/// Contact information for customers (docs/contract/resources.md#customer-service).
 #[derive(Debug, Clone, PartialEq)]
 pub struct CustomerService {
     /// A telephone number.
@@ -63,11 +63,11 @@ pub struct CustomerService {
 /// The details of a payout type; the variant is the payout type.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Detail {
-    /// `gift_card` (specification 2.3).
+    /// `gift_card` (docs/contract/resources.md#gift-card).
     GiftCard(Voucher, Denominations),
-    /// `subscription` (specification 2.4).
+    /// `subscription` (docs/contract/resources.md#subscription).
     Subscription(Voucher, Vec<SubscriptionPlan>),
-    /// `payment` (decisions, "Fields").
+    /// `payment` (docs/contract/resources.md#payment).
     Payment(Payment),
     /// A payout type added later, served as it was loaded.
     Later(LaterDetail),
@@ -105,7 +105,7 @@ pub struct Voucher {
     pub e_code_usage_type: ECodeUsageType,
 }
 
-/// Pictures and colour (specification 2.5).
+/// Pictures and colour (docs/contract/resources.md#assets).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assets {
     /// The card's image.
@@ -116,7 +116,7 @@ pub struct Assets {
     pub primary_color: Option<Colour>,
 }
 
-/// When a payout expires (specification 2.7).
+/// When a payout expires (docs/contract/resources.md#expiry).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expiry {
     /// The policy in words.
@@ -127,7 +127,7 @@ pub struct Expiry {
     pub kind: ExpiryType,
 }
 
-/// One plan of a subscription (specification 2.4).
+/// One plan of a subscription (docs/contract/resources.md#subscription).
 #[derive(Debug, Clone, PartialEq)]
 pub struct SubscriptionPlan {
     /// The unit of the length.
@@ -142,7 +142,7 @@ pub struct SubscriptionPlan {
     pub subscription_plan_code: Line,
 }
 
-/// What a payment adds (decisions, "Fields").
+/// What a payment adds (docs/contract/resources.md#payment).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Payment {
     /// The icon's image.

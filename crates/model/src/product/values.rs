@@ -1,4 +1,4 @@
-//! The values that the contract names (decisions, "Fields"): each in the contract's spelling, known in
+//! The values that the contract names (docs/contract/resources.md#values): each in the contract's spelling, known in
 //! this one place.
 
 use std::str::FromStr;
@@ -37,7 +37,7 @@ macro_rules! contract_enum {
 }
 
 contract_enum!(
-    /// Whether a product is live (specification, part 3).
+    /// Whether a product is live (docs/contract/resources.md#product).
     State, "state", "`LIVE`, `TEMPORARILY_DISABLED` or `TEMPORARILY_DEGRADED`", {
     /// The product is live.
     Live = "LIVE",

@@ -21,7 +21,7 @@ Examples:
 
 The key is taken from VITRINE_KEY or a file, never from the command line: others on the machine can read that.";
 
-/// The most products that a page can have (specification, 4.1).
+/// The most products that a page can have (docs/contract/listing.md#limit).
 const PAGE_PRODUCTS: u16 = 500;
 /// How many amounts and countries of a product a table shows one by one.
 const MOST_SHOWN: usize = 6;
@@ -176,7 +176,7 @@ fn row(product: &Product) -> [String; 8] {
     ]
 }
 
-/// Whether it is what codes are made of (decisions, "Endpoints"), and so nothing to a shell.
+/// Whether it is what codes are made of (docs/contract/resources.md#codes), and so nothing to a shell.
 fn is_plain(code: &str) -> bool {
     code.bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || b"._~-".contains(&byte))

@@ -1,4 +1,4 @@
-//! Entity tags and conditional requests (RFC 9110, sections 8.8.3 and 13.1.2; decisions, "Caching").
+//! Entity tags and conditional requests (RFC 9110, sections 8.8.3 and 13.1.2; docs/contract/caching.md#entity-tags).
 
 use http::header::IF_NONE_MATCH;
 use http::{HeaderMap, HeaderValue};

@@ -54,7 +54,7 @@ impl ApiError {
         }
     }
 
-    /// The status of an error type (decisions, "Errors").
+    /// The status of an error type (docs/contract/errors.md#types).
     #[must_use]
     pub const fn status(kind: ErrorType) -> StatusCode {
         match kind {

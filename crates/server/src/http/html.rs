@@ -1,4 +1,4 @@
-//! Markdown to HTML that is safe to put into any page (decisions, "Texts").
+//! Markdown to HTML that is safe to put into any page (docs/contract/texts.md#html).
 //!
 //! CommonMark with tables and strikethrough; raw HTML is left out; what remains goes through a
 //! sanitiser with a short list of what is allowed. HTML is never stored: its bytes may change with

@@ -1,5 +1,5 @@
 //! How a request is judged: route → method → catalog loaded → key → version → parameters → does the
-//! product exist → quota. The first step that fails answers (decisions, "Errors").
+//! product exist → quota. The first step that fails answers (docs/contract/errors.md#order-of-checks).
 
 use std::time::Instant;
 

@@ -334,7 +334,7 @@ fn hexadecimal(number: u64, id: &mut [u8; START_BYTES + 16]) -> usize {
     length
 }
 
-/// `[A-Za-z0-9._:-]{1,128}` (decisions, "Errors").
+/// `[A-Za-z0-9._:-]{1,128}` (docs/contract/endpoints.md#request-identifiers).
 fn is_fit(id: &[u8]) -> bool {
     (1..=128).contains(&id.len())
         && id

@@ -15,7 +15,7 @@ use super::background::Courtesy;
 use super::blocks::{Batch, BlockMakers, BuildError};
 use crate::view::TextAddresses;
 
-/// How long a text is served after the last revision that named it (decisions, "Texts").
+/// How long a text is served after the last revision that named it (docs/contract/texts.md#urls).
 const TEXT_GRACE: SignedDuration = SignedDuration::from_hours(24);
 
 /// Where fewer products than this stay as they are for each that changed, all is read anew.

@@ -2,7 +2,8 @@
 //!
 //! Each is a line. An object keeps its members after a first one, `_rejected`, with the reasons. What is no
 //! object that could be written back to the letter stands in the member `_text`, which is read as an input
-//! of its own. No payout type can be named like these (specification 2.2), so nothing else means them.
+//! of its own. No payout type can be named like these (docs/contract/resources.md#later-payout-types), so nothing else
+//! means them.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -22,7 +22,7 @@ use super::source::{Source, WithKey};
 use crate::load::report::shown;
 use crate::outside::Answer;
 
-/// The most products a page can have (specification, 4.1).
+/// The most products a page can have (docs/contract/listing.md#limit).
 const PAGE_PRODUCTS: usize = 500;
 /// The longest page, in bytes.
 const MOST_PAGE_BYTES: usize = 64 << 20;
@@ -146,7 +146,7 @@ fn target(cursor: Option<&str>) -> String {
     )
 }
 
-/// A page (specification, 2.9 and 4.1). Links in headers aren't looked at: a cursor can't lead elsewhere.
+/// A page (docs/contract/listing.md#cursors). Links in headers aren't looked at: a cursor can't lead elsewhere.
 #[derive(Deserialize)]
 struct Page<'p> {
     #[serde(borrow)]

@@ -109,7 +109,7 @@ fn url_key(name: TextName) -> String {
     format!("{}_markdown_url", name.as_str())
 }
 
-/// The digest in the address of a text that a server holds (decisions, "Texts").
+/// The digest in the address of a text that a server holds (docs/contract/texts.md#urls).
 fn digest_of(address: &str) -> Option<TextDigest> {
     let (_, name) = address.rsplit_once("/v2/texts/")?;
     name.strip_suffix(".md")?.parse().ok()

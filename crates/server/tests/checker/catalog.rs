@@ -1,5 +1,5 @@
-//! The naive model: a sorted map of products, and what the contract (specification.md, decisions.md) has a server answer
-//! of it. It knows no index, no cache and no rendering; JSON is compared as values.
+//! The naive model: a sorted map of products, and the answers that the contract (docs/contract/README.md) derives from
+//! it. It knows no index, no cache and no rendering; JSON is compared as values.
 
 use std::collections::BTreeMap;
 

@@ -207,7 +207,7 @@ fn a_later_payout_type_is_served_as_it_was_loaded() {
         let expected = format!("\"prepaid_card\":{detail}");
         assert!(body.contains(&expected), "{target}: {body}");
     }
-    // Empty texts are none (decisions, "Fields").
+    // Empty texts are none (docs/contract/resources.md#null-and-empty).
     for nothing in ["null", "\"\""] {
         let detail = format!("{{\"a\":1,\"content_resources\":{nothing}}}");
         let product = round_trip(&later("A", "prepaid_card", &detail));

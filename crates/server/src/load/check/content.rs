@@ -1,4 +1,4 @@
-//! The texts of a record: as Markdown, as outside addresses, or not mentioned (decisions, "Texts").
+//! The texts of a record: as Markdown, as outside addresses, or not mentioned (docs/contract/texts.md#loading).
 
 use vitrine_model::Invalid;
 use vitrine_model::content::{

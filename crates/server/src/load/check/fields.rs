@@ -50,7 +50,7 @@ impl<'n> Fields<'n> {
         Some(node)
     }
 
-    /// The value of a key that is there and not null; `""` counts as null (decisions, "Fields").
+    /// The value of a key that is there and not null; `""` counts as null (docs/contract/resources.md#null-and-empty).
     pub(super) fn get(&self, key: &str) -> Option<&'n Node<'n>> {
         self.stated(key).filter(|node| match node {
             Node::Null => false,
