@@ -42,7 +42,6 @@ panic_points! {
     KeyUse "key-use",
     KeysFile "keys-file",
     SnapshotFile "snapshot-file",
-    SnapshotCheck "snapshot-check",
     Reload "reload",
 }
 

@@ -51,6 +51,18 @@ impl PackedMarkdown {
         Self(Bytes::copy_from_slice(bytes))
     }
 
+    /// The mark of a text that is damaged in the store: no bytes.
+    #[must_use]
+    pub fn damaged() -> Self {
+        Self(Bytes::new())
+    }
+
+    /// Whether it is that mark.
+    #[must_use]
+    pub fn is_damaged(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// How many bytes the Markdown has, as the packed ones say; the longest text's where they are damaged.
     #[must_use]
     pub fn length_bytes(&self) -> usize {

@@ -21,9 +21,9 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
+use super::ContentHash;
 use super::facet::Facet;
 use super::members::Members;
-use super::{ContentHash, content_hash};
 use crate::code::ProductCode;
 
 const HEADER_BYTES: usize = 12;
@@ -118,15 +118,6 @@ impl Block {
     #[must_use]
     pub fn arena(&self) -> &Bytes {
         &self.arena
-    }
-
-    /// Whether the arena holds what the hashes and the commas between products say.
-    pub(super) fn is_undamaged(&self) -> bool {
-        (0..self.count).all(|place| {
-            let hash = content_hash(self.bytes(place..place + 1));
-            let comma = self.arena.get(self.range(place).end);
-            self.hashes(place..place + 1) == [hash] && comma.is_none_or(|byte| *byte == b',')
-        })
     }
 
     /// The codes, ascending.

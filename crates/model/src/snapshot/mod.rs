@@ -159,12 +159,6 @@ impl Snapshot {
         self.blocks.iter().map(block_bytes).sum::<usize>() + self.texts.size_bytes()
     }
 
-    /// Whether all products and texts are those whose hashes are known: what was read back may be damaged.
-    #[must_use]
-    pub fn is_undamaged(&self) -> bool {
-        self.blocks.iter().all(Block::is_undamaged) && self.texts.is_undamaged()
-    }
-
     /// The product of this code.
     #[must_use]
     pub fn product(&self, code: &ProductCode) -> Option<ProductView<'_>> {

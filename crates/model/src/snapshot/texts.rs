@@ -120,15 +120,6 @@ impl TextTable {
                 .sum::<usize>()
     }
 
-    /// Whether every text in the large table is the one of its digest.
-    pub(super) fn is_undamaged(&self) -> bool {
-        self.entries().iter().enumerate().all(|(at, entry)| {
-            let digest = entry.first_chunk().copied().map(TextDigest::from_bytes);
-            let markdown = self.text(at).markdown;
-            digest.is_some_and(|digest| markdown.unpack_as(&digest).is_ok())
-        })
-    }
-
     /// The text of this digest, if it is served at `now`.
     #[must_use]
     pub fn get(&self, digest: &TextDigest, now: Timestamp) -> Option<PackedMarkdown> {

@@ -194,6 +194,11 @@ fn catalog(app: &App, into: &mut Exposition) {
         "How long after its publish the last revision went live that was followed, by the clocks of two machines.",
         swaps.last_lag.get(),
     );
+    into.counter(
+        "vitrine_snapshot_files_damaged_total",
+        "Snapshot files that weren't used because they were damaged.",
+        app.live.metrics.damaged_snapshot_files.get(),
+    );
     into.gauge(
         "vitrine_keys",
         "API keys known, expired and revoked ones included.",

@@ -9,11 +9,11 @@ use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use vitrine_wire::error::{ErrorBody, ErrorType};
 
 use super::body::Body;
+use super::body_cache::{BodyCache, Key};
 use super::compress::{Effort, WORTH_COMPRESSING_BYTES, compress};
 use super::conditional::EntityTag;
 use super::encoding::{Accepted, Coding};
 use super::error::ApiError;
-use super::kept_bodies::{KeptBodies, Key};
 use super::making::{Later, Make, Prepared};
 use super::quota::seconds_up;
 use crate::web::CONTENT_SECURITY_POLICY;
@@ -112,8 +112,6 @@ pub struct Resource<'s> {
     link: Option<HeaderValue>,
     keep: Keep,
     while_busy: WhileBusy,
-    /// Whether its body may turn out to be damaged.
-    may_fail: bool,
     body: Box<dyn Make + 's>,
 }
 
@@ -127,7 +125,6 @@ impl<'s> Resource<'s> {
             link: None,
             keep: Keep::No,
             while_busy: WhileBusy::SentPlain,
-            may_fail: false,
             body: Box::new(body),
         }
     }
@@ -156,15 +153,6 @@ impl<'s> Resource<'s> {
         Self { while_busy, ..self }
     }
 
-    /// With a body that may turn out to be damaged.
-    #[must_use]
-    pub fn that_may_fail(self) -> Self {
-        Self {
-            may_fail: true,
-            ..self
-        }
-    }
-
     /// For somebody else than the holder of a key.
     #[must_use]
     pub fn for_audience(self, audience: Audience) -> Self {
@@ -186,31 +174,18 @@ impl<'s> Resource<'s> {
     }
 
     /// What its body is kept under, in the coding that the client likes best.
-    fn key(&self, request: &HeaderMap, bodies: KeptBodies<'_>) -> Key {
-        bodies.key(self.tag.hash(), Accepted::by(request).best())
+    fn key(&self, request: &HeaderMap) -> Key {
+        Key {
+            hash: self.tag.hash(),
+            coding: Accepted::by(request).best(),
+        }
     }
 
     /// Whether it would have to wait too long to be compressed, and is to be put off then.
-    pub(super) fn is_too_much(&self, request: &HeaderMap, bodies: KeptBodies<'_>) -> bool {
+    pub(super) fn is_too_much(&self, request: &HeaderMap, bodies: &BodyCache) -> bool {
         self.while_busy == WhileBusy::PutOff
-            && bodies.cache.is_busy()
-            && bodies.cache.is_too_busy_for(&self.key(request, bodies))
-    }
-
-    /// The same with its body made, where that may fail and will be needed: so it fails before it costs anything.
-    pub(super) fn made(
-        self,
-        request: &HeaderMap,
-        bodies: KeptBodies<'_>,
-    ) -> Result<Self, ApiError> {
-        if !self.may_fail || bodies.cache.is_kept(&self.key(request, bodies)) {
-            return Ok(self);
-        }
-        let body = self.body.now()?;
-        Ok(Self {
-            body: Box::new(move || Ok::<_, ApiError>(body)),
-            ..self
-        })
+            && bodies.is_busy()
+            && bodies.is_too_busy_for(&self.key(request))
     }
 
     /// The answer with the body, encoded as the client likes it best. What is kept needs no body to be
@@ -218,13 +193,16 @@ impl<'s> Resource<'s> {
     pub(super) fn found(
         self,
         request: &HeaderMap,
-        bodies: KeptBodies<'_>,
+        bodies: &BodyCache,
     ) -> Result<Prepared, ApiError> {
         let accepted = Accepted::by(request);
         let coding = accepted.best();
-        let key = bodies.key(self.tag.hash(), coding);
-        let plain_key = bodies.key(self.tag.hash(), Coding::Identity);
-        let bodies = bodies.cache;
+        let hash = self.tag.hash();
+        let key = Key { hash, coding };
+        let plain_key = Key {
+            hash,
+            coding: Coding::Identity,
+        };
         let (audience, keep, while_busy) = (self.audience, self.keep, self.while_busy);
         let (mut answer, body) = self.head();
         let headers = answer.headers_mut();
@@ -350,7 +328,6 @@ impl From<ApiError> for Answer {
 
 #[cfg(test)]
 mod tests {
-    use super::super::body_cache::BodyCache;
     use super::*;
 
     #[test]
@@ -361,7 +338,7 @@ mod tests {
             let mut headers = HeaderMap::new();
             let accepted = HeaderValue::from_static(accepted);
             headers.insert(http::header::ACCEPT_ENCODING, accepted);
-            resource.is_too_much(&headers, KeptBodies::new(bodies, 0))
+            resource.is_too_much(&headers, bodies)
         };
         let (busy, quiet) = (BodyCache::busy(), BodyCache::new(0));
         assert!(is_too_much(WhileBusy::PutOff, "br", &busy));

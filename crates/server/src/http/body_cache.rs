@@ -16,8 +16,8 @@ use tokio::sync::Semaphore;
 
 use super::body::Body;
 use super::compress::{Effort, WORTH_COMPRESSING_BYTES, compress, gzip_thoroughly};
+use super::conditional::ContentHash;
 use super::encoding::Coding;
-use super::kept_bodies::Key;
 use super::making::Later;
 use crate::metrics::{CacheState, Counter};
 use crate::panic_point::PanicPoint;
@@ -34,6 +34,13 @@ pub(super) const HERE_BYTES: usize = 16 << 10;
 
 /// How many bodies wait for each core that compresses, at most: a second at worst, with Brotli.
 const WAITING_PER_CORE: usize = 64;
+
+/// Key of a kept body: its content, and how it is encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    pub(super) hash: ContentHash,
+    pub(super) coding: Coding,
+}
 
 #[derive(Clone)]
 struct ByLength;
@@ -110,7 +117,7 @@ impl BodyCache {
     /// Whether a body would have to wait behind so many others that it had better not be made. In passing, one that is
     /// kept or is just being compressed may be found to be so; its client asks again.
     pub(super) fn is_too_busy_for(&self, key: &Key) -> bool {
-        self.is_busy() && key.coding() != Coding::Identity && !self.is_kept(key)
+        self.is_busy() && key.coding != Coding::Identity && !self.is_kept(key)
     }
 
     /// Whether a body is kept encoded. Nobody asks for it by that.
@@ -179,7 +186,7 @@ impl BodyCache {
         if plain.len() > HERE_BYTES {
             return None;
         }
-        let made = settled(compress(key.coding(), Effort::Thorough, plain))?;
+        let made = settled(compress(key.coding, Effort::Thorough, plain))?;
         // A shorter one is for a client that refuses plain bodies; others would find it here.
         if let Some(cache) = &self.compressed
             && plain.len() >= WORTH_COMPRESSING_BYTES
@@ -194,16 +201,16 @@ impl BodyCache {
     /// those makes it. `None` where it can't be made, or too many wait.
     pub(super) async fn compress(&self, key: Key, plain: Later) -> Option<Bytes> {
         let Some(cache) = &self.compressed else {
-            return self.make(key.coding(), plain).await;
+            return self.make(key.coding, plain).await;
         };
         match cache.get_value_or_guard_async(&key).await {
             Ok(kept) => Some(kept.bytes),
             Err(guard) => {
-                let made = self.make(key.coding(), plain).await?;
+                let made = self.make(key.coding, plain).await?;
                 // One that is too long to be kept is given to those who wait, all the same.
                 let _ = guard.insert(Kept {
                     bytes: made.clone(),
-                    could_be_smaller: key.coding() == Coding::Gzip,
+                    could_be_smaller: key.coding == Coding::Gzip,
                 });
                 Some(made)
             }
@@ -313,14 +320,15 @@ impl fmt::Debug for BodyCache {
 mod tests {
     use super::*;
     use crate::http::conditional::EntityTag;
-    use crate::http::kept_bodies::KeptBodies;
 
     #[tokio::test]
     async fn only_so_many_bodies_wait_for_their_turn() {
         let cache = Arc::new(BodyCache::new(0));
         let hash = EntityTag::of(b"a body").hash();
-        let bodies = KeptBodies::new(&cache, 0);
-        let key = bodies.key(hash, Coding::Zstd);
+        let key = Key {
+            hash,
+            coding: Coding::Zstd,
+        };
         let cores = u32::try_from(available_parallelism().map_or(1, usize::from)).unwrap();
         let turns = Arc::clone(&cache.turns);
         let taken = turns.acquire_many_owned(cores).await.unwrap();
@@ -337,7 +345,10 @@ mod tests {
             tokio::task::yield_now().await;
         }
         assert!(cache.is_too_busy_for(&key));
-        assert!(!cache.is_too_busy_for(&bodies.key(hash, Coding::Identity)));
+        assert!(!cache.is_too_busy_for(&Key {
+            coding: Coding::Identity,
+            ..key
+        }));
         // What isn't refused beforehand goes out as it is.
         assert_eq!(
             cache

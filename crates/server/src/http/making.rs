@@ -10,9 +10,8 @@ use bytes::Bytes;
 
 use super::answer::{Answer, encode};
 use super::body::Body;
-use super::body_cache::BodyCache;
+use super::body_cache::{BodyCache, Key};
 use super::error::ApiError;
-use super::kept_bodies::Key;
 use crate::panic_point::PanicPoint;
 
 /// What makes a body.
@@ -140,7 +139,7 @@ impl Prepared {
         if let Some(to_encode) = to_encode {
             let ToEncode { key, plain } = *to_encode;
             match bodies.compress(key, plain.clone()).await {
-                Some(made) => encode(&mut answer, key.coding(), made),
+                Some(made) => encode(&mut answer, key.coding, made),
                 None => {
                     let made = catch_unwind(AssertUnwindSafe(|| plain.make()))?;
                     *answer.body_mut() = made.into();

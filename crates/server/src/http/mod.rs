@@ -31,7 +31,6 @@ pub mod fuzzing;
 mod handlers;
 mod host;
 pub mod html;
-mod kept_bodies;
 pub mod making;
 mod observe;
 pub mod openapi;
@@ -124,12 +123,6 @@ impl App {
     #[must_use]
     pub fn with_access(self, access: Access) -> Self {
         Self { access, ..self }
-    }
-
-    /// The kept bodies, for a request that has not taken the snapshot yet: so that none that is found can have been
-    /// made of a snapshot that is known to be damaged.
-    fn kept_bodies(&self) -> kept_bodies::KeptBodies<'_> {
-        kept_bodies::KeptBodies::new(&self.bodies, self.live.damages())
     }
 
     /// How many requests were refused because too many bodies waited to be compressed.

@@ -286,7 +286,7 @@ mod tests {
         // The second is made of what was remembered of the first.
         let twice = [(); 2].map(|()| {
             let page = find(&snapshot, &app, None).unwrap();
-            page.is_too_much(&headers, app.kept_bodies())
+            page.is_too_much(&headers, &app.bodies)
         });
         assert_eq!(twice[0], twice[1]);
         twice[0]

@@ -14,7 +14,6 @@ use vitrine_wire::error::ErrorType;
 use super::answer::{Resource, X_API_VERSION};
 use super::client::Peer;
 use super::error::ApiError;
-use super::kept_bodies::KeptBodies;
 use super::making::Prepared;
 use super::quota::{Account, Cost, Step};
 use super::routes::{Captured, KeyedOperation, Operation, Route, Target, find};
@@ -91,13 +90,10 @@ pub(super) fn judge<'r>(
     settled: Option<Taken>,
     trail: &mut Trail<'r>,
 ) -> Judged<'r> {
-    // Before the snapshot is taken.
-    let bodies = app.kept_bodies();
     let answer = match target.route.operation {
         Operation::Keyed(operation) => {
             let keyed = Keyed {
                 app,
-                bodies,
                 request,
                 operation,
                 captured: &target.captured,
@@ -108,13 +104,13 @@ pub(super) fn judge<'r>(
             }
         }
         Operation::GetText => {
-            text(app, request, &target.captured).and_then(|found| public(bodies, request, found))
+            text(app, request, &target.captured).and_then(|found| public(app, request, found))
         }
         Operation::GetOpenapi => parameters::none(request.uri.query())
-            .and_then(|()| public(bodies, request, ready::document())),
+            .and_then(|()| public(app, request, ready::document())),
         Operation::Docs => parameters::none(request.uri.query())
             .and_then(|()| app.site.find(&target.captured))
-            .and_then(|found| public(bodies, request, found)),
+            .and_then(|found| public(app, request, found)),
     };
     Judged::Answer(answer.unwrap_or_else(Prepared::from))
 }
@@ -132,21 +128,16 @@ fn text(app: &App, request: &Parts, captured: &Captured) -> Result<Resource<'sta
 }
 
 /// What needs no key and costs no quota.
-fn public(
-    bodies: KeptBodies<'_>,
-    request: &Parts,
-    found: Resource<'_>,
-) -> Result<Prepared, ApiError> {
+fn public(app: &App, request: &Parts, found: Resource<'_>) -> Result<Prepared, ApiError> {
     if found.is_known_to(&request.headers) {
         return Ok(found.not_modified().into());
     }
-    found.found(&request.headers, bodies)
+    found.found(&request.headers, &app.bodies)
 }
 
 /// A request for something that needs a key.
 struct Keyed<'a, 'r> {
     app: &'a App,
-    bodies: KeptBodies<'a>,
     request: &'r Parts,
     operation: KeyedOperation,
     captured: &'a Captured,
@@ -209,18 +200,17 @@ impl<'r> Keyed<'_, 'r> {
         account: &mut Account<'_>,
         prefix: &'r str,
     ) -> Judged<'r> {
-        let (headers, bodies) = (&self.request.headers, self.bodies);
+        let (headers, bodies) = (&self.request.headers, &self.app.bodies);
         let found = match found {
             Ok(resource) if resource.is_known_to(headers) => {
                 return Judged::Answer(resource.not_modified().into());
             }
             // Before the body is made, and before it costs anything: who has paid is answered.
             Ok(resource) if !account.is_settled() && resource.is_too_much(headers, bodies) => {
-                bodies.cache.shed.increment();
+                bodies.shed.increment();
                 return Judged::Answer(ApiError::overloaded().into());
             }
-            // Nobody pays for a 500.
-            found => found.and_then(|resource| resource.made(headers, bodies)),
+            found => found,
         };
         let found = match found {
             Err(error) if error.kind != ErrorType::NotFound => {
@@ -369,7 +359,6 @@ mod tests {
         });
         let keyed = Keyed {
             app: &app,
-            bodies: app.kept_bodies(),
             request: &request,
             operation: KeyedOperation::ListProducts,
             captured: &Captured::Nothing,

@@ -53,6 +53,7 @@ pub(super) fn by_digest(
         .text(digest, now)
         .ok_or_else(ApiError::no_such_text)?;
     let digest = *digest;
+    check(&digest, &markdown)?;
     // Else each of many who ask for a long one, and are slow to take it, would have a copy of its own.
     let keep = match markdown.length_bytes() > HERE_BYTES {
         true => Keep::Plain,
@@ -78,6 +79,7 @@ pub(super) fn in_product<'s>(
         let Some((digest, markdown)) = served else {
             return Ok(None);
         };
+        check(&digest, &markdown)?;
         if form == ContentForm::Md {
             return Ok(Some(Shown::Markdown(digest, markdown)));
         }
@@ -108,7 +110,7 @@ pub(super) fn in_product<'s>(
         locale: locale.unwrap_or_default(),
         tail: &bytes[content.end..],
     };
-    let found = Resource::new(parts.tag(form, &texts), move || {
+    Ok(Resource::new(parts.tag(form, &texts), move || {
         let mut shown = PerText::<Option<String>>::default();
         for (name, text) in texts.iter() {
             *shown.get_mut(name) = text.as_ref().map(Shown::text).transpose()?;
@@ -117,8 +119,7 @@ pub(super) fn in_product<'s>(
         let content = content_json(form, locale, |name| shown.get_mut(name).take());
         let content = content.map_err(unreadable)?;
         Ok(Body::from([parts.head, &content, parts.tail].concat()))
-    });
-    Ok(found.that_may_fail())
+    }))
 }
 
 /// A product's bytes, cut around its content resources.
@@ -152,10 +153,21 @@ impl Parts<'_> {
     }
 }
 
-/// The Markdown of a text. Of a damaged one the log tells, the client learns only that the service failed.
+/// The Markdown of a text, which was found to be sound when it was read.
 fn unpacked(digest: &TextDigest, markdown: &PackedMarkdown) -> Result<String, ApiError> {
-    markdown.unpack_as(digest).map_err(|_| {
-        tracing::error!(%digest, request_id = request_id::current(), "a text is damaged");
-        ApiError::plain(ErrorType::InternalServerError)
-    })
+    markdown.unpack_as(digest).map_err(|_| damaged(digest))
+}
+
+/// Refuses a text that is damaged in the store, before it costs anything.
+fn check(digest: &TextDigest, markdown: &PackedMarkdown) -> Result<(), ApiError> {
+    match markdown.is_damaged() {
+        true => Err(damaged(digest)),
+        false => Ok(()),
+    }
+}
+
+/// The error of a damaged text. The log tells of it, the client learns only that the service failed.
+fn damaged(digest: &TextDigest) -> ApiError {
+    tracing::error!(%digest, request_id = request_id::current(), "a text is damaged");
+    ApiError::plain(ErrorType::InternalServerError)
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use vitrine_model::code::ProductCode;
-use vitrine_model::content::PackedMarkdown;
+use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::snapshot::{Categories, NewProduct, ServedText, Snapshot, TextTableBuilder};
 use vitrine_store::record::{CatalogItem, Changes};
 use vitrine_store::{Store, StoreError};
@@ -32,13 +32,14 @@ pub fn texts_kept_since(now: Timestamp) -> Timestamp {
 }
 
 /// Reads the live catalog of `store` into a snapshot; `None` where nothing was published yet. Returns also what the
-/// store's counters were at the moment that was read.
+/// store's counters were at the moment that was read. A text that is damaged in the store is taken from `last_good`.
 ///
 /// # Errors
 ///
 /// Where the store can't be read or holds what it shouldn't.
 pub fn build(
     store: &dyn Store,
+    last_good: Option<&Snapshot>,
     addresses: &TextAddresses,
     now: Timestamp,
 ) -> Result<(Changes, Option<Snapshot>), StoreError> {
@@ -69,6 +70,7 @@ pub fn build(
                 markdown,
                 retired_at,
             } => {
+                let markdown = sound(&digest, markdown, last_good, now);
                 texts.push(&digest, &served(markdown, retired_at))?;
             }
         }
@@ -142,6 +144,7 @@ pub fn apply_changes(
                     markdown,
                     retired_at,
                 } => {
+                    let markdown = sound(&digest, markdown, Some(snapshot), now);
                     texts.push((digest, served(markdown, retired_at)));
                 }
             }
@@ -157,6 +160,21 @@ pub fn apply_changes(
         })
         .map(|snapshot| Some((changes, snapshot)))
         .map_err(|error| StoreError::Visitor(error.into()))
+}
+
+/// The Markdown if it is that of its digest, else what `last_good` has of it, else the mark of a damaged text.
+fn sound(
+    digest: &TextDigest,
+    markdown: PackedMarkdown,
+    last_good: Option<&Snapshot>,
+    now: Timestamp,
+) -> PackedMarkdown {
+    if markdown.unpack_as(digest).is_ok() {
+        return markdown;
+    }
+    tracing::error!(%digest, "a text is damaged in the store; run `vitrine check`");
+    let last_good = last_good.and_then(|snapshot| snapshot.text(digest, now));
+    last_good.unwrap_or_else(PackedMarkdown::damaged)
 }
 
 /// A text, and until when it is served: once the last product that named it was retired, no longer than the

@@ -10,7 +10,7 @@ use vitrine_store::StoreError;
 use vitrine_store::record::Changes;
 
 use super::follow::{Followed, Rounds};
-use super::snapshot_file::{self, Identity, Keeper};
+use super::snapshot_file::{self, Identity, Keeper, ReadError};
 use super::{StateDirectory, apply_changes, build};
 use crate::metrics::{Following, Rebuild};
 use crate::panic_point::PanicPoint;
@@ -56,9 +56,7 @@ impl CatalogRounds {
         };
         self.followed.refuse_emptied(&found)?;
         let started = Instant::now();
-        if self.has_damage() {
-            self.seen = None;
-        } else if self.seen.is_none() && self.followed.live.snapshot().is_none() {
+        if self.seen.is_none() && self.followed.live.snapshot().is_none() {
             self.start_from_file(&found, started);
         }
         if self.seen.as_ref() == Some(&found) {
@@ -94,16 +92,11 @@ impl CatalogRounds {
         let facts = snapshot
             .as_ref()
             .map(|snapshot| (snapshot.revision().number, snapshot.len()));
-        // Something is live, and it isn't known what: that is so of damage only.
-        let replaces_damage = self.seen.is_none() && self.followed.live.snapshot().is_some();
         // Noted first: whoever sees the snapshot may ask since when.
         let now = Timestamp::now();
         self.followed.live.metrics.swaps.live_since.set_moment(now);
         self.replaced
             .extend(self.followed.live.set_snapshot(snapshot));
-        if replaces_damage {
-            self.followed.live.note_damage();
-        }
         // Said only now that it is so: whoever waits for the message may ask at once.
         if let Some((revision, products)) = facts {
             let took_milliseconds = u64::try_from(started.elapsed().as_millis()).unwrap_or(0);
@@ -120,21 +113,16 @@ impl CatalogRounds {
     /// Takes the snapshot out of the file, if there is one and it fits what `found` says of the store. What
     /// changed since it was written is still to be applied.
     fn start_from_file(&mut self, found: &Changes, started: Instant) {
-        let Some((directory, keeper)) = &self.file else {
+        let Some((directory, _)) = &self.file else {
             return;
         };
         match snapshot_file::read(directory, &self.identity(found)) {
             Ok(snapshot) => {
                 self.seen = Some(self.identity(found).changes(snapshot.revision()));
-                let snapshot = Arc::new(snapshot);
-                keeper.check(Arc::clone(&snapshot));
-                self.swap(Some(snapshot), started, "snapshot file");
+                self.swap(Some(Arc::new(snapshot)), started, "snapshot file");
             }
             Err(error) if error.is_missing() => {}
-            Err(error) => {
-                let error: &dyn std::error::Error = &error;
-                tracing::info!(error, "the snapshot file isn't used");
-            }
+            Err(error) => self.log_unused_file(&error),
         }
     }
 
@@ -153,17 +141,22 @@ impl CatalogRounds {
                 true
             }
             Err(error) => {
-                let error: &dyn std::error::Error = &error;
-                tracing::warn!(error, "the snapshot file isn't used");
+                self.log_unused_file(&error);
                 false
             }
         }
     }
 
-    /// Whether what came from the file turned out not to be what was written.
-    fn has_damage(&self) -> bool {
-        let file = self.file.as_ref();
-        file.is_some_and(|(_, keeper)| keeper.take_damage())
+    fn log_unused_file(&self, error: &ReadError) {
+        let is_damaged = matches!(error, ReadError::Damaged);
+        let error: &dyn std::error::Error = error;
+        if is_damaged {
+            let files = &self.followed.live.metrics.damaged_snapshot_files;
+            files.increment();
+            tracing::error!(error, "the snapshot file isn't used");
+        } else {
+            tracing::info!(error, "the snapshot file isn't used");
+        }
     }
 
     fn identity(&self, found: &Changes) -> Identity {
@@ -191,7 +184,8 @@ impl CatalogRounds {
         {
             return Ok((Rebuild::Changes, read, Some(changed)));
         }
-        let (read, snapshot) = build(store, addresses, now)?;
+        let live = self.followed.live.snapshot();
+        let (read, snapshot) = build(store, live.as_deref(), addresses, now)?;
         Ok((Rebuild::Full, read, snapshot))
     }
 

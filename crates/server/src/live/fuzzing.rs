@@ -43,8 +43,7 @@ pub fn write_snapshot(
     write(directory, &identity, snapshot, now)
 }
 
-/// Reads the snapshot, whichever program wrote it; `None` where it is refused. Its data isn't checked yet: see
-/// [`Snapshot::is_undamaged`].
+/// Reads the snapshot, whichever program wrote it; `None` where it is refused.
 #[must_use]
 pub fn read_snapshot(directory: &StateDirectory, source: Source) -> Option<Snapshot> {
     let mapped_from = match source {

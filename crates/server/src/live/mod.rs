@@ -23,7 +23,6 @@ mod snapshot_file;
 mod state_directory;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -42,7 +41,6 @@ pub use state_directory::StateDirectory;
 pub struct Live {
     snapshot: ArcSwapOption<Snapshot>,
     keys: ArcSwap<KeyTable>,
-    damages: AtomicU64,
     /// How old the keys are.
     pub contact: Contact,
     /// How following goes.
@@ -56,7 +54,6 @@ impl Live {
         Self {
             snapshot: ArcSwapOption::default(),
             keys: ArcSwap::default(),
-            damages: AtomicU64::default(),
             contact: Contact::new(max_stale_keys),
             metrics: LiveMetrics::default(),
         }
@@ -77,18 +74,6 @@ impl Live {
     /// Puts a snapshot in place; returns the one before.
     pub fn set_snapshot(&self, snapshot: Option<Arc<Snapshot>>) -> Option<Arc<Snapshot>> {
         self.snapshot.swap(snapshot)
-    }
-
-    /// How often a snapshot that was live turned out to be damaged, and was replaced. What was made of
-    /// such a one bears the tags of what it should have been.
-    #[must_use]
-    pub fn damages(&self) -> u64 {
-        self.damages.load(Ordering::Acquire)
-    }
-
-    /// Takes note that a damaged snapshot was replaced.
-    pub(crate) fn note_damage(&self) {
-        self.damages.fetch_add(1, Ordering::Release);
     }
 
     /// Puts a table of keys in place.

@@ -222,6 +222,8 @@ pub struct LiveMetrics {
     pub follow_catalog: Following,
     /// Rounds of following the keys.
     pub follow_keys: Following,
+    /// Snapshot files that weren't used because they were damaged.
+    pub damaged_snapshot_files: Counter,
 }
 
 /// How a snapshot came about.

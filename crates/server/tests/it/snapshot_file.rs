@@ -281,8 +281,8 @@ fn a_damaged_index_is_not_used() {
     let whole = fs::read(place.file()).expect("the file");
     // Mark and format, lengths, checksum; then the header, whose length is the first of the three.
     let header_bytes = u64::from_le_bytes(whole[24..32].try_into().expect("8 bytes"));
-    let index = 80 + usize::try_from(header_bytes).expect("short");
-    for at in [0, 20, 30, 60, 90, index, index + 40, index + 4_000] {
+    let index = 64 + usize::try_from(header_bytes).expect("short");
+    for at in [0, 30, 50, 60, 90, index, index + 40, index + 4_000] {
         place.damage(|_| at);
         let server = place.serve();
         assert_eq!(started_from(&server), "store", "byte {at}");
@@ -290,7 +290,7 @@ fn a_damaged_index_is_not_used() {
         drop(server);
         fs::write(place.file(), &whole).expect("the file");
     }
-    for length in [0, 79, 80, 1_000, whole.len() - 1] {
+    for length in [0, 63, 64, 1_000, whole.len() - 1] {
         let file = File::options()
             .write(true)
             .open(place.file())
@@ -302,20 +302,38 @@ fn a_damaged_index_is_not_used() {
 }
 
 #[test]
-fn damaged_data_is_found_and_replaced_from_the_store() {
+fn corrupt_snapshot_data_is_never_served() {
     let place = Place::new();
     let expected = place.answers(&place.serve());
     place.write_file();
+    let whole = fs::read(place.file()).expect("the file");
+    // Eight places all over the data, which ends with the text.
+    for part in 0..8 {
+        place.damage(|length| length - 1 - part * 30_000);
+        let server = place.serve_watched(&place.store);
+        assert_eq!(started_from(&server), "store", "part {part}");
+        assert!(server.stderr().contains(
+            "\"level\":\"ERROR\",\"fields\":{\"message\":\"the snapshot file isn't used\""
+        ));
+        assert_eq!(place.answers(&server), expected, "part {part}");
+        let metrics = scrape(&server);
+        assert_eq!(metrics.value("vitrine_snapshot_files_damaged_total"), 1.0);
+        drop(server);
+        fs::write(place.file(), &whole).expect("the file");
+    }
+    let server = place.serve_watched(&place.store);
+    assert_eq!(started_from(&server), "file");
+    let metrics = scrape(&server);
+    assert_eq!(metrics.value("vitrine_snapshot_files_damaged_total"), 0.0);
+}
+
+#[test]
+fn corrupt_snapshot_file_is_replaced_after_the_start() {
+    let place = Place::new();
+    place.write_file();
     place.damage(|length| length - 50_000);
     let server = place.serve();
-    wait_for("the damage to be found", || {
-        server
-            .stderr()
-            .contains("\"made_from\":\"store\"")
-            .then_some(())
-    });
-    assert!(server.stderr().contains("the snapshot file is damaged"));
-    assert_eq!(place.answers(&server), expected);
+    let expected = place.answers(&server);
     wait_for("the file to be written anew", || {
         server
             .stderr()
@@ -329,39 +347,15 @@ fn damaged_data_is_found_and_replaced_from_the_store() {
 }
 
 #[test]
-fn what_was_made_of_damaged_data_is_forgotten() {
-    // So many that the damage, in the last block, isn't found at once.
-    let mut products: Vec<_> = (0..3_000).map(|n| gift_card(&format!("P{n:04}"))).collect();
-    products[2_990]["name"] = json!("Unmistakable");
-    let store = Store::of(&products);
-    let key = store.key("reader", &[]);
-    let place = Place { store, key };
-    let headers = [("X-Api-Key", &*place.key), ("Accept-Encoding", "gzip")];
-    let target = "/v2/product?limit=50&after=P2960";
-    let expected = {
-        let server = place.serve();
-        server.send("GET", target, &headers).body
-    };
+fn snapshot_file_of_another_format_is_not_called_damaged() {
+    let place = Place::new();
     place.write_file();
-    let whole = fs::read(place.file()).expect("the file");
-    let mut places = whole.windows(12).zip(0..);
-    let at = places.find_map(|(text, at)| (text == b"Unmistakable").then_some(at));
-    // Whether a request comes before the check is a race; all but a few are won.
-    let server = wait_for("an answer out of damaged data", || {
-        fs::write(place.file(), &whole).expect("the file");
-        place.damage(|_| at.expect("the product"));
-        let server = place.serve();
-        (server.send("GET", target, &headers).body != expected).then_some(server)
-    });
-    wait_for("the damage to be found", || {
-        server
-            .stderr()
-            .contains("\"made_from\":\"store\"")
-            .then_some(())
-    });
-    let reply = server.send("GET", target, &headers);
-    assert_eq!(reply.header("content-encoding"), Some("gzip"));
-    assert!(reply.body == expected, "no longer out of the cache");
+    place.damage(|_| 16);
+    let server = place.serve();
+    assert_eq!(started_from(&server), "store");
+    let said = server.stderr();
+    assert!(said.contains("it is of another format"), "{said}");
+    assert!(!said.contains("\"level\":\"ERROR\""), "{said}");
 }
 
 #[test]

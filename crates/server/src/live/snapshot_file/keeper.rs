@@ -1,8 +1,6 @@
-//! The thread that keeps the snapshot file: it checks the file's data after a start, and writes the file
-//! anew some time after a swap.
+//! The thread that writes the snapshot file some time after a swap.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -30,13 +28,12 @@ const REST_PER_WRITE: u32 = 50;
 /// Keeps the snapshot file of a running server.
 #[derive(Debug)]
 pub(in crate::live) struct Keeper {
-    jobs: Sender<Job>,
+    wake: Sender<()>,
     waiting: Arc<Waiting>,
-    is_damaged: Arc<AtomicBool>,
 }
 
-/// What is to be written next. Only the newest waits: while a large catalog is checked or written, older
-/// ones would take the memory of many.
+/// The snapshot to write next. Only the newest waits: while a large catalog is written, older ones would take the
+/// memory of many.
 #[derive(Debug, Default)]
 struct Waiting(Mutex<Option<(Identity, Arc<Snapshot>)>>);
 
@@ -44,14 +41,6 @@ impl Waiting {
     fn get(&self) -> MutexGuard<'_, Option<(Identity, Arc<Snapshot>)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-#[derive(Debug)]
-enum Job {
-    /// What is live came from the file.
-    Check(Arc<Snapshot>),
-    /// Something else waits to be written.
-    Write,
 }
 
 impl Keeper {
@@ -62,80 +51,43 @@ impl Keeper {
     ///
     /// Where the system gives no thread.
     pub(in crate::live) fn start(directory: StateDirectory) -> io::Result<Self> {
-        let (jobs, queue) = channel();
-        let is_damaged = Arc::new(AtomicBool::new(false));
+        let (wake, wakes) = channel();
         let waiting = Arc::<Waiting>::default();
-        let (to_write, damaged) = (Arc::clone(&waiting), Arc::clone(&is_damaged));
+        let to_write = Arc::clone(&waiting);
         std::thread::Builder::new()
             .name("snapshot-file".to_owned())
             .spawn(move || {
                 lower_priority();
-                keep(&directory, &queue, &to_write, &damaged);
+                keep(&directory, &wakes, &to_write);
             })?;
-        Ok(Self {
-            jobs,
-            waiting,
-            is_damaged,
-        })
-    }
-
-    /// Has the data of a snapshot checked that was read from the file.
-    pub(in crate::live) fn check(&self, snapshot: Arc<Snapshot>) {
-        self.send(Job::Check(snapshot));
+        Ok(Self { wake, waiting })
     }
 
     /// Has a snapshot written, once nothing newer comes for a moment.
     pub(in crate::live) fn write(&self, identity: Identity, snapshot: Arc<Snapshot>) {
         *self.waiting.get() = Some((identity, snapshot));
-        self.send(Job::Write);
-    }
-
-    /// Whether a check found that what came from the file isn't what was written; says so once.
-    #[must_use]
-    pub(in crate::live) fn take_damage(&self) -> bool {
-        self.is_damaged.swap(false, Ordering::Relaxed)
-    }
-
-    fn send(&self, job: Job) {
         // Without the thread there is no file, and the server goes on.
-        let _ = self.jobs.send(job);
+        let _ = self.wake.send(());
     }
 }
 
-fn keep(
-    directory: &StateDirectory,
-    queue: &Receiver<Job>,
-    waiting: &Waiting,
-    damaged: &AtomicBool,
-) {
+fn keep(directory: &StateDirectory, wakes: &Receiver<()>, waiting: &Waiting) {
     let mut not_before = Instant::now();
     let mut waits_since = None;
     loop {
         let is_waiting = waiting.get().is_some();
-        let job = match is_waiting {
-            false => queue.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        let woken = match is_waiting {
+            false => wakes.recv().map_err(|_| RecvTimeoutError::Disconnected),
             true => {
                 let now = Instant::now();
                 let at_last = *waits_since.get_or_insert(now) + WRITTEN_AFTER;
                 let settled = SETTLED_AFTER.min(at_last.saturating_duration_since(now));
                 let rest = not_before.saturating_duration_since(now);
-                queue.recv_timeout(rest.max(settled))
+                wakes.recv_timeout(rest.max(settled))
             }
         };
-        match job {
-            Ok(Job::Check(snapshot)) => {
-                let is_undamaged = caught(|| {
-                    PanicPoint::SnapshotCheck.pass();
-                    snapshot.is_undamaged()
-                });
-                if !is_undamaged.unwrap_or(false) {
-                    tracing::error!(
-                        "the snapshot file is damaged; the catalog is read from the store"
-                    );
-                    damaged.store(true, Ordering::Relaxed);
-                }
-            }
-            Ok(Job::Write) => {}
+        match woken {
+            Ok(()) => {}
             Err(RecvTimeoutError::Timeout) => {
                 waits_since = None;
                 let Some((identity, snapshot)) = waiting.get().take() else {
@@ -170,11 +122,10 @@ mod tests {
     #[test]
     fn while_the_thread_is_busy_only_the_newest_snapshot_waits() {
         // Nobody takes from the queue.
-        let (jobs, _queue) = channel();
+        let (wake, _wakes) = channel();
         let keeper = Keeper {
-            jobs,
+            wake,
             waiting: Arc::default(),
-            is_damaged: Arc::default(),
         };
         let snapshots: [Arc<Snapshot>; 3] = std::array::from_fn(|_| Arc::default());
         for snapshot in &snapshots {

@@ -9,17 +9,17 @@
 //! | --- | --- |
 //! | mark | 16 bytes: what this is, and the version of its format |
 //! | lengths | 3 × 8 bytes: of the header, the index, the data |
-//! | checksum | 32 bytes: SHA-256 of header and index |
+//! | checksum | 16 bytes: XXH3-128 of header and index |
 //! | header | JSON: what must match, the revision, the categories' numbers |
-//! | index | for each block, the lengths of its directory and arena, 8 bytes each; then the directories, the texts' directory |
+//! | index | an entry of 32 bytes for each block and a last one for the texts; then the directories in the same order |
 //! | data | the arenas, then the texts |
 //!
-//! Numbers are little-endian. Header and index are checked before the file is used. The data is checked
-//! afterwards, against the hashes in the index, while it is served already.
+//! An entry is the length of a directory, the length of its data (8 bytes each), and the XXH3-128 of that data. Numbers are
+//! little-endian. All of it is checked before any of it is used.
 //!
 //! - `read`: the file becomes a snapshot; `map`: large files aren't read, but mapped
 //! - `write`: a snapshot becomes the file
-//! - `keeper`: the thread that writes and checks it
+//! - `keeper`: the thread that writes it
 
 mod keeper;
 mod map;
@@ -34,6 +34,7 @@ use vitrine_model::revision::Revision;
 use vitrine_store::record::Changes;
 
 pub(in crate::live) use keeper::Keeper;
+pub(in crate::live) use read::ReadError;
 #[cfg(feature = "fuzzing")]
 pub(super) use read::read_of_anybody;
 pub(super) use read::{is_of_store, read, read_while_away};
@@ -43,10 +44,16 @@ pub(super) use write::write;
 /// What a snapshot file begins with. The last byte counts changes of the format.
 const MARK: [u8; 16] = *b"Vitrine-snapshot";
 /// Follows the mark's sixteen letters: the version of the format.
-const FORMAT: u64 = 1;
+const FORMAT: u64 = 2;
 
 /// Mark, format, lengths and checksum.
-const PREAMBLE_BYTES: usize = 16 + 8 + 3 * 8 + 32;
+const PREAMBLE_BYTES: usize = 16 + 8 + 3 * 8 + CHECKSUM_BYTES;
+
+/// Length of an XXH3-128.
+const CHECKSUM_BYTES: usize = 16;
+
+/// Length of an entry of the index.
+const ENTRY_BYTES: usize = 8 + 8 + CHECKSUM_BYTES;
 
 /// A file of so many bytes is mapped instead of read.
 const MAPPED_FROM_BYTES: u64 = 256 << 20;
@@ -121,6 +128,4 @@ struct Header {
     revision_created_at: Timestamp,
     categories: Vec<Box<str>>,
     blocks: usize,
-    texts_directory_bytes: usize,
-    texts_bytes: usize,
 }

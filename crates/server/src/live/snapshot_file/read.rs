@@ -2,15 +2,20 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{self, available_parallelism};
 
 use bytes::Bytes;
-use sha2::{Digest, Sha256};
 use vitrine_model::revision::Revision;
 use vitrine_model::snapshot::{Block, Snapshot, TextTable};
+use xxhash_rust::xxh3::{Xxh3Default, xxh3_128};
 
 use super::map::map;
-use super::{FORMAT, Header, Identity, MAPPED_FROM_BYTES, MARK, PREAMBLE_BYTES};
+use super::{
+    CHECKSUM_BYTES, ENTRY_BYTES, FORMAT, Header, Identity, MAPPED_FROM_BYTES, MARK, PREAMBLE_BYTES,
+};
 use crate::live::state_directory::StateDirectory;
 
 /// Why a file isn't used.
@@ -19,11 +24,11 @@ pub(in crate::live) enum ReadError {
     /// It can't be read, or there is none.
     #[error("it can't be read")]
     Io(#[from] io::Error),
-    /// It isn't what was written, or not by this format.
-    #[error("it is damaged, or of another format")]
+    /// Its checksums don't match, or it isn't a snapshot file.
+    #[error("it is damaged")]
     Damaged,
-    /// It is of another build, other settings or another store.
-    #[error("it is of another build, other settings or another store")]
+    /// It is of another format, build or store, or of other settings.
+    #[error("it is of another format, build or store, or of other settings")]
     Other,
 }
 
@@ -34,8 +39,7 @@ impl ReadError {
     }
 }
 
-/// Reads the file, if its identity is `identity`. The data isn't checked yet: see
-/// [`Snapshot::is_undamaged`].
+/// Reads the file and checks all of it, if its identity is `identity`.
 ///
 /// # Errors
 ///
@@ -51,8 +55,7 @@ pub(in crate::live) fn read(
 }
 
 /// Reads the file, if it is of the store at the directory's address and was written by a program like the one of
-/// `identity`, whose store isn't known. All of it is checked. Returns also what it says
-/// of the store.
+/// `identity`, whose store isn't known. Returns also what it says of the store.
 ///
 /// # Errors
 ///
@@ -64,12 +67,7 @@ pub(in crate::live) fn read_while_away(
     let fits = |header: &Header| {
         header.store_address == directory.store_address && header.identity.renders_like(identity)
     };
-    let (identity, snapshot) = read_if(directory, MAPPED_FROM_BYTES, fits)?;
-    // There is nothing to put in its place, should it turn out to be damaged later.
-    match snapshot.is_undamaged() {
-        true => Ok((identity, snapshot)),
-        false => Err(ReadError::Damaged),
-    }
+    read_if(directory, MAPPED_FROM_BYTES, fits)
 }
 
 /// Reads the file whoever wrote it, by way of a map where it has `mapped_from` bytes or more.
@@ -125,13 +123,18 @@ fn read_if(
     let expected = [number(1), number(2), number(3)]
         .iter()
         .try_fold(PREAMBLE_BYTES as u64, |sum, part| sum.checked_add(*part));
-    if mark != MARK || number(0) != FORMAT || expected != Some(file_bytes) {
+    if mark == MARK && number(0) != FORMAT {
+        return Err(ReadError::Other);
+    }
+    if mark != MARK || expected != Some(file_bytes) {
         return Err(ReadError::Damaged);
     }
     let header = source.take(length(number(1))?, file_bytes)?;
     let index = source.take(length(number(2))?, file_bytes)?;
-    let sum = Sha256::new().chain_update(&header).chain_update(&index);
-    if sum.finalize()[..] != checksum[..] {
+    let mut sum = Xxh3Default::new();
+    sum.update(&header);
+    sum.update(&index);
+    if sum.digest128().to_le_bytes() != checksum[..] {
         return Err(ReadError::Damaged);
     }
     let header: Header = serde_json::from_slice(&header).map_err(|_| ReadError::Damaged)?;
@@ -156,31 +159,74 @@ fn snapshot(
         revision_created_at,
         categories,
         blocks,
-        texts_directory_bytes,
-        texts_bytes,
     } = header;
-    let lengths = split(
-        &mut index,
-        blocks.checked_mul(16).ok_or(ReadError::Damaged)?,
-    )?;
-    let (lengths, _) = lengths.as_chunks::<8>();
-    let (lengths, _) = lengths.as_chunks::<2>();
-    let mut made = Vec::with_capacity(blocks);
-    for [directory, arena] in lengths {
-        let directory = split(&mut index, length(u64::from_le_bytes(*directory))?)?;
-        let arena = source.take(length(u64::from_le_bytes(*arena))?, file_bytes)?;
-        made.push(Block::from_bytes(directory, arena).map_err(|_| ReadError::Damaged)?);
+    let entries_bytes = blocks
+        .checked_add(1)
+        .and_then(|parts| parts.checked_mul(ENTRY_BYTES));
+    let entries = split(&mut index, entries_bytes.ok_or(ReadError::Damaged)?)?;
+    let mut parts = Vec::with_capacity(blocks + 1);
+    for entry in entries.as_chunks::<ENTRY_BYTES>().0 {
+        let (lengths, checksum) = entry.split_at(16);
+        let number = |at: usize| {
+            let bytes = lengths.as_chunks::<8>().0.get(at);
+            length(bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes)))
+        };
+        parts.push(Part {
+            directory: split(&mut index, number(0)?)?,
+            data: source.take(number(1)?, file_bytes)?,
+            checksum: checksum.first_chunk().copied().unwrap_or_default(),
+        });
     }
-    let texts_directory = split(&mut index, texts_directory_bytes)?;
-    let texts = source.take(texts_bytes, file_bytes)?;
-    let texts = TextTable::from_bytes(texts_directory, texts).map_err(|_| ReadError::Damaged)?;
+    if !are_whole(&parts) {
+        return Err(ReadError::Damaged);
+    }
+    let texts = parts.pop().ok_or(ReadError::Damaged)?;
+    let texts =
+        TextTable::from_bytes(texts.directory, texts.data).map_err(|_| ReadError::Damaged)?;
+    let blocks: Result<Vec<Block>, _> = parts
+        .into_iter()
+        .map(|part| Block::from_bytes(part.directory, part.data))
+        .collect();
+    let blocks = blocks.map_err(|_| ReadError::Damaged)?;
     let revision = Revision {
         number: revision_number,
         id: revision_id,
         created_at: revision_created_at,
     };
     let categories = Arc::new(categories.into_iter().collect());
-    Snapshot::new(revision, categories, made, texts).map_err(|_| ReadError::Damaged)
+    Snapshot::new(revision, categories, blocks, texts).map_err(|_| ReadError::Damaged)
+}
+
+/// A block, or the texts, as they lie in the file.
+struct Part {
+    directory: Bytes,
+    data: Bytes,
+    checksum: [u8; CHECKSUM_BYTES],
+}
+
+/// Compares the data of all parts with their checksums, on all cores: a million products are gigabytes.
+fn are_whole(parts: &[Part]) -> bool {
+    let next = AtomicUsize::new(0);
+    let check = || {
+        while let Some(part) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if xxh3_128(&part.data).to_le_bytes() != part.checksum {
+                return false;
+            }
+        }
+        true
+    };
+    let threads = available_parallelism().map_or(1, NonZeroUsize::get);
+    thread::scope(|scope| {
+        // A thread that the system doesn't give leaves its share to the others.
+        let others: Vec<_> = (1..threads.min(parts.len()))
+            .filter_map(|_| thread::Builder::new().spawn_scoped(scope, check).ok())
+            .collect();
+        let here = check();
+        others
+            .into_iter()
+            .all(|other| other.join().unwrap_or(false))
+            && here
+    })
 }
 
 fn length(number: u64) -> Result<usize, ReadError> {

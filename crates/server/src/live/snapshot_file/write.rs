@@ -4,11 +4,11 @@ use std::io::{self, BufWriter, Write};
 
 use bytes::Bytes;
 use jiff::Timestamp;
-use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
-use vitrine_model::snapshot::{Block, Snapshot};
+use vitrine_model::snapshot::Snapshot;
+use xxhash_rust::xxh3::{Xxh3Default, xxh3_128};
 
-use super::{FORMAT, Header, Identity, MARK};
+use super::{ENTRY_BYTES, FORMAT, Header, Identity, MARK};
 use crate::live::state_directory::{HALF_WRITTEN_SNAPSHOT, StateDirectory};
 
 /// Writes the file, which has its name once all of it is on the disk, in place of the one before.
@@ -32,25 +32,20 @@ pub(in crate::live) fn write(
         revision_created_at: revision.created_at,
         categories: snapshot.category_numbers().names().to_vec(),
         blocks: snapshot.blocks().len(),
-        texts_directory_bytes: texts_directory.len(),
-        texts_bytes: texts.len(),
     };
     let header = serde_json::to_vec(&header)?;
-    let lengths = snapshot
-        .blocks()
-        .iter()
-        .flat_map(|block| [block.directory().len() as u64, block.arena().len() as u64])
-        .flat_map(u64::to_le_bytes)
-        .collect::<Vec<u8>>();
-    let directories = || snapshot.blocks().iter().map(Block::directory);
-    let index = || std::iter::once(&lengths[..]).chain(directories().map(|bytes| &bytes[..]));
-    let index = || index().chain(std::iter::once(&texts_directory[..]));
-    let mut sum = Sha256::new();
+    let blocks = snapshot.blocks().iter();
+    let parts: Vec<(&Bytes, &Bytes)> = blocks
+        .map(|block| (block.directory(), block.arena()))
+        .chain([(&texts_directory, &texts)])
+        .collect();
+    let entries: Vec<u8> = parts.iter().copied().flat_map(entry).collect();
+    let index = || std::iter::once(&entries[..]).chain(parts.iter().map(|part| &part.0[..]));
+    let mut sum = Xxh3Default::new();
     sum.update(&header);
     index().for_each(|part| sum.update(part));
     let index_bytes: usize = index().map(<[u8]>::len).sum();
-    let arenas = || snapshot.blocks().iter().map(Block::arena);
-    let data_bytes = arenas().map(Bytes::len).sum::<usize>() + texts.len();
+    let data_bytes: usize = parts.iter().map(|part| part.1.len()).sum();
 
     // A temporary file is for its owner only, and goes where this fails.
     let file = NamedTempFile::with_prefix_in(HALF_WRITTEN_SNAPSHOT, directory.path())?;
@@ -64,14 +59,22 @@ pub(in crate::live) fn write(
     ] {
         out.write_all(&number.to_le_bytes())?;
     }
-    out.write_all(&sum.finalize())?;
+    out.write_all(&sum.digest128().to_le_bytes())?;
     out.write_all(&header)?;
     index().try_for_each(|part| out.write_all(part))?;
-    arenas().try_for_each(|arena| out.write_all(arena))?;
-    out.write_all(&texts)?;
+    parts.iter().try_for_each(|part| out.write_all(part.1))?;
     out.flush()?;
     drop(out);
     file.as_file().sync_all()?;
     file.persist(directory.snapshot_file())?;
     directory.sync()
+}
+
+/// An entry of the index.
+fn entry((directory, data): (&Bytes, &Bytes)) -> [u8; ENTRY_BYTES] {
+    let mut entry = [0; ENTRY_BYTES];
+    entry[..8].copy_from_slice(&(directory.len() as u64).to_le_bytes());
+    entry[8..16].copy_from_slice(&(data.len() as u64).to_le_bytes());
+    entry[16..].copy_from_slice(&xxh3_128(data).to_le_bytes());
+    entry
 }
