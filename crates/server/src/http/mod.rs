@@ -43,6 +43,7 @@ mod ready;
 pub(crate) mod request_id;
 pub mod routes;
 pub(crate) mod service;
+mod simulation;
 mod site;
 mod texts;
 

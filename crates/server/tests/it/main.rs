@@ -70,6 +70,7 @@ mod mirror_source;
 mod openapi;
 mod openapi_examples;
 mod parameters;
+mod pointers;
 mod products;
 mod prune;
 mod quotas;
