@@ -35,7 +35,7 @@ impl Coding {
     }
 
     /// Returns true if `*` includes this coding. Clients that send `*` can't always decode zstd or Brotli, so those
-    /// must be named (decisions, "Caching").
+    /// must be named (docs/contract/caching.md#codings).
     const fn is_in_wildcard(self) -> bool {
         matches!(self, Self::Gzip | Self::Identity)
     }

@@ -1,5 +1,5 @@
-//! `X-Simulate`: a test key gets the error that it asks for, with the details and headers of a real one (decisions,
-//! "Keys, versions, quotas").
+//! `X-Simulate`: a test key gets the error that it asks for, with the details and headers of a real one
+//! (docs/contract/access.md#simulated-errors).
 
 use http::header::CONNECTION;
 use http::{HeaderMap, HeaderName, HeaderValue};

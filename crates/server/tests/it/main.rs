@@ -20,6 +20,7 @@ mod client;
 mod config;
 mod config_faults;
 mod connections;
+mod cors;
 mod csv;
 mod deployment;
 mod docs_code;
