@@ -46,7 +46,7 @@ pub fn check(bytes: &[u8]) {
     check_others(&query);
 }
 
-/// Undoes form encoding.
+/// Undoes form encoding; `None` for a malformed escape and for bytes that aren't UTF-8.
 fn decode(text: &str) -> Option<String> {
     let mut decoded = Vec::new();
     let mut rest = text.as_bytes();
@@ -58,6 +58,8 @@ fn decode(text: &str) -> Option<String> {
             let digits = std::str::from_utf8(digits).expect("digits");
             decoded.push(u8::from_str_radix(digits, 16).expect("digits"));
             rest = &after[2..];
+        } else if *first == b'%' {
+            return None;
         } else {
             decoded.push(if *first == b'+' { b' ' } else { *first });
         }
@@ -70,7 +72,7 @@ fn read_naively(query: &str) -> Reading {
     let mut seen: Vec<String> = Vec::new();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let name = decode(name).unwrap_or_else(|| "\u{fffd}".to_owned());
+        let name = decode(name).unwrap_or_else(|| name.to_owned());
         let value = decode(value);
         let times = seen.iter().filter(|other| **other == name).count();
         seen.push(name.clone());

@@ -11,7 +11,7 @@ use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING};
 pub(super) struct Weights(Vec<(String, u16)>);
 
 impl Weights {
-    /// Of what is named more than once the least counts; `*` is all that isn't named.
+    /// Of what is named more than once the least counts; `*` stands for gzip and plain bodies.
     fn of(&self, names: &[&str]) -> Option<u16> {
         let least = |names: &[&str]| {
             let named = self
@@ -26,7 +26,10 @@ impl Weights {
     fn coding(&self, coding: &str) -> Option<u16> {
         match coding {
             "gzip" => self.of(&["gzip", "x-gzip"]),
-            other => self.of(&[other]),
+            other => {
+                let named = self.0.iter().filter(|(name, _)| name == other);
+                named.map(|(_, weight)| *weight).min()
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use vitrine_model::query::Cursor;
 
 use super::answer::Problem;
 use super::group::Group;
-use crate::http::query::{self, encoded};
+use crate::http::query::{self, Undecodable, encoded};
 
 /// The longest search, in bytes.
 const LONGEST_SEARCH: usize = 200;
@@ -164,10 +164,12 @@ impl Query {
 
 /// The parameters of a query.
 pub(super) fn pairs(query: Option<&str>) -> Result<Vec<(String, String)>, Problem> {
-    let pairs: Option<Vec<_>> = query::pairs(query.unwrap_or_default())
-        .map(|(name, value)| Some((name?.into_owned(), value?.into_owned())))
-        .collect();
-    pairs.ok_or_else(|| Problem::bad_request("The address isn't UTF-8 once it is decoded."))
+    query::pairs(query.unwrap_or_default())
+        .map(|(name, value)| Ok((name?.into_owned(), value?.into_owned())))
+        .collect::<Result<_, Undecodable<'_>>>()
+        .map_err(|error| {
+            Problem::bad_request(&format!("The URL can't be decoded: {}.", error.help))
+        })
 }
 
 /// Refuses every parameter, for pages that have none.

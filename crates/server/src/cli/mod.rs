@@ -7,6 +7,7 @@ mod check;
 mod completions;
 mod config;
 mod confirm;
+mod cors;
 mod demo;
 mod edges;
 #[cfg(test)]

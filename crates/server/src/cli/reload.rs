@@ -17,7 +17,7 @@ use crate::panic_point::PanicPoint;
 use crate::panics::caught;
 
 /// The settings that change while a server runs, by their keys in the file.
-pub(super) const RELOADED: [&str; 1] = ["log_level"];
+pub(super) const RELOADED: [&str; 2] = ["cors_origins", "log_level"];
 
 /// A change that was prepared and can't fail any more.
 pub(super) type Change = Box<dyn FnOnce() + Send>;

@@ -13,6 +13,7 @@ use vitrine_model::web::WebUrl;
 use vitrine_store::StoreAddress;
 
 use super::admin_port::{AdminArgs, AdminPort};
+use super::cors::CorsArgs;
 use super::edges::{EdgeArgs, Listening};
 use super::follow_settings::FollowArgs;
 use super::limits::LimitArgs;
@@ -85,6 +86,8 @@ pub(super) struct Serve {
     #[command(flatten)]
     proxies: ProxyArgs,
     #[command(flatten)]
+    pub(super) cors: CorsArgs,
+    #[command(flatten)]
     admin: AdminArgs,
     #[command(flatten)]
     logs: LogArgs,
@@ -155,6 +158,7 @@ impl Serve {
             shared: self.limits.shared()?,
             failed_keys: self.limits.failed_keys(),
             proxies,
+            cors: self.cors.cors(&mut reload),
         };
         let listening = self.edges.listen(self.public_url.as_deref())?;
         let admin = self.admin.listen()?;

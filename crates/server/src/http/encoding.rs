@@ -34,6 +34,12 @@ impl Coding {
         }
     }
 
+    /// Returns true if `*` includes this coding. Clients that send `*` can't always decode zstd or Brotli, so those
+    /// must be named (docs/contract/caching.md#codings).
+    const fn is_in_wildcard(self) -> bool {
+        matches!(self, Self::Gzip | Self::Identity)
+    }
+
     /// The coding of a name in a request.
     fn named(name: &[u8]) -> Option<Self> {
         let is = |other: &str| name.eq_ignore_ascii_case(other.as_bytes());
@@ -99,7 +105,7 @@ impl Accepted {
 #[derive(Default)]
 struct Said {
     named: [Option<u16>; 4],
-    /// What `*` gives to all that isn't named.
+    /// The weight of `*`.
     others: Option<u16>,
     /// Whether a coding is accepted that we don't have.
     takes_unknown: bool,
@@ -120,8 +126,10 @@ impl Said {
 
     fn accepted(&self) -> Accepted {
         let mut weights = [0; 4];
-        for (weight, named) in weights.iter_mut().zip(self.named) {
-            *weight = 2 * named.or(self.others).unwrap_or(0);
+        for coding in Coding::ALL {
+            let named = self.named[coding as usize];
+            let wildcard = self.others.filter(|_| coding.is_in_wildcard());
+            weights[coding as usize] = 2 * named.or(wildcard).unwrap_or(0);
         }
         let identity = Coding::Identity as usize;
         if self.named[identity].or(self.others).is_none() {
@@ -228,6 +236,23 @@ mod tests {
     }
 
     #[test]
+    fn wildcard_means_gzip_and_never_zstd_or_brotli() {
+        for (header, best) in [
+            ("*", Coding::Gzip),
+            ("gzip, *", Coding::Gzip),
+            ("identity;q=0, *", Coding::Gzip),
+            ("deflate, *;q=0.5", Coding::Gzip),
+            ("br, *;q=0.1", Coding::Brotli),
+            ("gzip;q=0.5, *;q=0.1, zstd", Coding::Zstd),
+            ("gzip;q=0, *", Coding::Identity),
+            ("gzip;q=0, identity;q=0, *", Coding::Identity),
+            ("identity;q=0.5, *", Coding::Gzip),
+        ] {
+            assert_eq!(accepted([header.as_bytes()]).best(), best, "{header}");
+        }
+    }
+
+    #[test]
     fn gzip_stands_in_for_a_refused_plain_body_unless_another_coding_is_accepted() {
         for (header, best) in [
             ("identity;q=0", Coding::Gzip),
@@ -281,9 +306,9 @@ mod tests {
         let weight = |names: &[&str]| weight_of(names).or(star);
         let plain = weight(&["identity"]);
         let choices = [
-            (Coding::Zstd, weight(&["zstd"])),
+            (Coding::Zstd, weight_of(&["zstd"])),
             (Coding::Gzip, weight(&["gzip", "x-gzip"])),
-            (Coding::Brotli, weight(&["br"])),
+            (Coding::Brotli, weight_of(&["br"])),
             (Coding::Identity, plain),
         ];
         let liked = choices.iter().filter_map(|(_, weight)| *weight).max();

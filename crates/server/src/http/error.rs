@@ -41,7 +41,7 @@ impl From<ApiError> for ErrorBody {
 }
 
 /// How long a client should wait where the service doesn't know better.
-const RETRY_SOON: Duration = Duration::from_secs(5);
+pub(super) const RETRY_SOON: Duration = Duration::from_secs(5);
 
 impl ApiError {
     fn new(kind: ErrorType, message: impl Into<String>, help: Option<&str>) -> Self {
@@ -103,7 +103,7 @@ impl ApiError {
             ),
             ErrorType::NotFound => (
                 "there is nothing at this path",
-                Some("see /openapi.json for the paths that there are"),
+                Some("/docs describes the paths that exist"),
             ),
             ErrorType::MethodNotAllowed => ("this path takes GET and HEAD only", None),
             ErrorType::VersionRemoved => (
@@ -168,6 +168,17 @@ impl ApiError {
                 "the service has more to do than it can",
                 Some("try again as `Retry-After` says"),
             )
+        }
+    }
+
+    /// The path doesn't exist; `nearest` is the template of the path that the client may have meant.
+    #[must_use]
+    pub fn no_such_path(nearest: Option<&str>) -> Self {
+        let plain = Self::plain(ErrorType::NotFound);
+        let help = nearest.map(|path| format!("did you mean `{path}`? /docs describes all paths"));
+        Self {
+            help: help.or(plain.help),
+            ..plain
         }
     }
 

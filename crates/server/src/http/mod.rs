@@ -23,6 +23,7 @@ mod body_cache;
 pub mod client;
 pub mod compress;
 pub mod conditional;
+pub mod cors;
 pub mod encoding;
 pub mod error;
 pub mod failed_keys;
@@ -43,6 +44,7 @@ mod ready;
 pub(crate) mod request_id;
 pub mod routes;
 pub(crate) mod service;
+mod simulation;
 mod site;
 mod texts;
 
@@ -65,6 +67,8 @@ pub struct Access {
     pub failed_keys: failed_keys::FailedKeys,
     /// Whose word is taken for a client's address.
     pub proxies: client::Proxies,
+    /// The origins whose pages may read what needs a key.
+    pub cors: Arc<cors::Cors>,
 }
 
 /// What answers are made of: shared by all connections.

@@ -225,7 +225,10 @@ fn write_page(page: &Page<'_>, list: &ListQuery, out: &mut Vec<u8>) {
 fn link(page: &Page<'_>, query: &str) -> Option<HeaderValue> {
     let mut kept = String::new();
     for (name, value) in pairs(query) {
-        let (name, value) = (name.unwrap_or_default(), value.unwrap_or_default());
+        // A query that can't be decoded was refused before.
+        let (Ok(name), Ok(value)) = (name, value) else {
+            continue;
+        };
         if name != "before" && name != "after" {
             let value = encoded(&value);
             // Writing to a string can't fail.

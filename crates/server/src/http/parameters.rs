@@ -84,8 +84,16 @@ pub fn of(operation: Operation) -> &'static [Parameter] {
     }
 }
 
-/// Stands in messages for a name or a value that isn't UTF-8.
-const NOT_UTF8: &str = "\u{fffd}";
+/// Names of other APIs for what a list takes, and the help for each.
+const LIST_HINTS: [(&str, &str); 5] = [
+    ("page", PAGING_HINT),
+    ("offset", PAGING_HINT),
+    ("per_page", PAGING_HINT),
+    ("cursor", PAGING_HINT),
+    ("code", "read one product at `/v2/product/{code}`"),
+];
+
+const PAGING_HINT: &str = "page with `after` and `limit`";
 
 /// How many faults are told at most: a target of 8 kB has room for thousands, each of which takes a sentence.
 const MOST_TOLD: usize = 100;
@@ -134,19 +142,27 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// Reads a query by an operation's table. `set` takes each value of a known parameter; a value that
-/// isn't UTF-8 is `None`.
+/// Reads a query by an operation's table. `set` takes each value of a known parameter, as an error if it can't be
+/// decoded; it has to refuse that.
 fn read(
     query: Option<&str>,
     known: &[Parameter],
-    mut set: impl FnMut(&str, Option<&str>, &mut Faults),
+    hints: &[(&str, &str)],
+    mut set: impl FnMut(&str, Result<&str, &str>, &mut Faults),
 ) -> Result<(), ApiError> {
     let mut faults = Faults::default();
     let mut seen: Vec<(&str, u32)> = Vec::new();
     for (name, value) in pairs(query.unwrap_or_default()) {
-        let name = name.as_deref().unwrap_or(NOT_UTF8);
+        let name = match &name {
+            Ok(name) => name,
+            // No name of a parameter has a `%`.
+            Err(undecodable) => {
+                faults.help(undecodable.help.to_owned());
+                undecodable.raw
+            }
+        };
         let Some(parameter) = known.iter().find(|parameter| parameter.name == name) else {
-            unknown(name, known, &mut faults);
+            unknown(name, known, hints, &mut faults);
             continue;
         };
         let count = match seen.iter_mut().find(|(other, _)| *other == parameter.name) {
@@ -166,15 +182,26 @@ fn read(
             }
             continue;
         }
-        set(name, value.as_deref(), &mut faults);
+        let value = match &value {
+            Ok(value) => Ok(&**value),
+            Err(undecodable) => {
+                faults.help(undecodable.help.to_owned());
+                Err(undecodable.raw)
+            }
+        };
+        set(name, value, &mut faults);
     }
     faults.into_result()
 }
 
-fn unknown(name: &str, known: &[Parameter], faults: &mut Faults) {
+fn unknown(name: &str, known: &[Parameter], hints: &[(&str, &str)], faults: &mut Faults) {
     let shown = shortened(name);
     let mut message = format!("`{shown}` is no parameter of this operation");
-    if let Some(help) = suggestion(name, known) {
+    let hint = hints
+        .iter()
+        .find(|(other, _)| name.eq_ignore_ascii_case(other))
+        .map(|(_, help)| (*help).to_owned());
+    if let Some(help) = hint.or_else(|| suggestion(name, known)) {
         message.push_str("; ");
         message.push_str(&help);
         faults.help(help);
@@ -224,7 +251,7 @@ fn suggestion(name: &str, known: &[Parameter]) -> Option<String> {
 ///
 /// Where there are any.
 pub fn none(query: Option<&str>) -> Result<(), ApiError> {
-    read(query, &[], |_, _, _| {})
+    read(query, &[], &[], |_, _, _| {})
 }
 
 /// Reads the query of a product.
@@ -234,8 +261,8 @@ pub fn none(query: Option<&str>) -> Result<(), ApiError> {
 /// With every fault that there is.
 pub fn content_form(query: Option<&str>) -> Result<ContentForm, ApiError> {
     let mut form = ContentForm::default();
-    read(query, &PRODUCT, |name, value, faults| {
-        let value = value.unwrap_or(NOT_UTF8);
+    read(query, &PRODUCT, &[], |name, value, faults| {
+        let value = value.unwrap_or_else(|raw| raw);
         match ContentForm::ALL.iter().find(|form| form.as_str() == value) {
             Some(found) => form = *found,
             None => faults.invalid(name, value, "`url`, `md` or `html`"),
@@ -252,8 +279,8 @@ pub fn content_form(query: Option<&str>) -> Result<ContentForm, ApiError> {
 pub fn list(query: Option<&str>) -> Result<ListQuery, ApiError> {
     let mut list = ListQuery::default();
     let mut cursors_seen = 0;
-    read(query, &LIST, |name, given, faults| {
-        let value = given.unwrap_or(NOT_UTF8);
+    read(query, &LIST, &LIST_HINTS, |name, given, faults| {
+        let value = given.unwrap_or_else(|raw| raw);
         match name {
             "is_orderable" => match value {
                 "true" => list.filter.orderable = Orderable::Only,
@@ -262,11 +289,11 @@ pub fn list(query: Option<&str>) -> Result<ListQuery, ApiError> {
             },
             "countries_redeemable_in" => match value.parse() {
                 Ok(country) => list.filter.countries.push(country),
-                Err(_) => faults.invalid(name, value, "two capitals, such as `GB`"),
+                Err(_) => faults.invalid_item(name, value, "two capitals, such as `GB`"),
             },
             "categories" => match given {
-                Some("") | None => faults.invalid(name, value, "the name of a category"),
-                Some(category) => list.filter.categories.push(category.to_owned()),
+                Ok("") | Err(_) => faults.invalid(name, value, "the name of a category"),
+                Ok(category) => list.filter.categories.push(category.to_owned()),
             },
             "limit" => {
                 if let Some(limit) = faults.limit(name, value) {
@@ -301,6 +328,16 @@ impl Faults {
             format!("`{name}` is {value:?}; expected {expected}")
         };
         self.add(FaultType::InvalidValue, name, message);
+    }
+
+    /// Adds the fault of a repeatable parameter whose values have no commas.
+    fn invalid_item(&mut self, name: &str, value: &str, expected: &str) {
+        self.invalid(name, value, expected);
+        if value.contains(',') {
+            self.help(format!(
+                "repeat the parameter once for each value: `{name}=…&{name}=…`"
+            ));
+        }
     }
 
     fn limit(&mut self, name: &str, value: &str) -> Option<Limit> {

@@ -6,7 +6,7 @@ use std::time::Instant;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use jiff::Timestamp;
-use vitrine_model::key::{KeyKind, KeyTable, KnownKey};
+use vitrine_model::key::{KeyTable, KnownKey};
 use vitrine_model::quota::{Admission, Taken};
 use vitrine_model::version::{ApiVersion, VersionError};
 use vitrine_wire::error::ErrorType;
@@ -16,13 +16,12 @@ use super::client::Peer;
 use super::error::ApiError;
 use super::making::Prepared;
 use super::quota::{Account, Cost, Step};
-use super::routes::{Captured, KeyedOperation, Operation, Route, Target, find};
-use super::{App, handlers, host, parameters, ready, texts};
+use super::routes::{Captured, KeyedOperation, Operation, Route, Target, find, nearest};
+use super::{App, handlers, host, parameters, ready, simulation, texts};
 use crate::metrics::limits::Decision;
 use crate::panic_point::PanicPoint;
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
-const X_SIMULATE: HeaderName = HeaderName::from_static("x-simulate");
 
 /// The longest target, path and query together, in bytes.
 const MAX_TARGET_BYTES: usize = 8 * 1024;
@@ -64,7 +63,8 @@ pub(super) fn admit(request: &Parts, trail: &mut Trail<'_>) -> Result<Target, Ap
         return Err(ApiError::plain(ErrorType::HeadersTooLarge));
     }
     host::check(request)?;
-    let target = find(request.uri.path()).ok_or_else(|| ApiError::plain(ErrorType::NotFound))?;
+    let path = request.uri.path();
+    let target = find(path).ok_or_else(|| ApiError::no_such_path(nearest(path)))?;
     trail.route = Some(target.route);
     match request.method {
         Method::GET | Method::HEAD => Ok(target),
@@ -170,10 +170,10 @@ impl<'r> Keyed<'_, 'r> {
             Ok(version) => {
                 trail.version = Some(version.as_str());
                 PanicPoint::VersionKnown.pass();
-                let asked = simulate(headers, key);
+                let asked = simulation::requested(headers, key);
                 trail.simulated = asked.as_ref().ok().copied().flatten();
                 let found = asked.and_then(|asked| match asked {
-                    Some(kind) => Err(ApiError::plain(kind)),
+                    Some(kind) => Err(simulation::error(kind)),
                     None => {
                         let query = self.request.uri.query();
                         handlers::read(self.operation, &snapshot, app, self.captured, query)
@@ -186,6 +186,10 @@ impl<'r> Keyed<'_, 'r> {
                 let version = HeaderValue::from_static(version.as_str());
                 let headers = prepared.answer.headers_mut();
                 headers.insert(X_API_VERSION, version);
+                if let Some(kind) = trail.simulated {
+                    simulation::add_headers(kind, headers);
+                    account.simulate(kind);
+                }
                 prepared
             }
         };
@@ -276,27 +280,15 @@ fn negotiate_version(headers: &HeaderMap, key: &KnownKey) -> Result<ApiVersion, 
     }
 }
 
-/// The error that a test key asks for.
-fn simulate(headers: &HeaderMap, key: &KnownKey) -> Result<Option<ErrorType>, ApiError> {
-    let asked = single(headers, &X_SIMULATE);
-    if asked == Ok(None) {
-        return Ok(None);
-    }
-    if key.record.kind != KeyKind::Test {
-        return Err(ApiError::plain(ErrorType::Forbidden));
-    }
-    let asked = asked.ok().flatten().unwrap_or_default();
-    let kind = ErrorType::ALL.iter().find(|kind| kind.as_str() == asked);
-    let unknown = || ApiError::unknown_simulation(asked);
-    kind.map(|kind| Some(*kind)).ok_or_else(unknown)
-}
-
 /// A header is there twice, or isn't text.
 #[derive(Debug, PartialEq, Eq)]
-struct Unreadable;
+pub(super) struct Unreadable;
 
 /// The value of a header that may be there once; an empty one counts as none.
-fn single<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>, Unreadable> {
+pub(super) fn single<'h>(
+    headers: &'h HeaderMap,
+    name: &HeaderName,
+) -> Result<Option<&'h str>, Unreadable> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (None, _) => Ok(None),
@@ -315,7 +307,7 @@ mod tests {
 
     use bytes::Bytes;
     use http::{Request, StatusCode};
-    use vitrine_model::key::{KeyRecord, SecretHash};
+    use vitrine_model::key::{KeyKind, KeyRecord, SecretHash};
     use vitrine_model::quota::Remaining;
 
     use super::super::answer::WhileBusy;

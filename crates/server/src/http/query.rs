@@ -14,8 +14,17 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
-/// A name or a value, decoded; `None` where that isn't UTF-8.
-type Decoded<'q> = Option<Cow<'q, str>>;
+/// A name or a value, decoded.
+type Decoded<'q> = Result<Cow<'q, str>, Undecodable<'q>>;
+
+/// A name or a value that can't be decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Undecodable<'q> {
+    /// The text as the query has it.
+    pub(crate) raw: &'q str,
+    /// What the client has to change, for people.
+    pub(crate) help: &'static str,
+}
 
 /// The name and value of each pair of a query.
 pub(crate) fn pairs(query: &str) -> impl Iterator<Item = (Decoded<'_>, Decoded<'_>)> {
@@ -31,11 +40,27 @@ pub(crate) fn pairs(query: &str) -> impl Iterator<Item = (Decoded<'_>, Decoded<'
 /// Undoes form encoding: `+` is a blank, `%XX` a byte.
 fn decoded(text: &str) -> Decoded<'_> {
     if !text.contains(['%', '+']) {
-        return Some(Cow::Borrowed(text));
+        return Ok(Cow::Borrowed(text));
+    }
+    if has_malformed_escape(text) {
+        let help =
+            "a `%` begins an escape of two hexadecimal digits; send the character itself as `%25`";
+        return Err(Undecodable { raw: text, help });
     }
     let blanks = text.replace('+', " ");
-    let decoded = percent_decode(blanks.as_bytes()).decode_utf8().ok()?;
-    Some(Cow::Owned(decoded.into_owned()))
+    match percent_decode(blanks.as_bytes()).decode_utf8() {
+        Ok(decoded) => Ok(Cow::Owned(decoded.into_owned())),
+        Err(_) => {
+            let help = "names and values are percent-encoded UTF-8";
+            Err(Undecodable { raw: text, help })
+        }
+    }
+}
+
+/// Returns true if two hexadecimal digits don't follow each `%`.
+fn has_malformed_escape(text: &str) -> bool {
+    let mut parts = text.as_bytes().split(|byte| *byte == b'%').skip(1);
+    parts.any(|part| !matches!(part, [a, b, ..] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit()))
 }
 
 /// A name or a value as it stands in a query.

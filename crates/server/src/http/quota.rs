@@ -7,9 +7,10 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use vitrine_model::key::{KeyUsage, KnownKey};
 use vitrine_model::quota::{Admission, Quota, Remaining, Taken};
+use vitrine_wire::error::ErrorType;
 
 use super::App;
-use super::error::ApiError;
+use super::error::{ApiError, RETRY_SOON};
 use crate::metrics::limits::{Decision, Place};
 
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
@@ -39,6 +40,8 @@ pub(super) enum Step<'r> {
 #[derive(Debug)]
 pub(super) struct Account<'k> {
     key: &'k KnownKey,
+    /// The key's quota, or the example of a simulated error.
+    quota: Option<Quota>,
     now: Duration,
     /// What was said elsewhere of this request.
     settled: Option<Taken>,
@@ -51,6 +54,7 @@ impl<'k> Account<'k> {
     pub(super) fn new(key: &'k KnownKey, now: Duration, settled: Option<Taken>) -> Self {
         Self {
             key,
+            quota: key.record.quota,
             now,
             settled,
             left: None,
@@ -87,10 +91,21 @@ impl<'k> Account<'k> {
         }
     }
 
+    /// Describes a quota that is used up if a simulated error says so; a key without a quota gets an example.
+    pub(super) fn simulate(&mut self, kind: ErrorType) {
+        if kind == ErrorType::RateLimited {
+            self.quota = self.quota.or_else(|| Quota::new(600, 60).ok());
+            self.left = Some(Remaining {
+                requests: 0,
+                reset_after: RETRY_SOON,
+            });
+        }
+    }
+
     /// Adds the headers that say how much of the key's quota is left, if it has one. What costs nothing is told
     /// what this server knows: where servers share quotas, what it last heard.
     pub(super) fn describe(&self, headers: &mut HeaderMap) {
-        let Some(quota) = self.key.record.quota else {
+        let Some(quota) = self.quota else {
             return;
         };
         let left = self

@@ -147,6 +147,51 @@ fn capture(parameter: &str, segment: &str) -> Option<Captured> {
     }
 }
 
+/// Maximum length of a path that is compared with the routes, in bytes: comparing takes time in proportion.
+const MAX_COMPARED_BYTES: usize = 100;
+/// Minimum similarity of a path to a route's, from 0 to 1.
+const MIN_SIMILARITY: f64 = 0.5;
+
+/// Returns the template of the route that a path without a route resembles most, if it resembles any. The version's
+/// segment doesn't count, nor do case and superfluous slashes.
+#[must_use]
+pub fn nearest(path: &str) -> Option<&'static str> {
+    if path.len() > MAX_COMPARED_BYTES {
+        return None;
+    }
+    let lower = path.to_ascii_lowercase();
+    let segments: Vec<&str> = unversioned(&lower).collect();
+    let is_api = |route: &&Route| route.operation != Operation::Docs;
+    let similar = ROUTES.iter().filter(is_api).map(|route| {
+        let template: Vec<&str> = unversioned(route.template).collect();
+        let is_alike = template.len() == segments.len();
+        // Any value may stand for the parameter.
+        let filled = template.iter().enumerate().map(|(index, segment)| {
+            match segment.starts_with('{') && is_alike {
+                true => segments[index],
+                false => segment,
+            }
+        });
+        let filled = filled.collect::<Vec<_>>().join("/");
+        let similarity = strsim::normalized_levenshtein(&segments.join("/"), &filled);
+        (similarity, route.template)
+    });
+    similar
+        .filter(|(similarity, _)| *similarity > MIN_SIMILARITY)
+        .reduce(|best, next| if next.0 > best.0 { next } else { best })
+        .map(|(_, template)| template)
+}
+
+/// The segments of a path but the version and empty ones.
+fn unversioned(path: &str) -> impl Iterator<Item = &str> {
+    let is_version = |segment: &str| {
+        let digits = segment.strip_prefix('v');
+        digits.is_some_and(|digits| digits.parse::<u16>().is_ok())
+    };
+    let segments = path.split('/').filter(|segment| !segment.is_empty());
+    segments.skip_while(move |segment| *segment == "api" || is_version(segment))
+}
+
 /// The code that a segment of a path is.
 pub(crate) fn product_code(segment: &str) -> Option<ProductCode> {
     if !segment.contains('%') {
@@ -159,6 +204,34 @@ pub(crate) fn product_code(segment: &str) -> Option<ProductCode> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn unknown_paths_have_the_nearest_route() {
+        for (path, expected) in [
+            ("/v2/products", Some("/v2/product")),
+            ("/countries", Some("/v2/product/countries")),
+            ("/categories", Some("/v2/product/categories")),
+            ("/v2/product/", Some("/v2/product")),
+            ("/V2/Product", Some("/v2/product")),
+            ("/v1/product", Some("/v2/product")),
+            ("/api/v2/product", Some("/v2/product")),
+            ("/v2/v2/product/A", Some("/v2/product/{product_code}")),
+            ("/v2/products/A-1", Some("/v2/product/{product_code}")),
+            ("/v2/product/A/", Some("/v2/product/{product_code}")),
+            ("/v2/texts/abc.md", Some("/v2/texts/{digest}.md")),
+            ("/pong", Some("/v2/ping")),
+            ("/openapi.yaml", Some("/openapi.json")),
+            ("/v2/none", None),
+            ("/", None),
+            ("/favicon.ico", None),
+            ("/wp-login.php", None),
+            ("*", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(path), expected, "{path}");
+        }
+        assert_eq!(nearest(&"/v2/product".repeat(20)), None);
+    }
 
     #[test]
     fn paths_are_exact() {

@@ -19,6 +19,7 @@ use super::access_log::{AccessLog, Line, shown_method, shown_path};
 use super::answer::{Answer, X_API_VERSION, encode_error};
 use super::body::Body;
 use super::client::Peer;
+use super::cors::preflight;
 use super::error::ApiError;
 use super::making::Prepared;
 use super::pipeline::{self, Judged, Trail};
@@ -134,6 +135,8 @@ impl Service {
         encode_error(&mut answer, &request.headers);
         let closes = keep_alive == KeepAlive::No;
         let headers = answer.headers_mut();
+        let cors = &self.app.access.cors;
+        cors.describe(&request.headers, trail.route, headers);
         if closes || headers.contains_key(CONNECTION) {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
@@ -185,8 +188,13 @@ impl Service {
     ) -> Answer {
         let target = match pipeline::admit(received.request, trail) {
             Ok(target) => target,
-            Err(error) if body.is_end_stream() => return error.into(),
-            Err(error) => return last_answer(error),
+            Err(error) => {
+                let mut answer = self.refuse(received.request, error, trail);
+                if !body.is_end_stream() {
+                    close_after(&mut answer);
+                }
+                return answer;
+            }
         };
         // RFC 9112, section 6.1: who sent a length beside the chunks may have meant to smuggle a request in, and hyper
         // doesn't tell. So nothing follows after chunks.
@@ -202,6 +210,20 @@ impl Service {
             close_after(&mut answer);
         }
         answer
+    }
+
+    /// Answers a request that wasn't admitted. A preflight is one; that of an unknown path lets the page read the 404.
+    fn refuse(&self, request: &Parts, error: ApiError, trail: &Trail<'_>) -> Answer {
+        let has_answer = matches!(
+            error.kind,
+            ErrorType::MethodNotAllowed | ErrorType::NotFound
+        );
+        let cors = &self.app.access.cors;
+        let is_preflight = has_answer && cors.permits_preflight(request, trail.route);
+        match is_preflight {
+            true => preflight(),
+            false => error.into(),
+        }
     }
 
     /// Judges a request, a second time where others had to be asked about its quota.

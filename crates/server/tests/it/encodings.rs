@@ -125,7 +125,6 @@ fn each_client_gets_what_it_likes_best_and_we_do_among_that() {
         (&["gzip;q=0.1"], Some("gzip")),
         (&["identity, gzip;q=0.1"], None),
         (&["gzip;q=0"], None),
-        (&["*"], Some("zstd")),
         (&["zstd;q=0, *"], Some("gzip")),
         (&["*;q=0"], None),
         (&["*;q=0, br"], Some("br")),
@@ -140,6 +139,28 @@ fn each_client_gets_what_it_likes_best_and_we_do_among_that() {
         let reply = asked(&server, &key, "/v2/product", accepted);
         assert_eq!(reply.status, 200, "{accepted:?}");
         assert_eq!(reply.header("content-encoding"), coding, "{accepted:?}");
+    }
+}
+
+#[test]
+fn wildcard_in_accept_encoding_gets_gzip() {
+    let store = Store::sample();
+    let key = store.key("reader", &[]);
+    let server = store.serve();
+    let plain = server.get(&key, "/v2/product").body;
+    for (accepted, coding) in [
+        ("*", Some("gzip")),
+        ("gzip, *", Some("gzip")),
+        ("gzip;q=1.0, *;q=0.5", Some("gzip")),
+        ("identity;q=0, *", Some("gzip")),
+        ("deflate, *", Some("gzip")),
+        ("br, *;q=0.1", Some("br")),
+        ("gzip;q=0, *", None),
+        ("gzip;q=0, identity;q=0, *", None),
+    ] {
+        let reply = asked(&server, &key, "/v2/product", &[accepted]);
+        assert_eq!(reply.header("content-encoding"), coding, "{accepted}");
+        assert!(decoded(&reply) == plain, "{accepted}");
     }
 }
 

@@ -195,6 +195,41 @@ fn a_test_key_gets_any_error_that_it_asks_for() {
 }
 
 #[test]
+fn simulated_errors_have_details_and_headers_of_real_ones() {
+    let store = catalog();
+    let key = store.key("tester", &["--test"]);
+    let own = store.key("own", &["--test", "--quota", "3/3600"]);
+    let server = store.serve();
+    let simulated = |error: &str| {
+        let headers = [("X-Api-Key", key.as_str()), ("X-Simulate", error)];
+        server.send("GET", "/v2/product", &headers)
+    };
+    for (error, query) in [
+        ("bad_request", "is_orderable=maybe&countries=US"),
+        ("pagination_error", "limit=0"),
+    ] {
+        let real = server.get(&key, &format!("/v2/product?{query}"));
+        assert_eq!(simulated(error).json(), real.json(), "{error}");
+        assert_eq!(real.error(), error);
+    }
+    let limited = simulated("rate_limited");
+    assert_eq!(
+        limited.header("ratelimit-policy"),
+        Some("\"default\";q=600;w=60")
+    );
+    assert_eq!(limited.header("ratelimit"), Some("\"default\";r=0;t=5"));
+    assert_eq!(limited.header("retry-after"), Some("5"));
+    assert_eq!(simulated("timeout").header("connection"), Some("close"));
+    let headers = [("X-Api-Key", own.as_str()), ("X-Simulate", "rate_limited")];
+    let limited = server.send("GET", "/v2/product", &headers);
+    assert_eq!(
+        limited.header("ratelimit-policy"),
+        Some("\"default\";q=3;w=3600")
+    );
+    assert_eq!(left(&limited), 0);
+}
+
+#[test]
 fn an_error_that_does_not_exist_cannot_be_simulated() {
     let store = catalog();
     let key = store.key("tester", &["--test"]);
@@ -236,7 +271,9 @@ fn a_simulated_error_costs_what_a_real_one_costs() {
         if error == "not_found" {
             expected -= 1;
         }
-        assert_eq!(left(&reply), expected, "{error}");
+        // The simulated one says what a real one does.
+        let told = if error == "rate_limited" { 0 } else { expected };
+        assert_eq!(left(&reply), told, "{error}");
     }
 }
 

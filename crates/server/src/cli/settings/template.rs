@@ -18,7 +18,8 @@ const HEAD: &str = "\
 ";
 
 /// Examples of settings that have no default. Each is a value that the setting takes.
-const EXAMPLES: [(&str, &str); 11] = [
+const EXAMPLES: [(&str, &str); 12] = [
+    ("cors_origins", "https://shop.example"),
     ("follow_store", "postgres://vitrine@replica.example/catalog"),
     ("limits_password_file", "/etc/vitrine/limits-password"),
     ("public_url", "https://catalog.example"),

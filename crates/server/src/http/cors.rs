@@ -1,0 +1,211 @@
+//! Reads by pages of other origins (Fetch Standard, "CORS protocol"; docs/contract/endpoints.md#origins): what needs no key
+//! may be read from any origin, what needs one from the origins that the operator names.
+
+use std::fmt;
+use std::str::FromStr;
+
+use arc_swap::ArcSwap;
+use http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ORIGIN,
+    VARY,
+};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
+
+use super::answer::Answer;
+use super::routes::{Operation, Route};
+
+/// Response headers that pages may read, beside those that any page may.
+const EXPOSED: HeaderValue = HeaderValue::from_static(
+    "ETag, Link, RateLimit, RateLimit-Policy, Retry-After, X-Api-Version, X-Request-Id",
+);
+/// Request headers that pages may send. `Content-Type` is among them because libraries send it with every request.
+const ACCEPTED: HeaderValue = HeaderValue::from_static(
+    "Content-Type, If-None-Match, Traceparent, Tracestate, X-Api-Key, X-Api-Version, X-Request-Id, X-Simulate",
+);
+const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD");
+/// How long browsers keep the answer to a preflight, in seconds: two hours, the longest that Chromium allows.
+const MAX_AGE: HeaderValue = HeaderValue::from_static("7200");
+
+/// An origin as browsers write it: scheme, host and, unless it is the scheme's own, port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin(String);
+
+/// Explains why a text is not an origin that can be named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InvalidOrigin(&'static str);
+
+impl fmt::Display for InvalidOrigin {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.0)
+    }
+}
+
+impl std::error::Error for InvalidOrigin {}
+
+impl FromStr for Origin {
+    type Err = InvalidOrigin;
+
+    fn from_str(text: &str) -> Result<Self, InvalidOrigin> {
+        if text == "*" {
+            return Err(InvalidOrigin(
+                "`*` would let every page use a key that it got hold of; name each origin",
+            ));
+        }
+        let invalid = InvalidOrigin("expected SCHEME://HOST[:PORT], such as https://shop.example");
+        let Some((_, rest)) = text.split_once("://") else {
+            return Err(invalid);
+        };
+        if rest.contains(['/', '?', '#']) {
+            return Err(InvalidOrigin(
+                "an origin ends after its host and port: https://shop.example",
+            ));
+        }
+        let uri: Uri = text.parse().map_err(|_| invalid)?;
+        let (scheme, host) = (uri.scheme_str(), uri.host());
+        let (Some(scheme), Some(host @ [_, ..])) = (scheme, host.map(str::as_bytes)) else {
+            return Err(invalid);
+        };
+        let is_userless = uri
+            .authority()
+            .is_some_and(|all| !all.as_str().contains('@'));
+        let in_host = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._[]:".contains(byte);
+        if !is_userless || rest.ends_with(':') || !host.iter().all(in_host) {
+            return Err(invalid);
+        }
+        let usual = match scheme {
+            "http" => Some(80),
+            "https" => Some(443),
+            _ => None,
+        };
+        let bare = format!("{scheme}://{}", String::from_utf8_lossy(host)).to_ascii_lowercase();
+        Ok(Self(match uri.port_u16() {
+            Some(port) if Some(port) != usual => format!("{bare}:{port}"),
+            _ => bare,
+        }))
+    }
+}
+
+/// Origins whose pages may read what needs a key; none by default.
+#[derive(Debug, Default)]
+pub struct Cors(ArcSwap<Vec<Origin>>);
+
+impl Cors {
+    /// Allows exactly these origins from now on.
+    pub fn allow(&self, origins: Vec<Origin>) {
+        self.0.store(origins.into());
+    }
+
+    /// Returns true if a request that isn't GET or HEAD is a preflight that may be answered.
+    pub(super) fn permits_preflight(&self, request: &Parts, route: Option<&Route>) -> bool {
+        let headers = &request.headers;
+        let is_preflight = request.method == Method::OPTIONS
+            && headers.contains_key(ORIGIN)
+            && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
+        is_preflight && (is_public(route) || self.allowed(headers).is_some())
+    }
+
+    /// Adds to an answer which pages may read it.
+    pub(super) fn describe(
+        &self,
+        request: &HeaderMap,
+        route: Option<&Route>,
+        headers: &mut HeaderMap,
+    ) {
+        if is_public(route) {
+            const ANY: HeaderValue = HeaderValue::from_static("*");
+            headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, ANY);
+            return;
+        }
+        if self.0.load().is_empty() {
+            return;
+        }
+        vary_by_origin(headers);
+        if let Some(origin) = self.allowed(request) {
+            headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+            headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
+        }
+    }
+
+    /// Returns the origin of a request if it is one of those that were named.
+    fn allowed<'r>(&self, request: &'r HeaderMap) -> Option<&'r HeaderValue> {
+        let mut origins = request.get_all(ORIGIN).iter();
+        let (Some(origin), None) = (origins.next(), origins.next()) else {
+            return None;
+        };
+        let allowed = self.0.load();
+        let is_allowed = allowed.iter().any(|Origin(allowed)| origin == allowed);
+        is_allowed.then_some(origin)
+    }
+}
+
+/// Returns the answer to a preflight, but for what [`Cors::describe`] adds.
+pub(super) fn preflight() -> Answer {
+    let mut answer = Answer::default();
+    *answer.status_mut() = StatusCode::NO_CONTENT;
+    let headers = answer.headers_mut();
+    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, METHODS);
+    headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, ACCEPTED);
+    headers.insert(ACCESS_CONTROL_MAX_AGE, MAX_AGE);
+    answer
+}
+
+/// Returns true if a route needs no key. A path without a route doesn't count: its errors are for the named origins.
+fn is_public(route: Option<&Route>) -> bool {
+    match route.map(|route| route.operation) {
+        Some(Operation::GetText | Operation::GetOpenapi | Operation::Docs) => true,
+        Some(Operation::Keyed(_)) | None => false,
+    }
+}
+
+/// Adds `Origin` to what the answer varies by.
+fn vary_by_origin(headers: &mut HeaderMap) {
+    let value = match headers.get(VARY) {
+        Some(before) => HeaderValue::from_bytes(&[before.as_bytes(), b", Origin"].concat()),
+        None => Ok(HeaderValue::from_static("Origin")),
+    };
+    if let Ok(value) = value {
+        headers.insert(VARY, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn origins_are_read_as_browsers_write_them() {
+        for (text, expected) in [
+            ("https://shop.example", "https://shop.example"),
+            ("HTTPS://Shop.Example:443", "https://shop.example"),
+            ("http://localhost:80", "http://localhost"),
+            ("http://localhost:5173", "http://localhost:5173"),
+            ("https://shop.example:80", "https://shop.example:80"),
+            ("http://[::1]:3000", "http://[::1]:3000"),
+            ("capacitor://localhost", "capacitor://localhost"),
+            ("https://xn--caf-dma.example", "https://xn--caf-dma.example"),
+        ] {
+            assert_eq!(text.parse(), Ok(Origin(expected.to_owned())), "{text}");
+        }
+        for text in [
+            "",
+            "*",
+            "null",
+            "shop.example",
+            "https://",
+            "https://*.shop.example",
+            "https://shop.example/",
+            "https://shop.example/path",
+            "https://shop.example?x",
+            "https://shop.example#x",
+            "https://user@shop.example",
+            "https://shop.example:",
+            "https://shop.example:99999",
+            "https://caf\u{e9}.example",
+            "https://shop example",
+        ] {
+            assert!(text.parse::<Origin>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! `X-Simulate`: a test key gets the error that it asks for, with the details and headers of a real one
+//! (docs/contract/access.md#simulated-errors).
+
+use http::header::CONNECTION;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use vitrine_model::key::{KeyKind, KnownKey};
+use vitrine_wire::error::ErrorType;
+
+use super::error::ApiError;
+use super::parameters;
+use super::pipeline::single;
+
+const X_SIMULATE: HeaderName = HeaderName::from_static("x-simulate");
+
+/// Returns the error type that a test key asks for.
+///
+/// # Errors
+///
+/// If the key is no test key, or there is no such type.
+pub(super) fn requested(
+    headers: &HeaderMap,
+    key: &KnownKey,
+) -> Result<Option<ErrorType>, ApiError> {
+    let asked = single(headers, &X_SIMULATE);
+    if asked == Ok(None) {
+        return Ok(None);
+    }
+    if key.record.kind != KeyKind::Test {
+        return Err(ApiError::plain(ErrorType::Forbidden));
+    }
+    let asked = asked.ok().flatten().unwrap_or_default();
+    let kind = ErrorType::ALL.iter().find(|kind| kind.as_str() == asked);
+    let unknown = || ApiError::unknown_simulation(asked);
+    kind.map(|kind| Some(*kind)).ok_or_else(unknown)
+}
+
+/// Returns a simulated error: for refused parameters that of a query that has such a fault.
+pub(super) fn error(kind: ErrorType) -> ApiError {
+    let query = match kind {
+        ErrorType::BadRequest => "is_orderable=maybe&countries=US",
+        ErrorType::PaginationError => "limit=0",
+        _ => return ApiError::plain(kind),
+    };
+    let refused = parameters::list(Some(query)).err();
+    refused.unwrap_or_else(|| ApiError::plain(kind))
+}
+
+/// Adds the headers that the real error gets outside of the table of errors: after a body that wasn't read, the
+/// connection closes.
+pub(super) fn add_headers(kind: ErrorType, headers: &mut HeaderMap) {
+    if matches!(kind, ErrorType::PayloadTooLarge | ErrorType::Timeout) {
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+}

@@ -1,0 +1,134 @@
+//! Help for wrong requests: the nearest path and parameter, and names that other APIs use.
+
+use crate::harness::{Store, gift_card};
+
+const BAD: &str = "bad_request";
+
+#[test]
+fn unknown_paths_are_answered_with_the_nearest_one() {
+    let store = Store::of(&[gift_card("A-1")]);
+    let server = store.serve();
+    for (path, nearest) in [
+        ("/v2/products", Some("`/v2/product`")),
+        ("/countries", Some("`/v2/product/countries`")),
+        ("/v2/categories?x=1", Some("`/v2/product/categories`")),
+        ("/v2/product/", Some("`/v2/product`")),
+        ("/product/A-1", Some("`/v2/product/{product_code}`")),
+        ("/openapi.yaml", Some("`/openapi.json`")),
+        ("/v2/none", None),
+        ("/", None),
+    ] {
+        let reply = server.send("GET", path, &[]);
+        assert_eq!(
+            (reply.status, &*reply.error()),
+            (404, "not_found"),
+            "{path}"
+        );
+        let help = reply.json()["help"].as_str().expect("help").to_owned();
+        assert!(help.contains("/docs"), "{path}: {help}");
+        assert_eq!(
+            help.contains("did you mean"),
+            nearest.is_some(),
+            "{path}: {help}"
+        );
+        assert!(help.contains(nearest.unwrap_or_default()), "{path}: {help}");
+    }
+}
+
+#[test]
+fn an_unknown_parameter_is_answered_with_the_nearest_name() {
+    let store = Store::of(&[gift_card("A")]);
+    let key = store.key("partner", &[]);
+    let server = store.serve();
+    for (target, hint) in [
+        (
+            "/v2/product?countries=US",
+            "did you mean `countries_redeemable_in`?",
+        ),
+        (
+            "/v2/product?country_redeemable_in=US",
+            "did you mean `countries_redeemable_in`?",
+        ),
+        ("/v2/product?category=games", "did you mean `categories`?"),
+        ("/v2/product?Limit=5", "did you mean `limit`?"),
+        ("/v2/product?limt=5", "did you mean `limit`?"),
+        ("/v2/product?orderable=true", "did you mean `is_orderable`?"),
+        // A part of a name, or more than it; but of three letters at least.
+        (
+            "/v2/product?redeemable=US",
+            "did you mean `countries_redeemable_in`?",
+        ),
+        ("/v2/product?max_page_limit=5", "did you mean `limit`?"),
+        ("/v2/product?or=1", "it takes `is_orderable`, "),
+        (
+            "/v2/product?categories[]=games",
+            "repeat `categories` instead",
+        ),
+        (
+            "/v2/product?categories%5B%5D=games",
+            "repeat `categories` instead",
+        ),
+        (
+            "/v2/product?countries_redeemable_in[]=US",
+            "repeat `countries_redeemable_in` instead",
+        ),
+        ("/v2/product/A?contents=md", "did you mean `content`?"),
+    ] {
+        let reply = server.get(&key, target);
+        assert_eq!(
+            (reply.status, reply.error().as_str()),
+            (400, BAD),
+            "{target}"
+        );
+        let body = reply.json();
+        let help = body["help"].as_str().expect("help");
+        assert!(help.contains(hint), "{target}: {help}");
+    }
+}
+
+#[test]
+fn lists_by_commas_are_told_to_repeat_the_parameter() {
+    let store = Store::of(&[gift_card("A")]);
+    let key = store.key("partner", &[]);
+    let server = store.serve();
+    for query in [
+        "countries_redeemable_in=US,CA",
+        "countries_redeemable_in=US%2CCA",
+        "countries_redeemable_in=US,+CA",
+    ] {
+        let reply = server.get(&key, &format!("/v2/product?{query}"));
+        assert_eq!((reply.status, &*reply.error()), (400, BAD), "{query}");
+        let help = reply.json()["help"].as_str().expect("help").to_owned();
+        assert!(help.contains("repeat the parameter"), "{query}: {help}");
+    }
+    // The name of a category may have a comma.
+    let reply = server.get(&key, "/v2/product?categories=fashion,home");
+    assert_eq!(reply.status, 200);
+}
+
+#[test]
+fn names_of_other_apis_get_a_pointer() {
+    let store = Store::of(&[gift_card("A")]);
+    let key = store.key("partner", &[]);
+    let server = store.serve();
+    for (query, pointers) in [
+        ("page=2", &["`after`", "`limit`"] as &[_]),
+        ("offset=500", &["`after`", "`limit`"]),
+        ("per_page=50", &["`after`", "`limit`"]),
+        ("cursor=A", &["`after`", "`limit`"]),
+        ("Page=2", &["`after`", "`limit`"]),
+        ("code=A", &["`/v2/product/{code}`"]),
+    ] {
+        let reply = server.get(&key, &format!("/v2/product?{query}"));
+        assert_eq!((reply.status, &*reply.error()), (400, BAD), "{query}");
+        let body = reply.json();
+        for pointer in pointers {
+            let help = body["help"].as_str().expect("help");
+            assert!(help.contains(pointer), "{query}: {help}");
+        }
+    }
+    // Operations without paging don't name it.
+    let reply = server.get(&key, "/v2/product/categories?page=2");
+    let help = reply.json()["help"].as_str().expect("help").to_owned();
+    assert_eq!(help, "this operation takes no parameters");
+}
