@@ -12,11 +12,14 @@ const KEY = 'vitrine-key';
 const SHOWN = 20000;
 const HEADERS = ['Content-Type', 'ETag', 'Cache-Control', 'Link', 'X-Api-Version', 'RateLimit-Policy', 'RateLimit', 'Retry-After', 'X-Request-Id'];
 
-const LANGUAGES = { sh: 'Shell', text: 'Shell', js: 'JavaScript', python: 'Python', rust: 'Rust', json: 'JSON' };
+const LANGUAGES = { sh: 'Shell', text: 'Shell', js: 'JavaScript', python: 'Python', go: 'Go', php: 'PHP', ruby: 'Ruby', java: 'Java', rust: 'Rust', json: 'JSON' };
 
-/** Files that `--etag-save` would write. */
+/** Tags in files that `--etag-save` would write. */
 const tags = new Map();
-let exported = new Map();
+/** Bodies in files that `-o` would write. */
+const files = new Map();
+/** Variables that `export` has set. */
+const exported = new Map();
 
 function element(name, properties = {}, ...children) {
   const made = Object.assign(document.createElement(name), properties);
@@ -67,44 +70,72 @@ function words(line) {
   return found;
 }
 
-/** The requests of a block of shell, or null where it has anything that can't be sent from here. */
-function requests(block) {
-  const made = [];
-  for (const line of block.trim().split(/(?<!\\)\n/)) {
-    const [command, ...rest] = words(line);
-    if (command === 'export') {
-      const [name, value] = rest.join(' ').split('=');
-      exported.set(name, value);
-      continue;
-    }
-    if (command !== 'curl') return null;
-    const request = { headers: {}, query: [] };
-    while (rest.length > 0) {
-      const word = rest.shift();
-      if (word === '-H') {
-        const [name, ...value] = rest.shift().split(':');
-        request.headers[name.trim()] = value.join(':').trim();
-      } else if (word === '--data-urlencode') request.query.push(rest.shift().split('='));
-      else if (word === '--etag-save') request.save = rest.shift();
-      else if (word === '--etag-compare') request.compare = rest.shift();
-      else if (word === '-o') rest.shift();
-      else if (['-i', '-s', '-G', '--compressed'].includes(word)) continue;
-      else if (word.startsWith(base)) request.path = word.slice(base.length);
-      else return null;
-    }
-    if (request.path === undefined) return null;
-    made.push(request);
-  }
-  return made.length > 0 ? made : null;
+/** The value of a path such as `.catalog[0].code // "GB"` in a file, as `jq -r` would print it. */
+function valueIn(file, filter) {
+  const [path, fallback] = filter.split(' // ');
+  let value = JSON.parse(files.get(file) ?? 'null');
+  for (const [, name, place] of path.matchAll(/\.(\w+)|\[(-?\d+)\]/g)) value = name ? value?.[name] : value?.at(Number(place));
+  return String(value ?? (fallback ? JSON.parse(fallback) : null));
 }
 
-async function send({ path, headers, query = [], save, compare }) {
-  const address = root + path + (query.length > 0 ? `?${new URLSearchParams(query)}` : '');
+/** What a line of shell does: a request, or a variable that is set; null for a line that can't be run from here. */
+function command(line) {
+  const [, name, filter, file] = /^export (\w+)="\$\(jq -r '([^']*)' (\S+)\)"$/.exec(line) ?? [];
+  if (name) return { name, filter, file };
+  // The last answer is shown anyway.
+  if (/^jq \S+ \S+$/.test(line)) return {};
+  const [program, ...rest] = words(line);
+  if (program !== 'curl') return null;
+  const request = { headers: {}, query: [] };
+  while (rest.length > 0) {
+    const word = rest.shift();
+    if (word === '-H') {
+      const [name, ...value] = rest.shift().split(':');
+      request.headers[name.trim()] = value.join(':').trim();
+    } else if (word === '--data-urlencode') {
+      const [name, ...value] = rest.shift().split('=');
+      request.query.push([name, value.join('=')]);
+    } else if (word === '--etag-save') request.save = rest.shift();
+    else if (word === '--etag-compare') request.compare = rest.shift();
+    else if (word === '-o') request.file = rest.shift();
+    else if (['-i', '-s', '-G', '--compressed'].includes(word)) continue;
+    else if (word.startsWith(base)) request.path = word.slice(base.length);
+    else return null;
+  }
+  return request.path === undefined ? null : { request };
+}
+
+/** The lines of a block of shell, or null if one of them can't be run from here. */
+function lines(block) {
+  const all = block.trim().split(/(?<!\\)\n/);
+  const commands = all.map(command);
+  return commands.every(Boolean) && commands.some(({ request }) => request) ? all : null;
+}
+
+/** Runs lines of shell one after the other; gives what the last request brought. */
+async function runLines(all) {
+  let last;
+  for (const line of all) {
+    const unset = [...line.matchAll(/\$([A-Z]+)\b/g)].map(([, name]) => name).find((name) => !exported.has(name));
+    if (unset) throw new Error(`$${unset} is not set. Run the steps above first.`);
+    const { request, name, filter, file } = command(line);
+    if (request) last = await send(request);
+    if (name && !files.has(file)) throw new Error(`${file} is not there. Run the steps above first.`);
+    if (name) exported.set(name, valueIn(file, filter));
+  }
+  return last;
+}
+
+async function send({ path, headers, query = [], save, compare, file }) {
+  const parameters = new URLSearchParams(query).toString();
+  const address = root + path + (parameters && (path.includes('?') ? '&' : '?')) + parameters;
   if (compare && tags.has(compare)) headers['If-None-Match'] = tags.get(compare);
   // No cache between: the reader wants to see what the server says.
   const answer = await fetch(address, { headers, cache: 'no-store', credentials: 'omit', referrerPolicy: 'no-referrer' });
   if (save && answer.headers.has('ETag')) tags.set(save, answer.headers.get('ETag'));
-  return { answer, text: await answer.text() };
+  const text = await answer.text();
+  if (file) files.set(file, text);
+  return { answer, text };
 }
 
 function show({ answer, text }, took) {
@@ -129,8 +160,8 @@ function show({ answer, text }, took) {
   return { status, rest };
 }
 
-/** Sends requests one after the other, and shows what came of the last below `place`. */
-async function run(list, place) {
+/** Shows below `place` what `work` brings, which may need the key. */
+async function run(work, needsKey, place) {
   let result = place.querySelector(':scope > .result');
   if (!result) {
     result = element('div', { className: 'result card' }, element('p', { className: 'status' }));
@@ -142,16 +173,14 @@ async function run(list, place) {
     result.firstChild.replaceChildren(...status);
     result.replaceChildren(result.firstChild, ...rest);
   };
-  if (list.some(({ headers }) => 'X-Api-Key' in headers) && !key()) {
+  if (needsKey && !key()) {
     tell(['Put your key into the field first.']);
     document.querySelector('.reader input')?.focus();
     return;
   }
   try {
-    let last;
     const started = performance.now();
-    for (const request of list) last = await send(request);
-    const { status, rest } = show(last, performance.now() - started);
+    const { status, rest } = show(await work(), performance.now() - started);
     tell(status, rest);
   } catch (error) {
     tell([`The request couldn't be sent: ${error.message}`]);
@@ -195,15 +224,16 @@ function tools(pre) {
     setTimeout(() => (copy.textContent = 'Copy'), 2000);
   });
   bar.append(copy);
-  const isRunnable = language === 'sh' && requests(code.textContent) !== null;
-  if (isRunnable) {
+  const runnable = language === 'sh' ? lines(code.textContent) : null;
+  if (runnable) {
     const go = element('button', { className: 'button primary', type: 'button', textContent: 'Run' });
-    go.addEventListener('click', () => run(requests(code.textContent), place));
+    const needsKey = code.textContent.includes('X-Api-Key');
+    go.addEventListener('click', () => run(() => runLines(runnable), needsKey, place));
     bar.append(go);
   }
   pre.replaceWith(place);
   place.append(bar, pre);
-  return isRunnable ? place : null;
+  return runnable ? place : null;
 }
 
 function tryable(form) {
@@ -220,7 +250,7 @@ function tryable(form) {
       else if (field.dataset.in === 'header') request.headers[field.name] = value;
       else for (const one of field.dataset.list ? value.split(/\s*\n\s*/) : [value]) request.query.push([field.name, one]);
     }
-    run([{ ...request, path }], form);
+    run(() => send({ ...request, path }), form.dataset.key === 'true', form);
   });
 }
 

@@ -225,8 +225,8 @@ struct Row {
 
 #[derive(Template)]
 #[template(path = "docs/errors.html")]
-struct ErrorsTemplate {
-    up: &'static str,
+struct ErrorsTemplate<'p> {
+    up: &'p str,
     rows: Vec<Row>,
     introduction: String,
     rest: String,
@@ -245,7 +245,7 @@ pub(super) fn render_index(context: &Context<'_>) -> Result<String, askama::Erro
     let (introduction, _) = markdown::page(&context.filled(introduction));
     let (rest, more) = markdown::page(&context.filled(rest));
     let body = ErrorsTemplate {
-        up: context.page.up(),
+        up: &context.up,
         rows: ErrorType::ALL.iter().map(row).collect(),
         introduction,
         rest,
@@ -258,7 +258,7 @@ pub(super) fn render_index(context: &Context<'_>) -> Result<String, askama::Erro
     contents.extend(more);
     context.page(
         "Errors",
-        "Every error on every path is JSON of one shape, and every kind of error has a name that never changes.",
+        "Every error of the API is JSON of one shape, and every kind of error has a name that never changes.",
         contents,
         body,
     )

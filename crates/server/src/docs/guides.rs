@@ -23,7 +23,7 @@ pub(super) const QUICK_START: Guide = Guide {
 };
 
 /// The others.
-pub(super) const GUIDES: [Guide; 8] = [
+pub(super) const GUIDES: [Guide; 10] = [
     Guide {
         name: "products",
         title: "Products",
@@ -72,9 +72,59 @@ pub(super) const GUIDES: [Guide; 8] = [
         lead: "What a key looks like, how to send it, and how to change it without a gap.",
         text: include_str!("../../docs-site/keys.md"),
     },
+    Guide {
+        name: "clients",
+        title: "HTTP clients",
+        lead: "Defaults of HTTP libraries that this API refuses, and the settings that mend them.",
+        text: include_str!("../../docs-site/clients.md"),
+    },
+    Guide {
+        name: "recipes",
+        title: "Recipes",
+        lead: "A whole program in seven languages: pages, filters, one product, errors and retries.",
+        text: include_str!("../../docs-site/recipes.md"),
+    },
+];
+
+/// Programs that the guide to recipes contains, by their placeholders. Tests run them as the page prints them.
+const RECIPES: [(&str, &str); 7] = [
+    (
+        "{recipe.mjs}",
+        include_str!("../../docs-site/recipes/recipe.mjs"),
+    ),
+    (
+        "{recipe.py}",
+        include_str!("../../docs-site/recipes/recipe.py"),
+    ),
+    (
+        "{recipe.go}",
+        include_str!("../../docs-site/recipes/recipe.go"),
+    ),
+    (
+        "{recipe.php}",
+        include_str!("../../docs-site/recipes/recipe.php"),
+    ),
+    (
+        "{recipe.rb}",
+        include_str!("../../docs-site/recipes/recipe.rb"),
+    ),
+    (
+        "{Recipe.java}",
+        include_str!("../../docs-site/recipes/Recipe.java"),
+    ),
+    (
+        "{recipe.rs}",
+        include_str!("../../docs-site/recipes/recipe.rs.in"),
+    ),
 ];
 
 pub(super) fn render(guide: &Guide, context: &Context<'_>) -> Result<String, askama::Error> {
-    let (body, contents) = markdown::page(&context.filled(guide.text));
+    // Programs come last: their own braces are no placeholders.
+    let text = RECIPES
+        .iter()
+        .fold(context.filled(guide.text), |text, (name, program)| {
+            text.replace(name, program)
+        });
+    let (body, contents) = markdown::page(&text);
     context.page(guide.title, guide.lead, contents, body)
 }

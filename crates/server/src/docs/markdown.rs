@@ -1,10 +1,13 @@
 //! The site's Markdown to HTML: CommonMark with tables, headings that can be linked to, and tables that scroll by
 //! themselves. It is our own, so nothing is sanitised; raw HTML stays off all the same.
 
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Write};
 use std::sync::Mutex;
 
-use comrak::adapters::{HeadingAdapter, HeadingMeta};
+use comrak::adapters::{HeadingAdapter, HeadingMeta, SyntaxHighlighterAdapter};
+use comrak::html::{escape, write_opening_tag};
 use comrak::nodes::Sourcepos;
 use comrak::options::Plugins;
 use comrak::{Anchorizer, Arena, Options};
@@ -16,6 +19,7 @@ pub(super) fn page(markdown: &str) -> (String, Vec<Heading>) {
     let headings = Headings::default();
     let mut plugins = Plugins::default();
     plugins.render.heading_adapter = Some(&headings);
+    plugins.render.codefence_syntax_highlighter = Some(&Code);
     let html = render(markdown, &plugins);
     let found = headings.0.into_inner().unwrap_or_default().found;
     (html, found)
@@ -42,20 +46,46 @@ pub(super) fn inline(markdown: &str) -> String {
 fn render(markdown: &str, plugins: &Plugins<'_>) -> String {
     let mut options = Options::default();
     options.extension.table = true;
-    // What follows the language of a block of code goes into `data-meta`: the status that it promises.
+    // What follows the language of a block of code goes into `data-meta`: the status or the kind of answer that it
+    // promises.
     options.render.full_info_string = true;
     let arena = Arena::new();
     let document = comrak::parse_document(&arena, markdown, &options);
     let mut html = String::new();
     // Writing to a string can't fail.
     let _ = comrak::format_html_with_plugins(document, &options, &mut html, plugins);
-    // A region that scrolls must be reached by keyboard.
+    // A region that scrolls must be reached by keyboard; so must a block of code, see `Code`.
     html.replace(
         "<table>",
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table\"><table>",
     )
     .replace("</table>", "</table></div>")
-    .replace("<pre>", "<pre tabindex=\"0\">")
+}
+
+/// Writes blocks of code with attributes in a fixed order, so that a page is the same on every server.
+struct Code;
+
+/// Attributes of an element by name.
+type Attributes<'a> = HashMap<&'static str, Cow<'a, str>>;
+
+impl SyntaxHighlighterAdapter for Code {
+    fn write_highlighted(
+        &self,
+        output: &mut dyn Write,
+        _language: Option<&str>,
+        code: &str,
+    ) -> fmt::Result {
+        escape(output, code)
+    }
+
+    fn write_pre_tag(&self, output: &mut dyn Write, _attributes: Attributes<'_>) -> fmt::Result {
+        output.write_str("<pre tabindex=\"0\">")
+    }
+
+    fn write_code_tag(&self, output: &mut dyn Write, attributes: Attributes<'_>) -> fmt::Result {
+        let attributes: BTreeMap<&str, Cow<'_, str>> = attributes.into_iter().collect();
+        write_opening_tag(output, "code", attributes)
+    }
 }
 
 #[derive(Default)]

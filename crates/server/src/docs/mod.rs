@@ -13,6 +13,8 @@ mod guides;
 mod markdown;
 mod reference;
 
+use std::borrow::Cow;
+
 use askama::Template;
 use vitrine_wire::error::ErrorType;
 
@@ -97,7 +99,8 @@ impl PageName {
     /// None that a test of every page doesn't find.
     pub fn render(self, public_url: &str) -> Result<String, askama::Error> {
         let context = Context {
-            page: self,
+            page: Some(self),
+            up: self.up().into(),
             public_url,
         };
         match self {
@@ -116,9 +119,50 @@ impl PageName {
     }
 }
 
+#[derive(Template)]
+#[template(path = "docs/not_found.html")]
+struct NotFoundTemplate<'p> {
+    up: &'p str,
+    /// Pieces of the help, each with true if it is code.
+    help: Vec<(bool, &'p str)>,
+}
+
+/// Renders the page for a path that doesn't exist, `depth` segments below the public address, with the error's help.
+///
+/// # Errors
+///
+/// None that a test of the page doesn't find.
+pub fn render_not_found(
+    depth: usize,
+    help: &str,
+    public_url: &str,
+) -> Result<String, askama::Error> {
+    let context = Context {
+        page: None,
+        up: "../".repeat(depth).into(),
+        public_url,
+    };
+    // Backquotes enclose code, as in Markdown; the help isn't rendered as such, since it may quote the path.
+    let pieces = help.split('`').enumerate();
+    let body = NotFoundTemplate {
+        up: &context.up,
+        help: pieces.map(|(place, text)| (place % 2 == 1, text)).collect(),
+    }
+    .render()?;
+    context.page(
+        "Not found",
+        "There is nothing at this address.",
+        Vec::new(),
+        body,
+    )
+}
+
 /// What all templates need to know.
 struct Context<'p> {
-    page: PageName,
+    /// The page, unless its path doesn't exist.
+    page: Option<PageName>,
+    /// The way up to the public address.
+    up: Cow<'static, str>,
     public_url: &'p str,
 }
 
@@ -133,20 +177,23 @@ impl Context<'_> {
         markdown
             .replace("{base}", &self.base())
             .replace("{public}", self.public_url)
-            .replace("{up}", self.page.up())
+            .replace("{up}", &self.up)
     }
 
     fn assets(&self) -> String {
-        format!("{}docs/assets", self.page.up())
+        format!("{}docs/assets", self.up)
     }
 
     /// The site's pages in the order in which they are read, in groups.
     fn navigation(&self) -> Vec<Group> {
         let link = |page: PageName, title: &'static str| Link {
-            href: format!("{}docs{}", self.page.up(), page.path()),
+            href: format!("{}docs{}", self.up, page.path()),
             title,
-            is_current: page == self.page,
-            is_open: matches!((page, self.page), (PageName::Errors, PageName::Error(_))),
+            is_current: Some(page) == self.page,
+            is_open: matches!(
+                (page, self.page),
+                (PageName::Errors, Some(PageName::Error(_)))
+            ),
         };
         let guide = |(place, guide): (usize, &Guide)| link(PageName::Guide(place), guide.title);
         let mut guides: Vec<Link> = GUIDES.iter().enumerate().map(guide).collect();
@@ -193,7 +240,7 @@ struct Heading {
 struct PageTemplate<'p> {
     assets: String,
     /// The way up to the public address.
-    up: &'static str,
+    up: &'p str,
     groups: Vec<Group>,
     title: &'p str,
     /// The page's first sentence.
@@ -229,7 +276,7 @@ impl Context<'_> {
         let next = neighbour(current.map(|place| place + 1));
         PageTemplate {
             assets: self.assets(),
-            up: self.page.up(),
+            up: &self.up,
             title,
             lead: markdown::inline(&self.filled(lead)),
             contents,

@@ -9,8 +9,8 @@ use crate::http::openapi;
 
 #[derive(Template)]
 #[template(path = "docs/reference.html")]
-struct ReferenceTemplate {
-    up: &'static str,
+struct ReferenceTemplate<'p> {
+    up: &'p str,
     introduction: String,
     operations: Vec<Operation>,
     schemas: Vec<Schema>,
@@ -36,8 +36,6 @@ struct Parameter {
     /// Whether it may be repeated.
     is_list: bool,
     values: Vec<String>,
-    /// What the form starts with.
-    initial: String,
     hint: String,
 }
 
@@ -90,7 +88,7 @@ pub(super) fn render(context: &Context<'_>) -> Result<String, askama::Error> {
         });
     }
     let body = ReferenceTemplate {
-        up: context.page.up(),
+        up: &context.up,
         introduction: markdown::text(text(&document.0["info"]["description"])),
         operations,
         schemas: document.schemas(),
@@ -189,11 +187,6 @@ impl<'d> Document<'d> {
             is_required,
             is_list,
             values,
-            initial: if is_required {
-                hint.clone()
-            } else {
-                String::new()
-            },
             hint,
         }
     }

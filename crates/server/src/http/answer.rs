@@ -292,9 +292,20 @@ pub(super) fn encode_error(answer: &mut Answer, request: &HeaderMap) {
         Ok(made) => encode(answer, coding, made),
         Err(_) => *answer.body_mut() = plain.into(),
     }
-    answer
-        .headers_mut()
-        .insert(VARY, HeaderValue::from_static("Accept-Encoding"));
+    vary_by(answer.headers_mut(), "Accept-Encoding");
+}
+
+/// Adds a request header to the single `Vary` of an answer.
+pub(super) fn vary_by(headers: &mut HeaderMap, name: &'static str) {
+    let value = match headers.get(VARY) {
+        Some(before) => {
+            HeaderValue::from_bytes(&[before.as_bytes(), b", ", name.as_bytes()].concat())
+        }
+        None => Ok(HeaderValue::from_static(name)),
+    };
+    if let Ok(value) = value {
+        headers.insert(VARY, value);
+    }
 }
 
 impl From<ApiError> for Answer {

@@ -8,12 +8,11 @@ use arc_swap::ArcSwap;
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ORIGIN,
-    VARY,
 };
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 
-use super::answer::Answer;
+use super::answer::{Answer, vary_by};
 use super::routes::{Operation, Route};
 
 /// Response headers that pages may read, beside those that any page may.
@@ -121,7 +120,7 @@ impl Cors {
         if self.0.load().is_empty() {
             return;
         }
-        vary_by_origin(headers);
+        vary_by(headers, "Origin");
         if let Some(origin) = self.allowed(request) {
             headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
             headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
@@ -156,17 +155,6 @@ fn is_public(route: Option<&Route>) -> bool {
     match route.map(|route| route.operation) {
         Some(Operation::GetText | Operation::GetOpenapi | Operation::Docs) => true,
         Some(Operation::Keyed(_)) | None => false,
-    }
-}
-
-/// Adds `Origin` to what the answer varies by.
-fn vary_by_origin(headers: &mut HeaderMap) {
-    let value = match headers.get(VARY) {
-        Some(before) => HeaderValue::from_bytes(&[before.as_bytes(), b", Origin"].concat()),
-        None => Ok(HeaderValue::from_static("Origin")),
-    };
-    if let Ok(value) = value {
-        headers.insert(VARY, value);
     }
 }
 

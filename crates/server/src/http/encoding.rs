@@ -162,7 +162,7 @@ fn member(member: &[u8]) -> Option<(&[u8], u16)> {
 }
 
 /// A `qvalue`: 0 to 1 with up to three digits behind the point.
-fn thousandths(value: &[u8]) -> Option<u16> {
+pub(super) fn thousandths(value: &[u8]) -> Option<u16> {
     let (whole, digits) = match value {
         [whole] => (whole, &[][..]),
         [whole, b'.', digits @ ..] => (whole, digits),

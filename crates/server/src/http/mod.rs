@@ -16,6 +16,7 @@
 //! - [`error`]: every error with its status
 //! - [`openapi`]: the document made of those tables
 
+mod accept;
 pub mod access_log;
 pub mod answer;
 pub mod body;

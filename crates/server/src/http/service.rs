@@ -190,6 +190,7 @@ impl Service {
             Ok(target) => target,
             Err(error) => {
                 let mut answer = self.refuse(received.request, error, trail);
+                // The rest of the body may still be on its way.
                 if !body.is_end_stream() {
                     close_after(&mut answer);
                 }
@@ -220,9 +221,12 @@ impl Service {
         );
         let cors = &self.app.access.cors;
         let is_preflight = has_answer && cors.permits_preflight(request, trail.route);
-        match is_preflight {
-            true => preflight(),
-            false => error.into(),
+        match (error.kind, &request.method) {
+            _ if is_preflight => preflight(),
+            (ErrorType::NotFound, &Method::GET | &Method::HEAD) => {
+                self.app.site.not_found(request, error)
+            }
+            _ => error.into(),
         }
     }
 

@@ -4,16 +4,26 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use bytes::Bytes;
+use http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY,
+};
+use http::request::Parts;
+use http::{HeaderValue, StatusCode};
 use vitrine_wire::error::ErrorType;
 
-use super::answer::{Audience, Resource};
+use super::accept::prefers_html;
+use super::answer::{Answer, Audience, Resource, vary_by};
+use super::body::Body;
 use super::error::ApiError;
 use super::ready::ReadyBody;
 use super::routes::Captured;
-use crate::docs::PageName;
+use crate::docs::{self, PageName};
 use crate::web;
 
 const HTML: &str = "text/html; charset=utf-8";
+
+/// Maximum number of slashes in a path that gets an HTML page: each adds to every link of the page.
+const MAX_SLASHES: usize = 16;
 
 /// The pages and files.
 #[derive(Debug)]
@@ -54,6 +64,43 @@ impl Site {
         }
     }
 
+    /// Returns the answer to a path that doesn't exist. Clients that prefer HTML get a page, and at `/` a redirect to
+    /// the documentation; all others, and every path of the API, get the error as JSON.
+    pub(super) fn not_found(&self, request: &Parts, error: ApiError) -> Answer {
+        let path = request.uri.path();
+        if path == "/v2" || path.starts_with("/v2/") {
+            return error.into();
+        }
+        let mut answer = match prefers_html(&request.headers) {
+            true if path == "/" => to_documentation(),
+            true => self.not_found_page(path, error),
+            false => error.into(),
+        };
+        vary_by(answer.headers_mut(), "Accept");
+        answer
+    }
+
+    fn not_found_page(&self, path: &str, error: ApiError) -> Answer {
+        let help = error.help.clone().unwrap_or_default();
+        let mut answer = Answer::from(error);
+        let slashes = path.matches('/').count();
+        if slashes > MAX_SLASHES {
+            return answer;
+        }
+        match docs::render_not_found(slashes.saturating_sub(1), &help, &self.public_url) {
+            Ok(html) => {
+                *answer.body_mut() = Body::from(html.into_bytes());
+                let headers = answer.headers_mut();
+                headers.insert(CONTENT_TYPE, HeaderValue::from_static(HTML));
+                let policy = HeaderValue::from_static(web::CONTENT_SECURITY_POLICY);
+                headers.insert(CONTENT_SECURITY_POLICY, policy);
+                headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+            }
+            Err(error) => tracing::error!("failed to render the page for 404: {error}"),
+        }
+        answer
+    }
+
     fn page(&self, page: PageName) -> Result<Resource<'static>, ApiError> {
         let make = || match page.render(&self.public_url) {
             Ok(html) => Some(ReadyBody::of(html.into())),
@@ -69,6 +116,17 @@ impl Site {
         made.map(|made| made.resource().for_audience(Audience::Site(HTML)))
             .ok_or_else(|| ApiError::plain(ErrorType::InternalServerError))
     }
+}
+
+/// Returns the redirect from `/`. Its target is relative, so that it holds behind a proxy that puts the server below a
+/// path.
+fn to_documentation() -> Answer {
+    let mut answer = Answer::new(Body::default());
+    *answer.status_mut() = StatusCode::FOUND;
+    let headers = answer.headers_mut();
+    headers.insert(LOCATION, HeaderValue::from_static("docs"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    answer
 }
 
 fn files() -> HashMap<&'static str, ReadyBody> {

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { LOOKS, launch, look, serve } from './harness.js';
 
-const PAGES = ['', '/products', '/filters', '/paging', '/texts', '/caching', '/versions', '/limits', '/keys', '/errors',
+const PAGES = ['', '/products', '/filters', '/paging', '/texts', '/caching', '/versions', '/limits', '/keys', '/clients', '/recipes', '/errors',
   '/errors/rate_limited', '/errors/bad_request', '/reference'];
 
 let server, browser, key;
@@ -44,15 +44,21 @@ test('the quick start is followed by clicks, from a key to the next page', async
 
   const ping = await run(page, '/ping');
   assert.match(await ping.innerText(), /200[^]*X-Request-Id[^]*pong/);
-  const list = await run(page, 'is_orderable=true&limit=3\'');
-  assert.match(await list.innerText(), /200[^]*ETag[^]*rel="next"[^]*ACORNPOST-GB/);
+  // A step that needs the answer of another one says so.
+  const step = page.locator('.code', { hasText: 'after=$AFTER' });
+  await step.getByRole('button', { name: 'Run' }).click();
+  await step.getByText('page.json is not there. Run the steps above first.').waitFor();
+  const list = await run(page, '/product?limit=3');
+  const [, code] = /200[^]*ETag[^]*rel="next"[^]*?"code": "([^"]+)"/.exec(await list.innerText());
+  const country = await run(page, 'product/countries');
+  assert.match(await country.innerText(), /200[^]*"is_orderable": true/);
   const product = await run(page, 'content=html');
-  assert.match(await product.innerText(), /200[^]*description_html/);
+  assert.match(await product.innerText(), new RegExp(`200[^]*"code": "${code}"[^]*description_html`));
   const again = await run(page, '--etag-compare');
   assert.match(await again.innerText(), /304/);
-  const next = await run(page, 'after=FABELZWEIG-GB\'');
-  assert.match(await next.innerText(), /200[^]*"catalog"/);
-  assert.doesNotMatch(await next.innerText(), /"code": "ACORNPOST-GB"/);
+  const next = await run(page, 'after=$AFTER');
+  assert.match(await next.innerText(), /200[^]*"catalog"[^]*"code"/);
+  assert.ok(!(await next.innerText()).includes(`"code": "${code}"`));
   await picture('docs-quick-start-followed');
 
   // The key is remembered in this tab, and was in no address.
@@ -63,6 +69,37 @@ test('the quick start is followed by clicks, from a key to the next page', async
   await page.getByRole('button', { name: 'Forget' }).click();
   assert.equal(await page.evaluate(() => sessionStorage.length + localStorage.length), 0);
   clean();
+  await close();
+});
+
+test('filters take countries and categories from the answers before', async () => {
+  const { page, clean, close } = await look(browser, server.base);
+  await page.goto(`${server.base}/docs/filters`);
+  await page.getByLabel('Your key, to try things on this page').fill(key);
+  const sent = page.waitForRequest(/\/v2\/product\?/);
+  const result = await run(page, '--data-urlencode');
+  const query = new URL((await sent).url()).searchParams;
+  assert.match(await result.innerText(), /200/);
+  assert.deepEqual([...query.keys()], ['countries_redeemable_in', 'countries_redeemable_in', 'is_orderable', 'categories']);
+  const ask = async (path) => (await (await fetch(`${server.base}/v2/product/${path}`, { headers: { 'X-Api-Key': key } })).json())[path];
+  const [countries, categories] = [await ask('countries'), await ask('categories')];
+  assert.deepEqual(query.getAll('countries_redeemable_in'), [countries.at(0), countries.at(-1)]);
+  assert.equal(query.get('categories'), categories[0].code);
+  clean();
+  await close();
+});
+
+test('a browser without a path reaches the documentation, and a wrong path shows a page', async () => {
+  const { page, clean, picture, accessible, close } = await look(browser, server.base);
+  await page.goto(server.base);
+  await page.waitForURL(`${server.base}/docs`);
+  await page.goto(`${server.base}/docs/a/nowhere`);
+  await page.getByRole('heading', { name: 'Not found' }).waitFor();
+  await picture('docs-not-found');
+  await accessible();
+  await page.getByRole('link', { name: 'Paging' }).first().click();
+  await page.waitForURL(`${server.base}/docs/paging`);
+  clean(/^console: Failed to load resource: .* 404/);
   await close();
 });
 

@@ -242,3 +242,103 @@ fn pages_bear_their_headers_and_can_be_asked_for_again() {
             .then_some(())
     });
 }
+
+/// What browsers send.
+const BROWSER: (&str, &str) = (
+    "Accept",
+    "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+);
+
+#[test]
+fn root_redirects_browsers_to_the_documentation() {
+    let store = Store::sample();
+    let server = store.serve_as(PUBLIC_URL);
+    for method in ["GET", "HEAD"] {
+        let reply = server.send(method, "/", &[BROWSER]);
+        assert_eq!((reply.status, reply.body.len()), (302, 0));
+        // Below the public address, whatever the header `Host`.
+        let base = Url::parse(&format!("{PUBLIC_URL}/")).expect("an address");
+        let target = base.join(reply.header("location").expect("a location"));
+        let documentation = format!("{PUBLIC_URL}/docs");
+        assert_eq!(target.expect("an address").as_str(), documentation);
+        assert_eq!(reply.header("vary"), Some("Accept"));
+    }
+    for accept in [
+        "*/*",
+        "application/json",
+        "application/json, text/plain, */*",
+    ] {
+        let reply = server.send("GET", "/", &[("Accept", accept)]);
+        assert_eq!((reply.status, reply.error()), (404, "not_found".to_owned()));
+        assert_eq!(reply.header("vary"), Some("Accept"));
+    }
+    assert_eq!(server.send("GET", "/", &[]).error(), "not_found");
+    let posted = server.send("POST", "/", &[BROWSER]);
+    assert_eq!(posted.error(), "not_found");
+}
+
+#[test]
+fn unknown_paths_are_pages_for_browsers_and_json_for_clients() {
+    let store = Store::sample();
+    let server = store.serve_as(PUBLIC_URL);
+    let known = crawl(&server);
+    for path in [
+        "/docs/",
+        "/docs/nowhere",
+        "/docs/errors/none",
+        "/product",
+        "//docs",
+        "/a/b/c/d",
+        "/%3Cscript%3E",
+        "/docs%2Fpaging",
+    ] {
+        let json = server.send("GET", path, &[("Accept", "*/*")]);
+        assert_eq!((json.status, json.error()), (404, "not_found".to_owned()));
+        let reply = server.send("GET", path, &[BROWSER]);
+        let html = text(&reply.body);
+        assert_eq!(reply.status, 404, "{path}");
+        let content_type = reply.header("content-type");
+        assert_eq!(content_type, Some("text/html; charset=utf-8"), "{path}");
+        assert_eq!(reply.header("vary"), Some("Accept"));
+        assert_eq!(reply.header("cache-control"), Some("no-store"));
+        assert_eq!(reply.header("x-content-type-options"), Some("nosniff"));
+        let policy = reply.header("content-security-policy").expect("a policy");
+        assert!(policy.starts_with("default-src 'none'; "), "{policy}");
+        let help = json.json()["help"].as_str().expect("help").to_owned();
+        let shown = html.replace("<code>", "`").replace("</code>", "`");
+        assert!(shown.contains(&help), "{path}: {help}: {html}");
+        assert!(!html.contains("<script>"), "{path}");
+        let own = Url::parse(&format!("{PUBLIC_URL}{path}")).expect("an address");
+        let page = page(&html);
+        assert!(page.faults.is_empty(), "{path}: {:?}", page.faults);
+        let mut links = 0;
+        for tag in &page.tags {
+            for link in ["href", "src"]
+                .iter()
+                .filter_map(|name| attribute(tag, name))
+            {
+                let mut target = own.join(link).expect("a link");
+                if target.fragment() == Some("content") {
+                    continue;
+                }
+                target.set_fragment(None);
+                let target = target.as_str().strip_prefix(PUBLIC_URL).expect("ours");
+                assert!(known.contains_key(target), "{path}: {link} is {target}");
+                links += 1;
+            }
+        }
+        assert!(links > 10, "{path}: {html}");
+        let head = server.send("HEAD", path, &[BROWSER]);
+        let length = reply.header("content-length");
+        assert_eq!((head.status, head.header("content-length")), (404, length));
+        let packed = [BROWSER, ("Accept-Encoding", "gzip, identity;q=0")];
+        let packed = server.send("GET", path, &packed);
+        assert_eq!(packed.header("content-encoding"), Some("gzip"), "{path}");
+    }
+    // The API, and what makes every link of a page long.
+    let deep = "/a".repeat(2000);
+    for path in ["/v2", "/v2/", "/v2/nothing", "/v2/texts/none.md", &deep] {
+        let reply = server.send("GET", path, &[BROWSER]);
+        assert_eq!((reply.status, reply.error()), (404, "not_found".to_owned()));
+    }
+}

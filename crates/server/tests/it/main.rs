@@ -24,6 +24,7 @@ mod cors;
 mod csv;
 mod deployment;
 mod docs_code;
+mod docs_recipes;
 mod docs_site;
 mod edge_drain;
 mod edge_http2;
