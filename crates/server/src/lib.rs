@@ -20,6 +20,7 @@
 //! - [`web`]: what all pages for people share
 //! - [`traces`]: spans of requests for an OpenTelemetry collector
 //! - `jitter`: chance in pauses
+//! - `log_output`: log lines, queued and written without blocking anybody
 //! - `panics`: what becomes of them; [`panic_point`]: where tests let a thread panic
 
 pub mod admin;
@@ -34,6 +35,7 @@ mod jitter;
 pub mod limits;
 pub mod live;
 pub mod load;
+mod log_output;
 pub mod metrics;
 pub mod mirror;
 pub mod outside;

@@ -35,6 +35,7 @@ panic_points! {
     CompressBody "compress-body",
     WriteBody "write-body",
     AccessLog "access-log",
+    Messages "messages",
     AdminPage "admin-page",
     FollowKeys "follow-keys",
     FollowCatalog "follow-catalog",

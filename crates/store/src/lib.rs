@@ -100,6 +100,17 @@ pub trait Store: Send + Sync {
         visit: ItemVisitor<'_>,
     ) -> Result<(Changes, Option<Revision>), StoreError>;
 
+    /// Empties the write-ahead log beside an SQLite store once it has become large, as far as others let it: waits for
+    /// them briefly. A server calls this every few seconds. Returns the log's size in bytes; `None` for a store that
+    /// looks after its log itself.
+    ///
+    /// # Errors
+    ///
+    /// If the log can't be read or the store can't be written.
+    fn tidy_log(&self) -> Result<Option<u64>, StoreError> {
+        Ok(None)
+    }
+
     /// The newest revisions, `most` of them at most, the newest first.
     ///
     /// # Errors

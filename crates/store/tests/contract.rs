@@ -3,7 +3,7 @@
 //!
 //! - `contract/products.rs`: what is put in, and how what comes out is collected
 //! - `contract/publishes.rs`: revisions; `contract/changes.rs`: what differs between two; `contract/history.rs`: those of the past; `contract/prune.rs`: which of them go; `contract/texts.rs`: texts; `contract/fetched.rs`: where they came from; `contract/keys.rs`: API keys
-//! - `contract/sqlite_file.rs`: what is true of the embedded store's file only
+//! - `contract/sqlite_file.rs`: what is true of the embedded store's file only, `contract/sqlite_log.rs`: of its log
 //! - `support/database.rs`, `support/cluster.rs`: databases and servers of PostgreSQL for tests
 
 #![expect(
@@ -37,6 +37,8 @@ mod prune;
 mod publishes;
 #[path = "contract/sqlite_file.rs"]
 mod sqlite_file;
+#[path = "contract/sqlite_log.rs"]
+mod sqlite_log;
 #[path = "contract/texts.rs"]
 mod texts;
 

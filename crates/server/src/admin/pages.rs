@@ -80,6 +80,10 @@ pub(super) enum NotReady {
     Draining,
     /// Nothing was published yet, or it is still being read.
     NoCatalog,
+    /// The thread that follows the catalog has stopped turning: loads aren't seen.
+    CatalogThreadStuck,
+    /// The thread that follows the keys has stopped turning: revocations aren't seen.
+    KeysThreadStuck,
     /// The store has been away for so long that keys aren't trusted any more.
     StaleKeys,
 }
@@ -92,7 +96,15 @@ pub(super) fn not_ready(app: &App) -> Option<NotReady> {
     if app.live.snapshot().is_none() {
         return Some(NotReady::NoCatalog);
     }
-    let is_fresh = app.live.contact.is_fresh(Instant::now());
+    let now = Instant::now();
+    let metrics = &app.live.metrics;
+    if metrics.follow_keys.heartbeat.is_late(now) {
+        return Some(NotReady::KeysThreadStuck);
+    }
+    if metrics.follow_catalog.heartbeat.is_late(now) {
+        return Some(NotReady::CatalogThreadStuck);
+    }
+    let is_fresh = app.live.contact.is_fresh(now);
     (!is_fresh).then_some(NotReady::StaleKeys)
 }
 

@@ -9,7 +9,10 @@ use super::pages::{is_store_readable, not_ready};
 use crate::http::App;
 use crate::metrics::requests::RouteCounts;
 use crate::metrics::text::{Exposition, Kind};
-use crate::metrics::{Cause, Metrics, PANICS, Rebuild, Refusal, TlsMetrics, process};
+use crate::metrics::{
+    ACCESS_LOG_DROPPED, Cause, MESSAGES_DROPPED, Metrics, PANICS, Rebuild, Refusal, TlsMetrics,
+    process,
+};
 
 /// All metrics at this moment.
 pub(super) fn text(app: &App) -> String {
@@ -117,7 +120,12 @@ fn connections(metrics: &Metrics, into: &mut Exposition) {
     into.counter(
         "vitrine_access_log_dropped_lines_total",
         "Lines of the access log dropped because its reader was slow, or that couldn't be written.",
-        metrics.access_log_dropped.get(),
+        ACCESS_LOG_DROPPED.get(),
+    );
+    into.counter(
+        "vitrine_messages_dropped_lines_total",
+        "Lines on standard error dropped because their reader was slow, or that couldn't be written.",
+        MESSAGES_DROPPED.get(),
     );
 }
 
@@ -225,6 +233,11 @@ fn following(app: &App, into: &mut Exposition) {
         "How old keys may become before nobody is let in.",
         app.live.contact.max_stale().as_secs(),
     );
+    into.gauge(
+        "vitrine_sqlite_log_bytes",
+        "Size of the write-ahead log beside an SQLite store; 0 for PostgreSQL.",
+        metrics.store_log_bytes.get(),
+    );
     let followed = [
         ("catalog", &metrics.follow_catalog),
         ("keys", &metrics.follow_keys),
@@ -244,6 +257,15 @@ fn following(app: &App, into: &mut Exposition) {
     );
     for (of, following) in followed {
         metric.sample(&[("of", of)], following.last_success.get());
+    }
+    let mut metric = into.metric(
+        "vitrine_follow_stuck",
+        Kind::Gauge,
+        "Whether a following thread has stopped turning: 1 or 0.",
+    );
+    for (of, following) in followed {
+        let is_stuck = following.heartbeat.is_late(Instant::now());
+        metric.sample(&[("of", of)], u8::from(is_stuck));
     }
 }
 

@@ -49,7 +49,7 @@ pub(super) struct Demo {
 
 impl Demo {
     pub(super) fn run(&self) -> anyhow::Result<Outcome> {
-        logging::start_plain();
+        logging::start_plain()?;
         let listener = match self.listen {
             Some(address) => tcp(address).with_context(|| format!("can't listen on {address}"))?,
             None => tcp(USUAL_ADDRESS).or_else(|_| tcp(SocketAddr::new(USUAL_ADDRESS.ip(), 0)))?,

@@ -1,7 +1,9 @@
-//! The messages of a server: how much is told, and how it reads. They go to standard error.
+//! The messages of a server: how much is told, and how it reads. They go to standard error, through a queue: a reader
+//! that stalls never blocks the thread that logs.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use tracing::level_filters::LevelFilter;
@@ -11,7 +13,61 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Registry, fmt, reload};
 
 use crate::http::request_id;
-use crate::metrics::PANICS;
+use crate::log_output::{Log, LogOutput};
+use crate::metrics::{MESSAGES_DROPPED, PANICS};
+use crate::panic_point::PanicPoint;
+
+const LOG: Log = Log {
+    name: "server log",
+    thread: "messages",
+    // Some 4,000 lines, or a hundred panics.
+    queue_bytes: 1024 * 1024,
+    batching: Duration::ZERO,
+    dropped: &MESSAGES_DROPPED,
+    panic_point: PanicPoint::Messages,
+};
+
+/// Maximum time that the program waits at its end for the last messages to be written.
+const FINISH_LIMIT: Duration = Duration::from_secs(1);
+
+/// Queue of the messages, once logging has started.
+static MESSAGES: OnceLock<LogOutput> = OnceLock::new();
+
+/// Writer to standard error: through the queue once logging has started, else directly.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Messages;
+
+impl Write for Messages {
+    /// Takes all bytes at once: callers write whole lines.
+    fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
+        match MESSAGES.get() {
+            Some(output) => output.push(lines),
+            None => io::stderr().write_all(lines)?,
+        }
+        Ok(lines.len())
+    }
+
+    /// Formats whole lines before they are written.
+    fn write_fmt(&mut self, lines: std::fmt::Arguments<'_>) -> io::Result<()> {
+        self.write(lines.to_string().as_bytes()).map(drop)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Waits, when dropped, a short time for the last messages to be written. Nothing is logged after that.
+#[derive(Debug)]
+pub(super) struct FinishOnDrop;
+
+impl Drop for FinishOnDrop {
+    fn drop(&mut self) {
+        if let Some(output) = MESSAGES.get() {
+            output.finish(FINISH_LIMIT);
+        }
+    }
+}
 
 /// How much is told, and how.
 #[derive(Debug, Clone, Copy, Args)]
@@ -79,9 +135,13 @@ impl Level {
 static LEVEL: OnceLock<reload::Handle<Targets, Registry>> = OnceLock::new();
 
 impl LogArgs {
-    /// Starts telling.
-    pub(super) fn start(self) {
-        start(self.log_level, self.log_format);
+    /// Starts logging.
+    ///
+    /// # Errors
+    ///
+    /// If the writing thread can't be started.
+    pub(super) fn start(self) -> io::Result<()> {
+        start(self.log_level, self.log_format)
     }
 
     /// Tells as much as these settings say, from now on.
@@ -95,15 +155,20 @@ impl LogArgs {
     }
 }
 
-/// Starts telling what a server tells without any settings.
-pub(super) fn start_plain() {
-    start(Level::Info, Format::Auto);
+/// Starts logging with the default settings.
+///
+/// # Errors
+///
+/// If the writing thread can't be started.
+pub(super) fn start_plain() -> io::Result<()> {
+    start(Level::Info, Format::Auto)
 }
 
-fn start(level: Level, format: Format) {
+fn start(level: Level, format: Format) -> io::Result<()> {
+    let _ = MESSAGES.set(LogOutput::start(LOG, io::stderr())?);
     let (filter, handle) = reload::Layer::new(level.filter());
     let _ = LEVEL.set(handle);
-    let layer = fmt::layer().with_writer(io::stderr).with_target(false);
+    let layer = fmt::layer().with_writer(|| Messages).with_target(false);
     let is_text = match format {
         Format::Auto => io::stderr().is_terminal(),
         Format::Json => false,
@@ -123,4 +188,5 @@ fn start(level: Level, format: Format) {
         let request_id = request_id::current();
         tracing::error!(%panic, %backtrace, request_id, "a bug: the program panicked");
     }));
+    Ok(())
 }

@@ -69,7 +69,7 @@ type Told = Pin<Box<dyn Future<Output = ()>>>;
 
 impl MirrorCommand {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
-        logging::start_plain();
+        logging::start_plain()?;
         let source = self.source()?;
         let by_default = || format!("mirror of {}", source.base());
         let settings = Settings {

@@ -135,6 +135,8 @@ enum Outcome {
 /// Runs the program: reads the command line, runs the command, says what failed.
 #[must_use]
 pub fn main() -> ExitCode {
+    // After a panic of this thread, too.
+    let _finish = logging::FinishOnDrop;
     let command_line = CommandLine::of_process();
     let outcome = match command_line.read() {
         Ok(read) => run(command_line, read),
@@ -213,7 +215,7 @@ fn wrong_command_line(message: &str) -> ! {
 /// Says on standard error what failed, after `when`: the chain of causes on one line, in which nothing holds a key.
 fn complain(when: &str, error: &anyhow::Error) -> io::Result<()> {
     let error = format!("{error:#}");
-    writeln!(io::stderr(), "vitrine: {when}{}", visible(&error))
+    writeln!(logging::Messages, "vitrine: {when}{}", visible(&error))
 }
 
 /// What an environment variable holds; an empty one counts as none.

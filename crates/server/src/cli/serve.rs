@@ -17,7 +17,7 @@ use super::cors::CorsArgs;
 use super::edges::{EdgeArgs, Listening};
 use super::follow_settings::FollowArgs;
 use super::limits::LimitArgs;
-use super::logging::LogArgs;
+use super::logging::{LogArgs, Messages};
 use super::proxies::ProxyArgs;
 use super::reload::Reload;
 use super::store_args::StoreArgs;
@@ -135,7 +135,7 @@ impl Serve {
         if let Some((_, message)) = self.faults(store).first() {
             wrong_command_line(message);
         }
-        self.logs.start();
+        self.logs.start().context("can't start the log")?;
         for warning in warnings {
             tracing::warn!("{warning}");
         }
@@ -172,7 +172,7 @@ impl Serve {
         };
         let (addresses, public_url) = (listening.addresses.clone(), listening.public_url.clone());
         if let Some(admin) = &admin {
-            writeln!(io::stderr(), "vitrine: admin port on {}", admin.address)?;
+            writeln!(Messages, "vitrine: admin port on {}", admin.address)?;
         }
         let settings = Settings {
             edge,
@@ -189,7 +189,7 @@ impl Serve {
             let mut serving = format!(", serving {public_url}/v2");
             for address in &addresses {
                 let serving = std::mem::take(&mut serving);
-                writeln!(io::stderr(), "vitrine: listening on {address}{serving}")?;
+                writeln!(Messages, "vitrine: listening on {address}{serving}")?;
             }
             Ok(())
         })?;
@@ -304,7 +304,7 @@ pub(super) fn serve(
     if live.snapshot().is_none() && !live.metrics.follow_catalog.is_failing() {
         tracing::warn!("the store is empty: reads are answered with 503 until `vitrine load`");
     }
-    let access_log = AccessLog::start(access_log, metrics)?;
+    let access_log = AccessLog::start(access_log)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;

@@ -24,7 +24,7 @@ impl Answering {
     ///
     /// Where the system has no random numbers.
     pub fn new(app: Arc<App>) -> io::Result<Self> {
-        let log = AccessLog::start(Destination::Off, Arc::clone(&app.metrics))?;
+        let log = AccessLog::start(Destination::Off)?;
         Ok(Self(Service::new(app, log, Duration::from_secs(1))?))
     }
 

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use vitrine_model::code::ProductCode;
@@ -13,6 +14,7 @@ use vitrine_store::{Store, StoreError};
 
 use super::background::Courtesy;
 use super::blocks::{Batch, BlockMakers, BuildError};
+use crate::metrics::heartbeat::Heartbeat;
 use crate::view::TextAddresses;
 
 /// How long a text is served after the last revision that named it (docs/contract/texts.md#urls).
@@ -20,6 +22,10 @@ const TEXT_GRACE: SignedDuration = SignedDuration::from_hours(24);
 
 /// Where fewer products than this stay as they are for each that changed, all is read anew.
 const PRODUCTS_PER_CHANGE: usize = 16;
+
+/// Maximum time of one step of building a snapshot. A PostgreSQL store may take 60 seconds to sort before it returns
+/// the first row.
+pub(super) const BUILD_STEP_LIMIT: Duration = Duration::from_secs(90);
 
 /// So many names of categories that no product has any more are carried along; with more than that and more
 /// than there are living ones, all is read anew.
@@ -33,21 +39,25 @@ pub fn texts_kept_since(now: Timestamp) -> Timestamp {
 
 /// Reads the live catalog of `store` into a snapshot; `None` where nothing was published yet. Returns also what the
 /// store's counters were at the moment that was read. A text that is damaged in the store is taken from `last_good`.
+/// Beats at each item that is read.
 ///
 /// # Errors
 ///
 /// Where the store can't be read or holds what it shouldn't.
-pub fn build(
+pub(super) fn build(
     store: &dyn Store,
     last_good: Option<&Snapshot>,
     addresses: &TextAddresses,
     now: Timestamp,
+    heartbeat: &Heartbeat,
 ) -> Result<(Changes, Option<Snapshot>), StoreError> {
+    heartbeat.beat(BUILD_STEP_LIMIT);
     let mut makers = BlockMakers::start(addresses)?;
     let mut categories = Categories::default();
     let mut texts = TextTableBuilder::default();
     let mut batch = Batch::default();
     let (changes, revision) = store.read_catalog(texts_kept_since(now), &mut |item| {
+        heartbeat.beat(BUILD_STEP_LIMIT);
         match item {
             CatalogItem::Product {
                 code,
@@ -96,12 +106,14 @@ pub fn build(
 /// # Errors
 ///
 /// Where the store can't be read or holds what it shouldn't.
-pub fn apply_changes(
+pub(super) fn apply_changes(
     store: &dyn Store,
     snapshot: &Snapshot,
     addresses: &TextAddresses,
     now: Timestamp,
+    heartbeat: &Heartbeat,
 ) -> Result<Option<(Changes, Snapshot)>, StoreError> {
+    heartbeat.beat(BUILD_STEP_LIMIT);
     let mut categories = Arc::clone(snapshot.category_numbers());
     let living = snapshot.categories().count();
     if categories.names().len() > DEAD_CATEGORIES + 2 * living {
@@ -114,6 +126,7 @@ pub fn apply_changes(
     let kept_since = texts_kept_since(now);
     let (changes, revision) =
         store.read_changes(snapshot.revision(), most, kept_since, &mut |item| {
+            heartbeat.beat(BUILD_STEP_LIMIT);
             match item {
                 CatalogItem::Product {
                     code,
@@ -156,6 +169,7 @@ pub fn apply_changes(
     let texts = snapshot.texts().with(texts, now);
     snapshot
         .with_changes(revision, categories, &products, texts, || {
+            heartbeat.beat(BUILD_STEP_LIMIT);
             courtesy.give_way();
         })
         .map(|snapshot| Some((changes, snapshot)))

@@ -34,6 +34,10 @@ const LONGEST_BACK_OFF: Duration = Duration::from_secs(1);
 /// The same after panics: the same bug most likely, and each of them is long in the log.
 const LONGEST_BACK_OFF_AFTER_PANIC: Duration = Duration::from_secs(60);
 
+/// Maximum time of one step of a following thread, such as asking the store for its counters. The timeouts of a
+/// PostgreSQL store add up to less. A thread that takes longer hangs, and the server isn't ready.
+const STEP_LIMIT: Duration = Duration::from_secs(10);
+
 /// How long a server that ends waits for what is being done here: a database may hang.
 const ENDS_WITHIN: Duration = Duration::from_secs(2);
 
@@ -235,12 +239,14 @@ fn run(
 ) {
     let mut wait = poll_every;
     loop {
+        rounds.metrics().heartbeat.beat(wait + STEP_LIMIT);
         if let Err(RecvTimeoutError::Disconnected) = wakes.recv_timeout(wait) {
             return;
         }
         if stop.load(Ordering::Acquire) {
             return;
         }
+        rounds.metrics().heartbeat.beat(STEP_LIMIT);
         match recorded(rounds) {
             Ok(()) => {
                 if failing {

@@ -9,15 +9,19 @@ use vitrine_model::snapshot::Snapshot;
 use vitrine_store::StoreError;
 use vitrine_store::record::Changes;
 
+use super::StateDirectory;
+use super::build::{BUILD_STEP_LIMIT, apply_changes, build};
 use super::follow::{Followed, Rounds};
 use super::snapshot_file::{self, Identity, Keeper, ReadError};
-use super::{StateDirectory, apply_changes, build};
 use crate::metrics::{Following, Rebuild};
 use crate::panic_point::PanicPoint;
 use crate::view::TextAddresses;
 
 /// How often texts whose time has passed are let go.
 const TIDY_EVERY: Duration = Duration::from_secs(3600);
+
+/// Pause between two looks at the size of the store's log.
+const TIDY_LOG_EVERY: Duration = Duration::from_secs(5);
 
 /// The rounds of the thread that follows the catalog.
 pub(super) struct CatalogRounds {
@@ -26,6 +30,7 @@ pub(super) struct CatalogRounds {
     /// What was there when the live snapshot was made.
     seen: Option<Changes>,
     tidied: Instant,
+    log_tidied: Instant,
     file: Option<(StateDirectory, Keeper)>,
     /// Replaced snapshots that a request may still hold: they are freed here, not on its thread.
     replaced: Vec<Arc<Snapshot>>,
@@ -42,6 +47,7 @@ impl CatalogRounds {
             addresses: addresses.clone(),
             seen: None,
             tidied: Instant::now(),
+            log_tidied: Instant::now(),
             replaced: Vec::new(),
         })
     }
@@ -116,6 +122,8 @@ impl CatalogRounds {
         let Some((directory, _)) = &self.file else {
             return;
         };
+        // All of the file is checked.
+        self.metrics().heartbeat.beat(BUILD_STEP_LIMIT);
         match snapshot_file::read(directory, &self.identity(found)) {
             Ok(snapshot) => {
                 self.seen = Some(self.identity(found).changes(snapshot.revision()));
@@ -172,6 +180,7 @@ impl CatalogRounds {
     ) -> Result<(Rebuild, Changes, Option<Snapshot>), StoreError> {
         let now = Timestamp::now();
         let (store, addresses) = (&*self.followed.store, &self.addresses);
+        let heartbeat = &self.metrics().heartbeat;
         // A text that was taken down may be named by any product.
         let is_same_but_for_revision = |found: &Changes| {
             let seen = self.seen.as_ref();
@@ -179,13 +188,13 @@ impl CatalogRounds {
         };
         if is_same_but_for_revision(found)
             && let Some(live) = self.followed.live.snapshot()
-            && let Some((read, changed)) = apply_changes(store, &live, addresses, now)?
+            && let Some((read, changed)) = apply_changes(store, &live, addresses, now, heartbeat)?
             && is_same_but_for_revision(&read)
         {
             return Ok((Rebuild::Changes, read, Some(changed)));
         }
         let live = self.followed.live.snapshot();
-        let (read, snapshot) = build(store, live.as_deref(), addresses, now)?;
+        let (read, snapshot) = build(store, live.as_deref(), addresses, now, heartbeat)?;
         Ok((Rebuild::Full, read, snapshot))
     }
 
@@ -207,9 +216,33 @@ impl CatalogRounds {
     }
 }
 
+impl CatalogRounds {
+    /// Keeps the store's log small: reading a catalog at length is what lets it grow.
+    fn tidy_log(&mut self) {
+        if self.log_tidied.elapsed() < TIDY_LOG_EVERY {
+            return;
+        }
+        self.log_tidied = Instant::now();
+        // Emptying it may mean to copy a gigabyte.
+        self.metrics().heartbeat.beat(BUILD_STEP_LIMIT);
+        match self.followed.store.tidy_log() {
+            Ok(bytes) => {
+                let metric = &self.followed.live.metrics.store_log_bytes;
+                metric.set(bytes.unwrap_or(0) as f64);
+            }
+            Err(error) => {
+                let error: &dyn std::error::Error = &error;
+                tracing::debug!(error, "the store's log can't be emptied");
+            }
+        }
+    }
+}
+
 impl Rounds for CatalogRounds {
     fn round(&mut self) -> Result<(), StoreError> {
-        self.follow_catalog()
+        self.follow_catalog()?;
+        self.tidy_log();
+        Ok(())
     }
 
     fn metrics(&self) -> &Following {

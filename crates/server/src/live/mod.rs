@@ -31,7 +31,7 @@ use vitrine_model::snapshot::Snapshot;
 
 use crate::metrics::LiveMetrics;
 
-pub use build::{apply_changes, build, texts_kept_since};
+pub use build::texts_kept_since;
 pub use contact::{Contact, USUAL_MAX_STALE_KEYS};
 pub use follow::{Follower, Stores};
 pub use state_directory::StateDirectory;

@@ -3,6 +3,7 @@
 //! Rooms count here what they do; only the admin port reads it. Nothing here knows HTTP, a catalog or a
 //! store. Names and labels come from tables of the program, never from a request: no path, code or key.
 //!
+//! - [`heartbeat`]: whether a thread still turns
 //! - [`histogram`]: times, by how long they were
 //! - [`limits`]: quotas, and keys that aren't valid
 //! - [`requests`]: what every request pays for
@@ -15,6 +16,7 @@
 //! a counter by hashing its labels under a lock, or keep a summary of their own. What is left for them, the
 //! text, is a hundred lines here, which `vitrine mirror` uses as well.
 
+pub mod heartbeat;
 pub mod histogram;
 pub mod limits;
 pub mod process;
@@ -28,6 +30,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use vitrine_wire::error::ErrorType;
 
+use heartbeat::Heartbeat;
 use limits::LimitMetrics;
 use requests::Requests;
 
@@ -55,6 +58,12 @@ impl Counter {
 
 /// How often the program panicked, on whichever thread: each is a bug.
 pub static PANICS: Counter = Counter(AtomicU64::new(0));
+
+/// Lines of the access log that were dropped.
+pub static ACCESS_LOG_DROPPED: Counter = Counter(AtomicU64::new(0));
+
+/// Lines of the server's messages, on standard error, that were dropped.
+pub static MESSAGES_DROPPED: Counter = Counter(AtomicU64::new(0));
 
 /// A number that goes up and down.
 #[derive(Debug, Default)]
@@ -91,8 +100,6 @@ pub struct Metrics {
     pub connections: Arc<Connections>,
     /// TLS of clients' connections, where there is any.
     pub tls: Option<Arc<TlsMetrics>>,
-    /// Lines of the access log that nobody read in time.
-    pub access_log_dropped: Counter,
     /// When the process started, as nearly as it knows.
     pub started: Timestamp,
 }
@@ -107,7 +114,6 @@ impl Metrics {
             limits: LimitMetrics::default(),
             connections: Arc::default(),
             tls: None,
-            access_log_dropped: Counter::default(),
             started: Timestamp::now(),
         }
     }
@@ -224,6 +230,8 @@ pub struct LiveMetrics {
     pub follow_keys: Following,
     /// Snapshot files that weren't used because they were damaged.
     pub damaged_snapshot_files: Counter,
+    /// Size of the log beside an SQLite store, in bytes.
+    pub store_log_bytes: Gauge,
 }
 
 /// How a snapshot came about.
@@ -273,6 +281,8 @@ pub struct Following {
     pub failures: Counter,
     /// When the store was last read.
     pub last_success: Gauge,
+    /// Signs of life of the thread.
+    pub heartbeat: Heartbeat,
     failing: AtomicBool,
 }
 

@@ -74,6 +74,7 @@ const TESTED: [&str; 13] = [
     "compress-body",
     "write-body",
     "access-log",
+    "messages",
     "admin-page",
     "follow-keys",
     "follow-catalog",
@@ -208,6 +209,18 @@ fn the_access_log_goes_on_after_a_panic() {
     });
     place.wait_for_panics(1.0);
     assert!(place.server.stderr().contains("can be written again"));
+}
+
+#[test]
+fn messages_are_written_after_a_panic_of_their_thread() {
+    // It starts: the line that says where it listens was written.
+    let place = Place::new("messages=panic@1", &[]);
+    place.wait_for_panics(1.0);
+    wait_for("the message", || {
+        let said = place.server.stderr();
+        said.contains("the server log can be written again")
+            .then_some(())
+    });
 }
 
 #[test]

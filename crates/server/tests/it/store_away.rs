@@ -131,6 +131,40 @@ fn keys_that_are_older_than_allowed_open_nothing_and_are_not_called_wrong() {
     assert_eq!(place.server.ask_admin("GET", "/readyz").status, 200);
 }
 
+/// Both following threads wait for a lock for as long as `--wait` lets them.
+#[test]
+fn hung_store_makes_the_server_unready_until_it_answers() {
+    if !are_files("hung store makes the server unready until it answers") {
+        return;
+    }
+    let place = Place::new(&["--wait", "3600"]);
+    let hung = place.store.path("hung.db");
+    place.store.ok(&["backup", &hung.display().to_string()]);
+    let locked = fs::OpenOptions::new().read(true).write(true).open(&hung);
+    let locked = locked.expect("the copy");
+    let lock = rustix::fs::FlockOperation::NonBlockingLockExclusive;
+    rustix::fs::fcntl_lock(&locked, lock).expect("the lock");
+    fs::rename(&hung, place.store.path("vitrine.db")).expect("renamed");
+    let ready = wait_for("the server to be unready", || {
+        let ready = place.server.ask_admin("GET", "/readyz");
+        (ready.status == 503).then_some(ready)
+    });
+    let reason = ready.json()["reason"].clone();
+    let reasons = ["keys_thread_stuck", "catalog_thread_stuck"];
+    assert!(reasons.iter().any(|known| reason == *known), "{reason}");
+    wait_for("the metric", || {
+        place
+            .metric("vitrine_follow_stuck{of=\"keys\"} 1")
+            .then_some(())
+    });
+    assert_eq!(place.get().status, 200, "reads go on from memory");
+    drop(locked);
+    wait_for("the server to be ready", || {
+        (place.server.ask_admin("GET", "/readyz").status == 200).then_some(())
+    });
+    assert!(place.metric("vitrine_follow_stuck{of=\"keys\"} 0"));
+}
+
 #[test]
 fn an_empty_store_in_the_place_of_a_full_one_takes_nothing_down() {
     if !are_files("an empty store in the place of a full one takes nothing down") {

@@ -10,6 +10,7 @@
 //! - `check`: whether the file is what was written
 //! - `backup`: copies of the store, and the way back; `partial`: a file in the making
 //! - `holder`: who is writing
+//! - `wal`: the write-ahead log, and its size
 
 mod backup;
 mod catalog;
@@ -22,6 +23,7 @@ mod partial;
 mod prune;
 mod publish;
 mod texts;
+mod wal;
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -132,6 +134,13 @@ impl SqliteStore {
         open::connect(&self.path, self.patience)
     }
 
+    /// A connection for a large write: before it, the log is emptied of earlier ones.
+    fn connect_to_write(&self) -> Result<Connection, StoreError> {
+        let connection = self.connect()?;
+        wal::empty_if_large(&connection, &self.path, self.patience, wal::PUBLISH_WAIT)?;
+        Ok(connection)
+    }
+
     /// Where another process held the store too long: says which.
     fn naming_holder<T>(&self, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
         outcome.map_err(|error| naming_holder(error, &self.path, self.patience))
@@ -196,6 +205,14 @@ impl Store for SqliteStore {
         catalog::read_changes(connection, since, most_products, texts_kept_since, visit)
     }
 
+    fn tidy_log(&self) -> Result<Option<u64>, StoreError> {
+        if wal::size_bytes(&self.path) > wal::SMALL_BYTES {
+            let connection = self.connect()?;
+            wal::empty_if_large(&connection, &self.path, self.patience, wal::FOLLOWER_WAIT)?;
+        }
+        Ok(Some(wal::size_bytes(&self.path)))
+    }
+
     fn revisions(&self, most: u32) -> Result<Vec<PublishedRevision>, StoreError> {
         history::revisions(&self.quick()?.connection, most)
     }
@@ -255,7 +272,7 @@ impl Store for SqliteStore {
     }
 
     fn publish(&self) -> Result<Box<dyn Publication + '_>, StoreError> {
-        let begun = publish::SqlitePublication::begin(self.connect()?);
+        let begun = publish::SqlitePublication::begin(self.connect_to_write()?);
         let publication = self.naming_holder(begun)?;
         Ok(Box::new(publication))
     }
@@ -302,7 +319,7 @@ impl Store for SqliteStore {
     }
 
     fn restore(&self, path: &Path) -> Result<Option<Revision>, StoreError> {
-        self.naming_holder(backup::restore(self.connect()?, &self.path, path))
+        self.naming_holder(backup::restore(self.connect_to_write()?, &self.path, path))
     }
 }
 

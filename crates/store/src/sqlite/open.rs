@@ -139,12 +139,14 @@ fn why_not(path: &Path) -> Option<std::io::Error> {
 fn set_up(connection: &Connection, path: &Path, patience: Duration) -> Result<(), StoreError> {
     let patient_until = Instant::now() + patience;
     loop {
+        // The last one: a log that was started anew is cut to the size that `wal` leaves alone.
         // 16 kB pages made a catalog's file 42 % smaller; the size counts only for a new file.
         let done = connection.execute_batch(
             "pragma page_size = 16384;
              pragma journal_mode = wal;
              pragma synchronous = full;
-             pragma foreign_keys = on;",
+             pragma foreign_keys = on;
+             pragma journal_size_limit = 33554432;",
         );
         match done.map_err(cannot_open(path)) {
             // While another process makes the store, SQLite refuses the change of the journal's mode
