@@ -70,16 +70,24 @@ impl FromStr for Origin {
             .authority()
             .is_some_and(|all| !all.as_str().contains('@'));
         let in_host = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._[]:".contains(byte);
-        if !is_userless || rest.ends_with(':') || !host.iter().all(in_host) {
+        if !is_userless || !host.iter().all(in_host) {
             return Err(invalid);
         }
+        // `Uri` takes a port that is too large for none.
+        let port = match rest.get(host.len()..).unwrap_or_default() {
+            "" => None,
+            port => match port.strip_prefix(':').map(str::parse::<u16>) {
+                Some(Ok(port)) => Some(port),
+                _ => return Err(invalid),
+            },
+        };
         let usual = match scheme {
             "http" => Some(80),
             "https" => Some(443),
             _ => None,
         };
         let bare = format!("{scheme}://{}", String::from_utf8_lossy(host)).to_ascii_lowercase();
-        Ok(Self(match uri.port_u16() {
+        Ok(Self(match port {
             Some(port) if Some(port) != usual => format!("{bare}:{port}"),
             _ => bare,
         }))
