@@ -113,10 +113,7 @@ def seconds(span):
 
 
 def pod_of(document):
-    spec = document["spec"]
-    if document["kind"] == "CronJob":
-        spec = spec["jobTemplate"]["spec"]
-    return spec.get("template")
+    return document["spec"].get("template")
 
 
 def pod_faults(place, pod):
@@ -151,7 +148,8 @@ def pod_faults(place, pod):
 
 def served_faults(documents):
     """What the parts of the fleet say of each other."""
-    by_kind = {document["kind"]: document for document in documents}
+    # Beside the fleet there are jobs, which are of other names.
+    by_kind = {document["kind"]: document for document in documents if document["metadata"].get("name") == "vitrine"}
     fleet = by_kind["Deployment"]["spec"]
     labels = fleet["template"]["metadata"]["labels"]
     container = fleet["template"]["spec"]["containers"][0]

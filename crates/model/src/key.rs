@@ -1,5 +1,7 @@
 //! API keys: how one is made, what is kept of it, and whether a presented one opens the door.
 
+mod status;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -10,6 +12,8 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use crate::quota::{Quota, QuotaState};
+
+pub use status::KeyStatus;
 
 /// A new key, in the clear: shown once and never kept. Its `Debug` shows the prefix alone.
 pub struct NewKey {
@@ -153,14 +157,6 @@ pub struct KeyRecord {
     pub rotated_at: Option<Timestamp>,
     /// When it last opened the door, to the minute.
     pub last_used_at: Option<Timestamp>,
-}
-
-impl KeyRecord {
-    /// Whether the key opens the door at `now`.
-    #[must_use]
-    pub fn is_active(&self, now: Timestamp) -> bool {
-        self.revoked_at.is_none() && self.expires_at.is_none_or(|expires| now < expires)
-    }
 }
 
 /// What a server learns of a key while it runs; outlives a swap of the [`KeyTable`].

@@ -19,6 +19,7 @@
 //! - [`metrics`]: what a running server counts
 //! - [`web`]: what all pages for people share
 //! - [`traces`]: spans of requests for an OpenTelemetry collector
+//! - `error_chain`: an error with its causes, for logs
 //! - `jitter`: chance in pauses
 //! - `log_output`: log lines, queued and written without blocking anybody
 //! - `panics`: what becomes of them; [`panic_point`]: where tests let a thread panic
@@ -28,6 +29,7 @@ pub mod browser;
 pub mod cli;
 pub mod docs;
 pub mod edge;
+mod error_chain;
 pub mod export;
 pub mod fetch;
 pub mod http;

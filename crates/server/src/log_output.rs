@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::error_chain::ErrorChain;
 use crate::metrics::Counter;
 use crate::panic_point::PanicPoint;
 use crate::panics::caught;
@@ -195,8 +196,8 @@ fn write_lines(queue: &Queue, out: impl Write) {
         };
         match &written {
             Err(error) if !failing => {
-                let error: &dyn std::error::Error = error;
-                tracing::error!(error, "the {name} can't be written; its lines are dropped");
+                let error = ErrorChain(error);
+                tracing::error!(%error, "the {name} can't be written; its lines are dropped");
             }
             Err(_) => {}
             Ok(()) if failing => {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// What was behind an error: what a database, or the system, says.
 pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 
-/// A store failed. Whatever was being written is as it was before.
+/// A store failed. Unless the variant says otherwise (at the end of a commit), what was being written is as it was before.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The address names no kind of store.
@@ -79,7 +79,7 @@ pub enum StoreError {
     Unsupported(&'static str),
     /// The database can't be reached, or doesn't answer in time.
     #[error(
-        "can't reach the database at {place} ({doing}); nothing was changed, see that it runs and can be reached from here, and try again"
+        "can't reach the database at {place} ({doing}); see that it runs and can be reached from here, and try again"
     )]
     Unreachable {
         /// Its address, without a password.
@@ -92,7 +92,7 @@ pub enum StoreError {
     },
     /// The database lets this user in no further.
     #[error(
-        "the database at {place} refuses ({doing}); nothing was changed, look after the user, the password, the database's name and what is granted there"
+        "the database at {place} refuses ({doing}); check the user, the password, the database's name and what is granted there"
     )]
     Refused {
         /// Its address, without a password.
@@ -164,7 +164,7 @@ pub enum StoreError {
     #[error("the store is damaged: {0}")]
     Damaged(String),
     /// The file can't be opened or made.
-    #[error("can't open {}; nothing was changed, look after its permissions and the disk, and try again", path.display())]
+    #[error("can't open {}; check its permissions and the disk, and try again", path.display())]
     Open {
         /// The file.
         path: PathBuf,
@@ -173,7 +173,7 @@ pub enum StoreError {
         source: std::io::Error,
     },
     /// A file beside the store, or a backup, can't be made or written.
-    #[error("can't {doing} {}; nothing was changed, look after the disk and try again", path.display())]
+    #[error("can't {doing} {}; check the disk and try again", path.display())]
     File {
         /// A verb.
         doing: &'static str,
@@ -185,7 +185,7 @@ pub enum StoreError {
     },
     /// The disk failed, before anything was changed.
     #[error(
-        "the disk failed while {doing}; nothing was changed, look after the disk, then run `vitrine check` and try again"
+        "the disk failed while {doing}; check the disk, then run `vitrine check` and try again"
     )]
     Disk {
         /// What was being done.
@@ -206,9 +206,7 @@ pub enum StoreError {
         source: Cause,
     },
     /// Anything else that the database says.
-    #[error(
-        "the database failed while {doing}; nothing was changed, run `vitrine check` and try again"
-    )]
+    #[error("the database failed while {doing}; run `vitrine check` and try again")]
     Database {
         /// What was being done.
         doing: &'static str,
@@ -219,6 +217,21 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Returns whether a transaction that ends with this error changed nothing, and the message doesn't say so itself:
+    /// it may be that of a read.
+    #[must_use]
+    pub fn rolled_back(&self) -> bool {
+        matches!(
+            self,
+            Self::Unreachable { .. }
+                | Self::Refused { .. }
+                | Self::Open { .. }
+                | Self::File { .. }
+                | Self::Disk { .. }
+                | Self::Database { .. }
+        )
+    }
+
     /// Whether what is wrong may be put right where the store is, so that a server may wait for it that has
     /// nothing else to serve: the database is away, busy, full, only read for now, refuses the user, or has no
     /// store (yet), or one that a release like this one has still to migrate. Not so: what the server was told

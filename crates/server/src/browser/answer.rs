@@ -9,6 +9,7 @@ use http::header::{
 use http::{HeaderValue, Response, StatusCode};
 use http_body_util::Full;
 
+use crate::error_chain::ErrorChain;
 use crate::web;
 
 /// An answer.
@@ -168,7 +169,7 @@ impl Problem {
 
     /// That the store can't be read now.
     pub(super) fn store_away(error: &(dyn std::error::Error + 'static)) -> Self {
-        tracing::warn!(error, "the browser can't read the store");
+        tracing::warn!(error = %ErrorChain(error), "the browser can't read the store");
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "The store can't be read",

@@ -3,7 +3,7 @@
 use askama::Template;
 use http::StatusCode;
 use jiff::Timestamp;
-use vitrine_model::key::{KeyKind, KeyRecord};
+use vitrine_model::key::{KeyKind, KeyRecord, KeyStatus};
 
 use super::Browser;
 use super::answer::{self, ASSETS, Problem, Shown};
@@ -20,8 +20,8 @@ struct KeysPage {
 struct KeyView {
     prefix: String,
     label: String,
-    /// In a word, and how that is marked.
-    state: (&'static str, &'static str),
+    /// Word and badge class.
+    status: (&'static str, &'static str),
     kind: &'static str,
     quota: Option<String>,
     version: Option<String>,
@@ -52,11 +52,11 @@ fn view(key: &KeyRecord, now: Timestamp) -> KeyView {
     KeyView {
         prefix: key.prefix.clone(),
         label: key.label.clone(),
-        state: match key.is_active(now) {
-            true if key.rotated_at.is_some() => ("Rotated", "caution"),
-            true => ("Active", "good"),
-            false if key.revoked_at.is_some() => ("Revoked", "bad"),
-            false => ("Expired", "bad"),
+        status: match key.status(now) {
+            KeyStatus::Active => ("Active", "good"),
+            KeyStatus::Rotated => ("Rotated", "caution"),
+            KeyStatus::Expired => ("Expired", "bad"),
+            KeyStatus::Revoked => ("Revoked", "bad"),
         },
         kind: match key.kind {
             KeyKind::Live => "Live",

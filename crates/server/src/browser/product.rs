@@ -17,6 +17,7 @@ use super::past::{self, Event};
 use super::pretty::pretty;
 use super::revisions::{minute, word_badge};
 use super::{Browser, pictures};
+use crate::error_chain::ErrorChain;
 use crate::load::json::Node;
 use crate::view::parse_content;
 
@@ -92,8 +93,8 @@ pub(super) fn page(browser: &Browser, code: &ProductCode) -> Shown {
 }
 
 fn note(error: &StoreError) {
-    let error: &dyn std::error::Error = error;
-    tracing::warn!(error, "the browser can't read a product's history");
+    let error = ErrorChain(error);
+    tracing::warn!(%error, "the browser can't read a product's history");
 }
 
 fn live(browser: &Browser, snapshot: &Arc<Snapshot>, product: ProductView<'_>) -> LiveView {

@@ -1,9 +1,10 @@
 //! `vitrine completions`: what a shell needs to complete command lines.
 
-use clap::{Args, CommandFactory as _};
+use clap::Args;
 use clap_complete::{Shell, generate};
 
-use super::{Cli, Outcome, print};
+use super::program::program;
+use super::{Outcome, print};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -22,7 +23,7 @@ pub(super) struct Completions {
 impl Completions {
     pub(super) fn run(&self) -> anyhow::Result<Outcome> {
         let mut script = Vec::new();
-        generate(self.shell, &mut Cli::command(), "vitrine", &mut script);
+        generate(self.shell, &mut program(), "vitrine", &mut script);
         print(&String::from_utf8(script)?)?;
         Ok(Outcome::Done)
     }

@@ -19,7 +19,8 @@ Examples:
   vitrine get BRIARWICK-GB --url https://catalog.example --key-file key.txt --content md
   vitrine get BRIARWICK-GB --url https://catalog.example --key-file key.txt --json > product.json
 
-The key is taken from VITRINE_KEY or a file, never from the command line: others on the machine can read that.";
+Environment:
+  VITRINE_KEY  The key. No option takes it, because others on the machine can read command lines.";
 
 /// Get a product from a server of this API, as its clients do.
 ///

@@ -19,7 +19,8 @@ Examples:
   vitrine list --url https://catalog.example --key-file key.txt --category fashion --orderable --limit 20
   vitrine list --url https://catalog.example --key-file key.txt --format csv > catalog.csv
 
-The key is taken from VITRINE_KEY or a file, never from the command line: others on the machine can read that.";
+Environment:
+  VITRINE_KEY  The key. No option takes it, because others on the machine can read command lines.";
 
 /// The most products that a page can have (docs/contract/listing.md#limit).
 const PAGE_PRODUCTS: u16 = 500;

@@ -3,6 +3,7 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -69,11 +70,11 @@ impl Drop for FinishOnDrop {
     }
 }
 
-/// How much is told, and how.
+/// Level and format of the messages on standard error.
 #[derive(Debug, Clone, Copy, Args)]
 #[command(next_help_heading = "Logs")]
 pub(super) struct LogArgs {
-    /// How much the server tells on standard error.
+    /// Least severe messages that are written to standard error.
     #[arg(
         long,
         env = "VITRINE_LOG_LEVEL",
@@ -81,7 +82,7 @@ pub(super) struct LogArgs {
         default_value = "info"
     )]
     log_level: Level,
-    /// How these messages are written. The access log is JSON in any case.
+    /// Format of these messages. The access log is JSON in any case.
     #[arg(
         long,
         env = "VITRINE_LOG_FORMAT",
@@ -127,21 +128,45 @@ impl Level {
         };
         Targets::new()
             .with_target("vitrine", own)
+            .with_target(STARTED, own.max(LevelFilter::INFO))
             .with_default(own.min(LevelFilter::WARN))
     }
 }
 
+/// Target of the messages that name the ports, which are written at every level.
+pub(super) const STARTED: &str = "vitrine::started";
+
 /// Where the level is changed.
 static LEVEL: OnceLock<reload::Handle<Targets, Registry>> = OnceLock::new();
 
+static IS_JSON: AtomicBool = AtomicBool::new(false);
+
+/// Returns whether standard error is a log of JSON objects, into which no other line may be written.
+pub(super) fn is_json() -> bool {
+    IS_JSON.load(Ordering::Relaxed)
+}
+
 impl LogArgs {
-    /// Starts logging.
+    /// Starts the log of a process that runs until it is told to end.
     ///
     /// # Errors
     ///
     /// If the writing thread can't be started.
     pub(super) fn start(self) -> io::Result<()> {
         start(self.log_level, self.log_format)
+    }
+
+    /// Starts the log of a command, whose other output is for people: JSON only if the settings name it.
+    ///
+    /// # Errors
+    ///
+    /// If the writing thread can't be started.
+    pub(super) fn start_for_command(self) -> io::Result<()> {
+        let format = match self.log_format {
+            Format::Auto => Format::Text,
+            named => named,
+        };
+        start(self.log_level, format)
     }
 
     /// Tells as much as these settings say, from now on.
@@ -174,6 +199,7 @@ fn start(level: Level, format: Format) -> io::Result<()> {
         Format::Json => false,
         Format::Text => true,
     };
+    IS_JSON.store(!is_text, Ordering::Relaxed);
     let layer = match is_text {
         true => layer.compact().boxed(),
         false => layer.json().boxed(),

@@ -1,6 +1,6 @@
 //! `vitrine mirror`: makes the catalog of another server the store's, once or again and again.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::time::{Duration, Instant};
@@ -12,10 +12,13 @@ use tokio::signal::unix::{SignalKind, signal};
 use vitrine_store::{IfMissing, Store};
 
 use super::load::{operator, print_report};
-use super::{Outcome, OutputArgs, StoreArgs, complain, logging, print, print_json, time, variable};
+use super::logging::LogArgs;
+use super::{
+    Outcome, OutputArgs, StoreArgs, nothing_was_changed, print_error, print_json, time, variable,
+};
 use crate::load::Settings;
 use crate::load::guard::Allowance;
-use crate::load::report::Report;
+use crate::load::report::{Report, visible};
 use crate::mirror::metrics::{Metrics, RoundOutcome};
 use crate::mirror::source::{Insecure, KEY_VARIABLE, Source};
 use crate::mirror::{Mirror, TextForm, outcome};
@@ -27,7 +30,12 @@ Examples:
   vitrine mirror --from https://catalog.example --texts --every 10m \\
       --metrics-file /var/lib/node_exporter/vitrine.prom
 
-The key is taken from the environment variable VITRINE_MIRROR_KEY only.";
+Environment:
+  VITRINE_MIRROR_KEY  The key of the other server. No option takes it, because others on the machine can read command lines.
+  HTTPS_PROXY         Proxy for https.
+  NO_PROXY            Hosts that are asked without it.
+  SSL_CERT_FILE       Certificate authorities to trust instead of the system's.
+  TMPDIR              Directory of the temporary files.";
 
 /// Mirror another server of this API: its whole catalog replaces the store's, in one transaction.
 ///
@@ -38,7 +46,7 @@ The key is taken from the environment variable VITRINE_MIRROR_KEY only.";
 pub(super) struct MirrorCommand {
     #[command(flatten)]
     output: OutputArgs,
-    /// The other server's address, without `/v2`.
+    /// The other server's address, with `/v2` or without.
     #[arg(long, value_name = "URL")]
     from: String,
     /// Bring the Markdown of its texts along, so that this catalog doesn't depend on its addresses.
@@ -62,6 +70,8 @@ pub(super) struct MirrorCommand {
     /// What the history is to say. By default `mirror of URL`.
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
+    #[command(flatten)]
+    logs: LogArgs,
 }
 
 /// Ends when the process is told to end; never, where a signal should end it at once.
@@ -69,7 +79,10 @@ type Told = Pin<Box<dyn Future<Output = ()>>>;
 
 impl MirrorCommand {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
-        logging::start_plain()?;
+        match self.every {
+            Some(_) => self.logs.start()?,
+            None => self.logs.start_for_command()?,
+        }
         let source = self.source()?;
         let by_default = || format!("mirror of {}", source.base());
         let settings = Settings {
@@ -161,7 +174,7 @@ impl Rounds<'_> {
         if outcome != Outcome::Refused {
             return Err(error);
         }
-        complain("", &error)?;
+        print_error(&error)?;
         Ok(outcome)
     }
 
@@ -176,7 +189,7 @@ impl Rounds<'_> {
                 round = self.round() => round,
                 () = &mut told => return Ok(Outcome::Done),
             };
-            self.tell(round)?;
+            self.log(round)?;
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
                 () = &mut told => return Ok(Outcome::Done),
@@ -205,27 +218,29 @@ impl Rounds<'_> {
         Round { ended, recorded }
     }
 
-    /// One line for a round; where the source was refused, all that is wrong with it; and a line of its own where the
-    /// metrics don't tell of what was done.
-    fn tell(&self, Round { ended, recorded }: Round) -> io::Result<()> {
-        let now = time::to_second(Timestamp::now());
+    /// Logs what a round came to: in full if the source was refused, and separately if its metrics weren't written.
+    fn log(&self, Round { ended, recorded }: Round) -> io::Result<()> {
         let report = match ended {
             Ok(report) => report,
-            Err(error) => return complain(&format!("{now} failed: "), &error),
+            Err(error) => {
+                let error = format!("{:#}", nothing_was_changed(error));
+                tracing::error!("failed: {}", visible(&error));
+                return Ok(());
+            }
         };
         let (word, text) = (outcome(&report), report.to_text());
-        if word == RoundOutcome::Refused {
-            io::stderr().write_all(text.as_bytes())?;
+        let summary = text.lines().last().unwrap_or_default();
+        match word {
+            RoundOutcome::Refused => tracing::error!(report = text, "refused: {summary}"),
+            word => tracing::info!("{}: {summary}", word.as_str()),
         }
         if self.output.json {
             print_json(&report.to_json())?;
-        } else {
-            let last_line = text.lines().last().unwrap_or_default();
-            print(&format!("{now} {}: {last_line}\n", word.as_str()))?;
         }
-        match recorded {
-            Ok(()) => Ok(()),
-            Err(error) => complain(&format!("{now} "), &error.context(report.what_was_done())),
+        if let Err(error) = recorded {
+            let error = format!("{:#}", error.context(report.what_was_done()));
+            tracing::error!("{}", visible(&error));
         }
+        Ok(())
     }
 }

@@ -25,6 +25,7 @@ mod logging;
 mod man;
 mod mirror;
 mod openapi;
+mod program;
 mod progress;
 mod proxies;
 mod prune;
@@ -47,6 +48,7 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
+use vitrine_store::StoreError;
 
 use crate::load::report::visible;
 #[cfg(feature = "fuzzing")]
@@ -113,6 +115,22 @@ enum Command {
     Man(man::Man),
 }
 
+impl Command {
+    /// Returns whether the command writes all that it writes in one transaction.
+    fn is_one_transaction(&self) -> bool {
+        match self {
+            Self::Load(_)
+            | Self::Mirror(_)
+            | Self::Texts(_)
+            | Self::Rollback(_)
+            | Self::Backup(_)
+            | Self::Restore(_) => true,
+            Self::Keys(keys) => keys.writes(),
+            _ => false,
+        }
+    }
+}
+
 /// How what is printed is printed.
 #[derive(Debug, Clone, Copy, Args)]
 struct OutputArgs {
@@ -148,7 +166,7 @@ pub fn main() -> ExitCode {
         Ok(Outcome::Partial) => ExitCode::from(4),
         Ok(Outcome::Faulty) => ExitCode::FAILURE,
         Err(error) => {
-            let _ = complain("", &error);
+            let _ = print_error(&error);
             ExitCode::FAILURE
         }
     }
@@ -161,7 +179,8 @@ fn run(command_line: CommandLine, read: Read) -> anyhow::Result<Outcome> {
         config,
         command,
     } = read.cli;
-    match command {
+    let is_one_transaction = command.is_one_transaction();
+    let outcome = match command {
         Command::Serve(serve) => {
             let reload = reload::Reload::install(command_line, read.values)?;
             serve.run(&store, reload, &read.warnings)
@@ -188,6 +207,10 @@ fn run(command_line: CommandLine, read: Read) -> anyhow::Result<Outcome> {
         Command::Check(check) => check.run(&store),
         Command::Backup(backup) => backup.run(&store),
         Command::Restore(restore) => restore.run(&store),
+    };
+    match is_one_transaction {
+        true => outcome.map_err(nothing_was_changed),
+        false => outcome,
     }
 }
 
@@ -212,10 +235,27 @@ fn wrong_command_line(message: &str) -> ! {
     clap::Error::raw(ErrorKind::ArgumentConflict, format!("{message}\n")).exit()
 }
 
-/// Says on standard error what failed, after `when`: the chain of causes on one line, in which nothing holds a key.
-fn complain(when: &str, error: &anyhow::Error) -> io::Result<()> {
+/// Prints an error and its causes on one line of standard error: a log message if the log is JSON. No error holds a key.
+fn print_error(error: &anyhow::Error) -> io::Result<()> {
     let error = format!("{error:#}");
-    writeln!(logging::Messages, "vitrine: {when}{}", visible(&error))
+    let error = visible(&error);
+    if logging::is_json() {
+        tracing::error!("{error}");
+        return Ok(());
+    }
+    writeln!(logging::Messages, "vitrine: {error}")
+}
+
+/// Adds to an error of the store that a transaction of it was rolled back.
+fn nothing_was_changed(error: anyhow::Error) -> anyhow::Error {
+    let rolled_back = error.chain().any(|cause| {
+        let cause = cause.downcast_ref::<StoreError>();
+        cause.is_some_and(StoreError::rolled_back)
+    });
+    match rolled_back {
+        true => error.context("nothing was changed"),
+        false => error,
+    }
 }
 
 /// What an environment variable holds; an empty one counts as none.

@@ -1,10 +1,14 @@
-//! Bars that show how far a load is: on a terminal, and nowhere else.
+//! How far a load or a fetch is, on standard error: bars on a terminal; elsewhere nothing of a load, and a line now and
+//! then of a fetch, which waits for others.
 
-use std::time::Duration;
+use std::cell::Cell;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::fetch;
 use crate::load::progress::Progress;
+use crate::load::report::visible;
 
 /// How often a bar is drawn while nothing is told.
 const STEADY: Duration = Duration::from_millis(250);
@@ -13,6 +17,11 @@ const READING: &str =
     " reading {wide_bar} {bytes}/{total_bytes}  {binary_bytes_per_sec}  {eta} left";
 const READING_ON: &str = " reading {spinner} {bytes}  {binary_bytes_per_sec}";
 const APPLYING: &str = "applying {wide_bar} {human_pos}/{human_len}  {per_sec}  {eta} left";
+
+const ASKING: &str = "  asking {wide_bar} {human_pos}/{human_len}  {msg}";
+
+/// Interval of the lines that tell how far a fetch is.
+const LINE_EVERY: Duration = Duration::from_secs(10);
 
 /// A bar for reading, and one for applying, on standard error.
 pub(super) struct Bars(ProgressBar);
@@ -63,5 +72,58 @@ impl Progress for Bars {
 
     fn finish(&self) {
         self.0.finish_and_clear();
+    }
+}
+
+/// A bar of the addresses that a fetch asks; lines where standard error is no terminal.
+pub(super) struct FetchBar {
+    bar: ProgressBar,
+    last_line: Cell<Instant>,
+}
+
+impl FetchBar {
+    pub(super) fn new() -> Self {
+        Self {
+            bar: Bars::new().0,
+            last_line: Cell::new(Instant::now()),
+        }
+    }
+
+    fn line(&self, line: &str) {
+        match self.bar.is_hidden() {
+            true => eprintln!("{line}"),
+            false => self.bar.println(line),
+        }
+    }
+}
+
+impl fetch::Progress for FetchBar {
+    fn begin(&self, addresses: u64) {
+        if let Ok(style) = ProgressStyle::with_template(ASKING) {
+            self.bar.set_style(style);
+        }
+        self.bar.set_length(addresses);
+        self.bar.enable_steady_tick(STEADY);
+    }
+
+    fn asked(&self, done: u64, failed: u64) {
+        self.bar.set_position(done);
+        self.bar.set_message(format!("{failed} failed"));
+        if self.bar.is_hidden() && self.last_line.get().elapsed() >= LINE_EVERY {
+            self.last_line.set(Instant::now());
+            let all = self.bar.length().unwrap_or_default();
+            self.line(&format!("asked {done} of {all} addresses, {failed} failed"));
+        }
+    }
+
+    fn gave_up(&self, host: &str, addresses: u64) {
+        let host = visible(host);
+        self.line(&format!(
+            "gave up {host}, which doesn't answer; {addresses} more of its addresses aren't asked"
+        ));
+    }
+
+    fn finish(&self) {
+        self.bar.finish_and_clear();
     }
 }

@@ -1,6 +1,6 @@
 //! `vitrine serve`: serves the catalog of a store.
 
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::cors::CorsArgs;
 use super::edges::{EdgeArgs, Listening};
 use super::follow_settings::FollowArgs;
 use super::limits::LimitArgs;
-use super::logging::{LogArgs, Messages};
+use super::logging::{LogArgs, STARTED};
 use super::proxies::ProxyArgs;
 use super::reload::Reload;
 use super::store_args::StoreArgs;
@@ -42,7 +42,10 @@ Examples:
   vitrine serve --store sqlite:/var/lib/vitrine/vitrine.db --state-dir /var/lib/vitrine/state
   vitrine serve --listen 0.0.0.0:8443 --tls-certificate chain.pem --tls-key key.pem
   vitrine serve --listen unix:/run/vitrine.sock --public-url https://catalog.example
-  vitrine serve --admin-listen 127.0.0.1:9090";
+  vitrine serve --admin-listen 127.0.0.1:9090
+
+Environment:
+  VITRINE_LIMITS_PASSWORD  Password of the shared limits, if --limits-password-file names no file.";
 
 /// Serve the catalog over HTTP.
 ///
@@ -172,7 +175,7 @@ impl Serve {
         };
         let (addresses, public_url) = (listening.addresses.clone(), listening.public_url.clone());
         if let Some(admin) = &admin {
-            writeln!(Messages, "vitrine: admin port on {}", admin.address)?;
+            tracing::info!(target: STARTED, "admin port on {}", admin.address);
         }
         let settings = Settings {
             edge,
@@ -189,7 +192,7 @@ impl Serve {
             let mut serving = format!(", serving {public_url}/v2");
             for address in &addresses {
                 let serving = std::mem::take(&mut serving);
-                writeln!(Messages, "vitrine: listening on {address}{serving}")?;
+                tracing::info!(target: STARTED, "listening on {address}{serving}");
             }
             Ok(())
         })?;

@@ -13,6 +13,7 @@ use super::read_secret;
 
 /// Where the catalog and its keys rest, and how long to wait for others there.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Store")]
 pub(super) struct StoreArgs {
     /// The store's address: sqlite:PATH, or postgres://USER@HOST/DATABASE.
     // The environment's value isn't shown in helps: it may hold a password.

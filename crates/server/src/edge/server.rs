@@ -21,6 +21,7 @@ use super::listeners::{Accepted, Listeners};
 use super::socket::Timeouts;
 use super::systemd;
 use super::tls::Certificates;
+use crate::error_chain::ErrorChain;
 use crate::http::App;
 use crate::http::access_log::AccessLog;
 use crate::http::service::Service;
@@ -173,8 +174,8 @@ impl Server {
                     let metrics = &self.shared.service.app.metrics.connections;
                     metrics.not_accepted.increment();
                     if std::mem::replace(&mut accepting, false) {
-                        let error: &dyn std::error::Error = &error;
-                        tracing::warn!(error, "connections can't be accepted");
+                        let error = ErrorChain(&error);
+                        tracing::warn!(%error, "connections can't be accepted");
                     }
                     if !is_of_one_connection(&error) {
                         tokio::select! {

@@ -47,6 +47,15 @@ pub(super) enum Came {
     },
 }
 
+/// Whether a host answered at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Host {
+    /// It did, or wasn't asked.
+    Answered,
+    /// No connection could be made, or no answer came in time.
+    Silent,
+}
+
 /// Why an address gave no text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Failed {
@@ -54,6 +63,7 @@ pub(super) struct Failed {
     pub(super) rule: &'static str,
     /// What was wrong, for people.
     pub(super) message: String,
+    pub(super) host: Host,
 }
 
 impl Failed {
@@ -61,6 +71,14 @@ impl Failed {
         Self {
             rule,
             message: message.into(),
+            host: Host::Answered,
+        }
+    }
+
+    fn silent(rule: &'static str, message: String) -> Self {
+        Self {
+            host: Host::Silent,
+            ..Self::new(rule, message)
         }
     }
 }
@@ -87,8 +105,12 @@ impl From<Failure> for Failed {
                 Self::new("text_too_long", "expected Markdown of at most 1 MiB")
             }
             failure @ Failure::Transport { .. } => {
-                let causes = anyhow::Error::new(failure);
-                Self::new("no_answer", format!("{causes:#}"))
+                let is_silent = failure.is_unreachable();
+                let causes = format!("{:#}", anyhow::Error::new(failure));
+                match is_silent {
+                    true => Self::silent("no_answer", causes),
+                    false => Self::new("no_answer", causes),
+                }
             }
         }
     }
@@ -124,7 +146,7 @@ pub(super) async fn ask(
     let Ok(answer) = tokio::time::timeout(patience, answer).await else {
         let seconds = patience.as_secs();
         let message = format!("no whole answer within {seconds} seconds");
-        return Err(Failed::new("timeout", message));
+        return Err(Failed::silent("timeout", message));
     };
     let was_conditional =
         before.is_some_and(|before| before.etag.is_some() || before.last_modified.is_some());

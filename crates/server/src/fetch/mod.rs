@@ -2,7 +2,7 @@
 //! that they can be shown as Markdown and HTML too.
 //!
 //! 1. `wanted`: which addresses live products name, and what is remembered of each
-//! 2. `download`: asks them, several at once but few of one host; `answer` judges what comes, a `text_spool` keeps it
+//! 2. `download`: asks them, several at once but few of one host (`turns`); `answer` judges what comes, a `text_spool` keeps it
 //! 3. `publish`: puts what came on products, as one revision
 //! 4. `report`: what was asked, what failed, what changed
 //!
@@ -13,6 +13,7 @@ mod answer;
 mod download;
 mod publish;
 mod report;
+mod turns;
 mod wanted;
 
 use std::time::Duration;
@@ -52,13 +53,29 @@ pub struct Settings {
     pub note: Option<String>,
 }
 
+/// Is told how far a fetch is.
+pub trait Progress {
+    /// So many addresses will be asked.
+    fn begin(&self, addresses: u64);
+    /// So many have been asked or given up, and so many of these gave no text. Called at least every few seconds.
+    fn asked(&self, done: u64, failed: u64);
+    /// A host gave no answer, and so many of its addresses won't be asked.
+    fn gave_up(&self, host: &str, addresses: u64);
+    /// All were asked.
+    fn finish(&self);
+}
+
 /// Asks the addresses that live products name, and puts what came on these products, as one revision.
 ///
 /// # Errors
 ///
 /// Where the store can't be read or written, or there is no room for what came. Then nothing has changed. That
 /// an address fails is no error: the report tells of it.
-pub fn fetch(store: &dyn Store, settings: &Settings) -> anyhow::Result<FetchReport> {
+pub fn fetch(
+    store: &dyn Store,
+    settings: &Settings,
+    progress: &dyn Progress,
+) -> anyhow::Result<FetchReport> {
     let mut wanted = wanted::wanted(store)?;
     let mut spool = TextSpool::new();
     let builder = match settings.reach {
@@ -70,7 +87,10 @@ pub fn fetch(store: &dyn Store, settings: &Settings) -> anyhow::Result<FetchRepo
         .enable_all()
         .build()
         .context("can't start the runtime")?;
-    let asked = runtime.block_on(download::all(&client, settings, &mut wanted, &mut spool));
+    progress.begin(wanted.addresses.len() as u64);
+    let asked = download::all(&client, settings, &mut wanted, &mut spool, progress);
+    let asked = runtime.block_on(asked);
+    progress.finish();
     // A look-up of a name that was given up may go on for a while; nobody waits for it.
     runtime.shutdown_background();
     asked?;

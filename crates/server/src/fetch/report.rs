@@ -6,6 +6,7 @@ use std::fmt::{self, Write as _};
 use serde::Serialize;
 
 use super::answer::Failed;
+use super::turns::MAX_SILENT;
 use super::wanted::{Address, Fetched, Wanted};
 use crate::load::report::{Applied, Report, visible};
 
@@ -26,8 +27,19 @@ pub struct AddressCounts {
     pub unchanged: u64,
     /// How many gave none.
     pub failed: u64,
+    /// Number of addresses that weren't asked, because their host gave no answer to others.
+    pub given_up: u64,
     /// How many texts weren't asked for, since what came from there was taken down.
     pub taken_down: u64,
+}
+
+/// A host that gave no answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GivenUpHost {
+    /// Its name, with the port if the addresses name one.
+    pub host: String,
+    /// Number of its addresses that weren't asked.
+    pub addresses: u64,
 }
 
 /// An address that gave no text.
@@ -52,13 +64,20 @@ pub struct FetchReport {
     pub addresses: AddressCounts,
     /// Those that gave no text, in ascending order.
     pub failures: Vec<FailedAddress>,
+    /// Hosts that gave no answer, whose other addresses weren't asked.
+    pub given_up: Vec<GivenUpHost>,
     /// What was applied; `None` where nothing came.
     pub applied: Option<Applied>,
 }
 
 impl FetchReport {
     pub(super) fn new(wanted: Wanted, applied: Option<Applied>) -> Self {
+        let given_up = wanted.given_up.into_iter();
+        let given_up: Vec<GivenUpHost> = given_up
+            .map(|(host, addresses)| GivenUpHost { host, addresses })
+            .collect();
         let mut counts = AddressCounts {
+            given_up: given_up.iter().map(|host| host.addresses).sum(),
             taken_down: wanted.taken_down,
             ..AddressCounts::default()
         };
@@ -78,7 +97,7 @@ impl FetchReport {
                     counts.unchanged += 1;
                 }
                 Ok(Fetched::Text(_)) => counts.fetched += 1,
-                Err(Failed { rule, message }) => {
+                Err(Failed { rule, message, .. }) => {
                     counts.failed += 1;
                     failures.push(FailedAddress {
                         url,
@@ -93,6 +112,7 @@ impl FetchReport {
         Self {
             addresses: counts,
             failures,
+            given_up,
             applied,
         }
     }
@@ -112,6 +132,7 @@ impl FetchReport {
             fetched,
             unchanged,
             failed,
+            given_up,
             taken_down,
         } = self.addresses;
         let mut reasons: BTreeMap<&str, Vec<&FailedAddress>> = BTreeMap::new();
@@ -129,6 +150,13 @@ impl FetchReport {
                 writeln!(out, "  … and {rest} more; --json tells all")?;
             }
         }
+        for GivenUpHost { host, addresses } in &self.given_up {
+            writeln!(
+                out,
+                "given up: {}, which gave no answer {MAX_SILENT} times in a row; {addresses} more of its addresses weren't asked",
+                visible(host)
+            )?;
+        }
         if taken_down > 0 {
             writeln!(
                 out,
@@ -137,7 +165,7 @@ impl FetchReport {
         }
         writeln!(
             out,
-            "addresses: {asked} asked, {fetched} brought a new text, {unchanged} unchanged, {failed} failed"
+            "addresses: {asked} asked, {fetched} brought a new text, {unchanged} unchanged, {failed} failed, {given_up} given up"
         )?;
         if self.applied.is_some() {
             out.push_str(&Report::of(asked, self.applied).to_text());
@@ -158,6 +186,7 @@ impl FetchReport {
             "plan": told("plan"),
             "addresses": self.addresses,
             "failures": self.failures,
+            "given_up": self.given_up,
         })
     }
 }

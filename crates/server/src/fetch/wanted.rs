@@ -61,6 +61,8 @@ pub(super) struct Wanted {
     pub(super) addresses: BTreeMap<String, Address>,
     /// How many texts aren't asked for since what came from there was taken down.
     pub(super) taken_down: u64,
+    /// Hosts that gave no answer, with the number of their addresses that weren't asked.
+    pub(super) given_up: BTreeMap<String, u64>,
 }
 
 impl Wanted {

@@ -19,6 +19,7 @@ use super::compress::{Effort, WORTH_COMPRESSING_BYTES, compress, gzip_thoroughly
 use super::conditional::ContentHash;
 use super::encoding::Coding;
 use super::making::Later;
+use crate::error_chain::ErrorChain;
 use crate::metrics::{CacheState, Counter};
 use crate::panic_point::PanicPoint;
 
@@ -278,8 +279,8 @@ impl Asked {
 /// What was made; a failure is logged, and the client is sent the plain body.
 fn settled(made: std::io::Result<Bytes>) -> Option<Bytes> {
     made.inspect_err(|error| {
-        let error: &dyn std::error::Error = error;
-        tracing::error!(error, "a body can't be compressed");
+        let error = ErrorChain(error);
+        tracing::error!(%error, "a body can't be compressed");
     })
     .ok()
 }

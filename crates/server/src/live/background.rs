@@ -3,6 +3,8 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use crate::error_chain::ErrorChain;
+
 /// About a tenth of what a serving thread gets of a core that both want. At the lowest priority, 19, a busy
 /// machine would leave a change of the catalog unseen for many seconds.
 const NICENESS: i32 = 10;
@@ -14,8 +16,8 @@ const GRACE: Duration = Duration::from_millis(100);
 pub(super) fn lower_priority() {
     if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
         let error = io::Error::from(error);
-        let error: &dyn std::error::Error = &error;
-        tracing::debug!(error, "a thread keeps its priority");
+        let error = ErrorChain(&error);
+        tracing::debug!(%error, "a thread keeps its priority");
     }
 }
 

@@ -23,6 +23,7 @@ use super::follow_catalog::CatalogRounds;
 use super::follow_keys::KeyRounds;
 use super::key_use::KeyUse;
 use super::{Live, StateDirectory};
+use crate::error_chain::ErrorChain;
 use crate::jitter;
 use crate::metrics::Following;
 use crate::panics::{Panicked, caught};
@@ -282,6 +283,6 @@ fn longest_back_off(error: &StoreError) -> Duration {
 }
 
 fn say_failing(error: &StoreError) {
-    let error: &dyn std::error::Error = error;
-    tracing::error!(error, "the store can't be read; serving what is in memory");
+    let error = ErrorChain(error);
+    tracing::error!(%error, "the store can't be read; serving what is in memory");
 }

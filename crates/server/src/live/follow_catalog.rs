@@ -13,6 +13,7 @@ use super::StateDirectory;
 use super::build::{BUILD_STEP_LIMIT, apply_changes, build};
 use super::follow::{Followed, Rounds};
 use super::snapshot_file::{self, Identity, Keeper, ReadError};
+use crate::error_chain::ErrorChain;
 use crate::metrics::{Following, Rebuild};
 use crate::panic_point::PanicPoint;
 use crate::view::TextAddresses;
@@ -157,13 +158,13 @@ impl CatalogRounds {
 
     fn log_unused_file(&self, error: &ReadError) {
         let is_damaged = matches!(error, ReadError::Damaged);
-        let error: &dyn std::error::Error = error;
+        let error = ErrorChain(error);
         if is_damaged {
             let files = &self.followed.live.metrics.damaged_snapshot_files;
             files.increment();
-            tracing::error!(error, "the snapshot file isn't used");
+            tracing::error!(%error, "the snapshot file isn't used");
         } else {
-            tracing::info!(error, "the snapshot file isn't used");
+            tracing::info!(%error, "the snapshot file isn't used");
         }
     }
 
@@ -231,8 +232,8 @@ impl CatalogRounds {
                 metric.set(bytes.unwrap_or(0) as f64);
             }
             Err(error) => {
-                let error: &dyn std::error::Error = &error;
-                tracing::debug!(error, "the store's log can't be emptied");
+                let error = ErrorChain(&error);
+                tracing::debug!(%error, "the store's log can't be emptied");
             }
         }
     }

@@ -11,6 +11,7 @@ use vitrine_store::record::Changes;
 use super::StateDirectory;
 use super::follow::{Followed, Rounds};
 use super::keys_file::{self, KeysKeeper};
+use crate::error_chain::ErrorChain;
 use crate::metrics::Following;
 use crate::panic_point::PanicPoint;
 
@@ -81,14 +82,14 @@ impl Rounds for KeyRounds {
             Ok((records, contact)) => {
                 live.set_keys(KeyTable::new(records, &KeyTable::default()));
                 if let Err(error) = live.contact.resume(contact, Timestamp::now()) {
-                    let error: &dyn std::error::Error = &error;
-                    tracing::warn!(error, "the kept keys open nothing until the store is back");
+                    let error = ErrorChain(&error);
+                    tracing::warn!(%error, "the kept keys open nothing until the store is back");
                 }
                 true
             }
             Err(error) => {
-                let error: &dyn std::error::Error = &error;
-                tracing::warn!(error, "the keys file isn't used");
+                let error = ErrorChain(&error);
+                tracing::warn!(%error, "the keys file isn't used");
                 false
             }
         }

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use vitrine_store::{Store, StoreError};
 
 use super::Live;
+use crate::error_chain::ErrorChain;
 use crate::panic_point::PanicPoint;
 use crate::panics::caught;
 
@@ -83,8 +84,8 @@ impl KeyUse {
             Err(StoreError::Busy { .. }) => return AGAIN_AFTER,
             Err(error) => {
                 if !self.failing {
-                    let error: &dyn std::error::Error = &error;
-                    tracing::warn!(error, "when keys were last used can't be written down");
+                    let error = ErrorChain(&error);
+                    tracing::warn!(%error, "when keys were last used can't be written down");
                 }
                 self.failing = true;
             }

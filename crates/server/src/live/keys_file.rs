@@ -19,6 +19,7 @@ use vitrine_model::key::{KeyKind, KeyRecord, KeyTable, SecretHash};
 use super::Live;
 use super::background::lower_priority;
 use super::state_directory::{HALF_WRITTEN_KEYS, StateDirectory};
+use crate::error_chain::ErrorChain;
 use crate::panic_point::PanicPoint;
 use crate::panics::caught;
 
@@ -205,8 +206,8 @@ fn keep(directory: &StateDirectory, live: &Live, changes: &Receiver<()>) {
                 failing = false;
             }
             Err(error) if !failing => {
-                let error: &dyn std::error::Error = &error;
-                tracing::warn!(error, "the keys file can't be written");
+                let error = ErrorChain(&error);
+                tracing::warn!(%error, "the keys file can't be written");
                 failing = true;
             }
             Err(_) => {}

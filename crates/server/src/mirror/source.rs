@@ -166,7 +166,7 @@ pub(super) fn error_type(body: &[u8]) -> Option<ErrorType> {
 fn base_url(base: &str) -> anyhow::Result<Url> {
     let example = "expected an address such as https://catalog.example";
     // What may hold a password isn't repeated.
-    let url =
+    let mut url =
         Url::parse(base).map_err(|error| anyhow!("--from is no address: {error}; {example}"))?;
     if !url.username().is_empty() || url.password().is_some() {
         bail!("--from has a user or a password in it; the key belongs into {KEY_VARIABLE}");
@@ -177,16 +177,14 @@ fn base_url(base: &str) -> anyhow::Result<Url> {
     if url.query().is_some() || url.fragment().is_some() {
         bail!("--from is `{base}`; {example}, without query and fragment");
     }
-    let path = url.path().trim_end_matches('/');
-    let below = path
-        .split_inclusive('/')
-        .position(|part| part.trim_end_matches('/') == "v2");
-    if let Some(below) = below {
-        let kept: String = path.split_inclusive('/').take(below).collect();
-        let mut right = url.clone();
-        right.set_path(kept.trim_end_matches('/'));
-        let right = right.as_str().trim_end_matches('/').to_owned();
-        bail!("--from is `{base}`; give what stands before `/v2`: {right}");
+    let path = url.path().trim_end_matches('/').to_owned();
+    if let Some(base) = path.strip_suffix("/v2") {
+        url.set_path(base);
+    } else if let Some((base, _)) = path.split_once("/v2/") {
+        let given = url.clone();
+        url.set_path(base);
+        let right = url.as_str().trim_end_matches('/');
+        bail!("--from is `{given}`; give what stands before `/v2`: {right}");
     }
     Ok(url)
 }
@@ -220,14 +218,16 @@ mod tests {
             ("http://127.0.0.1:8080", "http://127.0.0.1:8080"),
             ("http://[::1]:8080/", "http://[::1]:8080"),
             ("http://localhost", "http://localhost"),
+            ("https://catalog.example/v2", "https://catalog.example"),
+            ("https://catalog.example/a/v2/", "https://catalog.example/a"),
+            (
+                "https://catalog.example/a/v20",
+                "https://catalog.example/a/v20",
+            ),
         ] {
             assert_eq!(source(base).unwrap().base(), expected);
         }
         for (base, hint) in [
-            (
-                "https://catalog.example/v2",
-                "before `/v2`: https://catalog.example",
-            ),
             (
                 "https://catalog.example/a/v2/product/",
                 "before `/v2`: https://catalog.example/a",

@@ -139,6 +139,19 @@ impl Failure {
     }
 }
 
+impl Failure {
+    /// Returns whether no connection could be made, or nothing came over it in time.
+    #[must_use]
+    pub fn is_unreachable(&self) -> bool {
+        match self {
+            Self::TooLong { .. } => false,
+            Self::Transport { source, .. } => {
+                (source.is_connect() || source.is_timeout()) && !is_about_certificates(source)
+            }
+        }
+    }
+}
+
 impl From<reqwest::Error> for Failure {
     fn from(error: reqwest::Error) -> Self {
         let what = match &error {

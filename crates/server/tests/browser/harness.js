@@ -47,11 +47,11 @@ export async function serve({ files = [sample], options = [] } = {}) {
     ended.then(() => reject(new Error(`vitrine ended:\n${text}`)));
     child.stderr.setEncoding('utf8').on('data', (more) => {
       text += more;
-      if (/^vitrine: listening on .*\n/m.test(text)) resolve(text);
+      if (/listening on .*\n/m.test(text)) resolve(text);
     });
   });
   const [, address] = /listening on ([^,\s]+)/.exec(said);
-  const [, admin] = /admin port on (\S+)/.exec(said);
+  const [, admin] = /admin port on ([^"\s]+)/.exec(said);
   return {
     base: `http://${address}`,
     admin: `http://${admin}`,

@@ -130,6 +130,24 @@ fn keys_are_shown_without_their_secrets() {
 }
 
 #[test]
+fn rotated_key_has_one_status_in_list_and_browser() {
+    let store = Store::sample();
+    store.key("partner", &[]);
+    let rotated = store.json(&["keys", "rotate", "partner", "--overlap", "1h", "--json"]);
+    let old = rotated["ending"][0]["prefix"].as_str().expect("a prefix");
+    let listed = store.json(&["keys", "list", "--json"]);
+    let mut listed = listed.as_array().expect("a list").iter();
+    let listed = listed
+        .find(|key| key["prefix"] == old)
+        .expect("the old key");
+    assert_eq!(listed["state"], "rotated");
+    let page = open(store, &[]).page("/keys");
+    let row = page.text();
+    let (_, row) = row.split_once(old).expect("the old key's row");
+    assert!(row.trim_start().starts_with("Rotated"), "{row}");
+}
+
+#[test]
 fn while_nothing_is_loaded_or_the_store_is_away_pages_say_so() {
     let browsed = open(Store::new(), &[]);
     let page = browsed.ask("/catalog");

@@ -160,7 +160,8 @@ fn every_alert_has_its_page_in_the_runbook_and_the_other_way_round() {
     // Each rule leads to its own heading, as pages that show Markdown name it.
     for part in rules.split("- alert: ").skip(1) {
         let alert = part.lines().next().expect("a name");
-        let address = format!("runbook: docs/runbook.md#{}\n", alert.to_lowercase());
+        let page = "runbook_url: https://runbooks.example/vitrine";
+        let address = format!("{page}#{}\n", alert.to_lowercase());
         assert!(part.contains(&address), "{alert} lacks {address}");
     }
     // The dashboard names alerts too.
@@ -172,6 +173,26 @@ fn every_alert_has_its_page_in_the_runbook_and_the_other_way_round() {
             "{DASHBOARD} names {word}"
         );
     }
+}
+
+#[test]
+fn alert_rules_ask_for_no_job_by_name() {
+    for expression in expressions(&read(RULES)) {
+        assert!(!expression.contains("job="), "{expression}");
+    }
+}
+
+#[test]
+fn dashboard_panels_take_a_third_of_the_width_at_least() {
+    let dashboard: Value = serde_json::from_str(&read(DASHBOARD)).expect("JSON");
+    let panels = dashboard["panels"].as_array().expect("panels");
+    for panel in panels {
+        let width = panel["gridPos"]["w"].as_u64().expect("a width");
+        assert!(width >= 8, "{} is {width} of 24 wide", panel["title"]);
+    }
+    let rows = panels.iter().filter(|panel| panel["type"] == "row");
+    let titles: Vec<_> = rows.map(|row| row["title"].as_str()).collect();
+    assert!(titles.contains(&Some("Mirrors")), "{titles:?}");
 }
 
 #[test]

@@ -26,8 +26,8 @@ fn ask(mut stream: impl Read + Write, key: &str) -> Reply {
 fn others(server: &Server) -> Vec<String> {
     let said = server.stderr();
     said.lines()
-        .filter_map(|line| line.strip_prefix("vitrine: listening on "))
-        .filter(|line| !line.contains(", serving "))
+        .filter_map(|line| line.split_once("listening on ")?.1.split('"').next())
+        .filter(|said| !said.contains(", serving "))
         .map(str::to_owned)
         .collect()
 }

@@ -287,6 +287,21 @@ fn rotation_lets_both_keys_in_until_the_overlap_ends() {
 }
 
 #[test]
+fn rotate_prints_which_key_ends_when() {
+    let store = catalog();
+    for (overlap, end) in [
+        ("99999d", "ends at 2099-01-01T00:00:00Z;"),
+        ("0s", "has ended."),
+    ] {
+        let old = store.key(overlap, &["--expires", "2099-01-01"]);
+        let output = store.run(&["keys", "rotate", overlap, "--overlap", overlap]);
+        let said = text(&output.stderr);
+        let end = format!("{} {end}", prefix_of(&old));
+        assert!(said.contains(&end), "{end}: {said}");
+    }
+}
+
+#[test]
 fn rotating_by_prefix_ends_what_was_rotated_before_where_it_is_known() {
     let store = catalog();
     let oldest = store.key("partner", &[]);

@@ -62,7 +62,10 @@ fn every_command_has_a_page() {
     }
     for page in &pages {
         let page = std::fs::read_to_string(directory.join(page)).expect("a page");
-        assert!(page.contains(".TH") && page.contains("Examples:"), "{page}");
+        assert!(
+            page.contains(".TH") && page.contains(".SH EXAMPLES"),
+            "{page}"
+        );
     }
     let main = std::fs::read_to_string(directory.join("vitrine.1")).expect("a page");
     assert!(main.contains("vitrine\\-prune(1)"), "{main}");
@@ -75,4 +78,87 @@ fn every_command_has_a_page() {
     let refused = store.run(&["man", &file]);
     assert_eq!(refused.status.code(), Some(1));
     assert!(text(&refused.stderr).contains("can't write manual pages into"));
+}
+
+#[test]
+fn manual_pages_have_sections_for_environment_and_examples() {
+    let store = Store::new();
+    let directory = store.path("man");
+    store.ok(&["man", &directory.display().to_string()]);
+    for (page, sections) in [
+        (
+            "vitrine-serve.1",
+            &[
+                ".SH ENVIRONMENT\n",
+                ".TP\n\\fBVITRINE_LIMITS_PASSWORD\\fR\n",
+                ".TP\n\\fBVITRINE_STORE\\fR\nSets \\-\\-store.\n",
+                ".SH EXAMPLES\n.nf\n  vitrine serve\n",
+            ][..],
+        ),
+        ("vitrine-prune.1", &[".SH EXAMPLES\n", ".SH STORE\n"]),
+        (
+            "vitrine-get.1",
+            &[
+                ".TP\n\\fBVITRINE_KEY\\fR\nThe key.",
+                ".TP\n\\fBVITRINE_URL\\fR\n",
+            ],
+        ),
+        ("vitrine.1", &[".SH EXIT STATUS\n.nf\n  0  done\n"]),
+    ] {
+        let text = std::fs::read_to_string(directory.join(page)).expect("a page");
+        assert!(!text.contains(".SH EXTRA"), "{page}: {text}");
+        for section in sections {
+            assert!(text.contains(section), "{page} lacks {section}: {text}");
+        }
+    }
+}
+
+#[test]
+fn help_lists_store_options_under_a_heading_of_their_own() {
+    let help = Store::new().ok(&["load", "--help"]);
+    let (own, stores) = help.split_once("\nStore:\n").expect("a heading");
+    assert!(
+        own.contains("--dry-run") && !own.contains("--store"),
+        "{help}"
+    );
+    for option in ["--store ", "--store-password-file ", "--wait "] {
+        assert!(stores.contains(option), "{option}: {help}");
+    }
+}
+
+#[test]
+fn store_options_are_refused_where_no_store_is_used() {
+    let store = Store::new();
+    for command in [
+        "list",
+        "get",
+        "demo",
+        "generate",
+        "completions",
+        "man",
+        "openapi",
+        "ready",
+    ] {
+        let help = store.ok(&[command, "--help"]);
+        assert!(
+            !help.contains("--store") && !help.contains("--wait"),
+            "{help}"
+        );
+        let mut arguments = vec![command, "--store", "sqlite:other.db"];
+        match command {
+            "get" => arguments.extend(["A", "--url", "http://127.0.0.1:1"]),
+            "list" => arguments.extend(["--url", "http://127.0.0.1:1"]),
+            "completions" => arguments.push("bash"),
+            _ => {}
+        }
+        let output = store.run(&arguments);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        let told = format!("`vitrine {command}` uses no store; remove --store");
+        assert!(said.contains(&told), "{said}");
+    }
+    // The variable may be there for other commands.
+    let mut generate = store.command(&["generate", "--products", "1"]);
+    let output = generate.env("VITRINE_STORE", "sqlite:other.db").output();
+    assert!(output.expect("vitrine runs").status.success());
 }

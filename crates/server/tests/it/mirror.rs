@@ -218,33 +218,33 @@ fn a_mirror_follows_its_source_and_outlives_its_failures() {
     let (out, errors) = (copy.path("out"), copy.path("errors"));
     let mut running = Running::start(command, &out, &errors);
     holds(
-        &out,
-        " published: revision 1: 1 created, 0 changed, 0 retired, 0 unchanged\n",
+        &errors,
+        "published: revision 1: 1 created, 0 changed, 0 retired, 0 unchanged\"",
     );
     holds(
-        &out,
-        " unchanged: nothing to do: the catalog has these 1 products already\n",
+        &errors,
+        "unchanged: nothing to do: the catalog has these 1 products already",
     );
     original.load_products(&[gift_card("A"), gift_card("B")]);
     holds(
-        &out,
-        " published: revision 2: 1 created, 0 changed, 0 retired, 1 unchanged\n",
+        &errors,
+        "published: revision 2: 1 created, 0 changed, 0 retired, 1 unchanged",
     );
     holds(&metrics, "\nvitrine_mirror_products 2\n");
     // Someone else's load into the copy doesn't stay.
     copy.load_products(&[gift_card("C")]);
     holds(
-        &out,
-        " published: revision 4: 2 created, 0 changed, 1 retired, 0 unchanged\n",
+        &errors,
+        "published: revision 4: 2 created, 0 changed, 1 retired, 0 unchanged",
     );
     drop(source);
-    holds(&errors, " failed: GET http");
+    holds(&errors, "failed: GET http");
     holds(&metrics, "rounds_total{outcome=\"failed\"} 1\n");
     original.load_products(&[gift_card("D")]);
     let _source = Server::start(original.command(&["serve", "--listen", &address]));
     holds(
-        &out,
-        " published: revision 5: 1 created, 0 changed, 2 retired, 0 unchanged\n",
+        &errors,
+        "published: revision 5: 1 created, 0 changed, 2 retired, 0 unchanged",
     );
     let id = running.0.id().to_string();
     let killed = Command::new("kill").args(["-s", "TERM", &id]).status();
@@ -272,10 +272,10 @@ fn a_revision_of_another_writer_is_never_taken_for_the_mirrors_own() {
     command.args(ALLOW_ALL).env("VITRINE_MIRROR_KEY", "a.b");
     let (out, errors) = (copy.path("out"), copy.path("errors"));
     let _running = Running::start(command, &out, &errors);
-    holds(&out, " unchanged: ");
+    holds(&errors, "unchanged: ");
     holds(
-        &out,
-        " published: revision 3: 1 created, 0 changed, 1 retired, 0 unchanged\n",
+        &errors,
+        "published: revision 3: 1 created, 0 changed, 1 retired, 0 unchanged",
     );
 }
 
@@ -324,8 +324,8 @@ fn a_round_is_told_though_its_metrics_cannot_be_written() {
     command.env("VITRINE_MIRROR_KEY", "a.b");
     let (out, errors) = (copy.path("out"), copy.path("errors"));
     let _running = Running::start(command, &out, &errors);
-    holds(&out, " published: revision 3: ");
-    holds(&errors, " the load is done, revision 3: can't write ");
+    holds(&errors, "published: revision 3: ");
+    holds(&errors, "the load is done, revision 3: can't write ");
 }
 
 /// Says that it is over when it goes.

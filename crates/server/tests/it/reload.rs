@@ -184,7 +184,12 @@ fn messages_are_written_as_asked() {
         (server.get(&key, "/v2/ping").status == 200).then_some(())
     });
     store.load(SAMPLE);
-    assert!(messages(&server).is_empty(), "{}", server.stderr());
+    let mut said = messages(&server);
+    said.retain(|message| {
+        let words = message["fields"]["message"].as_str();
+        !words.is_some_and(|words| words.starts_with("listening on "))
+    });
+    assert!(said.is_empty(), "{said:?}");
 }
 
 #[test]

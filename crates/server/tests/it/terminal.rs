@@ -99,7 +99,7 @@ fn a_server_ends_with_the_terminal_that_it_runs_on() {
         if let Some(said) = line.trim().strip_prefix("id ") {
             id = Some(said.to_owned());
         }
-        if let Some((_, said)) = line.split_once("vitrine: listening on ") {
+        if let Some((_, said)) = line.split_once("listening on ") {
             address = said.split(',').next().map(str::to_owned);
             break;
         }

@@ -112,6 +112,29 @@ fn a_server_that_never_answers_is_given_up() {
 }
 
 #[test]
+fn host_that_never_answers_is_given_up_after_three_addresses() {
+    let web = Web::of(&[("/fine", Page::ok("Fine"))]);
+    let mut products = vec![card("Z", &[("description", web.url("/fine"))])];
+    for number in 0..20 {
+        let address = format!("http://127.0.0.1:1/{number}");
+        products.push(card(&format!("D{number}"), &[("description", address)]));
+    }
+    let store = Store::of(&products);
+    let mut command = store.command(&["texts", "fetch", "--allow-private", "--json"]);
+    let output = command.env("NO_PROXY", "*").output().expect("vitrine runs");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
+    let [asked, fetched, _, failed] = counts(&report);
+    // Two of a host are asked at once, so one more may be on its way.
+    assert!((3..=4).contains(&failed), "{report}");
+    assert_eq!((fetched, asked), (1, failed + 1), "{report}");
+    let given_up = json!([{"host": "127.0.0.1:1", "addresses": 20 - failed}]);
+    assert_eq!(report["given_up"], given_up);
+    let said = text(&output.stderr);
+    assert!(said.contains("gave up 127.0.0.1:1, "), "{said}");
+    assert_eq!(output.status.code(), Some(4));
+}
+
+#[test]
 fn where_every_address_fails_nothing_changes() {
     let web = Web::of(&[]);
     let store = Store::of(&[card("A", &[("description", web.url("/none"))])]);

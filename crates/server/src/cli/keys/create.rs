@@ -3,7 +3,7 @@
 use clap::Args;
 use jiff::Timestamp;
 use serde_json::json;
-use vitrine_model::key::{KeyKind, KeyRecord, NewKey};
+use vitrine_model::key::{KeyKind, KeyRecord, KeyStatus, NewKey};
 use vitrine_model::quota::Quota;
 use vitrine_model::version::ApiVersion;
 use vitrine_store::{IfMissing, Store};
@@ -91,10 +91,19 @@ pub(in crate::cli) fn create(
     store: &dyn Store,
     settings: NewKeySettings,
 ) -> anyhow::Result<NewKey> {
+    let (key, _) = create_record(store, settings)?;
+    Ok(key)
+}
+
+/// Makes a key. Returns it with its record.
+fn create_record(
+    store: &dyn Store,
+    settings: NewKeySettings,
+) -> anyhow::Result<(NewKey, KeyRecord)> {
     let key = new_key(settings.kind)?;
     let record = settings.record(&key, Timestamp::now());
     store.change_keys(&mut |_| vec![record.clone()])?;
-    Ok(key)
+    Ok((key, record))
 }
 
 pub(super) fn new_key(kind: KeyKind) -> anyhow::Result<NewKey> {
@@ -106,10 +115,9 @@ pub(super) fn new_key(kind: KeyKind) -> anyhow::Result<NewKey> {
 impl Create {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         let settings = self.settings();
-        let expires_at = settings.expires_at;
         let store = store.open(IfMissing::Create)?;
-        let key = create(&*store, settings)?;
-        show(&key, &self.label, expires_at, self.output)
+        let (key, record) = create_record(&*store, settings)?;
+        show(&key, &record, &[], self.output)
     }
 
     /// What the command line asks for. What it can't mean ends the program.
@@ -146,25 +154,43 @@ impl Create {
     }
 }
 
-/// Shows a new key, the only time that it can be.
+/// Prints a new key, the only time that this is possible, and which keys of its label end when.
 pub(super) fn show(
     key: &NewKey,
-    label: &str,
-    expires_at: Option<Timestamp>,
+    record: &KeyRecord,
+    ending: &[KeyRecord],
     output: OutputArgs,
 ) -> anyhow::Result<Outcome> {
     if output.json {
-        print_json(&json!({
+        let mut shown = json!({
             "key": key.reveal(),
             "prefix": key.prefix(),
-            "label": label,
-            "expires_at": expires_at,
-        }))?;
-    } else {
-        print(&format!("{}\n", key.reveal()))?;
-        eprintln!("Keep it now: only its hash is stored, and it can't be shown again.");
-        if expires_at.is_some_and(|expires| expires <= Timestamp::now()) {
-            eprintln!("It has expired already.");
+            "label": record.label,
+            "expires_at": record.expires_at,
+        });
+        if !ending.is_empty() {
+            let ending = ending
+                .iter()
+                .map(|old| json!({"prefix": old.prefix, "expires_at": old.expires_at}));
+            shown["ending"] = ending.collect();
+        }
+        print_json(&shown)?;
+        return Ok(Outcome::Done);
+    }
+    print(&format!("{}\n", key.reveal()))?;
+    eprintln!("Copy this key now; it won't be shown again.");
+    let now = Timestamp::now();
+    if record.status(now) == KeyStatus::Expired {
+        eprintln!("It has expired already.");
+    }
+    for old in ending {
+        match old.expires_at {
+            Some(expires) if expires > now => eprintln!(
+                "{} ends at {}; revoke it to end it sooner.",
+                old.prefix,
+                to_second(expires)
+            ),
+            _ => eprintln!("{} has ended.", old.prefix),
         }
     }
     Ok(Outcome::Done)

@@ -78,6 +78,11 @@ pub(super) enum Keys {
 }
 
 impl Keys {
+    /// Returns whether the command changes keys.
+    pub(super) fn writes(&self) -> bool {
+        !matches!(self, Self::List { .. })
+    }
+
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         match self {
             Self::Create(create) => create.run(store),
@@ -100,14 +105,6 @@ impl Keys {
                 revoke(&*store.open(IfMissing::Refuse)?, *output, names)
             }
         }
-    }
-}
-
-fn state(record: &KeyRecord, now: Timestamp) -> &'static str {
-    match record.is_active(now) {
-        true => "active",
-        false if record.revoked_at.is_some() => "revoked",
-        false => "expired",
     }
 }
 
@@ -146,7 +143,7 @@ fn list(store: &dyn Store, output: OutputArgs) -> anyhow::Result<Outcome> {
         table.add_row([
             record.prefix.clone(),
             record.label.clone(),
-            state(record, now).to_owned(),
+            record.status(now).as_str().to_owned(),
             kind(record).to_owned(),
             record.api_version.clone().unwrap_or_else(|| "–".to_owned()),
             record
@@ -165,7 +162,7 @@ fn to_json(record: &KeyRecord, now: Timestamp) -> Value {
     json!({
         "prefix": record.prefix,
         "label": record.label,
-        "state": state(record, now),
+        "state": record.status(now).as_str(),
         "kind": kind(record),
         "api_version": record.api_version,
         "quota": record.quota.map(|quota| quota.to_string()),
@@ -177,7 +174,8 @@ fn to_json(record: &KeyRecord, now: Timestamp) -> Value {
     })
 }
 
-/// Makes a successor of the one key in use that `name` means; the old key expires after `overlap`.
+/// Makes a successor of the one key in use that `name` means; the old key expires after `overlap`. Prints which keys
+/// end when.
 fn rotate(
     store: &dyn Store,
     output: OutputArgs,
@@ -210,13 +208,13 @@ fn rotate(
             Ok(key) => {
                 let successor = successor(old, &key, now);
                 // Those rotated before don't outlive the one rotated now.
-                let mut changed: Vec<KeyRecord> = predecessors(records, old, now)
+                let ending: Vec<KeyRecord> = predecessors(records, old, now)
                     .into_iter()
                     .chain([*old])
                     .map(|record| ending(record, now, overlap_ends))
                     .collect();
-                changed.push(successor.clone());
-                outcome = Ok((key, successor));
+                let changed = ending.iter().chain([&successor]).cloned().collect();
+                outcome = Ok((key, successor, ending));
                 changed
             }
             Err(error) => {
@@ -225,8 +223,8 @@ fn rotate(
             }
         }
     })?;
-    let (key, successor) = outcome?;
-    show(&key, &successor.label, successor.expires_at, output)
+    let (key, successor, ending) = outcome?;
+    show(&key, &successor, &ending, output)
 }
 
 /// The keys that were rotated before `old` was made and are good still. Where several keys of its label are in use, it can't

@@ -28,11 +28,14 @@ pub(super) use fault::{Fault, Refusal};
 pub(super) use sources::{CommandLine, Read, Source, Stop, Value};
 pub(super) use template::template;
 
+use super::program::program;
+
 /// The command whose flags are the settings.
 const SERVE: &str = "serve";
 
 /// Where the settings file is, if there is one.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Settings file")]
 pub(super) struct ConfigArgs {
     /// A file of settings, as `vitrine config default` prints it. Flags and the environment go before it.
     /// Commands other than `serve` take from it what they have too: where the store is.
@@ -178,19 +181,6 @@ fn all(root: &Command) -> Vec<Setting> {
             })
         })
         .collect()
-}
-
-/// The whole program, built, so that global flags are on every command. Its help doesn't show what the
-/// environment holds: that may be a secret.
-fn program() -> Command {
-    fn quiet(command: Command) -> Command {
-        command
-            .mut_args(|argument| argument.hide_env_values(true))
-            .mut_subcommands(quiet)
-    }
-    let mut program = quiet(<super::Cli as clap::CommandFactory>::command());
-    program.build();
-    program
 }
 
 /// How a path is shown.

@@ -12,6 +12,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, FromArgMatches as _};
 
 use super::super::Cli;
+use super::super::program::refuse_unused;
 use super::fault::{Fault, Refusal};
 use super::file::{self, Entry, File};
 use super::secret::{shown, without_secrets};
@@ -125,6 +126,7 @@ impl CommandLine {
         let program = program();
         let Some(path) = self.file(&program)? else {
             let matches = program.clone().try_get_matches_from(&self.arguments)?;
+            refuse_unused(&program, &matches)?;
             return Ok(Read {
                 values: values(&program, &matches, &[]),
                 cli: Cli::from_arg_matches(&matches)?,
@@ -145,6 +147,7 @@ impl CommandLine {
             matches.is_ok()
         };
         let matches = matches.map_err(|error| together(error, &file, &wanted, is_right))?;
+        refuse_unused(&program, &matches)?;
         let lines: Vec<&Entry> = wanted.iter().map(|(_, entry)| *entry).collect();
         Ok(Read {
             values: values(&program, &matches, &lines),

@@ -7,6 +7,7 @@ use clap::Args;
 use vitrine_store::IfMissing;
 
 use crate::cli::load::operator;
+use crate::cli::progress::FetchBar;
 use crate::cli::{Outcome, OutputArgs, StoreArgs, print, print_json};
 use crate::fetch::{self, Reach, Settings};
 use crate::load::apply::Intent;
@@ -21,8 +22,8 @@ Examples:
 /// HTML too.
 ///
 /// Texts that were fetched before are asked for again, and replaced where they changed. What comes is
-/// published as one revision; an address that fails holds nobody else up, and is reported. Texts that were
-/// loaded are left alone. Ends with 4 where some addresses failed, with 1 where all did.
+/// published as one revision; an address that fails holds nobody else up, and is reported. A host that gives no
+/// answer 3 times in a row is given up. Texts that were loaded are left alone. Ends with 4 where some addresses failed, with 1 where all did.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct Fetch {
@@ -62,7 +63,7 @@ impl Fetch {
             note: self.note.clone(),
         };
         let store = store.open(IfMissing::Refuse)?;
-        let report = fetch::fetch(&*store, &settings)?;
+        let report = fetch::fetch(&*store, &settings, &FetchBar::new())?;
         let outcome = match (report.addresses.failed, report.addresses.asked) {
             (0, _) => Outcome::Done,
             (failed, asked) if failed == asked => Outcome::Faulty,

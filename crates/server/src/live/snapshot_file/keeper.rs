@@ -10,6 +10,7 @@ use vitrine_model::snapshot::Snapshot;
 
 use super::Identity;
 use super::write::write;
+use crate::error_chain::ErrorChain;
 use crate::live::background::lower_priority;
 use crate::live::state_directory::StateDirectory;
 use crate::panic_point::PanicPoint;
@@ -104,8 +105,8 @@ fn keep(directory: &StateDirectory, wakes: &Receiver<()>, waiting: &Waiting) {
                         tracing::info!(revision, "the snapshot file is written");
                     }
                     Err(error) => {
-                        let error: &dyn std::error::Error = &error;
-                        tracing::warn!(error, "the snapshot file can't be written");
+                        let error = ErrorChain(&error);
+                        tracing::warn!(%error, "the snapshot file can't be written");
                     }
                 }
                 not_before = Instant::now() + started.elapsed() * REST_PER_WRITE;

@@ -20,7 +20,6 @@ mod tls;
 mod web;
 
 #[path = "../../../../store/tests/support/database.rs"]
-#[expect(dead_code, reason = "the store's own tests need more of it")]
 mod database;
 
 use std::io::Write as _;

@@ -49,7 +49,7 @@ impl Server {
             stderr,
         };
         let listens = |said: &str| {
-            let rest = said.split_once("vitrine: listening on ")?.1;
+            let rest = said.split_once("listening on ")?.1;
             rest.split_once(", serving ")?.0.parse().ok()
         };
         let address = wait_for("the server's address", || {
@@ -66,10 +66,10 @@ impl Server {
             }
         }
         // It says so before that.
-        server.admin = server
-            .stderr()
-            .lines()
-            .find_map(|line| line.strip_prefix("vitrine: admin port on ")?.parse().ok());
+        server.admin = server.stderr().lines().find_map(|line| {
+            let (_, address) = line.split_once("admin port on ")?;
+            address.split('"').next()?.parse().ok()
+        });
         Ok(server)
     }
 
