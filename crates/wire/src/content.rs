@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-/// The product's texts, in the form that the `content` parameter asked for.
+/// The product's texts in the form that the `content` parameter asked for: the fields `*_markdown_url`, `*_md` or `*_html`. The fields of the other two forms are absent.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]

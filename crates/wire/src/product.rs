@@ -33,7 +33,7 @@ pub struct Product<'a> {
     pub state: Cow<'a, str>,
     /// Whether the product can be ordered. Orders for a product where it is false are rejected; show products to end users only where it is true.
     pub is_orderable: bool,
-    /// The payout type, which is also the name of the object with the product's details. Further values may be added.
+    /// The payout type, which is also the name of the object with the product's details.
     #[cfg_attr(
         feature = "schema",
         schemars(regex(pattern = "^[a-z][a-z0-9_]{0,63}$"))
@@ -129,13 +129,13 @@ pub struct Voucher<'a> {
     pub balance_check_url: Option<Cow<'a, str>>,
     /// When it expires.
     pub expiry: Expiry<'a>,
-    /// Where it can be redeemed. Further values may be added.
+    /// Where it can be redeemed.
     pub redeemable_at: Cow<'a, str>,
     /// The address of the brand's page.
     pub website_url: Option<Cow<'a, str>>,
-    /// The barcode's format, null where there is no barcode. Further values may be added.
+    /// The barcode's format, null where there is no barcode.
     pub barcode_format: Option<Cow<'a, str>>,
-    /// How the e-code is to be used. Further values may be added.
+    /// How the e-code is to be used.
     pub e_code_usage_type: Cow<'a, str>,
     /// The product's texts.
     pub content_resources: ContentResources<'a>,
@@ -162,7 +162,7 @@ pub struct Expiry<'a> {
     pub date_policy: Option<Cow<'a, str>>,
     /// Months until it expires.
     pub in_months: u32,
-    /// From when the months count. Further values may be added.
+    /// From when the months count.
     #[serde(rename = "type")]
     pub kind: Cow<'a, str>,
 }
@@ -171,7 +171,7 @@ pub struct Expiry<'a> {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Denominations<'a> {
-    /// `open`: any amount from minimum to maximum; `fixed`: only the listed amounts. Further values may be added.
+    /// `open`: any amount from minimum to maximum; `fixed`: only the listed amounts.
     #[serde(rename = "type")]
     pub kind: Cow<'a, str>,
     /// The least amount, with two fraction digits.
@@ -192,7 +192,7 @@ pub struct Denominations<'a> {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SubscriptionPlan<'a> {
-    /// The unit of the plan's length. Further values may be added.
+    /// The unit of the plan's length.
     pub length_unit: Cow<'a, str>,
     /// The plan's length in that unit.
     pub length: u32,

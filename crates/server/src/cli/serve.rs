@@ -201,7 +201,7 @@ impl Serve {
 }
 
 /// Checks the address by which clients find the service.
-fn checked_public_url(url: &str) -> Result<String, String> {
+pub(super) fn checked_public_url(url: &str) -> Result<String, String> {
     let trimmed = url.trim_end_matches('/');
     let parsed: WebUrl = trimmed
         .parse()

@@ -19,6 +19,8 @@ struct ReferenceTemplate<'p> {
 
 struct Operation {
     id: String,
+    /// In capitals.
+    methods: Vec<String>,
     path: String,
     summary: String,
     description: String,
@@ -35,9 +37,19 @@ struct Parameter {
     is_required: bool,
     /// Whether it may be repeated.
     is_list: bool,
+    /// Whether the form has a field for it.
+    is_tried: bool,
     values: Vec<String>,
     hint: String,
 }
+
+/// Request headers without a field in forms: browsers and tracing libraries set them.
+const NOT_TRIED: [&str; 4] = [
+    "Accept-Encoding",
+    "X-Request-Id",
+    "traceparent",
+    "tracestate",
+];
 
 struct Answer {
     status: String,
@@ -71,7 +83,8 @@ struct Kind {
 /// Renders the page.
 pub(super) fn render(context: &Context<'_>) -> Result<String, askama::Error> {
     // It was made as JSON.
-    let document: Value = serde_json::from_str(openapi::document()).unwrap_or_default();
+    let document: Value =
+        serde_json::from_str(&openapi::document(context.public_url)).unwrap_or_default();
     let document = Document(&document);
     let operations = document.operations();
     let mut contents: Vec<Heading> = operations
@@ -111,11 +124,13 @@ impl<'d> Document<'d> {
 
     fn operations(&self) -> Vec<Operation> {
         let paths = entries(&self.0["paths"]);
-        let operations = paths.map(|(path, item)| self.operation(path, &item["get"]));
+        let operations = paths.map(|(path, item)| self.operation(path, item));
         operations.collect()
     }
 
-    fn operation(&self, path: &str, operation: &'d Value) -> Operation {
+    /// The GET of a path, whose other methods differ by the lack of a body.
+    fn operation(&self, path: &str, item: &'d Value) -> Operation {
+        let operation = &item["get"];
         let list = operation["parameters"].as_array();
         let parameters = list.into_iter().flatten();
         let mut answers = Vec::new();
@@ -135,6 +150,9 @@ impl<'d> Document<'d> {
         }
         Operation {
             id: text(&operation["operationId"]).to_owned(),
+            methods: entries(item)
+                .map(|(method, _)| method.to_ascii_uppercase())
+                .collect(),
             path: path.to_owned(),
             summary: text(&operation["summary"]).to_owned(),
             description: markdown::text(text(&operation["description"])),
@@ -186,6 +204,7 @@ impl<'d> Document<'d> {
             place: text(&parameter["in"]).to_owned(),
             is_required,
             is_list,
+            is_tried: !NOT_TRIED.contains(&text(&parameter["name"])),
             values,
             hint,
         }

@@ -95,6 +95,8 @@ pub struct App {
     bodies: body_cache::BodyCache,
     /// What is the same for every request of a revision.
     ready: ready::Ready,
+    /// The OpenAPI document.
+    document: ready::Document,
     /// The zero of the clock that quotas are kept by.
     started: Instant,
 }
@@ -120,6 +122,7 @@ impl App {
             html: html::HtmlRenderer::new(),
             bodies: body_cache::BodyCache::new(cache_bytes),
             ready: ready::Ready::default(),
+            document: ready::Document::default(),
             started: Instant::now(),
         }
     }

@@ -17,7 +17,7 @@ use super::error::ApiError;
 use super::making::Prepared;
 use super::quota::{Account, Cost, Step};
 use super::routes::{Captured, KeyedOperation, Operation, Route, Target, find, nearest};
-use super::{App, handlers, host, parameters, ready, simulation, texts};
+use super::{App, handlers, host, parameters, simulation, texts};
 use crate::metrics::limits::Decision;
 use crate::panic_point::PanicPoint;
 
@@ -107,7 +107,7 @@ pub(super) fn judge<'r>(
             text(app, request, &target.captured).and_then(|found| public(app, request, found))
         }
         Operation::GetOpenapi => parameters::none(request.uri.query())
-            .and_then(|()| public(app, request, ready::document())),
+            .and_then(|()| public(app, request, app.document.of(app.addresses.public_url()))),
         Operation::Docs => parameters::none(request.uri.query())
             .and_then(|()| app.site.find(&target.captured))
             .and_then(|found| public(app, request, found)),

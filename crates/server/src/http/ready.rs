@@ -109,12 +109,15 @@ pub(super) fn pong() -> Resource<'static> {
         .resource()
 }
 
-/// The OpenAPI document.
-pub(super) fn document() -> Resource<'static> {
-    static DOCUMENT: OnceLock<ReadyBody> = OnceLock::new();
-    let document = || ReadyBody::of(Bytes::from_static(openapi::document().as_bytes()));
-    DOCUMENT
-        .get_or_init(document)
-        .resource()
-        .for_audience(Audience::Document)
+/// OpenAPI document of a server, made on its first request.
+#[derive(Debug, Default)]
+pub(super) struct Document(OnceLock<ReadyBody>);
+
+impl Document {
+    /// Returns the document of the service at `public_url`.
+    pub(super) fn of(&self, public_url: &str) -> Resource<'static> {
+        let make = || ReadyBody::of(openapi::document(public_url).into());
+        let made = self.0.get_or_init(make);
+        made.resource().for_audience(Audience::Document)
+    }
 }

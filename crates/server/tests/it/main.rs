@@ -72,6 +72,7 @@ mod mirror_failures;
 mod mirror_source;
 mod openapi;
 mod openapi_examples;
+mod openapi_headers;
 mod parameters;
 mod pointers;
 mod postgres;

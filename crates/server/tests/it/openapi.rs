@@ -1,7 +1,7 @@
 //! The OpenAPI document: frozen, served as it is printed, and true of every answer.
 
 use jsonschema::Validator;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use crate::harness::{Server, Store, text};
 
@@ -12,7 +12,8 @@ const ROUTES: &str = include_str!("../../../../openapi/routes.txt");
 fn the_frozen_document_is_what_the_code_makes_and_the_server_serves() {
     let store = Store::sample();
     assert_eq!(store.ok(&["openapi"]), FROZEN, "see openapi/README.md");
-    let served = store.serve().send("GET", "/openapi.json", &[]);
+    let served = store.serve_as("https://catalog.example");
+    let served = served.send("GET", "/openapi.json", &[]);
     assert_eq!(served.status, 200);
     assert_eq!(served.header("content-type"), Some("application/json"));
     assert_eq!(text(&served.body), FROZEN);
@@ -35,28 +36,59 @@ fn the_document_has_exactly_the_routes_of_the_plain_list() {
     assert_eq!(routes, listed);
 }
 
-/// Checks an answer against a schema of the document, in which every key must be known.
-fn conforms(schema: &str, answer: &Value) {
+/// Returns the document with nothing but what it names: no further fields or values, and one form of texts at a time.
+fn closed_document() -> Value {
     let mut document: Value = serde_json::from_str(FROZEN).expect("JSON");
-    // The document stays open for growth; here, what isn't described is a fault.
     let schemas = document["components"]["schemas"]
         .as_object_mut()
         .expect("schemas");
-    for (name, schema) in schemas.iter_mut() {
-        if schema["type"] == "object" && name != "Product" {
+    for schema in schemas.values_mut() {
+        if schema["type"] == "object" {
             schema["additionalProperties"] = false.into();
         }
-        // Enums are open for values added later; here, each must be known.
-        if schema["anyOf"][1]["description"] == "A value added later." && name != "PayoutType" {
-            *schema = schema["anyOf"][0].clone();
+        let properties = schema["properties"].as_object_mut();
+        for field in properties.into_iter().flat_map(Map::values_mut) {
+            let Some(mut values) = field["x-extensible-enum"].as_array().cloned() else {
+                continue;
+            };
+            if field["type"].is_array() {
+                values.push(Value::Null);
+            }
+            field["enum"] = values.into();
         }
     }
+    // The sample catalog has a payout type that the document doesn't know.
+    let product = &mut schemas["Product"]["properties"];
+    product["payout_type"]["enum"] =
+        json!(["gift_card", "subscription", "payment", "prepaid_card"]);
+    product["prepaid_card"] = json!({"type": "object"});
+    let texts = &mut schemas["ContentResources"];
+    let forms = ["_markdown_url", "_md", "_html"].map(|form| {
+        let mut form_of_texts = texts.clone();
+        let properties = form_of_texts["properties"].as_object_mut().expect("texts");
+        properties.retain(|name, _| name == "locale" || name.ends_with(form));
+        let names: Vec<&String> = properties.keys().collect();
+        assert_eq!(names.len(), 8, "{form}");
+        form_of_texts["required"] = json!(names);
+        form_of_texts
+    });
+    *texts = json!({"oneOf": forms});
+    document
+}
+
+/// Returns how an answer departs from a schema of a document.
+fn faults(mut document: Value, schema: &str, answer: &Value) -> Vec<String> {
     document["$ref"] = format!("#/components/schemas/{schema}").into();
     let validator: Validator = jsonschema::draft202012::new(&document).expect("a schema");
-    let faults: Vec<String> = validator
-        .iter_errors(answer)
+    let faults = validator.iter_errors(answer);
+    faults
         .map(|fault| format!("{} at {}", fault, fault.instance_path()))
-        .collect();
+        .collect()
+}
+
+/// Checks an answer against a schema, in which every key and value must be known.
+fn conforms(schema: &str, answer: &Value) {
+    let faults = faults(closed_document(), schema, answer);
     assert!(faults.is_empty(), "{schema}: {faults:#?}");
 }
 
@@ -91,4 +123,79 @@ fn every_answer_is_as_the_document_says() {
     for target in ["/v2/product?limit=0&x=1", "/v2/product/NONE", "/v2/none"] {
         conforms("Error", &get(&server, &key, target));
     }
+}
+
+/// Adds a field to every object below a value, and exchanges the values of open enums.
+fn grow(value: &mut Value) {
+    const OPEN: [&str; 9] = [
+        "state",
+        "availability",
+        "payout_type",
+        "type",
+        "length_unit",
+        "redeemable_at",
+        "barcode_format",
+        "e_code_usage_type",
+        "x-later",
+    ];
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields.iter_mut() {
+                match value {
+                    Value::String(_) if OPEN.contains(&&**name) => *value = "added_later".into(),
+                    _ => grow(value),
+                }
+            }
+            fields.insert("x-later".to_owned(), json!({"any": [1, null]}));
+        }
+        Value::Array(items) => items.iter_mut().for_each(grow),
+        _ => {}
+    }
+}
+
+#[test]
+fn fields_and_values_added_later_fit_the_document() {
+    let store = Store::sample();
+    let key = store.key("reader", &[]);
+    let server = store.serve();
+    for (schema, target) in [
+        ("ProductList", "/v2/product"),
+        ("Product", "/v2/product/HALLOWMERE-GB?content=md"),
+        ("CategoryList", "/v2/product/categories"),
+        ("CountryList", "/v2/product/countries"),
+        ("Error", "/v2/product?limit=0&x=1"),
+    ] {
+        let mut answer = get(&server, &key, target);
+        grow(&mut answer);
+        let document = serde_json::from_str(FROZEN).expect("JSON");
+        let faults = faults(document, schema, &answer);
+        assert!(faults.is_empty(), "{target}: {faults:#?}");
+    }
+}
+
+/// Of alternatives, generated clients decode the first that fits; what it doesn't name is lost.
+#[test]
+fn schemas_of_answers_have_no_alternatives_or_closed_enums() {
+    let document: Value = serde_json::from_str(FROZEN).expect("JSON");
+    let schemas = document["components"]["schemas"]
+        .as_object()
+        .expect("schemas");
+    for (name, schema) in schemas.iter().filter(|(name, _)| *name != "SimulatedError") {
+        assert_eq!(schema["additionalProperties"], true, "{name}");
+        let text = schema.to_string();
+        for word in ["anyOf", "oneOf", "allOf", "\"enum\""] {
+            assert!(!text.contains(word), "{name}: {word}");
+        }
+    }
+}
+
+#[test]
+fn servers_of_the_document_have_the_public_address() {
+    let store = Store::sample();
+    let public_url = "https://catalog.shop.example/below";
+    let server = store.serve_as(public_url);
+    let served = text(&server.send("GET", "/openapi.json", &[]).body);
+    let document: Value = serde_json::from_str(&served).expect("JSON");
+    assert_eq!(document["servers"][0]["url"], format!("{public_url}/v2"));
+    assert_eq!(store.ok(&["openapi", "--public-url", public_url]), served);
 }

@@ -1,4 +1,4 @@
-//! What operations answer: what they found, what went wrong, and the headers of both.
+//! Responses of operations: successes, errors, and the headers of both.
 
 use serde_json::{Map, Value, json};
 use vitrine_wire::error::ErrorType;
@@ -7,8 +7,8 @@ use super::examples;
 use crate::http::error::ApiError;
 use crate::http::routes::{KeyedOperation, Operation};
 
-/// The headers of what a key reads.
-const KEYED_HEADERS: [&str; 7] = [
+/// Headers of a 200 and a 304 to the holder of a key.
+const KEYED_HEADERS: [&str; 9] = [
     "X-Request-Id",
     "X-Api-Version",
     "ETag",
@@ -16,10 +16,35 @@ const KEYED_HEADERS: [&str; 7] = [
     "Vary",
     "RateLimit-Policy",
     "RateLimit",
+    "Access-Control-Allow-Origin",
+    "Access-Control-Expose-Headers",
 ];
 
-/// The headers of what anybody reads.
-const PUBLIC_HEADERS: [&str; 4] = ["X-Request-Id", "ETag", "Cache-Control", "Vary"];
+/// Headers of a 200 and a 304 of what needs no key.
+const PUBLIC_HEADERS: [&str; 5] = [
+    "X-Request-Id",
+    "ETag",
+    "Cache-Control",
+    "Vary",
+    "Access-Control-Allow-Origin",
+];
+
+/// Headers that describe a body.
+const BODY_HEADERS: [&str; 2] = ["X-Content-Type-Options", "Content-Encoding"];
+
+/// Headers of every error; after the version step those of the key's version and quota, too.
+const ERROR_HEADERS: [&str; 10] = [
+    "X-Request-Id",
+    "Cache-Control",
+    "X-Content-Type-Options",
+    "Content-Encoding",
+    "Vary",
+    "X-Api-Version",
+    "RateLimit-Policy",
+    "RateLimit",
+    "Access-Control-Allow-Origin",
+    "Access-Control-Expose-Headers",
+];
 
 /// What can go wrong with what needs no key.
 const PUBLIC_ERRORS: [ErrorType; 9] = [
@@ -34,8 +59,16 @@ const PUBLIC_ERRORS: [ErrorType; 9] = [
     ErrorType::Timeout,
 ];
 
-/// Every answer of an operation. `found` says in words what a 200 gives.
-pub(super) fn of(operation: Operation, found: &str) -> Value {
+/// Method of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Method {
+    Get,
+    /// The same answers without bodies.
+    Head,
+}
+
+/// Returns every response of an operation. `found` describes a 200.
+pub(super) fn of(operation: Operation, method: Method, found: &str) -> Value {
     let reference = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
     let schema = match operation {
         Operation::Keyed(KeyedOperation::ListProducts) => reference("ProductList"),
@@ -57,26 +90,35 @@ pub(super) fn of(operation: Operation, found: &str) -> Value {
     if operation == Operation::Keyed(KeyedOperation::ListProducts) {
         names.push("Link");
     }
-    let headers = references(&names);
-    let content = json!({"schema": schema, "examples": examples::found(operation)});
     let mut responses = json!({
-        "200": {"description": found, "headers": headers, "content": {content_type: content}},
+        "200": {"description": found},
         "304": {
             "description": "What `If-None-Match` named still holds: use what you have. There is no body, and it costs no quota.",
-            "headers": headers,
+            "headers": references(&names),
         },
     });
+    names.extend(BODY_HEADERS);
+    responses["200"]["headers"] = references(&names);
+    if method == Method::Get {
+        let content = json!({"schema": schema, "examples": examples::found(operation)});
+        responses["200"]["content"] = json!({content_type: content});
+    }
     for kind in errors {
         let status = ApiError::status(*kind);
-        responses[status.as_str()] = match *kind {
-            ErrorType::BadRequest | ErrorType::PaginationError | ErrorType::InvalidVersion => {
-                failure(*kind, &examples::bad_requests(operation))
-            }
-            ErrorType::NotFound => match examples::not_found(operation) {
-                Some(examples) => failure(*kind, &examples),
-                None => json!({"$ref": "#/components/responses/Error404"}),
+        let shared = match method {
+            Method::Get => format!("#/components/responses/Error{}", status.as_str()),
+            Method::Head => format!("#/components/responses/HeadError{}", status.as_str()),
+        };
+        responses[status.as_str()] = match (method, *kind) {
+            (
+                Method::Get,
+                ErrorType::BadRequest | ErrorType::PaginationError | ErrorType::InvalidVersion,
+            ) => with_body(failure(*kind), &examples::bad_requests(operation)),
+            (Method::Get, ErrorType::NotFound) => match examples::not_found(operation) {
+                Some(examples) => with_body(failure(*kind), &examples),
+                None => json!({"$ref": shared}),
             },
-            _ => json!({"$ref": format!("#/components/responses/Error{}", status.as_str())}),
+            _ => json!({"$ref": shared}),
         };
     }
     responses
@@ -92,18 +134,22 @@ fn references(headers: &[&str]) -> Value {
     Value::Object(headers.iter().map(reference).collect::<Map<_, _>>())
 }
 
-/// The answers with an error that all operations share, one a status.
+/// Returns the errors that operations share, one a status for each method.
 pub(super) fn shared_errors() -> Value {
     let mut responses = json!({});
     for kind in ErrorType::ALL {
         let status = ApiError::status(*kind);
-        // These differ by operation.
+        let without_body = &mut responses[format!("HeadError{}", status.as_str())];
+        if without_body.is_null() {
+            *without_body = failure(*kind);
+        }
+        // The examples of these differ by operation.
         if status == ApiError::status(ErrorType::BadRequest) {
             continue;
         }
         let response = &mut responses[format!("Error{}", status.as_str())];
         if response.is_null() {
-            *response = failure(*kind, &json!({}));
+            *response = with_body(failure(*kind), &json!({}));
         }
         response["content"]["application/json"]["examples"][kind.as_str()] =
             examples::plain_error(*kind);
@@ -111,7 +157,17 @@ pub(super) fn shared_errors() -> Value {
     responses
 }
 
-fn failure(kind: ErrorType, examples: &Value) -> Value {
+/// Adds the body of an error to a response.
+fn with_body(mut response: Value, examples: &Value) -> Value {
+    response["content"] = json!({"application/json": {
+        "schema": {"$ref": "#/components/schemas/Error"},
+        "examples": examples,
+    }});
+    response
+}
+
+/// Returns an error's response without its body.
+fn failure(kind: ErrorType) -> Value {
     let (description, own_header) = match kind {
         ErrorType::BadRequest | ErrorType::PaginationError | ErrorType::InvalidVersion => (
             "The request can't be understood as it is: mend it, don't repeat it. `details` names each refused parameter.",
@@ -142,14 +198,7 @@ fn failure(kind: ErrorType, examples: &Value) -> Value {
         ),
         ErrorType::Timeout => ("The request took too long to arrive. Try again.", None),
     };
-    let mut headers = vec!["X-Request-Id"];
+    let mut headers = ERROR_HEADERS.to_vec();
     headers.extend(own_header);
-    json!({
-        "description": description,
-        "headers": references(&headers),
-        "content": {"application/json": {
-            "schema": {"$ref": "#/components/schemas/Error"},
-            "examples": examples,
-        }},
-    })
+    json!({"description": description, "headers": references(&headers)})
 }

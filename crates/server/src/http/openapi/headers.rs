@@ -1,21 +1,21 @@
-//! The headers of answers, with examples.
+//! Headers of responses, with examples.
 
 use serde_json::{Value, json};
 use vitrine_model::version::ApiVersion;
 
 use super::examples::ENTITY_TAG;
 
-/// Every header of an answer.
+/// Returns every header of a response. The connection's own (`Content-Length`, `Date`, `Connection`) are left to HTTP.
 pub(super) fn headers() -> Value {
     let text = || json!({"type": "string"});
-    json!({
+    let mut headers = json!({
         "X-Request-Id": always(
             "The request's id: the client's own, where it sent a fit one, else a new one. Tell it the operator when you ask about a request.",
             &json!({"type": "string", "pattern": "^[A-Za-z0-9._:-]{1,128}$"}),
             &[("made", "Made by the service", "01JX2V9K7QW3F8YB5T6N4M0ZRD")],
         ),
-        "X-Api-Version": always(
-            "The version that answered.",
+        "X-Api-Version": sometimes(
+            "The version that answered. Absent on errors that come before it is known, such as `unauthorized`.",
             &text(),
             &[("current", "The current version", ApiVersion::default().as_str())],
         ),
@@ -30,15 +30,30 @@ pub(super) fn headers() -> Value {
             &[
                 ("key", "What a key reads", "private, max-age=60, stale-while-revalidate=300, stale-if-error=86400"),
                 ("text", "A text, which never changes", "public, max-age=31536000, immutable"),
+                ("error", "An error", "no-store"),
             ],
         ),
-        "Vary": always(
-            "The request's headers that the answer depends on.",
+        "Vary": sometimes(
+            "The request's headers that the answer depends on. Absent on errors that are sent plain.",
             &text(),
             &[
                 ("key", "What a key reads", "Accept-Encoding, X-Api-Version, X-Api-Key"),
                 ("text", "A text", "Accept-Encoding"),
+                ("error", "An error, with origins that the operator named", "Origin"),
+                ("origins", "What a key reads, with origins that the operator named", "Accept-Encoding, X-Api-Version, X-Api-Key, Origin"),
             ],
+        ),
+        "X-Content-Type-Options": always(
+            "Browsers take the body for nothing but its content type.",
+            &text(),
+            &[("nosniff", "The only value", "nosniff")],
+        ),
+        // Mock servers send the first example of each header, with a plain body.
+        "Content-Encoding": sometimes(
+            "The coding of the body, one that `Accept-Encoding` allows. Absent if the body is plain.",
+            &json!({"type": "string"}),
+            &[("plain", "Plain; the server then omits the header", "identity"),
+                ("gzip", "Compressed with gzip", "gzip"), ("zstd", "Compressed with Zstandard", "zstd"), ("br", "Compressed with Brotli", "br")],
         ),
         "Link": sometimes(
             "The page's neighbours, `prev` and `next` (RFC 8288), as references relative to the request. Absent on an empty page.",
@@ -58,19 +73,81 @@ pub(super) fn headers() -> Value {
             &text(),
             &[("left", "599 requests left", "\"default\";r=599;t=1")],
         ),
-        "Retry-After": {
-            "description": "Seconds after which trying again makes sense.",
-            "required": true,
-            "schema": {"type": "integer", "format": "int32", "minimum": 1},
-            "examples": {"soon": {"summary": "Five seconds", "value": 5}},
-        },
-        "WWW-Authenticate": always("How to authenticate.", &text(), &[("key", "With a key", "ApiKey")]),
-        "Allow": always("The methods that the path takes.", &text(), &[("read", "Every path is read only", "GET, HEAD")]),
-    })
+    });
+    for (name, header) in of_errors().into_iter().chain(of_origins()) {
+        headers[name] = header;
+    }
+    headers
+}
+
+/// Returns the headers that single errors have.
+fn of_errors() -> [(&'static str, Value); 3] {
+    let text = json!({"type": "string"});
+    let wait = json!({"type": "integer", "format": "int32", "minimum": 1});
+    let mut retry_after = header(
+        true,
+        "Seconds after which trying again makes sense.",
+        &wait,
+        &[],
+    );
+    retry_after["examples"] = json!({"soon": {"summary": "Five seconds", "value": 5}});
+    [
+        ("Retry-After", retry_after),
+        (
+            "WWW-Authenticate",
+            always(
+                "How to authenticate.",
+                &text,
+                &[("key", "With a key", "ApiKey")],
+            ),
+        ),
+        (
+            "Allow",
+            always(
+                "The methods that the path takes.",
+                &text,
+                &[("read", "Every path is read only", "GET, HEAD")],
+            ),
+        ),
+    ]
+}
+
+/// Returns the headers by which browsers let pages of other origins read a response.
+fn of_origins() -> [(&'static str, Value); 2] {
+    let text = json!({"type": "string"});
+    [
+        (
+            "Access-Control-Allow-Origin",
+            sometimes(
+                "The origins whose pages may read the response: any, if it needs no key; otherwise the request's origin, if the operator named it.",
+                &text,
+                &[
+                    ("any", "Any origin", "*"),
+                    (
+                        "named",
+                        "An origin that the operator named",
+                        "https://shop.example",
+                    ),
+                ],
+            ),
+        ),
+        (
+            "Access-Control-Expose-Headers",
+            sometimes(
+                "The headers that pages of a named origin may read.",
+                &text,
+                &[(
+                    "all",
+                    "The only value",
+                    "ETag, Link, RateLimit, RateLimit-Policy, Retry-After, X-Api-Version, X-Request-Id",
+                )],
+            ),
+        ),
+    ]
 }
 
 /// Name, summary and value of an example.
-type Example<'a> = (&'a str, &'a str, &'a str);
+pub(super) type Example<'a> = (&'a str, &'a str, &'a str);
 
 fn always(description: &str, schema: &Value, examples: &[Example<'_>]) -> Value {
     header(true, description, schema, examples)
@@ -80,7 +157,12 @@ fn sometimes(description: &str, schema: &Value, examples: &[Example<'_>]) -> Val
     header(false, description, schema, examples)
 }
 
-fn header(required: bool, description: &str, schema: &Value, examples: &[Example<'_>]) -> Value {
+pub(super) fn header(
+    required: bool,
+    description: &str,
+    schema: &Value,
+    examples: &[Example<'_>],
+) -> Value {
     let mut described = json!({"description": description, "required": required, "schema": schema});
     for (name, summary, value) in examples {
         described["examples"][*name] = json!({"summary": summary, "value": value});

@@ -7,32 +7,28 @@ mod examples;
 mod headers;
 mod operations;
 mod parameters;
+mod request_headers;
 mod schemas;
-
-use std::sync::OnceLock;
 
 use serde_json::{Map, Value, json};
 use vitrine_model::version::ApiVersion;
 
 use super::routes::ROUTES;
 
-/// The document as text, two blanks to the level and a line break at its end.
+/// Public address in documents that belong to no server: the frozen ones.
+pub const PLACEHOLDER_URL: &str = "https://catalog.example";
+
+/// Returns the document of a service at a public address, two blanks to the level and a line break at its end.
 #[must_use]
-pub fn document() -> &'static str {
-    static DOCUMENT: OnceLock<String> = OnceLock::new();
-    DOCUMENT.get_or_init(|| format!("{:#}\n", build()))
+pub fn document(public_url: &str) -> String {
+    format!("{:#}\n", build(public_url))
 }
 
-fn build() -> Value {
+fn build(public_url: &str) -> Value {
     let paths: Map<String, Value> = ROUTES
         .iter()
         .filter_map(|route| Some((route.template.strip_prefix("/v2")?, route)))
-        .map(|(path, route)| {
-            (
-                path.to_owned(),
-                json!({"get": operations::operation(route)}),
-            )
-        })
+        .map(|(path, route)| (path.to_owned(), operations::path_item(route)))
         .collect();
     json!({
         "openapi": "3.1.0",
@@ -44,7 +40,7 @@ fn build() -> Value {
             "contact": {"name": "The operator of this catalog", "url": "https://catalog.example", "email": "catalog@catalog.example"},
             "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
         },
-        "servers": [{"url": "/v2", "description": "This server"}],
+        "servers": [{"url": format!("{public_url}/v2"), "description": "This service"}],
         "security": [{"ApiKey": []}],
         "tags": [
             {"name": "Products", "description": "The catalog: what can be ordered as a payout, where, in which amounts, on what terms; and the values that its filters take."},
@@ -61,6 +57,7 @@ fn build() -> Value {
                     "description": "The client's key, `PREFIX.SECRET`. In the header only: a key in the query isn't looked at.",
                 },
             },
+            "parameters": request_headers::parameters(),
             "headers": headers::headers(),
             "schemas": schemas::schemas(),
             "responses": answers::shared_errors(),
@@ -83,6 +80,8 @@ Clients read the catalog with an API key.
 
 **Trying errors.** A test key may send `X-Simulate: TYPE` with any error type and gets that error.
 
-**Growth.** Payout types, enum values and fields may be added within a version: skip what you don't know. Enums of answers are open for that reason: the schema `X` takes any text, `KnownX` lists the values known today, and each says what to do with others.
+**Methods.** `HEAD` works wherever `GET` does.
+
+**Growth.** Payout types, enum values and fields may be added within a version. For that reason every object takes further fields, and enums of answers are plain strings: their descriptions list the values known today (as `x-extensible-enum` does), and say what to do with others.
 
 **Examples** are answers to the sample catalog: `vitrine demo` serves it, and each example says which request gives it.";

@@ -2,29 +2,45 @@
 
 use serde_json::{Value, json};
 
-use super::{answers, parameters};
+use super::answers::{self, Method};
+use super::parameters;
 use crate::http::routes::{KeyedOperation, Operation, Route};
 
-/// What the document says of an operation beside its parameters.
-struct Words {
-    id: &'static str,
+/// Words of an operation.
+struct Words<'w> {
+    id: &'w str,
     tag: &'static str,
-    summary: &'static str,
+    summary: &'w str,
     description: &'static str,
-    /// What a 200 gives.
+    /// Description of a 200.
     found: &'static str,
 }
 
-/// An operation as the document has it.
-pub(super) fn operation(route: &Route) -> Value {
+/// Returns the operations of a route: every one takes GET and HEAD.
+pub(super) fn path_item(route: &Route) -> Value {
     let words = words(route.operation);
+    let get = operation(route, Method::Get, &words);
+    // Generated clients name methods by the id.
+    let (initial, rest) = words.id.split_at(1);
+    let id = format!("head{}{rest}", initial.to_ascii_uppercase());
+    let summary = format!("{}: headers only", words.summary);
+    let head = Words {
+        id: &id,
+        summary: &summary,
+        description: "Answers with the status and the headers of `GET`, and without a body. It costs as much quota.",
+        ..words
+    };
+    json!({"get": get, "head": operation(route, Method::Head, &head)})
+}
+
+fn operation(route: &Route, method: Method, words: &Words<'_>) -> Value {
     let mut operation = json!({
         "operationId": words.id,
         "tags": [words.tag],
         "summary": words.summary,
         "description": words.description,
         "parameters": parameters::of(route),
-        "responses": answers::of(route.operation, words.found),
+        "responses": answers::of(route.operation, method, words.found),
     });
     if !matches!(route.operation, Operation::Keyed(_)) {
         operation["security"] = json!([]);
@@ -32,7 +48,7 @@ pub(super) fn operation(route: &Route) -> Value {
     operation
 }
 
-const fn words(operation: Operation) -> Words {
+const fn words(operation: Operation) -> Words<'static> {
     match operation {
         Operation::Keyed(KeyedOperation::ListProducts) => Words {
             id: "listProducts",

@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 use vitrine_model::code::ProductCode;
 use vitrine_model::query::Limit;
-use vitrine_model::version::ApiVersion;
 
-use super::examples::{ENTITY_TAG, TEXT_DIGEST};
+use super::examples::TEXT_DIGEST;
+use super::request_headers;
 use crate::http::parameters::{self, Multiplicity, Parameter};
-use crate::http::routes::{Operation, Route};
+use crate::http::routes::Route;
 use crate::view::ContentForm;
 
 /// Of [`ProductCode::RESERVED`], what can't be a code in a path. The other words aren't refused there: they are paths of
@@ -47,20 +47,7 @@ pub(super) fn of(route: &Route) -> Vec<Value> {
         });
     }
     described.extend(parameters::of(route.operation).iter().map(query_parameter));
-    if matches!(route.operation, Operation::Keyed(_)) {
-        described.push(json!({
-            "name": "X-Api-Version", "in": "header", "required": false,
-            "description": "The dated version of the API that shall answer. Send the one that your program was written for: answers then stay as they are when a newer version becomes the default. Without it, or with an empty one, the version that your key is pinned to answers, else the default.",
-            "schema": {"type": "string", "pattern": format!("^({})?$", ApiVersion::SERVED.map(ApiVersion::as_str).join("|")), "default": ApiVersion::default().as_str()},
-            "examples": {"current": {"summary": "The current version", "value": ApiVersion::default().as_str()}},
-        }));
-    }
-    described.push(json!({
-        "name": "If-None-Match", "in": "header", "required": false,
-        "description": "The `ETag` of the answer that the client has, or several, separated by commas. Where one of them still holds, the answer is a 304 without a body, which costs no quota.",
-        "schema": {"type": "string"},
-        "examples": {"known": {"summary": "The tag of an earlier answer", "value": ENTITY_TAG}},
-    }));
+    described.extend(request_headers::of(route.operation));
     described
 }
 
@@ -78,7 +65,9 @@ fn query_parameter(parameter: &Parameter) -> Value {
                 "several": {"summary": "Sweden or Denmark", "value": ["SE", "DK"]},
             }),
         ),
-        "before" | "after" => (
+        // Without an example: tools send those of all parameters, and it excludes `after`.
+        "before" => (code_schema(&ProductCode::RESERVED), Value::Null),
+        "after" => (
             code_schema(&ProductCode::RESERVED),
             example(
                 "cursor",
@@ -119,6 +108,8 @@ fn query_parameter(parameter: &Parameter) -> Value {
     } else {
         described["schema"] = item;
     }
-    described["examples"] = examples;
+    if !examples.is_null() {
+        described["examples"] = examples;
+    }
     described
 }

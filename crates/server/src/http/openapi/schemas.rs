@@ -1,7 +1,7 @@
 //! The schemas: made of the wire types, with the model's values.
 
 use schemars::generate::SchemaSettings;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use vitrine_model::product::{
     Availability, BarcodeFormat, DenominationType, ECodeUsageType, ExpiryType, LengthUnit,
     RedeemableAt, State,
@@ -10,7 +10,7 @@ use vitrine_wire::answer::{CategoryList, CountryList, Pong, ProductList};
 use vitrine_wire::error::{ErrorBody, ErrorType, FaultType};
 use vitrine_wire::product::Product;
 
-/// Every schema of a body.
+/// Returns every schema of a body, and the error types that can be simulated.
 pub(super) fn schemas() -> Value {
     let mut settings = SchemaSettings::draft2020_12().for_serialize();
     settings.definitions_path = "/components/schemas".into();
@@ -21,13 +21,48 @@ pub(super) fn schemas() -> Value {
     generator.subschema_for::<CountryList<'_>>();
     generator.subschema_for::<Pong>();
     generator.subschema_for::<ErrorBody>();
-    let mut schemas = Value::Object(generator.take_definitions(true));
+    let mut schemas = generator.take_definitions(true);
+    merge_content_forms(&mut schemas);
+    for schema in schemas.values_mut() {
+        // Fields may be added within a version. Some generators take a missing `additionalProperties` for `false`.
+        schema["additionalProperties"] = json!(true);
+    }
+    let mut schemas = Value::Object(schemas);
     usual_formats(&mut schemas);
     for open in open_enums() {
         open.describe(&mut schemas);
     }
     schemas["Pong"]["properties"]["message"]["const"] = json!("pong");
+    schemas[SIMULATED_ERROR] = json!({
+        "type": "string",
+        "description": "The error types that a test key can ask for.",
+        "enum": ErrorType::ALL,
+    });
     schemas
+}
+
+/// Name of the schema of `X-Simulate`.
+pub(super) const SIMULATED_ERROR: &str = "SimulatedError";
+
+/// Merges the three forms of a product's texts into one object. Of alternatives, generated clients take the first that
+/// decodes, and lose the texts of the others.
+fn merge_content_forms(schemas: &mut Map<String, Value>) {
+    let mut properties = Map::new();
+    for form in ["ContentUrls", "ContentMarkdown", "ContentHtml"] {
+        if let Some(Value::Object(fields)) = schemas
+            .remove(form)
+            .map(|mut form| form["properties"].take())
+        {
+            properties.extend(fields);
+        }
+    }
+    let merged = &mut schemas["ContentResources"];
+    *merged = json!({
+        "type": "object",
+        "description": merged["description"],
+        "properties": properties,
+        "required": ["locale"],
+    });
 }
 
 /// Rust's formats of numbers become those that generators know.
@@ -51,63 +86,43 @@ fn usual_formats(schemas: &mut Value) {
 
 /// An enum that may grow within a version.
 ///
-/// It becomes two schemas: `KnownX` with its values, and `X`, which is one of those or any other text. A closed
-/// `enum` would let generated clients refuse a product for a value that was added; a plain text would hide
-/// the values from them.
+/// Its fields are plain strings that list the values known today. A closed `enum`, or one among alternatives, lets
+/// generated clients refuse a whole page for a value that was added.
 struct OpenEnum {
-    name: &'static str,
     values: Vec<&'static str>,
-    /// What a client does with a value that it doesn't know.
+    /// Advice for clients that meet a value added later.
     unknown: &'static str,
-    /// What every value looks like, where that is said.
-    pattern: Option<&'static str>,
-    /// The schemas and fields that have it: the wire types leave that to the model.
+    /// Schemas and fields that have it: the wire types leave that to the model.
     fields: &'static [(&'static str, &'static str)],
 }
 
 impl OpenEnum {
     fn describe(self, schemas: &mut Value) {
         let Self {
-            name,
             values,
             unknown,
-            pattern,
             fields,
         } = self;
-        let reference = json!({"$ref": format!("#/components/schemas/{name}")});
+        let listed: Vec<String> = values.iter().map(|value| format!("`{value}`")).collect();
+        let listed = listed.join(", ");
         for (schema, field) in fields {
             let field = &mut schemas[schema]["properties"][field];
-            let description = field["description"].take();
-            *field = match field["type"].is_array() {
-                true => json!({"anyOf": [reference, {"type": "null"}], "description": description}),
-                false => json!({"$ref": reference["$ref"], "description": description}),
-            };
+            let own = field["description"].as_str().unwrap_or_default();
+            field["description"] = json!(format!(
+                "{own} Values: {listed}; more may be added. {unknown}"
+            ));
+            field["x-extensible-enum"] = json!(values);
         }
-        let mut other = json!({"type": "string", "description": "A value added later."});
-        if let Some(pattern) = pattern {
-            other["pattern"] = json!(pattern);
-        }
-        let known = format!("Known{name}");
-        schemas[name] = json!({
-            "description": format!("One of `{known}`, or a value added later: this enum is open. {unknown}"),
-            "anyOf": [{"$ref": format!("#/components/schemas/{known}")}, other],
-        });
-        schemas[known] = json!({
-            "type": "string",
-            "description": format!("The values of `{name}` that this document knows. Values may be added within a version."),
-            "enum": values,
-        });
     }
 }
 
+#[rustfmt::skip]
 fn open_enums() -> Vec<OpenEnum> {
     macro_rules! open {
-        ($name:literal, $values:expr, $unknown:literal, $fields:expr) => {
+        ($values:expr, $unknown:literal, $fields:expr) => {
             OpenEnum {
-                name: $name,
                 values: $values,
                 unknown: $unknown,
-                pattern: None,
                 fields: &$fields,
             }
         };
@@ -117,27 +132,17 @@ fn open_enums() -> Vec<OpenEnum> {
             <$kind>::ALL.iter().map(|value| value.as_str()).collect()
         };
     }
-    let payout_type = OpenEnum {
-        pattern: Some("^[a-z][a-z0-9_]{0,63}$"),
-        ..open!(
-            "PayoutType",
-            vec!["gift_card", "subscription", "payment"],
-            "Skip products of a payout type that you don't know, or read the object of that name.",
-            [("Product", "payout_type")]
-        )
-    };
-    #[rustfmt::skip]
-    let rest = [
-        open!("State", values!(State), "Go by `is_orderable` where you don't know the state.", [("Product", "state")]),
-        open!("Availability", values!(Availability), "Treat an unknown one as absent.", [("Product", "availability")]),
-        open!("ExpiryType", values!(ExpiryType), "Show `date_policy` where you don't know the type.", [("Expiry", "type")]),
-        open!("DenominationType", values!(DenominationType), "Treat an unknown one as `fixed` where there is an `available_list`, and skip the product else.", [("Denominations", "type")]),
-        open!("LengthUnit", values!(LengthUnit), "Show the plan's name where you don't know the unit.", [("SubscriptionPlan", "length_unit")]),
-        open!("RedeemableAt", values!(RedeemableAt), "Treat an unknown one as `all`, and show the redemption instructions.", [("GiftCard", "redeemable_at"), ("Subscription", "redeemable_at")]),
-        open!("BarcodeFormat", values!(BarcodeFormat), "Treat an unknown one as `other`.", [("GiftCard", "barcode_format"), ("Subscription", "barcode_format")]),
-        open!("ECodeUsageType", values!(ECodeUsageType), "Treat an unknown one as `undefined`.", [("GiftCard", "e_code_usage_type"), ("Subscription", "e_code_usage_type")]),
-        open!("ErrorType", values!(ErrorType), "Go by the HTTP status where you don't know the type.", [("Error", "type")]),
-        open!("FaultType", values!(FaultType), "Show the message where you don't know the type.", [("ParameterFault", "type")]),
-    ];
-    std::iter::once(payout_type).chain(rest).collect()
+    vec![
+        open!(vec!["gift_card", "subscription", "payment"], "Skip products of a payout type that you don't know, or read the object of that name.", [("Product", "payout_type")]),
+        open!(values!(State), "If you don't know the state, go by `is_orderable`.", [("Product", "state")]),
+        open!(values!(Availability), "Treat an unknown one as absent.", [("Product", "availability")]),
+        open!(values!(ExpiryType), "If you don't know the type, show `date_policy`.", [("Expiry", "type")]),
+        open!(values!(DenominationType), "Treat an unknown one as `fixed` if there is an `available_list`; otherwise skip the product.", [("Denominations", "type")]),
+        open!(values!(LengthUnit), "If you don't know the unit, show the plan's name.", [("SubscriptionPlan", "length_unit")]),
+        open!(values!(RedeemableAt), "Treat an unknown one as `all`, and show the redemption instructions.", [("GiftCard", "redeemable_at"), ("Subscription", "redeemable_at")]),
+        open!(values!(BarcodeFormat), "Treat an unknown one as `other`.", [("GiftCard", "barcode_format"), ("Subscription", "barcode_format")]),
+        open!(values!(ECodeUsageType), "Treat an unknown one as `undefined`.", [("GiftCard", "e_code_usage_type"), ("Subscription", "e_code_usage_type")]),
+        open!(values!(ErrorType), "If you don't know the type, go by the HTTP status.", [("Error", "type")]),
+        open!(values!(FaultType), "If you don't know the type, show the message.", [("ParameterFault", "type")]),
+    ]
 }

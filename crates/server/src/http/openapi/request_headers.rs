@@ -1,0 +1,85 @@
+//! Headers of requests, with examples.
+
+use serde_json::{Value, json};
+use vitrine_model::version::ApiVersion;
+
+use super::examples::ENTITY_TAG;
+use super::headers::{Example, header};
+use super::schemas::SIMULATED_ERROR;
+use crate::http::routes::Operation;
+
+/// Returns references to the request headers that an operation reads, beside the key's.
+pub(super) fn of(operation: Operation) -> Vec<Value> {
+    let for_all = [
+        "If-None-Match",
+        "X-Request-Id",
+        "Accept-Encoding",
+        "traceparent",
+        "tracestate",
+    ];
+    let mut names: Vec<&str> = for_all.to_vec();
+    if matches!(operation, Operation::Keyed(_)) {
+        names.insert(0, "X-Api-Version");
+        names.push("X-Simulate");
+    }
+    let reference = |name| json!({"$ref": format!("#/components/parameters/{name}")});
+    names.into_iter().map(reference).collect()
+}
+
+/// Returns every request header. `X-Simulate` has no example: tools that send all examples would get an error.
+pub(super) fn parameters() -> Value {
+    let served = ApiVersion::SERVED.map(ApiVersion::as_str).join("|");
+    let version = ApiVersion::default().as_str();
+    let text = json!({"type": "string"});
+    json!({
+        "X-Api-Version": parameter(
+            "X-Api-Version",
+            "The dated version of the API that shall answer. Send the one that your program was written for: answers then stay as they are when a newer version becomes the default. Without it, or with an empty one, the version that your key is pinned to answers, else the default.",
+            &json!({"type": "string", "pattern": format!("^({served})?$"), "default": version}),
+            &[("current", "The current version", version)],
+        ),
+        "If-None-Match": parameter(
+            "If-None-Match",
+            "The `ETag` of the answer that the client has, or several, separated by commas. Where one of them still holds, the answer is a 304 without a body, which costs no quota.",
+            &text,
+            &[("known", "The tag of an earlier answer", ENTITY_TAG)],
+        ),
+        "X-Request-Id": parameter(
+            "X-Request-Id",
+            "An id of your own for the request, which the answer and the service's log repeat: 1 to 128 of `A-Z a-z 0-9 . _ : -`. Any other value is replaced by a new id.",
+            &text,
+            &[("own", "An id of the client", "checkout-4711")],
+        ),
+        "Accept-Encoding": parameter(
+            "Accept-Encoding",
+            "The content codings that the client decodes: `gzip`, `br`, `zstd`. HTTP libraries send it by themselves.",
+            &text,
+            &[("gzip", "Compressed with gzip", "gzip")],
+        ),
+        "traceparent": parameter(
+            "traceparent",
+            "The trace that the request belongs to (W3C Trace Context).",
+            &text,
+            &[("sampled", "A sampled trace", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")],
+        ),
+        "tracestate": parameter(
+            "tracestate",
+            "What tracing systems keep of the trace; read only with a `traceparent`.",
+            &text,
+            &[("vendor", "One system's state", "vendor=00f067aa0ba902b7")],
+        ),
+        "X-Simulate": parameter(
+            "X-Simulate",
+            "The error to answer with, for test keys only: any `type` of an error. Other keys get the error `forbidden`.",
+            &json!({"$ref": format!("#/components/schemas/{SIMULATED_ERROR}")}),
+            &[],
+        ),
+    })
+}
+
+fn parameter(name: &str, description: &str, schema: &Value, examples: &[Example<'_>]) -> Value {
+    let mut described = header(false, description, schema, examples);
+    described["name"] = json!(name);
+    described["in"] = json!("header");
+    described
+}
