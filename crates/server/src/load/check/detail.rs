@@ -121,7 +121,7 @@ fn voucher(context: &mut Context<'_>, fields: &Fields<'_>) -> Result<Voucher, Fa
     })
 }
 
-/// The usage type of the e-code, `undefined` by default (decisions, "Fields").
+/// The usage type of the e-code, `undefined` by default (docs/contract/resources.md#values).
 fn e_code_usage_type(
     context: &mut Context<'_>,
     fields: &Fields<'_>,
