@@ -49,6 +49,18 @@ fn split_decimal(text: &str) -> Option<(&str, &str)> {
     (!whole.is_empty() && digits(whole) && digits(fraction)).then_some((whole, fraction))
 }
 
+/// Returns whether a text is a number with an exponent, as spreadsheets shorten long ones: `4.41E+11`, `4,93E+11`.
+#[must_use]
+pub fn is_scientific(text: &str) -> bool {
+    let Some((mantissa, exponent)) = text.split_once(['e', 'E']) else {
+        return false;
+    };
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let mantissa = mantissa.trim_start_matches(['+', '-']);
+    let (whole, fraction) = mantissa.split_once(['.', ',']).unwrap_or((mantissa, "0"));
+    digits(whole) && digits(fraction) && digits(exponent.trim_start_matches(['+', '-']))
+}
+
 /// An amount of money in hundredths of the currency's unit, whatever the currency's own exponent:
 /// the contract shows two fraction digits for all (docs/contract/resources.md#amounts).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -216,6 +228,22 @@ mod tests {
             "1000000000000000",
         ] {
             assert!(wrong.parse::<Amount>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn numbers_with_an_exponent_are_recognised() {
+        for (text, expected) in [
+            ("+4.41E+11", true),
+            ("4,93E+11", true),
+            ("1e5", true),
+            ("1.2E-05", true),
+            ("E+11", false),
+            ("4.E+1", false),
+            ("1E", false),
+            ("+49 30 1E2x", false),
+        ] {
+            assert_eq!(is_scientific(text), expected, "{text}");
         }
     }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::Invalid;
+use crate::money::is_scientific;
 
 /// An absolute `http` or `https` address, kept to the letter as it was loaded.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -78,6 +79,12 @@ impl FromStr for PhoneNumber {
         if !begins_right || text.len() > 64 || text.chars().any(char::is_control) {
             return Err(invalid);
         }
+        if is_scientific(text) {
+            return Err(Invalid::new(
+                "phone_number",
+                "all digits of a telephone number, not a number with an exponent",
+            ));
+        }
         Ok(Self(text.into()))
     }
 }
@@ -147,7 +154,16 @@ mod tests {
     fn numbers_and_colours_have_their_form() {
         assert!("+18002425353".parse::<PhoneNumber>().is_ok());
         assert!("+44 (0)20 7946-0123 ext. 5".parse::<PhoneNumber>().is_ok());
-        for wrong in ["18002425353", "+", "+abc", "", "+12\n3"] {
+        assert!("+49 30 1234 ext e5".parse::<PhoneNumber>().is_ok());
+        for wrong in [
+            "18002425353",
+            "+",
+            "+abc",
+            "",
+            "+12\n3",
+            "+4.41E+11",
+            "+4,93e11",
+        ] {
             assert!(wrong.parse::<PhoneNumber>().is_err(), "{wrong}");
         }
         assert!("#51559E".parse::<Colour>().is_ok());

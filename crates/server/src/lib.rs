@@ -7,6 +7,7 @@
 //! - [`cli`]: the commands, one file each
 //! - [`load`]: from files to a revision: read, check, apply
 //! - [`fetch`]: texts that are known by outside addresses, brought into the store
+//! - [`escape`]: what would steer a terminal
 //! - [`export`]: from stored products back to records
 //! - [`mirror`]: the catalog of another server, made the store's
 //! - [`outside`]: the clients that ask other servers; `text_spool`: where texts from there wait
@@ -30,6 +31,7 @@ pub mod cli;
 pub mod docs;
 pub mod edge;
 mod error_chain;
+pub mod escape;
 pub mod export;
 pub mod fetch;
 pub mod http;

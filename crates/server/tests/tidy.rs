@@ -177,6 +177,36 @@ fn one_file_is_unsafe() {
 }
 
 #[test]
+fn commands_print_through_one_place() {
+    let streams = [
+        "println!",
+        "eprint!",
+        "eprintln!",
+        "io::stdout()",
+        "io::stderr",
+    ];
+    // The one place; logs, whose lines are escaped; and a test's own words.
+    let may = [
+        "cli/output.rs",
+        "cli/logging.rs",
+        "http/access_log/mod.rs",
+        "limits/script.rs",
+    ];
+    let broken: Vec<String> = files("crates/server/src", "rs")
+        .into_iter()
+        .filter(|(name, text)| {
+            streams.iter().any(|stream| text.contains(stream))
+                && !may.iter().any(|file| name.ends_with(file))
+        })
+        .map(|(name, _)| name)
+        .collect();
+    none(
+        "what steers a terminal is escaped in cli/output.rs",
+        &broken,
+    );
+}
+
+#[test]
 fn every_route_is_called_by_a_test() {
     let routes = std::fs::read_to_string(Path::new(ROOT).join("openapi/routes.txt"));
     let tests = files("crates/server/tests/it", "rs");

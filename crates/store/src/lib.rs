@@ -138,7 +138,7 @@ pub trait Store: Send + Sync {
         visit: ProductVisitor<'_>,
     ) -> Result<Option<Revision>, StoreError>;
 
-    /// One product at a moment.
+    /// One product at a moment; `None` if it wasn't live then, or there is no such revision.
     ///
     /// # Errors
     ///

@@ -6,7 +6,7 @@ use serde_json::json;
 use vitrine_store::problem::{Problem, Severity};
 
 use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
-use crate::load::report::visible;
+use crate::escape::single_line;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -69,8 +69,8 @@ fn to_text(problems: &[Problem], faults: usize) -> String {
         } = problem;
         text.push_str(&format!(
             "{severity} {rule}: {}: {}\n    → {advice}\n",
-            visible(place),
-            visible(what)
+            single_line(place),
+            single_line(what)
         ));
     }
     let warnings = problems.len() - faults;

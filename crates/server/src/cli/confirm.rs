@@ -6,6 +6,8 @@ use anyhow::{Context, bail};
 use clap::Args;
 use clap::error::ErrorKind;
 
+use super::output;
+
 /// Consent to what can't be undone.
 #[derive(Debug, Clone, Copy, Args)]
 pub(super) struct ConfirmArgs {
@@ -31,7 +33,7 @@ impl ConfirmArgs {
         if self.yes || !is_at_terminal() {
             return Ok(());
         }
-        write!(io::stderr(), "{warning}. Type `yes` to go on: ")?;
+        write!(output::stderr(), "{warning}. Type `yes` to go on: ")?;
         let mut answer = String::new();
         let read = io::stdin().lock().read_line(&mut answer);
         read.context("can't read the answer")?;
@@ -43,5 +45,5 @@ impl ConfirmArgs {
 }
 
 fn is_at_terminal() -> bool {
-    io::stdin().is_terminal() && io::stderr().is_terminal()
+    io::stdin().is_terminal() && output::stderr().is_terminal()
 }

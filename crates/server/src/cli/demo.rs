@@ -15,6 +15,7 @@ use super::store_args::vanishing;
 use super::{Outcome, logging, print, serve};
 use crate::edge::listen::{Listener, tcp};
 use crate::live::Stores;
+use crate::load::plan::Listing;
 use crate::load::progress::Silent;
 use crate::load::report::Verdict;
 use crate::load::{self, Input, Settings};
@@ -60,7 +61,10 @@ impl Demo {
         let settings = Settings::replace(operator());
         let report = load::load(&*store, load::open(&[sample])?, settings, &Silent)?;
         if report.verdict() != Verdict::Done {
-            bail!("the sample catalog is broken:\n{}", report.to_text());
+            bail!(
+                "the sample catalog is broken:\n{}",
+                report.to_text(Listing::Complete)
+            );
         }
         let key = create(&*store, NewKeySettings::plain("demo", KeyKind::Live))?;
         let test_key = NewKeySettings::plain("demo, for errors", KeyKind::Test);

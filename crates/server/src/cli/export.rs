@@ -1,19 +1,22 @@
 //! `vitrine export`: the catalog as records that load again.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use vitrine_store::{IfMissing, Store};
 
-use super::history::{moment, no_such};
-use super::{CAN_NOT_WRITE, Outcome, StoreArgs, written};
+use super::history::{NOTHING_LOADED, moment};
+use super::remote::ReaderArgs;
+use super::{CAN_NOT_WRITE, Outcome, StoreArgs, output, written};
 use crate::export;
+use crate::export::csv::Reader;
 
 const EXAMPLES: &str = "\
 Examples:
   vitrine export > catalog.ndjson
   vitrine export --format csv > catalog.csv
+  vitrine export --format csv --for-spreadsheets > for-people.csv
   vitrine export --at 12 | vitrine load --store sqlite:copy.db -";
 
 /// Print the catalog as records that load again into the same catalog.
@@ -26,6 +29,8 @@ pub(super) struct Export {
     /// One record a line, one array, or a table for spreadsheets.
     #[arg(long, value_name = "FORMAT", default_value = "ndjson")]
     format: FormatArg,
+    #[command(flatten)]
+    reader: ReaderArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -37,11 +42,12 @@ enum FormatArg {
 
 impl Export {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
+        let reader = self.reader.of(self.format == FormatArg::Csv);
         let store = store.open(IfMissing::Refuse)?;
-        written(self.write(&*store, BufWriter::new(io::stdout())))
+        written(self.write(&*store, reader, BufWriter::new(output::stdout())))
     }
 
-    fn write(&self, store: &dyn Store, mut out: impl Write) -> anyhow::Result<()> {
+    fn write(&self, store: &dyn Store, reader: Reader, mut out: impl Write) -> anyhow::Result<()> {
         let start = match self.format {
             FormatArg::Ndjson => String::new(),
             FormatArg::Json => "[\n".to_owned(),
@@ -51,7 +57,7 @@ impl Export {
             FormatArg::Ndjson | FormatArg::Csv => "\n",
             FormatArg::Json => ",\n",
         };
-        let moment = moment(self.at);
+        let moment = moment(store, self.at)?;
         // Written with the first product: where there is no such revision, nothing is printed.
         let mut separator = start.as_str();
         let mut is_empty = true;
@@ -59,14 +65,14 @@ impl Export {
             let record = export::record(store, &product)?;
             let record = match self.format {
                 FormatArg::Ndjson | FormatArg::Json => record.to_json(),
-                FormatArg::Csv => export::csv::row(record)?,
+                FormatArg::Csv => export::csv::row(record, reader)?,
             };
             write!(out, "{separator}{record}").context(CAN_NOT_WRITE)?;
             separator = between;
             is_empty = false;
             Ok(())
         })?;
-        revision.with_context(|| no_such(moment))?;
+        revision.context(NOTHING_LOADED)?;
         if is_empty {
             out.write_all(start.as_bytes()).context(CAN_NOT_WRITE)?;
         }

@@ -1,12 +1,12 @@
 //! `vitrine generate`: invented products in any number, for trying out and for benchmarks.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 
 use anyhow::Context as _;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{CAN_NOT_WRITE, Outcome, written};
+use super::{CAN_NOT_WRITE, Outcome, output, written};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -29,7 +29,7 @@ pub(super) struct Generate {
 
 impl Generate {
     pub(super) fn run(&self) -> anyhow::Result<Outcome> {
-        written(self.write(BufWriter::new(io::stdout())))
+        written(self.write(BufWriter::new(output::stdout())))
     }
 
     fn write(&self, mut out: impl Write) -> anyhow::Result<()> {

@@ -1,6 +1,6 @@
 //! `vitrine get`: one product of a server of the contract.
 
-use std::io::{self, Write as _};
+use std::io::Write as _;
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
@@ -8,10 +8,10 @@ use comfy_table::{Table, presets};
 use vitrine_client::{Content, Json};
 
 use super::remote::{FormatArgs, FormatName, RemoteArgs, csv_row, fields, line, put};
-use super::{CAN_NOT_WRITE, Outcome, written};
+use super::{CAN_NOT_WRITE, Outcome, output, written};
+use crate::escape::single_line;
 use crate::export::csv;
 use crate::load::json::Node;
-use crate::load::report::visible;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -53,17 +53,18 @@ impl Get {
             ContentArg::Md => Content::Md,
             ContentArg::Html => Content::Html,
         };
+        let (format, reader) = self.format.or_for_programs(FormatName::Json);
         let client = self.remote.client()?;
         let product: Json = client
             .product_as(&self.code, content)
             .with_context(|| client.base_url().to_owned())?;
-        let text = match self.format.or_for_programs(FormatName::Json) {
+        let text = match format {
             FormatName::Table => table(&product)?,
             FormatName::Json => format!("{}\n", product.get()),
             FormatName::Ndjson => format!("{}\n", line(&product)),
-            FormatName::Csv => format!("{}\n{}\n", csv::header(), csv_row(&product)?),
+            FormatName::Csv => format!("{}\n{}\n", csv::header(), csv_row(&product, reader)?),
         };
-        let mut out = io::stdout().lock();
+        let mut out = output::stdout();
         written(put(&mut out, &text).and_then(|()| out.flush().context(CAN_NOT_WRITE)))
     }
 }
@@ -93,7 +94,7 @@ fn add_rows(table: &mut Table, name: &str, node: &Node<'_>) {
             }
         }
         value => {
-            table.add_row([visible(name).into_owned(), shown(value)]);
+            table.add_row([single_line(name).into_owned(), shown(value)]);
         }
     }
 }
@@ -103,13 +104,13 @@ fn shown(value: &Node<'_>) -> String {
     match value {
         Node::Null => "–".to_owned(),
         Node::Text(text) => {
-            let lines: Vec<_> = text.lines().map(visible).collect();
+            let lines: Vec<_> = text.lines().map(single_line).collect();
             lines.join("\n")
         }
         Node::List(items) => {
             let items: Vec<String> = items.iter().map(shown).collect();
             items.join(", ")
         }
-        other => visible(&other.to_json()).into_owned(),
+        other => single_line(&other.to_json()).into_owned(),
     }
 }

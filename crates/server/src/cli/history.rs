@@ -11,10 +11,11 @@ use vitrine_store::record::{Moment, PublishedRevision, Reading, StoredProduct};
 use vitrine_store::{IfMissing, Store};
 
 use super::time::to_second;
-use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
+use super::{Outcome, OutputArgs, PlanArgs, StoreArgs, output, print, print_json};
+use crate::escape::single_line;
 use crate::export;
 use crate::load::plan::Plan;
-use crate::load::report::{counts_json, shown, visible};
+use crate::load::report::{counts_json, shown};
 
 const HISTORY_EXAMPLES: &str = "\
 Examples:
@@ -62,25 +63,31 @@ pub(super) struct Show {
 pub(super) struct Diff {
     #[command(flatten)]
     output: OutputArgs,
+    #[command(flatten)]
+    plan: PlanArgs,
     /// The older revision.
     from: u64,
     /// The newer revision; by default what is live.
     to: Option<u64>,
 }
 
-/// Live, or a revision.
-pub(super) fn moment(revision: Option<u64>) -> Moment {
-    revision.map_or(Moment::Live, Moment::Revision)
-}
+pub(super) const NOTHING_LOADED: &str = "nothing was loaded yet";
 
-/// That nothing was read at a moment, and why.
-pub(super) fn no_such(moment: Moment) -> String {
-    match moment {
-        Moment::Live => "nothing was loaded yet".to_owned(),
-        Moment::Revision(number) => {
-            format!("there is no revision {number}; see `vitrine history`")
-        }
+/// Returns the moment that a command line names: a revision, or without one what is live.
+///
+/// # Errors
+///
+/// If there is no such revision; the error names the newest.
+pub(super) fn moment(store: &dyn Store, revision: Option<u64>) -> anyhow::Result<Moment> {
+    let Some(number) = revision else {
+        return Ok(Moment::Live);
+    };
+    if store.revision(number)?.is_none() {
+        let newest = store.revisions(1)?;
+        let newest = newest.first().context(NOTHING_LOADED)?.revision.number;
+        bail!("there is no revision {number}; the newest is {newest}, see `vitrine history`");
     }
+    Ok(Moment::Revision(number))
 }
 
 impl History {
@@ -116,12 +123,12 @@ impl History {
                 published.revision.number.to_string(),
                 state.to_owned(),
                 to_second(published.revision.created_at).to_string(),
-                visible(&note.by).into_owned(),
+                single_line(&note.by).into_owned(),
                 counts.created.to_string(),
                 counts.changed.to_string(),
                 counts.retired.to_string(),
                 counts.unchanged.to_string(),
-                visible(&shown(note.note.as_deref().unwrap_or_default())).into_owned(),
+                single_line(&shown(note.note.as_deref().unwrap_or_default())).into_owned(),
             ]);
         }
         print(&format!("{}\n", table.trim_fmt()))?;
@@ -155,7 +162,7 @@ impl Show {
             bail!("`{}` can't be a product's code", self.code);
         };
         let store = store.open(IfMissing::Refuse)?;
-        let found = store.product(&code, moment(self.at))?;
+        let found = store.product(&code, moment(&*store, self.at)?)?;
         let when = self.at.map_or_else(
             || "is live".to_owned(),
             |number| format!("was live in revision {number}"),
@@ -178,15 +185,16 @@ fn products(
         products.insert(product.code.clone(), product);
         Ok(())
     })?;
-    revision.with_context(|| no_such(moment))?;
+    revision.context(NOTHING_LOADED)?;
     Ok(products)
 }
 
 impl Diff {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         let store = store.open(IfMissing::Refuse)?;
-        let mut before = products(&*store, Moment::Revision(self.from))?;
-        let after = products(&*store, moment(self.to))?;
+        let (from, to) = (moment(&*store, Some(self.from))?, moment(&*store, self.to)?);
+        let mut before = products(&*store, from)?;
+        let after = products(&*store, to)?;
         let mut plan = Plan::default();
         for (code, product) in &after {
             plan.compare(before.remove(code).as_ref(), product);
@@ -195,7 +203,7 @@ impl Diff {
         if self.output.json {
             print_json(&serde_json::to_value(&plan)?)?;
         } else {
-            print(&plan.to_text())?;
+            print(&plan.to_text(output::stdout().listing(self.plan.all)))?;
         }
         Ok(Outcome::Done)
     }

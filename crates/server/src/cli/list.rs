@@ -1,6 +1,6 @@
 //! `vitrine list`: the products of a server of the contract.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 
 use anyhow::Context as _;
 use clap::Args;
@@ -9,9 +9,10 @@ use vitrine_client::blocking::Client;
 use vitrine_client::{Decimal, Detail, Json, Product, ProductsRequest};
 
 use super::remote::{FormatArgs, FormatName, RemoteArgs, csv_row, line, put};
-use super::{CAN_NOT_WRITE, Outcome, written};
+use super::{CAN_NOT_WRITE, Outcome, output, written};
+use crate::escape::single_line;
 use crate::export::csv;
-use crate::load::report::{shown, visible};
+use crate::load::report::shown;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -57,17 +58,18 @@ pub(super) struct List {
 
 impl List {
     pub(super) fn run(&self) -> anyhow::Result<Outcome> {
+        let (format, reader) = self.format.or_for_programs(FormatName::Ndjson);
         let client = self.remote.client()?;
-        let mut out = BufWriter::new(io::stdout().lock());
+        let mut out = BufWriter::new(output::stdout());
         let mut header = csv::header() + "\n";
-        let outcome = match self.format.or_for_programs(FormatName::Ndjson) {
+        let outcome = match format {
             FormatName::Table => self.print_table(&client, &mut out),
             FormatName::Json => self.print_array(&client, &mut out),
             FormatName::Ndjson => self.print(&client, &mut out, |product| Ok(line(product) + "\n")),
             FormatName::Csv => self
                 .print(&client, &mut out, |product| {
                     // The header comes with the first row: where the server can't be asked, nothing is printed.
-                    Ok(std::mem::take(&mut header) + &csv_row(product)? + "\n")
+                    Ok(std::mem::take(&mut header) + &csv_row(product, reader)? + "\n")
                 })
                 .and_then(|()| put(&mut out, &header)),
         };
@@ -157,7 +159,7 @@ impl List {
         ]);
         self.each(client, out, |_, product| {
             let product: Product = product.parse().context("a product can't be read")?;
-            table.add_row(row(&product).map(|cell| visible(&shown(&cell)).into_owned()));
+            table.add_row(row(&product).map(|cell| single_line(&shown(&cell)).into_owned()));
             Ok(())
         })?;
         put(out, &format!("{}\n", table.trim_fmt()))

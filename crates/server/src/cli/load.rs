@@ -1,7 +1,7 @@
 //! `vitrine load`: makes what files hold the catalog, or a part of it.
 
 use std::ffi::OsStr;
-use std::io::{self, Write};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,12 +12,15 @@ use vitrine_store::{IfMissing, Store, StoreError};
 
 use super::progress::Bars;
 use super::store_args::vanishing;
-use super::{Outcome, OutputArgs, StoreArgs, print, print_json, variable, wrong_command_line};
+use super::{
+    Outcome, OutputArgs, PlanArgs, StoreArgs, output, print, print_json, variable,
+    wrong_command_line,
+};
 use crate::load::apply::{Intent, Mode, Retirement};
 use crate::load::guard::Allowance;
 use crate::load::read::CSV_TEMPLATE;
 use crate::load::report::{Place, Report, Verdict, shown};
-use crate::load::{self, Input, OnError, Settings};
+use crate::load::{self, Input, OnError, RejectedPath, Settings};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -57,11 +60,11 @@ pub(super) struct Load {
     #[arg(long, value_name = "WHAT", default_value = "reject")]
     on_error: OnErrorArg,
     /// With `--on-error skip`: where the rejected records go, with their reasons; by default
-    /// NAME.rejected.ndjson beside the first input.
+    /// NAME.rejected.ndjson beside the first input, and for rows of tables NAME.rejected.csv.
     #[arg(long, value_name = "FILE")]
     rejected: Option<PathBuf>,
-    /// Let the guard pass more: `retire`, `not-orderable` (20% of the live products each), `amounts`
-    /// or `discounts` changed tenfold (5% each). Give it once for each.
+    /// Let the guard pass more: `retire`, `not-orderable`, `states` (out of LIVE), `emptied-lists` (20% of the live
+    /// products each), `currencies`, `amounts` or `discounts` changed tenfold (5% each). Give it once for each.
     #[arg(long, value_name = "NAME=PERCENT%")]
     allow: Vec<Allowance>,
     /// Load the Markdown below this directory (CODE/description.md, CODE/terms_consumer.md and so on) with
@@ -74,6 +77,8 @@ pub(super) struct Load {
     /// Show what would change, field by field, and change nothing.
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    plan: PlanArgs,
     /// What the history is to say of this load.
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
@@ -123,7 +128,7 @@ impl Load {
         let inputs = load::open(&inputs)?;
         let (store, _directory) = self.store(store)?;
         let report = load::load(&*store, inputs, settings, &Bars::new())?;
-        print_report(&report, self.output)
+        print_report(&report, self.output, self.plan)
     }
 
     /// The store; of a dry run where there is none, an empty one that goes with its directory.
@@ -205,9 +210,9 @@ impl Load {
 
     /// Where rejected records go: where it was said, or beside the first input. A directory has them
     /// beside it and not in it, where the next load would find them.
-    fn rejected_file(&self) -> PathBuf {
+    fn rejected_file(&self) -> RejectedPath {
         if let Some(path) = &self.rejected {
-            return path.clone();
+            return RejectedPath::Named(path.clone());
         }
         let first = self.files.first().map(PathBuf::as_path);
         let path = first
@@ -224,21 +229,31 @@ impl Load {
         for ending in [".gz", ".zst", ".ndjson", ".jsonl", ".json", ".csv"] {
             stem = stem.strip_suffix(ending).unwrap_or(stem);
         }
-        path.with_file_name(format!("{stem}.rejected.ndjson"))
+        RejectedPath::Beside(path.with_file_name(format!("{stem}.rejected")))
     }
 }
 
 /// Prints what a load came to: to standard error where it was refused.
-pub(super) fn print_report(report: &Report, output: OutputArgs) -> anyhow::Result<Outcome> {
+pub(super) fn print_report(
+    report: &Report,
+    output_args: OutputArgs,
+    plan: PlanArgs,
+) -> anyhow::Result<Outcome> {
     let outcome = match report.verdict() {
         Verdict::Done => Outcome::Done,
         Verdict::Partial => Outcome::Partial,
         Verdict::Refused => Outcome::Refused,
     };
-    match (output.json, outcome) {
+    match (output_args.json, outcome) {
         (true, _) => print_json(&report.to_json())?,
-        (false, Outcome::Done | Outcome::Partial) => print(&report.to_text())?,
-        (false, _) => io::stderr().write_all(report.to_text().as_bytes())?,
+        (false, Outcome::Done | Outcome::Partial) => {
+            print(&report.to_text(output::stdout().listing(plan.all)))?;
+        }
+        (false, _) => {
+            let mut out = output::stderr();
+            let text = report.to_text(out.listing(plan.all));
+            out.write_all(text.as_bytes())?;
+        }
     }
     Ok(outcome)
 }

@@ -1,7 +1,7 @@
 //! The messages of a server: how much is told, and how it reads. They go to standard error, through a queue: a reader
 //! that stalls never blocks the thread that logs.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -13,6 +13,8 @@ use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Registry, fmt, reload};
 
+use super::output;
+use crate::escape;
 use crate::http::request_id;
 use crate::log_output::{Log, LogOutput};
 use crate::metrics::{MESSAGES_DROPPED, PANICS};
@@ -39,11 +41,14 @@ static MESSAGES: OnceLock<LogOutput> = OnceLock::new();
 pub(super) struct Messages;
 
 impl Write for Messages {
-    /// Takes all bytes at once: callers write whole lines.
+    /// Takes all bytes at once: callers write whole lines. What would steer a terminal is escaped wherever the log
+    /// goes, since a person reads it some day.
     fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(lines);
+        let text = escape::lines(&text);
         match MESSAGES.get() {
-            Some(output) => output.push(lines),
-            None => io::stderr().write_all(lines)?,
+            Some(output) => output.push(text.as_bytes()),
+            None => output::stderr().write_all(text.as_bytes())?,
         }
         Ok(lines.len())
     }
@@ -195,7 +200,7 @@ fn start(level: Level, format: Format) -> io::Result<()> {
     let _ = LEVEL.set(handle);
     let layer = fmt::layer().with_writer(|| Messages).with_target(false);
     let is_text = match format {
-        Format::Auto => io::stderr().is_terminal(),
+        Format::Auto => output::stderr().is_terminal(),
         Format::Json => false,
         Format::Text => true,
     };

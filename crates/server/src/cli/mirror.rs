@@ -14,11 +14,14 @@ use vitrine_store::{IfMissing, Store};
 use super::load::{operator, print_report};
 use super::logging::LogArgs;
 use super::{
-    Outcome, OutputArgs, StoreArgs, nothing_was_changed, print_error, print_json, time, variable,
+    Outcome, OutputArgs, PlanArgs, StoreArgs, nothing_was_changed, print_error, print_json, time,
+    variable,
 };
+use crate::escape::single_line;
 use crate::load::Settings;
 use crate::load::guard::Allowance;
-use crate::load::report::{Report, visible};
+use crate::load::plan::Listing;
+use crate::load::report::Report;
 use crate::mirror::metrics::{Metrics, RoundOutcome};
 use crate::mirror::source::{Insecure, KEY_VARIABLE, Source};
 use crate::mirror::{Mirror, TextForm, outcome};
@@ -166,7 +169,7 @@ impl Rounds<'_> {
         let Round { ended, recorded } = self.round().await;
         // What the round came to is the more important news, whether it failed, was refused or is done.
         let report = ended?;
-        let outcome = print_report(&report, self.output)?;
+        let outcome = print_report(&report, self.output, PlanArgs::default())?;
         let Err(error) = recorded else {
             return Ok(outcome);
         };
@@ -224,11 +227,11 @@ impl Rounds<'_> {
             Ok(report) => report,
             Err(error) => {
                 let error = format!("{:#}", nothing_was_changed(error));
-                tracing::error!("failed: {}", visible(&error));
+                tracing::error!("failed: {}", single_line(&error));
                 return Ok(());
             }
         };
-        let (word, text) = (outcome(&report), report.to_text());
+        let (word, text) = (outcome(&report), report.to_text(Listing::Complete));
         let summary = text.lines().last().unwrap_or_default();
         match word {
             RoundOutcome::Refused => tracing::error!(report = text, "refused: {summary}"),
@@ -239,7 +242,7 @@ impl Rounds<'_> {
         }
         if let Err(error) = recorded {
             let error = format!("{:#}", error.context(report.what_was_done()));
-            tracing::error!("{}", visible(&error));
+            tracing::error!("{}", single_line(&error));
         }
         Ok(())
     }

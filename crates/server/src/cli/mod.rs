@@ -25,6 +25,7 @@ mod logging;
 mod man;
 mod mirror;
 mod openapi;
+mod output;
 mod program;
 mod progress;
 mod proxies;
@@ -42,7 +43,7 @@ mod time;
 mod traces;
 
 use std::fs::File;
-use std::io::{self, IsTerminal, Read as _, Write};
+use std::io::{self, Read as _, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -50,7 +51,7 @@ use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 use vitrine_store::StoreError;
 
-use crate::load::report::visible;
+use crate::escape::single_line;
 #[cfg(feature = "fuzzing")]
 pub use settings::fuzzing;
 use settings::{CommandLine, ConfigArgs, Read, Stop};
@@ -129,6 +130,14 @@ impl Command {
             _ => false,
         }
     }
+}
+
+/// How much of a plan is printed.
+#[derive(Debug, Clone, Copy, Default, Args)]
+struct PlanArgs {
+    /// Name every product that differs, on a terminal too, where only the first 20 of each kind are named otherwise.
+    #[arg(long)]
+    all: bool,
 }
 
 /// How what is printed is printed.
@@ -222,7 +231,7 @@ fn stopped(stop: Stop) -> anyhow::Result<Outcome> {
         Stop::Refused(refusal) => {
             let faults = refusal.faults.len();
             writeln!(
-                io::stderr(),
+                output::stderr(),
                 "{refusal}vitrine: the settings are refused; faults: {faults}"
             )?;
             Ok(Outcome::Refused)
@@ -238,7 +247,7 @@ fn wrong_command_line(message: &str) -> ! {
 /// Prints an error and its causes on one line of standard error: a log message if the log is JSON. No error holds a key.
 fn print_error(error: &anyhow::Error) -> io::Result<()> {
     let error = format!("{error:#}");
-    let error = visible(&error);
+    let error = single_line(&error);
     if logging::is_json() {
         tracing::error!("{error}");
         return Ok(());
@@ -278,7 +287,7 @@ fn read_secret(path: &Path) -> io::Result<String> {
 
 /// Prints to standard output; a reader that has gone away (`| head`) is no failure.
 fn print(text: &str) -> io::Result<()> {
-    match io::stdout().write_all(text.as_bytes()) {
+    match output::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         outcome => outcome,
     }
@@ -302,7 +311,7 @@ fn written(outcome: anyhow::Result<()>) -> anyhow::Result<Outcome> {
 
 /// Prints JSON to standard output, indented where a person reads it.
 fn print_json(value: &serde_json::Value) -> io::Result<()> {
-    if io::stdout().is_terminal() {
+    if output::stdout().is_terminal() {
         print(&format!("{value:#}\n"))
     } else {
         print(&format!("{value}\n"))

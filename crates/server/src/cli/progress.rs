@@ -2,13 +2,15 @@
 //! then of a fetch, which waits for others.
 
 use std::cell::Cell;
+use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::output;
+use crate::escape::single_line;
 use crate::fetch;
 use crate::load::progress::Progress;
-use crate::load::report::visible;
 
 /// How often a bar is drawn while nothing is told.
 const STEADY: Duration = Duration::from_millis(250);
@@ -91,7 +93,8 @@ impl FetchBar {
 
     fn line(&self, line: &str) {
         match self.bar.is_hidden() {
-            true => eprintln!("{line}"),
+            // Progress that can't be told stops nothing.
+            true => drop(writeln!(output::stderr(), "{line}")),
             false => self.bar.println(line),
         }
     }
@@ -117,7 +120,7 @@ impl fetch::Progress for FetchBar {
     }
 
     fn gave_up(&self, host: &str, addresses: u64) {
-        let host = visible(host);
+        let host = single_line(host);
         self.line(&format!(
             "gave up {host}, which doesn't answer; {addresses} more of its addresses aren't asked"
         ));

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::edges::reachable;
 use super::{Outcome, OutputArgs, print, print_json};
-use crate::load::report::visible;
+use crate::escape::single_line;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -112,7 +112,7 @@ fn to_text(is_fine: bool, live: bool, told: &Value) -> String {
         }
         (false, false) => {
             let reason = told["reason"].as_str().unwrap_or("no reason told");
-            format!("not ready: {}\n", visible(reason))
+            format!("not ready: {}\n", single_line(reason))
         }
     }
 }

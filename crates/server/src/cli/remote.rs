@@ -1,6 +1,6 @@
 //! A server of the contract that a command asks as its clients do: where it is, the key, and how products are printed.
 
-use std::io::{self, IsTerminal as _, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
@@ -8,8 +8,8 @@ use clap::{Args, ValueEnum};
 use vitrine_client::blocking::Client;
 use vitrine_client::{Json, Key};
 
-use super::{CAN_NOT_WRITE, read_secret, variable};
-use crate::export::csv;
+use super::{CAN_NOT_WRITE, output, read_secret, variable, wrong_command_line};
+use crate::export::csv::{self, Reader};
 use crate::load::json::Node;
 
 /// The environment variable that holds the key. There is no option for it: command lines can be read by
@@ -59,6 +59,27 @@ impl RemoteArgs {
     }
 }
 
+/// Who reads a table.
+#[derive(Debug, Clone, Copy, Args)]
+pub(super) struct ReaderArgs {
+    /// With CSV: put an apostrophe before each cell that a spreadsheet would run (those that begin with `=`, `+`, `-`,
+    /// `@`, a tab or a line break). `vitrine load` removes it.
+    #[arg(long)]
+    for_spreadsheets: bool,
+}
+
+impl ReaderArgs {
+    /// Returns the reader of a table. If none is printed, `--for-spreadsheets` ends the program as a wrong command line
+    /// does.
+    pub(super) fn of(self, is_table: bool) -> Reader {
+        match (self.for_spreadsheets, is_table) {
+            (false, _) => Reader::Program,
+            (true, true) => Reader::Spreadsheet,
+            (true, false) => wrong_command_line("--for-spreadsheets goes with `--format csv`"),
+        }
+    }
+}
+
 /// How products are printed.
 #[derive(Debug, Args)]
 pub(super) struct FormatArgs {
@@ -68,6 +89,8 @@ pub(super) struct FormatArgs {
     /// The same as `--format json`.
     #[arg(long, conflicts_with = "name")]
     json: bool,
+    #[command(flatten)]
+    reader: ReaderArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -83,13 +106,15 @@ pub(super) enum FormatName {
 }
 
 impl FormatArgs {
-    pub(super) fn or_for_programs(&self, for_programs: FormatName) -> FormatName {
-        match self.name {
+    /// Returns the format, by default `for_programs` unless a person reads along, and who reads a table.
+    pub(super) fn or_for_programs(&self, for_programs: FormatName) -> (FormatName, Reader) {
+        let name = match self.name {
             Some(name) => name,
             None if self.json => FormatName::Json,
-            None if io::stdout().is_terminal() => FormatName::Table,
+            None if output::stdout().is_terminal() => FormatName::Table,
             None => for_programs,
-        }
+        };
+        (name, self.reader.of(name == FormatName::Csv))
     }
 }
 
@@ -109,8 +134,8 @@ pub(super) fn fields(product: &Json) -> anyhow::Result<Node<'_>> {
 }
 
 /// A product as a row of a table for spreadsheets.
-pub(super) fn csv_row(product: &Json) -> anyhow::Result<String> {
-    csv::row(fields(product)?).context("a product doesn't go into a table")
+pub(super) fn csv_row(product: &Json, reader: Reader) -> anyhow::Result<String> {
+    csv::row(fields(product)?, reader).context("a product doesn't go into a table")
 }
 
 /// Writes a text to standard output.

@@ -1,6 +1,6 @@
 //! `vitrine restore`: puts a backup in the place of what the store holds.
 
-use std::io::{self, Write};
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -8,7 +8,7 @@ use vitrine_model::revision::Revision;
 use vitrine_store::{IfMissing, StoreError};
 
 use super::confirm::ConfirmArgs;
-use super::{Outcome, StoreArgs, print};
+use super::{Outcome, StoreArgs, output, print};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -59,7 +59,7 @@ impl Restore {
                 | StoreError::NotAStore { .. }
                 | StoreError::NewerSchema { .. }),
             ) => {
-                writeln!(io::stderr(), "vitrine: {error}")?;
+                writeln!(output::stderr(), "vitrine: {error}")?;
                 Ok(Outcome::Refused)
             }
             Err(error) => Err(error.into()),

@@ -5,10 +5,10 @@ use clap::Args;
 use jiff::Timestamp;
 use serde_json::Value;
 use vitrine_store::IfMissing;
-use vitrine_store::record::{Moment, PublishedRevision, Reading, RevisionNote};
+use vitrine_store::record::{PublishedRevision, Reading, RevisionNote};
 
 use super::confirm::ConfirmArgs;
-use super::history::{no_such, revision_json};
+use super::history::{moment, revision_json};
 use super::load::operator;
 use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
 
@@ -35,13 +35,15 @@ pub(super) struct Rollback {
 impl Rollback {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         let store = store.open(IfMissing::Refuse)?;
+        // Before anybody is asked.
+        moment(&*store, Some(self.revision))?;
         self.confirm.confirm(&format!(
-            "this replaces the live catalog by that of revision {}; `vitrine diff {0}` shows what differs",
+            "this replaces the live catalog with revision {}; `vitrine diff {0}` shows what differs",
             self.revision
         ))?;
         let mut publication = store.publish()?;
         if !publication.restore(self.revision)? {
-            bail!(no_such(Moment::Revision(self.revision)));
+            bail!("there is no revision {}", self.revision);
         }
         let note = RevisionNote {
             by: operator(),

@@ -1,8 +1,8 @@
 //! Records as rows of a table, by the same columns that loads read (`load::read::columns`), so that each row
 //! loads again as the record that it was.
 //!
-//! Quoted as RFC 4180 has it; lines end with a line feed, as in the template. Cells are data: one that a
-//! spreadsheet would take for a formula is written as it is.
+//! Quoted as RFC 4180 has it; lines end with a line feed, as in the template. Cells are data: only for spreadsheets
+//! one that they would run gets an apostrophe, which loads remove (`load::read::formula`).
 
 use std::borrow::Cow;
 
@@ -10,8 +10,18 @@ use anyhow::{Context as _, bail};
 
 use crate::load::json::Node;
 use crate::load::read::columns::{COLUMNS, KNOWN_TYPES, Kind, Of};
+use crate::load::read::formula;
 
 type Members<'a> = Vec<(Cow<'a, str>, Node<'a>)>;
+
+/// The reader that a table is written for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reader {
+    /// Programs: cells are written as they are.
+    Program,
+    /// A spreadsheet: no cell may be run as a formula.
+    Spreadsheet,
+}
 
 /// The first line, without its end.
 #[must_use]
@@ -24,7 +34,7 @@ pub fn header() -> String {
 /// # Errors
 ///
 /// Where the record has a value that no column holds: it isn't one of ours.
-pub fn row(record: Node<'_>) -> anyhow::Result<String> {
+pub fn row(record: Node<'_>, reader: Reader) -> anyhow::Result<String> {
     let Node::Object(mut product) = record else {
         bail!("a record that is no object");
     };
@@ -51,7 +61,13 @@ pub fn row(record: Node<'_>) -> anyhow::Result<String> {
         }
         let cell = cell(column.kind, value.unwrap_or(Node::Null));
         let cell = cell.with_context(|| format!("the column `{}` can't hold it", column.name))?;
-        write_quoted(&cell, &mut row);
+        if formula::has_apostrophe(&cell)
+            || (reader == Reader::Spreadsheet && formula::is_formula(&cell))
+        {
+            write_quoted(&format!("'{cell}"), &mut row);
+        } else {
+            write_quoted(&cell, &mut row);
+        }
     }
     if let Some(Node::Object(left)) = rest(product, true) {
         let names: Vec<&str> = left.iter().map(|(key, _)| &**key).collect();
@@ -106,6 +122,12 @@ fn joined(items: &[Node<'_>]) -> Option<String> {
             Node::Text(text) if !text.contains('|') => texts.push(&**text),
             _ => return None,
         }
+    }
+    if let [text] = &texts[..]
+        && text.contains([',', ';', '\n'])
+    {
+        // A load would ask if it is several.
+        return None;
     }
     let joined = texts.join("|");
     let is_plain = !joined.trim().is_empty() && !joined.trim().starts_with('[');

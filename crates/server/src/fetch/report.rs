@@ -8,7 +8,9 @@ use serde::Serialize;
 use super::answer::Failed;
 use super::turns::MAX_SILENT;
 use super::wanted::{Address, Fetched, Wanted};
-use crate::load::report::{Applied, Report, visible};
+use crate::escape::single_line;
+use crate::load::plan::Listing;
+use crate::load::report::{Applied, Report};
 
 /// How many addresses of each reason are named in text. JSON has them all.
 const SHOWN_ADDRESSES: usize = 20;
@@ -119,14 +121,14 @@ impl FetchReport {
 
     /// The report for people.
     #[must_use]
-    pub fn into_text(self) -> String {
+    pub fn into_text(self, listing: Listing) -> String {
         let mut text = String::new();
         // Writing to a string can't fail.
-        let _ = self.write_text(&mut text);
+        let _ = self.write_text(&mut text, listing);
         text
     }
 
-    fn write_text(self, out: &mut String) -> fmt::Result {
+    fn write_text(self, out: &mut String, listing: Listing) -> fmt::Result {
         let AddressCounts {
             asked,
             fetched,
@@ -142,7 +144,7 @@ impl FetchReport {
         for (rule, failures) in reasons {
             writeln!(out, "failed: {rule}, {} times", failures.len())?;
             for failure in failures.iter().take(SHOWN_ADDRESSES) {
-                let (url, message) = (visible(&failure.url), visible(&failure.message));
+                let (url, message) = (single_line(&failure.url), single_line(&failure.message));
                 writeln!(out, "  {url}  {message}")?;
                 writeln!(out, "      named by {}", named(failure))?;
             }
@@ -154,7 +156,7 @@ impl FetchReport {
             writeln!(
                 out,
                 "given up: {}, which gave no answer {MAX_SILENT} times in a row; {addresses} more of its addresses weren't asked",
-                visible(host)
+                single_line(host)
             )?;
         }
         if taken_down > 0 {
@@ -168,7 +170,7 @@ impl FetchReport {
             "addresses: {asked} asked, {fetched} brought a new text, {unchanged} unchanged, {failed} failed, {given_up} given up"
         )?;
         if self.applied.is_some() {
-            out.push_str(&Report::of(asked, self.applied).to_text());
+            out.push_str(&Report::of(asked, self.applied).to_text(listing));
         }
         Ok(())
     }

@@ -18,7 +18,7 @@ use super::check::CheckedRecord;
 use super::guard::{Allowance, Exceeded, Tally};
 use super::plan::{Detail, Plan};
 use super::progress::Progress;
-use super::reading::Records;
+use super::records::Records;
 use super::report::{Applied, Finding, Outcome, Place, Report, Severity};
 use super::texts::{Overlay, TextFiles};
 use crate::view;
@@ -199,20 +199,22 @@ impl Applying<'_, '_> {
                         self.plan.keep();
                     }
                 }
-                let retired = self.publication.retire_others()?;
-                retired.iter().for_each(|code| self.plan.retire(code));
+                for code in self.publication.retire_others()? {
+                    self.plan.retire(&code);
+                    self.tally.retire(&code);
+                }
             }
             Mode::Merge { retire } => {
                 for Retirement { code, place } in retire {
                     if self.publication.retire(code)? {
                         self.plan.retire(code);
+                        self.tally.retire(code);
                     } else {
                         report.add(not_live(code, place));
                     }
                 }
             }
         }
-        self.tally.retire(self.plan.counts().retired);
         Ok(())
     }
 }

@@ -7,7 +7,7 @@ use super::json::Node;
 use super::pointer::escaped;
 
 /// A field that differs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct FieldChange {
     /// Where: a JSON pointer into the product object.
     pub pointer: String,

@@ -2,7 +2,7 @@
 //!
 //! - [`read`]: bytes → records, told apart by content
 //! - [`check`]: a record → a product that can't be wrong, or findings; `reading` does both for all inputs,
-//!   and keeps what is good in a `spool` and what is `rejected` in a `whole_file`
+//!   and keeps what is good in a `spool`, as `records`, and what is `rejected` in a `whole_file`
 //! - [`apply`]: products → one revision, or nothing; [`plan`] and [`difference`] say what changes, and
 //!   [`guard`] what mustn't
 //!
@@ -20,6 +20,7 @@ mod pointer;
 pub mod progress;
 pub mod read;
 mod reading;
+mod records;
 mod rejected;
 pub mod report;
 mod spool;
@@ -42,6 +43,7 @@ use reading::Reading;
 use report::{CompleteReport, Report};
 
 pub use reading::OnError;
+pub use rejected::RejectedPath;
 
 /// Something to load.
 #[derive(Debug, Clone, PartialEq, Eq)]

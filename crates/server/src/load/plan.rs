@@ -1,6 +1,8 @@
 //! What a load would do, or did: which products it creates, changes and retires, and which fields of
 //! the changed ones.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
 use serde::Serialize;
@@ -8,10 +10,32 @@ use vitrine_model::code::ProductCode;
 use vitrine_store::record::{PublishedCounts, StoredProduct};
 
 use super::difference::{FieldChange, difference};
-use super::report::{shown, visible};
+use super::report::shown;
+use crate::escape::single_line;
 
-/// How many products of each kind a plan names in text. JSON has them all.
-const SHOWN_PRODUCTS: usize = 20;
+/// Maximum number of products of each kind, and of shared changes, that a summary names.
+const MAX_SUMMARY: usize = 20;
+
+/// Minimum number of products with an identical change for it to be summed up.
+const MIN_SHARED_PRODUCTS: usize = 5;
+
+/// How much of a plan its text has. JSON has all of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listing {
+    /// Every product with every change: for files, pipes, and `--all`.
+    Complete,
+    /// The first products, and identical changes only once: for a terminal.
+    Summary,
+}
+
+impl Listing {
+    fn most(self) -> usize {
+        match self {
+            Self::Complete => usize::MAX,
+            Self::Summary => MAX_SUMMARY,
+        }
+    }
+}
 
 /// A product that changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -117,49 +141,102 @@ impl Plan {
         (self.detail == Detail::Fields).then_some(self)
     }
 
-    /// The plan for people.
+    /// Writes the plan for people.
     ///
     /// # Errors
     ///
-    /// Where `out` can't be written.
-    pub fn write_text(&self, out: &mut impl fmt::Write) -> fmt::Result {
-        write_codes(out, '+', &self.created)?;
-        for product in self.changed.iter().take(SHOWN_PRODUCTS) {
-            writeln!(out, "~ {}", product.code)?;
-            for field in &product.fields {
-                let value = |value: &Option<String>| {
-                    value.as_deref().map_or_else(|| "nothing".to_owned(), shown)
-                };
-                let (old, new) = (value(&field.old), value(&field.new));
-                let pointer = visible(&field.pointer);
-                writeln!(out, "    {pointer}: {} → {}", visible(&old), visible(&new))?;
-            }
-        }
-        write_rest(out, '~', self.changed.len())?;
-        write_codes(out, '-', &self.retired)
+    /// If `out` can't be written.
+    pub fn write_text(&self, out: &mut impl fmt::Write, listing: Listing) -> fmt::Result {
+        write_codes(out, '+', &self.created, listing)?;
+        self.write_changed(out, listing)?;
+        write_codes(out, '-', &self.retired, listing)
     }
 
-    /// The plan for people, as text.
+    /// Writes the products that change. What many share comes first, summed up; a summary doesn't repeat it under
+    /// each product.
+    fn write_changed(&self, out: &mut impl fmt::Write, listing: Listing) -> fmt::Result {
+        let shared = self.shared_changes();
+        let mut by_products: Vec<(&FieldChange, usize)> = shared
+            .iter()
+            .map(|(change, products)| (*change, *products))
+            .collect();
+        by_products.sort_by_key(|(_, products)| Reverse(*products));
+        for (change, products) in by_products.iter().take(listing.most()) {
+            writeln!(out, "~ {}: {products} products", Shown(change))?;
+        }
+        write_rest(out, '~', "shared changes", shared.len(), listing)?;
+        let is_own =
+            |change: &&FieldChange| listing == Listing::Complete || !shared.contains_key(change);
+        let has_own =
+            |product: &&ChangedProduct| product.fields.iter().any(|change| is_own(&change));
+        for product in self.changed.iter().filter(has_own).take(listing.most()) {
+            writeln!(out, "~ {}", product.code)?;
+            for change in product.fields.iter().filter(is_own) {
+                writeln!(out, "    {}", Shown(change))?;
+            }
+        }
+        let named = self.changed.iter().filter(has_own).count();
+        write_rest(out, '~', "products", named, listing)
+    }
+
+    /// Returns the changes that many products share, with how many.
+    fn shared_changes(&self) -> BTreeMap<&FieldChange, usize> {
+        let mut counts: BTreeMap<&FieldChange, usize> = BTreeMap::new();
+        for change in self.changed.iter().flat_map(|product| &product.fields) {
+            *counts.entry(change).or_default() += 1;
+        }
+        counts.retain(|_, products| *products >= MIN_SHARED_PRODUCTS);
+        counts
+    }
+
+    /// Returns the plan for people, as text.
     #[must_use]
-    pub fn to_text(&self) -> String {
+    pub fn to_text(&self, listing: Listing) -> String {
         let mut text = String::new();
         // Writing to a string can't fail.
-        let _ = self.write_text(&mut text);
+        let _ = self.write_text(&mut text, listing);
         let _ = writeln!(text, "{}", self.counts());
         text
     }
 }
 
-fn write_codes(out: &mut impl fmt::Write, sign: char, codes: &[String]) -> fmt::Result {
-    for code in codes.iter().take(SHOWN_PRODUCTS) {
-        writeln!(out, "{sign} {code}")?;
+/// A change on one line.
+struct Shown<'c>(&'c FieldChange);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = |value: &Option<String>| {
+            let value = value.as_deref().map_or_else(|| "nothing".to_owned(), shown);
+            single_line(&value).into_owned()
+        };
+        let FieldChange { pointer, old, new } = self.0;
+        let pointer = single_line(pointer);
+        write!(out, "{pointer}: {} → {}", value(old), value(new))
     }
-    write_rest(out, sign, codes.len())
 }
 
-fn write_rest(out: &mut impl fmt::Write, sign: char, all: usize) -> fmt::Result {
-    match all.checked_sub(SHOWN_PRODUCTS) {
-        None | Some(0) => Ok(()),
-        Some(rest) => writeln!(out, "{sign} … and {rest} more"),
+fn write_codes(
+    out: &mut impl fmt::Write,
+    sign: char,
+    codes: &[String],
+    listing: Listing,
+) -> fmt::Result {
+    for code in codes.iter().take(listing.most()) {
+        writeln!(out, "{sign} {code}")?;
+    }
+    write_rest(out, sign, "products", codes.len(), listing)
+}
+
+/// Writes how many a summary leaves out.
+fn write_rest(
+    out: &mut impl fmt::Write,
+    sign: char,
+    things: &str,
+    all: usize,
+    listing: Listing,
+) -> fmt::Result {
+    match all.saturating_sub(listing.most()) {
+        0 => Ok(()),
+        rest => writeln!(out, "{sign} … and {rest} more {things}; --all names them"),
     }
 }

@@ -2,23 +2,21 @@
 
 use std::collections::HashMap;
 use std::io::{self, BufReader, Read};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, mpsc};
+use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use vitrine_model::Invalid;
 use vitrine_model::code::ProductCode;
 
 use super::apply::{Mode, Retirement};
-use super::check::{self, Checked, CheckedRecord};
-use super::read::{self, Item, Record};
-use super::rejected::{RejectedFile, text_within};
+use super::check::{self, Checked};
+use super::read::{self, Item, Record, Source, SourceRow, Table};
+use super::records::Records;
+use super::rejected::{Original, RejectedFiles, RejectedPath, text_within};
 use super::report::{Finding, Place, Report, Severity, shown};
-use super::spool::{Spool, Spooled};
+use super::spool::{Spool, SpooledRow};
 use super::texts::{self, TextFiles};
-
-/// How many records are read back before the store has written those before them.
-const READ_AHEAD: usize = 256;
 
 /// What becomes of a load with faults.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,9 +25,8 @@ pub enum OnError {
     Reject,
     /// The records without faults are loaded.
     Skip {
-        /// Where the others are written, unless it is `None`. A file that is there stays: the name gets
-        /// a number.
-        rejected: Option<PathBuf>,
+        /// Where the others are written, unless it is `None`.
+        rejected: Option<RejectedPath>,
     },
 }
 
@@ -39,7 +36,9 @@ pub(super) struct Reading {
     /// Every code that stands in the inputs, with the place where it stands first.
     codes: HashMap<String, Place>,
     skips: bool,
-    rejected: Option<RejectedFile>,
+    rejected: Option<RejectedFiles>,
+    /// The tables of rows that wait in the spool.
+    tables: Vec<Arc<Table>>,
     /// Codes with a record that was rejected, and where that stands.
     rejected_codes: HashMap<String, Place>,
     spool: Spool,
@@ -57,7 +56,8 @@ impl Reading {
             report,
             codes: HashMap::new(),
             skips,
-            rejected: path.map(RejectedFile::new),
+            rejected: path.map(RejectedFiles::new),
+            tables: Vec::new(),
             rejected_codes: HashMap::new(),
             spool: Spool::new()?,
             failure: None,
@@ -98,7 +98,7 @@ impl Reading {
                     None => self.check(&record),
                 }
             }
-            Item::Unreadable { findings, text } => self.take_unreadable(findings, text),
+            Item::Unreadable { findings, source } => self.take_unreadable(findings, source),
         }
     }
 
@@ -136,10 +136,12 @@ impl Reading {
     }
 
     /// Takes note of an input, or a part of it, of which no code can be read.
-    fn take_unreadable(&mut self, findings: Vec<Finding>, text: Option<String>) {
+    fn take_unreadable(&mut self, findings: Vec<Finding>, source: Option<Source>) {
         self.report.rejected.keeps_all = true;
-        if let Some(text) = text {
-            self.reject(&findings, &text);
+        match source {
+            Some(Source::Text(text)) => self.reject(&findings, &text, None),
+            Some(Source::Row(row)) => self.reject(&findings, "", Some(&row)),
+            None => {}
         }
         findings
             .into_iter()
@@ -171,16 +173,33 @@ impl Reading {
                 Some(_) => {}
                 None => self.report.rejected.keeps_all = true,
             }
-            self.reject(&findings, &record.json);
+            self.reject(&findings, &record.json, record.row.as_ref());
         } else if checked.is_some()
             && (self.skips || !self.report.has_faults())
-            && let Err(error) = self.spool.push(&record.json)
+            && let Err(error) = self.keep(record)
         {
             self.fail(error.into());
         }
         findings
             .into_iter()
             .for_each(|finding| self.report.add(finding));
+    }
+
+    /// Puts a record without faults into the spool.
+    fn keep(&mut self, record: &Record) -> io::Result<()> {
+        // Another record of its code may still be rejected, and this one with it.
+        let row = record.row.as_ref().filter(|_| self.rejected.is_some());
+        let row = row.map(|row| {
+            let is_last = self.tables.last() == Some(&row.table);
+            if !is_last {
+                self.tables.push(Arc::clone(&row.table));
+            }
+            SpooledRow {
+                table: self.tables.len() - 1,
+                line: row.joined(),
+            }
+        });
+        self.spool.push(&record.json, row.as_ref())
     }
 
     fn check_unique(&mut self, code: &str, record: &Record, findings: &mut Vec<Finding>) {
@@ -196,7 +215,7 @@ impl Reading {
     }
 
     /// Takes note of what can't be loaded.
-    fn reject(&mut self, findings: &[Finding], text: &str) {
+    fn reject(&mut self, findings: &[Finding], text: &str, row: Option<&SourceRow>) {
         self.report.rejected.records += 1;
         let Some(file) = &mut self.rejected else {
             return;
@@ -205,7 +224,12 @@ impl Reading {
             .iter()
             .filter(|found| found.severity == Severity::Fault);
         let faults: Vec<Finding> = faults.cloned().collect();
-        if let Err(error) = file.add(&faults, text) {
+        let line = row.map(SourceRow::joined).unwrap_or_default();
+        let original = match row {
+            Some(row) => Original::Row(&row.table, &line),
+            None => Original::Text(text),
+        };
+        if let Err(error) = file.add(&faults, original) {
             self.fail(error);
         }
     }
@@ -273,101 +297,13 @@ impl Reading {
             spooled: self.spool.read()?,
             kept: kept.collect(),
             rejected: self.rejected,
+            tables: self.tables,
         };
         Ok((self.report, Some(records)))
     }
 }
 
-/// The records that can be loaded.
-pub(super) struct Records {
-    /// How many there are at most.
-    pub(super) count: u64,
-    spooled: Spooled,
-    /// Products whose live version stays, since a record of them was rejected: the places of the first
-    /// record and of a rejected one.
-    kept: HashMap<String, [Place; 2]>,
-    rejected: Option<RejectedFile>,
-}
-
-impl Records {
-    /// The products whose live version stays.
-    pub(super) fn kept(&self) -> impl Iterator<Item = &str> {
-        self.kept.keys().map(String::as_str)
-    }
-
-    /// Whether the live version of a product stays.
-    pub(super) fn keeps(&self, code: &ProductCode) -> bool {
-        self.kept.contains_key(code.as_str())
-    }
-
-    /// Gives the records to `put`, some at a time. One whose code stands again in a record that was rejected is
-    /// rejected as well: which of them is right can't be told.
-    ///
-    /// The records are unpacked and read on a thread of their own, while the store writes.
-    pub(super) fn each_few(
-        &mut self,
-        report: &mut Report,
-        mut put: impl FnMut(&[CheckedRecord], &mut Report) -> anyhow::Result<()>,
-    ) -> anyhow::Result<()> {
-        let Self {
-            spooled,
-            kept,
-            rejected,
-            ..
-        } = self;
-        std::thread::scope(|scope| {
-            let (sender, receiver) = mpsc::sync_channel(READ_AHEAD);
-            scope.spawn(move || {
-                for json in spooled {
-                    // Nobody receives any more where putting failed.
-                    if sender.send(json.and_then(read_back)).is_err() {
-                        break;
-                    }
-                }
-            });
-            // Waits for one record, and takes those with it that are there already.
-            while let Ok(first) = receiver.recv() {
-                let mut few = Vec::new();
-                for record in std::iter::once(first).chain(receiver.try_iter().take(READ_AHEAD)) {
-                    let (json, record) = record?;
-                    let code = record.product.code.as_str();
-                    let Some([first, other]) = kept.get(code) else {
-                        few.push(record);
-                        continue;
-                    };
-                    let finding = duplicate(first, code, other);
-                    report.rejected.records += 1;
-                    if let Some(file) = rejected {
-                        file.add(std::slice::from_ref(&finding), &json)?;
-                    }
-                    report.add(finding);
-                }
-                put(&few, report)?;
-            }
-            Ok(())
-        })
-    }
-
-    /// Puts what was rejected onto the disk; to be called before anything is committed, so that nothing
-    /// is lost.
-    pub(super) fn finish(&mut self, report: &mut Report) -> anyhow::Result<()> {
-        if let Some(file) = self.rejected.take() {
-            report.rejected.file = file.finish()?;
-        }
-        Ok(())
-    }
-}
-
-/// A record that was found good before.
-fn read_back(json: String) -> anyhow::Result<(String, CheckedRecord)> {
-    let record = Record::new(Place::file(""), json);
-    match check::check(&record, &mut Vec::new()).record {
-        Some(checked) => Ok((record.json, checked)),
-        None => anyhow::bail!("a record changed while it waited in a temporary file"),
-    }
-}
-
-fn duplicate(place: &Place, code: &str, other: &Place) -> Finding {
+pub(super) fn duplicate(place: &Place, code: &str, other: &Place) -> Finding {
     Finding {
         code: Some(shown(code)),
         pointer: "/code".to_owned(),

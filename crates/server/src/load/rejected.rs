@@ -1,18 +1,22 @@
 //! Records that were rejected, in a file, beside their reasons: ready to be mended and loaded.
 //!
-//! Each is a line. An object keeps its members after a first one, `_rejected`, with the reasons. What is no
+//! A row of a table comes back as a row, in a table of the same columns and dialect, behind a first cell with the reasons.
+//! Anything else is a line of JSON. An object keeps its members after a first one, `_rejected`, with the reasons. What is no
 //! object that could be written back to the letter stands in the member `_text`, which is read as an input
 //! of its own. No payout type can be named like these (docs/contract/resources.md#later-payout-types), so nothing else
 //! means them.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context as _;
 
 use super::json::{Node, write_text};
+use super::read::Table;
 use super::report::Finding;
 use super::whole_file::{self, WholeFile};
+use crate::escape::single_line;
 
 /// The member with the reasons.
 pub(super) const REASONS: &str = "_rejected";
@@ -23,57 +27,124 @@ const TEXT: &str = "_text";
 /// How many names are tried before giving up.
 const MOST_NAMES: u32 = 10_000;
 
-/// The file, while it is written. It has a name once it is whole.
-pub(super) struct RejectedFile {
-    /// The name; another number is put into it where something stands there.
-    path: PathBuf,
-    file: Option<WholeFile>,
+/// Maximum number of faults that the cell of a rejected row tells.
+const MAX_REASONS: usize = 20;
+
+/// Where files of rejected records go. A file that is there stays: the name gets a number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RejectedPath {
+    /// A file that was named, whatever it will hold.
+    Named(PathBuf),
+    /// Beside an input, with its name up to here; the format's extension is added.
+    Beside(PathBuf),
 }
 
-impl RejectedFile {
-    /// A file that is made when there is something to write.
-    pub(super) fn new(path: PathBuf) -> Self {
-        Self { path, file: None }
+/// A record as it stood in its input.
+#[derive(Clone, Copy)]
+pub(super) enum Original<'o> {
+    /// JSON, or what was in the place of it.
+    Text(&'o str),
+    /// A row of a table, as the table writes it.
+    Row(&'o Arc<Table>, &'o [u8]),
+}
+
+/// The files, while they are written: one for JSON, and one for each kind of table. They have names once they are
+/// whole.
+pub(super) struct RejectedFiles {
+    path: RejectedPath,
+    files: Vec<RejectedFile>,
+}
+
+struct RejectedFile {
+    /// What its rows are of; `None` for lines of JSON.
+    table: Option<Arc<Table>>,
+    file: WholeFile,
+}
+
+impl RejectedFiles {
+    /// Files that are made when there is something to write.
+    pub(super) fn new(path: RejectedPath) -> Self {
+        let files = Vec::new();
+        Self { path, files }
     }
 
     /// Adds what was rejected.
-    pub(super) fn add(&mut self, reasons: &[Finding], text: &str) -> anyhow::Result<()> {
-        let line = line(reasons, text)?;
-        self.write(&line).with_context(|| can_not_write(&self.path))
-    }
-
-    fn write(&mut self, line: &str) -> io::Result<()> {
-        let file = match self.file.take() {
-            Some(file) => file,
-            None => WholeFile::create(&self.path)?,
+    pub(super) fn add(
+        &mut self,
+        reasons: &[Finding],
+        original: Original<'_>,
+    ) -> anyhow::Result<()> {
+        let (table, line) = match original {
+            Original::Text(text) => (None, (line(reasons, text)? + "\n").into_bytes()),
+            Original::Row(table, row) => (Some(table), table.line(&reasons_cell(reasons), row)),
         };
-        writeln!(self.file.insert(file), "{line}")
-    }
-
-    /// Gives the file its name and puts it onto the disk; returns the name, if there is a file.
-    pub(super) fn finish(self) -> anyhow::Result<Option<PathBuf>> {
-        let Some(file) = self.file else {
-            return Ok(None);
-        };
-        persist(file, &self.path)
-            .map(Some)
+        self.write(table, &line)
             .with_context(|| can_not_write(&self.path))
+    }
+
+    fn write(&mut self, table: Option<&Arc<Table>>, line: &[u8]) -> io::Result<()> {
+        let is_wanted = |file: &RejectedFile| file.table.as_ref() == table;
+        let index = match self.files.iter().position(is_wanted) {
+            Some(index) => index,
+            None => {
+                let mut file = WholeFile::create(self.path.path())?;
+                if let Some(table) = table {
+                    file.write_all(&table.beginning(REASONS))?;
+                }
+                let table = table.cloned();
+                self.files.push(RejectedFile { table, file });
+                self.files.len() - 1
+            }
+        };
+        self.files[index].file.write_all(line)
+    }
+
+    /// Gives the files their names and puts them onto the disk; returns the names.
+    pub(super) fn finish(self) -> anyhow::Result<Vec<PathBuf>> {
+        let Self { path, files } = self;
+        let persist = |RejectedFile { table, file }| {
+            let extension = table.map_or("ndjson", |_| "csv");
+            persist(file, &path, extension).with_context(|| can_not_write(&path))
+        };
+        files.into_iter().map(persist).collect()
     }
 }
 
-fn can_not_write(path: &Path) -> String {
-    format!("can't write the rejected records to {}", path.display())
+impl RejectedPath {
+    fn path(&self) -> &Path {
+        match self {
+            Self::Named(path) | Self::Beside(path) => path,
+        }
+    }
+
+    /// Returns the candidate of this number, from 1.
+    fn numbered(&self, number: u32, extension: &str) -> PathBuf {
+        let stem = match self {
+            Self::Named(path) if number == 1 => return path.clone(),
+            Self::Named(path) => path.with_extension(""),
+            Self::Beside(path) => path.clone(),
+        };
+        let mut name = stem.into_os_string();
+        if number > 1 {
+            name.push(format!(".{number}"));
+        }
+        name.push(format!(".{extension}"));
+        name.into()
+    }
+}
+
+fn can_not_write(path: &RejectedPath) -> String {
+    format!(
+        "can't write the rejected records to {}",
+        path.path().display()
+    )
 }
 
 /// Never over a file that is there: someone may be mending it.
-fn persist(file: WholeFile, path: &Path) -> io::Result<PathBuf> {
+fn persist(file: WholeFile, path: &RejectedPath, extension: &str) -> io::Result<PathBuf> {
     let mut file = file.finish()?;
-    let stem = path.with_extension("");
     for number in 1..MOST_NAMES {
-        let path = match number {
-            1 => path.to_owned(),
-            _ => PathBuf::from(format!("{}.{number}.ndjson", stem.display())),
-        };
+        let path = path.numbered(number, extension);
         match file.persist_noclobber(&path) {
             Ok(_) => {
                 whole_file::keep_name(&path)?;
@@ -86,6 +157,19 @@ fn persist(file: WholeFile, path: &Path) -> io::Result<PathBuf> {
         }
     }
     Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// Returns the cell that says why a row was rejected.
+fn reasons_cell(reasons: &[Finding]) -> String {
+    let reason = |found: &Finding| {
+        let at = found.place.column.as_deref().unwrap_or(&found.pointer);
+        format!("{at}: {} ({})", found.message, found.rule)
+    };
+    let mut told: Vec<String> = reasons.iter().take(MAX_REASONS).map(reason).collect();
+    if let Some(more @ 1..) = reasons.len().checked_sub(MAX_REASONS) {
+        told.push(format!("and {more} more"));
+    }
+    single_line(&told.join("; ")).into_owned()
 }
 
 /// The line of a rejected record.

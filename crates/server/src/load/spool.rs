@@ -14,6 +14,17 @@ const MOST_IN_MEMORY_BYTES: usize = 16 << 20;
 /// Speed counts here; products resemble each other enough for the least effort.
 const COMPRESSION_LEVEL: i32 = 1;
 
+/// In the place of a table's number: the record wasn't a row.
+const NO_TABLE: u64 = u64::MAX;
+
+/// A row that became a record.
+pub(super) struct SpooledRow {
+    /// The number of its table.
+    pub(super) table: usize,
+    /// The row as its table writes it, without the line's end.
+    pub(super) line: Vec<u8>,
+}
+
 /// Records on their way in.
 pub(super) struct Spool {
     file: zstd::Encoder<'static, BufWriter<SpooledTempFile>>,
@@ -30,11 +41,22 @@ impl Spool {
         })
     }
 
-    /// Takes a record.
-    pub(super) fn push(&mut self, json: &str) -> io::Result<()> {
+    /// Takes a record, with the row that it was if that may have to be written back.
+    pub(super) fn push(&mut self, json: &str, row: Option<&SpooledRow>) -> io::Result<()> {
         self.records += 1;
-        self.file.write_all(&(json.len() as u64).to_le_bytes())?;
-        self.file.write_all(json.as_bytes())
+        self.write(json.as_bytes())?;
+        match row {
+            None => self.file.write_all(&NO_TABLE.to_le_bytes()),
+            Some(SpooledRow { table, line }) => {
+                self.file.write_all(&(*table as u64).to_le_bytes())?;
+                self.write(line)
+            }
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(&(bytes.len() as u64).to_le_bytes())?;
+        self.file.write_all(bytes)
     }
 
     /// How many records there are.
@@ -63,21 +85,37 @@ pub(super) struct Spooled {
 }
 
 impl Spooled {
-    fn record(&mut self) -> io::Result<String> {
-        let mut length = [0; 8];
-        self.file.read_exact(&mut length)?;
-        let length = u64::from_le_bytes(length);
-        let mut json = String::new();
-        (&mut self.file).take(length).read_to_string(&mut json)?;
-        if json.len() as u64 != length {
+    fn record(&mut self) -> io::Result<(String, Option<SpooledRow>)> {
+        let json = String::from_utf8(self.bytes()?).map_err(io::Error::other)?;
+        let row = match self.number()? {
+            NO_TABLE => None,
+            table => Some(SpooledRow {
+                table: usize::try_from(table).map_err(io::Error::other)?,
+                line: self.bytes()?,
+            }),
+        };
+        Ok((json, row))
+    }
+
+    fn number(&mut self) -> io::Result<u64> {
+        let mut number = [0; 8];
+        self.file.read_exact(&mut number)?;
+        Ok(u64::from_le_bytes(number))
+    }
+
+    fn bytes(&mut self) -> io::Result<Vec<u8>> {
+        let length = self.number()?;
+        let mut bytes = Vec::new();
+        (&mut self.file).take(length).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 != length {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        Ok(json)
+        Ok(bytes)
     }
 }
 
 impl Iterator for Spooled {
-    type Item = anyhow::Result<String>;
+    type Item = anyhow::Result<(String, Option<SpooledRow>)>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.left = self.left.checked_sub(1)?;

@@ -5,6 +5,16 @@ use serde_json::{Value, json};
 
 use crate::harness::{Store, gift_card, text};
 
+const RULES: [&str; 7] = [
+    "retire",
+    "not-orderable",
+    "states",
+    "emptied-lists",
+    "currencies",
+    "amounts",
+    "discounts",
+];
+
 /// A hundred products, each changed by `change`, of which it tells the number.
 fn products(mut change: impl FnMut(usize, &mut Value) -> bool) -> Vec<Value> {
     let products = (0..100).filter_map(|number| {
@@ -59,7 +69,7 @@ fn assert_guards(name: &str, most: usize, next: impl Fn(usize) -> Vec<Value>) {
         3,
         "{name}"
     );
-    for other in ["retire", "not-orderable", "amounts", "discounts"] {
+    for other in RULES {
         let other_name = format!("{other}=100%");
         let (exit, ..) = load(&store, &next(most + 1), &["--allow", &other_name]);
         assert_eq!(
@@ -100,6 +110,100 @@ fn more_than_a_fifth_made_not_orderable_is_refused() {
             true
         })
     });
+}
+
+/// The hundred products, of which the first `count` have another value in a field.
+fn with_field(count: usize, field: &str, value: &Value) -> Vec<Value> {
+    products(|number, product| {
+        if number < count {
+            product[field] = value.clone();
+        }
+        true
+    })
+}
+
+#[test]
+fn feed_with_states_not_live_is_refused() {
+    for state in ["TEMPORARILY_DISABLED", "TEMPORARILY_DEGRADED"] {
+        assert_guards("states", 20, |count| {
+            with_field(count, "state", &json!(state))
+        });
+    }
+}
+
+#[test]
+fn feed_with_emptied_lists_is_refused() {
+    for list in ["countries_redeemable_in", "categories"] {
+        assert_guards("emptied-lists", 20, |count| {
+            with_field(count, list, &json!([]))
+        });
+    }
+}
+
+#[test]
+fn feed_with_other_currencies_is_refused() {
+    assert_guards("currencies", 5, |count| {
+        with_field(count, "currency", &json!("USD"))
+    });
+}
+
+#[test]
+fn return_to_live_and_lists_empty_before_are_not_counted() {
+    let mut before = with_field(60, "state", &json!("TEMPORARILY_DISABLED"));
+    for product in &mut before[60..] {
+        product["categories"] = json!([]);
+    }
+    let store = Store::of(&before);
+    let mut after = with_field(30, "state", &json!("TEMPORARILY_DEGRADED"));
+    for product in &mut after[60..] {
+        product["categories"] = json!([]);
+        product["name"] = json!("Another name");
+    }
+    let (exit, report, _) = load(&store, &after, &[]);
+    assert_eq!((exit, &report["guard"]), (0, &json!([])), "{report}");
+}
+
+#[test]
+fn refusal_names_first_products_and_counts_by_field() {
+    let store = Store::of(&products(all));
+    let next = products(|number, product| {
+        if number < 30 {
+            product["countries_redeemable_in"] = json!([]);
+        }
+        if number < 10 {
+            product["categories"] = json!([]);
+        }
+        if number == 99 {
+            product["gift_card"]["e_code_usage_type"] = Value::Null;
+        }
+        true
+    });
+    let (exit, report, said) = load(&store, &next, &[]);
+    assert_eq!(exit, 3, "{report}");
+    let exceeded = &report["guard"][0];
+    assert_eq!(
+        (&exceeded["count"], &exceeded["products"]),
+        (&json!(30), &json!(30))
+    );
+    let named = exceeded["first_products"].as_array().expect("codes");
+    assert_eq!((named.len(), &named[0]), (10, &json!("P000")));
+    let by_field = json!({"categories": 10, "countries_redeemable_in": 30});
+    assert_eq!(exceeded["by_field"], by_field);
+    // The guard's line comes first, warnings after it.
+    assert!(said.starts_with("guard: emptied-lists: "), "{said}");
+    let order = [
+        "products: P000, P001, ",
+        "P009 … and 20 more",
+        "countries_redeemable_in: 30",
+        "categories: 10",
+        "warning: default_used",
+        "nothing was changed",
+    ];
+    let places = order.map(|part| {
+        said.find(part)
+            .unwrap_or_else(|| panic!("{part} in {said}"))
+    });
+    assert!(places.is_sorted(), "{places:?}: {said}");
 }
 
 #[test]

@@ -125,6 +125,61 @@ fn history_tells_who_did_what_and_why() {
 }
 
 #[test]
+fn revision_that_does_not_exist_is_an_error() {
+    let empty = Store::of(&[gift_card("A")]);
+    let store = Store::of(&[named("A", "one")]);
+    store.load_products(&[named("A", "two")]);
+    for arguments in [
+        &["show", "A", "--at", "99"][..],
+        &["show", "A", "--at", "0"],
+        &["show", "A", "--at", "18446744073709551615"],
+        &["export", "--at", "99"],
+        &["diff", "99"],
+        &["diff", "1", "99", "--json"],
+        &["rollback", "99"],
+    ] {
+        let output = store.run(arguments);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {said}");
+        assert_eq!(text(&output.stdout), "", "{arguments:?}");
+        assert!(said.contains("the newest is 2"), "{arguments:?}: {said}");
+    }
+    let said = empty.run(&["show", "A", "--at", "2"]);
+    assert!(text(&said.stderr).contains("there is no revision 2; the newest is 1"));
+}
+
+#[test]
+fn plans_in_a_pipe_name_every_product() {
+    let products = |name: &str| -> Vec<Value> {
+        (0..50)
+            .map(|number| named(&format!("P{number:02}"), name))
+            .collect()
+    };
+    let store = Store::of(&products("one"));
+    let mut next = products("two");
+    next.extend((50..100).map(|number| named(&format!("P{number}"), "new")));
+    let lines: Vec<String> = next.iter().map(ToString::to_string).collect();
+    let file = store
+        .write("next.ndjson", lines.join("\n"))
+        .display()
+        .to_string();
+    let dry = store.ok(&[&["load", "--dry-run", &file], &ALLOW_ALL[..]].concat());
+    store.load_products(&next);
+    for said in [
+        dry,
+        store.ok(&["diff", "1", "2"]),
+        store.ok(&["diff", "2", "1"]),
+    ] {
+        for number in 0..100 {
+            let code = format!(" P{number:02}\n");
+            assert!(said.contains(&code), "{code} in {said}");
+        }
+        assert!(!said.contains('…'), "{said}");
+        assert!(said.contains("50 products\n"), "identical changes: {said}");
+    }
+}
+
+#[test]
 fn a_product_can_be_shown_as_it_is_and_as_it_was() {
     let store = Store::of(&[named("A", "one")]);
     store.load_products(&[named("A", "two")]);

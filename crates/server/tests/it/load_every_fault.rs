@@ -10,7 +10,7 @@ use crate::harness::{Store, gift_card, text};
 use crate::products::{assert_holds, later, payment, served, subscription, with, without};
 
 /// Rules of the table in `docs/loading.md` that no line of JSON can break.
-const OF_OTHER_INPUTS: [&str; 15] = [
+const OF_OTHER_INPUTS: [&str; 16] = [
     "compression",
     "input_too_large",
     "cells",
@@ -20,6 +20,7 @@ const OF_OTHER_INPUTS: [&str; 15] = [
     "empty",
     "retired_and_loaded",
     "text_blank",
+    "thousands_separator",
     "text_path",
     "text_file",
     "text_link",
@@ -350,24 +351,31 @@ fn assert_names_all(said: &str, faults: &Value) {
         let times = if faults.len() == 1 { "time" } else { "times" };
         let heading = format!("{rule}, {} {times}: ", faults.len());
         assert!(group.starts_with(&heading), "{heading} in {group}");
-        let mut rest = group;
+        // Each message once, above the faults that have it.
+        let mut by_message: Vec<(&str, String)> = Vec::new();
         for fault in faults.iter().take(SHOWN) {
             let part = |name: &str| fault[name].as_str().filter(|part| !part.is_empty());
             let place = format!("{}:{}", part("file").expect("a file"), fault["line"]);
             let parts = ["code", "pointer", "value"].into_iter().filter_map(part);
             let parts: Vec<&str> = std::iter::once(&*place).chain(parts).collect();
-            let message = part("message").expect("a message");
-            let words = format!("\n  {}\n      {message}\n", parts.join("  "));
-            let (_, after) = rest
-                .split_once(&*words)
-                .unwrap_or_else(|| panic!("{words} in {group}"));
-            // The next one begins with the same line end.
-            rest = &rest[rest.len() - after.len() - 1..];
+            let line = format!("      {}\n", parts.join("  "));
+            let message = fault["message"].as_str().expect("a message");
+            match by_message.iter_mut().find(|(other, _)| *other == message) {
+                Some((_, lines)) => lines.push_str(&line),
+                None => by_message.push((message, line)),
+            }
         }
+        let words = by_message
+            .iter()
+            .map(|(message, lines)| format!("  {message}\n{lines}"));
+        let words: String = words.collect();
+        let (_, rest) = group
+            .split_once(&*format!("\n{words}"))
+            .unwrap_or_else(|| panic!("{words} in {group}"));
         let more = faults.len().saturating_sub(SHOWN);
         assert_eq!(group.contains("… and "), more > 0, "{group}");
         assert!(
-            more == 0 || rest.starts_with(&format!("\n  … and {more} more\n")),
+            more == 0 || rest.starts_with(&format!("  … and {more} more\n")),
             "{group}"
         );
     }

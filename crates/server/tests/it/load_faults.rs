@@ -76,7 +76,7 @@ fn a_wrong_type_is_one_fault() {
 }
 
 /// The required fields of a gift card.
-const REQUIRED: [&str; 19] = [
+const REQUIRED: [&str; 18] = [
     "/name",
     "/code",
     "/currency",
@@ -91,7 +91,6 @@ const REQUIRED: [&str; 19] = [
     "/gift_card/expiry/in_months",
     "/gift_card/expiry/type",
     "/gift_card/redeemable_at",
-    "/gift_card/e_code_usage_type",
     "/gift_card/denominations",
     "/gift_card/denominations/type",
     "/gift_card/denominations/minimum_value",

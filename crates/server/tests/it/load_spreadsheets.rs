@@ -333,7 +333,7 @@ fn cells_that_mean_the_same_are_taken() {
         ("expiry_in_months", "12 ", false),
         ("denominations_minimum_value", "010.00", false),
         ("denominations_minimum_value", "10.0 ", true),
-        ("denominations_maximum_value", "50.500", false),
+        ("denominations_maximum_value", "50.500", true),
         ("discount_multiplier", "0.050", false),
         ("countries_redeemable_in", "DE | AT", true),
         ("categories", "fashion|home|home", true),

@@ -32,6 +32,23 @@ fn warnings(report: &Value) -> Vec<String> {
 }
 
 #[test]
+fn absent_e_code_usage_type_is_undefined_with_a_warning() {
+    let pointer = "/gift_card/e_code_usage_type";
+    for line in [
+        without(gift_card("A"), pointer).to_string(),
+        with(gift_card("A"), pointer, "null"),
+        with(gift_card("A"), pointer, r#""""#),
+    ] {
+        let (product, report) = round_trip(&line);
+        assert_eq!(product["gift_card"]["e_code_usage_type"], "undefined");
+        assert_eq!(warnings(&report), [format!("default_used {pointer}")]);
+    }
+    let pointer = "/subscription/e_code_usage_type";
+    let (product, _) = round_trip(&without(subscription("A"), pointer).to_string());
+    assert_eq!(product["subscription"]["e_code_usage_type"], "undefined");
+}
+
+#[test]
 fn amounts_are_shown_with_two_digits_however_they_were_loaded() {
     let list = "/gift_card/denominations/available_list";
     for (raw, shown) in [

@@ -5,11 +5,13 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::harness::{SAMPLE, Store, skipped, text, wait_for};
+use serde_json::Value;
+
+use crate::harness::{SAMPLE, Store, gift_card, skipped, text, wait_for};
 
 /// Runs a command on a terminal on which somebody types `answer`; returns the exit code and what is seen.
 /// `None` where there is no program that makes terminals.
-fn at_terminal(store: &Store, arguments: &str, answer: &str) -> Option<(i32, String)> {
+pub fn at_terminal(store: &Store, arguments: &str, answer: &str) -> Option<(i32, String)> {
     let program = env!("CARGO_BIN_EXE_vitrine");
     let mut script = Command::new("script");
     script
@@ -29,6 +31,48 @@ fn at_terminal(store: &Store, arguments: &str, answer: &str) -> Option<(i32, Str
     let output = child.wait_with_output().expect("an end");
     drop(stdin);
     Some((output.status.code().expect("a code"), text(&output.stdout)))
+}
+
+/// Sixty products of one name.
+fn sixty(name: &str) -> Vec<Value> {
+    let product = |number| {
+        let mut product = gift_card(&format!("P{number:02}"));
+        product["name"] = name.into();
+        if number == 7 {
+            product["gift_card"]["redeemable_at"] = "online".into();
+        }
+        product
+    };
+    (0..60).map(product).collect()
+}
+
+#[test]
+fn plan_on_a_terminal_is_summed_up_unless_all_is_given() {
+    let store = Store::of(&sixty("one"));
+    let mut next = sixty("two");
+    next[7]["gift_card"]["redeemable_at"] = "all".into();
+    store.load_products(&next);
+    store.load_products(&[gift_card("OTHER")]);
+    let Some((code, seen)) = at_terminal(&store, "diff 1 2", "") else {
+        return;
+    };
+    assert_eq!(code, 0, "{seen}");
+    let lines: Vec<&str> = seen.lines().map(str::trim_end).collect();
+    let expected = [
+        "~ /name: \"one\" → \"two\": 60 products",
+        "~ P07",
+        "    /gift_card/redeemable_at: \"online\" → \"all\"",
+    ];
+    assert_eq!(lines[..3], expected, "{seen}");
+    assert_eq!(lines.len(), 4, "{seen}");
+    let (_, seen) = at_terminal(&store, "diff 2 3", "").expect("as before");
+    assert!(
+        seen.contains("- … and 40 more products; --all names them"),
+        "{seen}"
+    );
+    assert!(!seen.contains("P20"), "{seen}");
+    let (_, seen) = at_terminal(&store, "diff 2 3 --all", "").expect("as before");
+    assert!(seen.contains("- P59") && !seen.contains('…'), "{seen}");
 }
 
 fn active(store: &Store) -> usize {

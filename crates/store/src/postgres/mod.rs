@@ -271,6 +271,9 @@ impl Store for PostgresStore {
     ) -> Result<Option<StoredProduct>, StoreError> {
         self.quick(|session| {
             session.transaction(history::READING, AS_OF_ONE_MOMENT, |session| {
+                if history::revision(session, moment)?.is_none() {
+                    return Ok(None);
+                }
                 history::ensure_readable(session, moment)?;
                 let found = history::products_of(session, &[code.as_str()], moment)?;
                 Ok(found.into_iter().next().map(|(_, _, product)| product))

@@ -235,11 +235,14 @@ impl Store for SqliteStore {
         moment: Moment,
     ) -> Result<Option<StoredProduct>, StoreError> {
         let mut quick = self.quick()?;
-        // One read transaction: whether the moment can be read, and the product.
+        // One read transaction: if there is such a moment, if it can be read, and the product.
         let transaction = quick
             .connection
             .transaction()
             .map_err(during("reading the history"))?;
+        if history::revision(&transaction, moment)?.is_none() {
+            return Ok(None);
+        }
         history::ensure_readable(&transaction, moment)?;
         history::product(&transaction, code, moment)
     }

@@ -46,6 +46,7 @@ fn every_moment_stays_readable(store: &dyn Store) {
     assert_eq!(at(store, Moment::Revision(3)), None);
     let read = |moment| store.product(&first.code, moment).unwrap();
     assert_eq!(read(Moment::Revision(1)), Some(first.clone()));
+    assert_eq!(read(Moment::Revision(3)), None, "no such revision");
     assert_eq!(read(Moment::Live), Some(second_version));
     assert_eq!(
         store

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::super::settings::{CommandLine, ConfigArgs, Fault, Read, Refusal, Source, Stop, Value};
 use super::super::{Command, Outcome, OutputArgs, print, print_json, stopped, wrong_command_line};
-use crate::load::report::visible;
+use crate::escape::single_line;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -54,7 +54,7 @@ impl Check {
         } else {
             let mut text = refusal.to_string();
             for warning in &warnings {
-                text.push_str(&format!("warning: {}\n", visible(warning)));
+                text.push_str(&format!("warning: {}\n", single_line(warning)));
             }
             text.push_str(&match refusal.faults.len() {
                 0 => "the settings are sound\n".to_owned(),

@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 
 use super::super::settings::{CommandLine, ConfigArgs, Read, Source, Value};
 use super::super::{Outcome, OutputArgs, print, print_json, stopped};
-use crate::load::report::visible;
+use crate::escape::single_line;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -60,7 +60,7 @@ impl Show {
 fn to_text(value: &Value, file: Option<&Path>) -> (String, String) {
     let name = &value.setting.name;
     let line = match value.to_toml() {
-        Some(value) => format!("{name} = {}", visible(&value)),
+        Some(value) => format!("{name} = {}", single_line(&value)),
         None => format!("#{name}"),
     };
     let source = match value.source {
@@ -68,7 +68,7 @@ fn to_text(value: &Value, file: Option<&Path>) -> (String, String) {
         Source::Environment => value.setting.variable().unwrap_or_default().to_owned(),
         Source::File(line) => {
             let file = file.map(|file| file.display().to_string());
-            format!("{}:{line}", visible(&file.unwrap_or_default()))
+            format!("{}:{line}", single_line(&file.unwrap_or_default()))
         }
         Source::Default => "default".to_owned(),
         Source::Unset => "not set".to_owned(),

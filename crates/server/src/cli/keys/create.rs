@@ -1,5 +1,7 @@
 //! `vitrine keys create`: makes a key and shows it, this once.
 
+use std::io::Write as _;
+
 use clap::Args;
 use jiff::Timestamp;
 use serde_json::json;
@@ -9,7 +11,7 @@ use vitrine_model::version::ApiVersion;
 use vitrine_store::{IfMissing, Store};
 
 use crate::cli::time::{moment, to_second};
-use crate::cli::{Outcome, OutputArgs, StoreArgs, print, print_json, wrong_command_line};
+use crate::cli::{Outcome, OutputArgs, StoreArgs, output, print, print_json, wrong_command_line};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -178,19 +180,21 @@ pub(super) fn show(
         return Ok(Outcome::Done);
     }
     print(&format!("{}\n", key.reveal()))?;
-    eprintln!("Copy this key now; it won't be shown again.");
+    let mut err = output::stderr();
+    writeln!(err, "Copy this key now; it won't be shown again.")?;
     let now = Timestamp::now();
     if record.status(now) == KeyStatus::Expired {
-        eprintln!("It has expired already.");
+        writeln!(err, "It has expired already.")?;
     }
     for old in ending {
         match old.expires_at {
-            Some(expires) if expires > now => eprintln!(
+            Some(expires) if expires > now => writeln!(
+                err,
                 "{} ends at {}; revoke it to end it sooner.",
                 old.prefix,
                 to_second(expires)
-            ),
-            _ => eprintln!("{} has ended.", old.prefix),
+            )?,
+            _ => writeln!(err, "{} has ended.", old.prefix)?,
         }
     }
     Ok(Outcome::Done)

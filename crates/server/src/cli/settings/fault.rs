@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use crate::load::report::visible;
+use crate::escape::single_line;
 
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,10 +37,10 @@ impl fmt::Display for Refusal {
             writeln!(
                 f,
                 "{}{}: {}\n    → {}",
-                visible(&path),
+                single_line(&path),
                 Place(fault),
-                visible(&fault.what),
-                visible(&fault.advice)
+                single_line(&fault.what),
+                single_line(&fault.advice)
             )?;
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! `vitrine texts fetch`: brings texts that products name by outside addresses into the store.
 
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::time::Duration;
 
 use clap::Args;
@@ -8,7 +8,7 @@ use vitrine_store::IfMissing;
 
 use crate::cli::load::operator;
 use crate::cli::progress::FetchBar;
-use crate::cli::{Outcome, OutputArgs, StoreArgs, print, print_json};
+use crate::cli::{Outcome, OutputArgs, PlanArgs, StoreArgs, output, print, print_json};
 use crate::fetch::{self, Reach, Settings};
 use crate::load::apply::Intent;
 
@@ -41,6 +41,8 @@ pub(in crate::cli) struct Fetch {
     /// Ask, show what would change, field by field, and change nothing.
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    plan: PlanArgs,
     /// What the history is to say of it.
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
@@ -71,8 +73,14 @@ impl Fetch {
         };
         match (self.output.json, outcome) {
             (true, _) => print_json(&report.into_json())?,
-            (false, Outcome::Faulty) => io::stderr().write_all(report.into_text().as_bytes())?,
-            (false, _) => print(&report.into_text())?,
+            (false, Outcome::Faulty) => {
+                let mut out = output::stderr();
+                let text = report.into_text(out.listing(self.plan.all));
+                out.write_all(text.as_bytes())?;
+            }
+            (false, _) => {
+                print(&report.into_text(output::stdout().listing(self.plan.all)))?;
+            }
         }
         Ok(outcome)
     }

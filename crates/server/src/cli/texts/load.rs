@@ -6,7 +6,7 @@ use clap::Args;
 use vitrine_store::IfMissing;
 
 use crate::cli::load::{operator, print_report};
-use crate::cli::{Outcome, OutputArgs, StoreArgs};
+use crate::cli::{Outcome, OutputArgs, PlanArgs, StoreArgs};
 use crate::load::apply::Intent;
 use crate::load::texts::{self, Settings};
 
@@ -33,6 +33,8 @@ pub(in crate::cli) struct Load {
     /// Show what would change, field by field, and change nothing.
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    plan: PlanArgs,
     /// What the history is to say of it.
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
@@ -52,6 +54,6 @@ impl Load {
         };
         let store = store.open(IfMissing::Refuse)?;
         let report = texts::load(&*store, &self.directory, settings)?;
-        print_report(&report, self.output)
+        print_report(&report, self.output, self.plan)
     }
 }

@@ -90,8 +90,13 @@ fn markdown(
             let invalid = Invalid::new("text_too_long", "Markdown of at most 1 MiB");
             Err(context.fault(&at, fields.get(key), invalid))
         }
-        Some(Node::Text(text)) if text.is_empty() => Ok(None),
-        Some(Node::Text(text)) => Ok(Some(text.clone().into_owned())),
+        Some(Node::Text(text)) => {
+            if text.trim().is_empty() {
+                let message = "nothing but blanks, which is a text; to have none, leave it empty";
+                context.warn(&at, fields.get(key), "text_blank", message);
+            }
+            Ok(Some(text.clone().into_owned()))
+        }
         Some(node) => Err(context.fault(&at, Some(node), Invalid::new("type", "a string"))),
     }
 }

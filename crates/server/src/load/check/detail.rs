@@ -3,8 +3,8 @@
 use vitrine_model::Invalid;
 use vitrine_model::content::ContentUpdate;
 use vitrine_model::product::{
-    AmountRange, Assets, DenominationType, Denominations, Detail, Expiry, LaterDetail, Payment,
-    PayoutTypeName, SubscriptionPlan, Voucher,
+    AmountRange, Assets, DenominationType, Denominations, Detail, ECodeUsageType, Expiry,
+    LaterDetail, Payment, PayoutTypeName, SubscriptionPlan, Voucher,
 };
 
 use super::content;
@@ -109,7 +109,7 @@ fn voucher(context: &mut Context<'_>, fields: &Fields<'_>) -> Result<Voucher, Fa
     let redeemable_at = context.required(fields, "redeemable_at");
     let website_url = context.optional(fields, "website_url");
     let barcode_format = context.optional(fields, "barcode_format");
-    let e_code_usage_type = context.required(fields, "e_code_usage_type");
+    let e_code_usage_type = e_code_usage_type(context, fields);
     Ok(Voucher {
         assets: assets?,
         balance_check_url: balance_check_url?,
@@ -119,6 +119,21 @@ fn voucher(context: &mut Context<'_>, fields: &Fields<'_>) -> Result<Voucher, Fa
         barcode_format: barcode_format?,
         e_code_usage_type: e_code_usage_type?,
     })
+}
+
+/// The usage type of the e-code, `undefined` by default (docs/contract/resources.md#values).
+fn e_code_usage_type(
+    context: &mut Context<'_>,
+    fields: &Fields<'_>,
+) -> Result<ECodeUsageType, Faulty> {
+    let key = "e_code_usage_type";
+    if let Some(usage) = context.optional(fields, key)? {
+        return Ok(usage);
+    }
+    let message = "absent or null; loaded as `undefined`";
+    let at = fields.at.key(key);
+    context.warn(&at, fields.stated(key), "default_used", message);
+    Ok(ECodeUsageType::Undefined)
 }
 
 /// The assets; an absent object is one without values, since each of them may be null.

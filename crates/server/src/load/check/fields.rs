@@ -9,6 +9,7 @@ use std::str::FromStr;
 use vitrine_model::Invalid;
 use vitrine_model::money::Amount;
 
+use super::spreadsheet::likely_cause;
 use crate::load::json::{MOST_PROBLEMS, Node};
 use crate::load::pointer::At;
 use crate::load::read::Record;
@@ -69,7 +70,8 @@ impl Context<'_> {
         invalid: Invalid,
     ) -> Faulty {
         if value != Some(&Node::Unreadable) {
-            let message = format!("expected {}", invalid.expected);
+            let cause = likely_cause(self.record, &at.to_string(), value);
+            let message = format!("expected {}{cause}", invalid.expected);
             self.add(Severity::Fault, at, value, invalid.rule, message);
         }
         Faulty
@@ -223,7 +225,11 @@ impl Context<'_> {
                     .map(Some)
                     .map_err(|invalid| self.fault(at, Some(node), invalid))
             }
-            Node::Text(_) => self.parsed(at, node, T::from_str),
+            Node::Text(_) => {
+                let parsed = self.parsed(at, node, T::from_str)?;
+                self.check_thousands(at, node)?;
+                Ok(parsed)
+            }
             _ => {
                 let invalid = Invalid::new("type", "a decimal, as a string or a number");
                 Err(self.fault(at, Some(node), invalid))
@@ -288,6 +294,9 @@ impl Context<'_> {
             value.ok_or_else(|| context.fault(at, Some(node), empty))
         };
         let values = self.list(fields, key, read)?;
+        if let Some(Node::List(items)) = fields.get(key) {
+            self.check_items(&fields.at.key(key), items);
+        }
         let values = values.ok_or_else(|| self.missing(fields, key))?;
         let mut seen = HashSet::new();
         let mut unique = Vec::with_capacity(values.len());

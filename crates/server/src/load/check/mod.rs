@@ -3,10 +3,12 @@
 //! - `fields`: how fields are read
 //! - `detail`: the objects of the payout types
 //! - `content`: the texts
+//! - `spreadsheet`: what spreadsheets do to values
 
 mod content;
 mod detail;
 mod fields;
+mod spreadsheet;
 
 use vitrine_model::Invalid;
 use vitrine_model::content::ContentUpdate;

@@ -9,6 +9,8 @@ pub(super) struct Cells {
     pub(super) payout_type: String,
     /// The columns whose fields the cell `detail` states.
     pub(super) stated_in_detail: Vec<&'static str>,
+    /// The columns whose cells are JSON arrays: their items are meant as they stand.
+    pub(super) arrays: Vec<&'static str>,
 }
 
 impl Cells {
@@ -53,6 +55,7 @@ mod tests {
         let cells = Cells {
             payout_type: "gift_card".to_owned(),
             stated_in_detail: vec!["website_url"],
+            arrays: Vec::new(),
         };
         for (pointer, expected) in [
             ("/code", Some("code")),

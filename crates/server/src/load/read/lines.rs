@@ -8,7 +8,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use serde_json::value::RawValue;
 
 use super::values::read_stream;
-use super::{Item, MAX_RECORD_BYTES, Record, Sink, TOO_LARGE};
+use super::{Item, MAX_RECORD_BYTES, Record, Sink, Source, TOO_LARGE};
 use crate::load::report::{Finding, MOST_SHOWN_CHARACTERS, Place, shown};
 
 /// Whether an input that begins like this has one record a line.
@@ -110,7 +110,7 @@ fn read_line(place: &Place, json: &[u8], sink: Sink<'_>) -> io::Result<()> {
         };
         sink(Item::Unreadable {
             findings: vec![finding],
-            text: Some(text),
+            source: Some(Source::Text(text)),
         });
         return Ok(());
     };

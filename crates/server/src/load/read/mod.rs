@@ -4,14 +4,18 @@
 //! - `lines`: newline-delimited JSON
 //! - `values`: other JSON, a stream of values
 //! - `table`: CSV; `row_record` makes a record of each of its `rows` by what `columns` says
+//! - `formula`: the apostrophe before cells that a spreadsheet would run
+//! - `source`: records as they stood, for those that are rejected
 //! - `cells`: which column a place in such a record came from
 
 mod cells;
 pub(crate) mod columns;
 mod compressed;
+pub(crate) mod formula;
 mod lines;
 mod row_record;
 mod rows;
+mod source;
 mod table;
 mod values;
 
@@ -19,6 +23,9 @@ use std::io::{self, BufRead, Cursor, Read};
 
 use super::report::{Finding, Place, shown};
 use cells::Cells;
+use columns::Kind;
+use source::Dialect;
+pub use source::{Source, SourceRow, Table};
 
 /// The longest record, in bytes.
 pub const MAX_RECORD_BYTES: u64 = 16 << 20;
@@ -40,6 +47,8 @@ pub struct Record {
     pub json: String,
     /// Where its values stood, if it was a row of a table.
     cells: Option<Cells>,
+    /// The row that it was, if it was one.
+    pub row: Option<SourceRow>,
 }
 
 impl Record {
@@ -50,7 +59,25 @@ impl Record {
             place,
             json,
             cells: None,
+            row: None,
         }
+    }
+
+    /// Returns the kind of list that a cell holds between separators, if the value at a JSON pointer came from one.
+    pub(crate) fn list_at(&self, pointer: &str) -> Option<Kind> {
+        let cells = self.cells.as_ref()?;
+        let column = columns::find(&cells.column(pointer)?)?;
+        let is_list = matches!(column.kind, Kind::Texts | Kind::Amounts);
+        (is_list && !cells.arrays.contains(&column.name)).then_some(column.kind)
+    }
+
+    /// Returns what separates the cells of the table that the value at a JSON pointer came from, unless it stood in a
+    /// cell of JSON.
+    pub(crate) fn separator_at(&self, pointer: &str) -> Option<u8> {
+        let row = self.row.as_ref()?;
+        let column = self.cells.as_ref()?.column(pointer)?;
+        let is_json = columns::find(&column)?.kind == Kind::Detail;
+        (!is_json).then_some(row.table.separator())
     }
 
     /// Where the value at a JSON pointer stands: in a table that includes the column.
@@ -72,8 +99,8 @@ pub enum Item {
     Unreadable {
         /// Why.
         findings: Vec<Finding>,
-        /// It, as an input of its own, if it could be had.
-        text: Option<String>,
+        /// It, if it could be had.
+        source: Option<Source>,
     },
     /// What is to be said of the input as a whole, such as a column that isn't known.
     Warning(Finding),
@@ -84,7 +111,7 @@ impl Item {
     fn unreadable(finding: Finding) -> Self {
         Self::Unreadable {
             findings: vec![finding],
-            text: None,
+            source: None,
         }
     }
 }
@@ -119,9 +146,11 @@ pub fn read_plain(file: &str, mut input: impl BufRead, sink: Sink<'_>) -> io::Re
     // Lines ahead of the first record or row.
     let mut lines_before = 0;
     let mut head = peek(&mut input)?;
-    if head.starts_with(b"\xef\xbb\xbf") {
+    let has_mark = head.starts_with(b"\xef\xbb\xbf");
+    if has_mark {
         head.drain(..3);
     }
+    let line_end = Dialect::line_end(&head);
     let named = table::named_separator(&head);
     if let Some((_, length)) = named {
         head.drain(..length);
@@ -145,9 +174,11 @@ pub fn read_plain(file: &str, mut input: impl BufRead, sink: Sink<'_>) -> io::Re
     let input = Cursor::new(head).chain(input);
     match separator {
         Some(separator) if !is_json => {
-            let dialect = table::Dialect {
+            let dialect = Dialect {
                 separator,
-                hidden_lines: u64::from(named.is_some()),
+                names_separator: named.is_some(),
+                has_mark,
+                line_end,
             };
             table::read(file, first_line, dialect, input, sink)
         }

@@ -47,9 +47,14 @@ pub(super) fn record(place: &Place, row: &Row<'_>) -> Result<(String, Cells), Ve
         product.extend(detail.map(|detail| (payout_type.into(), detail)));
     }
     if faults.is_empty() {
+        let arrays = row
+            .iter()
+            .filter(|(column, cell)| is_array(column, cell))
+            .map(|(column, _)| column.name);
         let cells = Cells {
             payout_type: payout_type.to_owned(),
             stated_in_detail,
+            arrays: arrays.collect(),
         };
         return Ok((Node::Object(product).to_json(), cells));
     }
@@ -190,7 +195,7 @@ fn value<'r>(column: &Column, cell: &'r str) -> Result<Node<'r>, Vec<Problem>> {
         Kind::Flag if trimmed.eq_ignore_ascii_case("true") => Node::Bool(true),
         Kind::Flag if trimmed.eq_ignore_ascii_case("false") => Node::Bool(false),
         Kind::Number if is_number(trimmed) => Node::Number(trimmed),
-        Kind::Texts | Kind::Amounts if trimmed.starts_with('[') => match Node::parse(trimmed) {
+        _ if is_array(column, cell) => match Node::parse(trimmed) {
             (list, problems) if problems.is_empty() => list,
             (_, problems) => return Err(problems),
         },
@@ -200,6 +205,11 @@ fn value<'r>(column: &Column, cell: &'r str) -> Result<Node<'r>, Vec<Problem>> {
         }
         Kind::Text | Kind::Flag | Kind::Number | Kind::Detail => Node::Text(cell.into()),
     })
+}
+
+/// Returns whether a list is written as a JSON array.
+fn is_array(column: &Column, cell: &str) -> bool {
+    matches!(column.kind, Kind::Texts | Kind::Amounts) && cell.trim().starts_with('[')
 }
 
 /// Whether JSON has the text as a number.

@@ -2,11 +2,15 @@
 //! applies the same rules to it. What is judged here is only whether a row is a record at all.
 
 use std::io::{self, BufRead};
+use std::sync::Arc;
 
 use super::columns::{self, Column};
+use super::formula;
 use super::row_record::record;
 use super::rows::{Row, Rows};
+use super::source::{Dialect, Source, SourceRow, Table};
 use super::{Item, Record, Sink, TOO_LARGE};
+use crate::load::rejected::REASONS;
 use crate::load::report::{Finding, Place, Severity, shown};
 
 /// What to do about bytes that aren't UTF-8.
@@ -18,20 +22,14 @@ enum Head {
     Known(&'static Column),
     /// A column that is left out.
     Unknown,
+    /// The column of a file of rejected rows that says why they were.
+    Reasons,
     /// No column; cells below must be blank.
     Blank,
 }
 
 /// What cells may be separated by.
 const SEPARATORS: [u8; 3] = [b',', b';', b'\t'];
-
-/// How a table is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Dialect {
-    pub(super) separator: u8,
-    /// How many lines before the first row are none to a spreadsheet.
-    pub(super) hidden_lines: u64,
-}
 
 /// The separator that the first line names for spreadsheets (`sep=;`), and the length of that line.
 pub(super) fn named_separator(head: &[u8]) -> Option<(u8, usize)> {
@@ -72,17 +70,16 @@ pub(super) fn read(
     input: impl BufRead,
     sink: Sink<'_>,
 ) -> io::Result<()> {
-    let Dialect {
-        separator,
-        hidden_lines,
-    } = dialect;
-    let mut rows = Rows::new(input, separator, first_line, first_line - hidden_lines);
+    let first_row = first_line - u64::from(dialect.names_separator);
+    let mut rows = Rows::new(input, dialect.separator, first_line, first_row);
     let Some(first) = filled(&mut rows)? else {
         return Ok(());
     };
     let Some(heads) = heads(&place(file, &first), &first, sink) else {
         return Ok(());
     };
+    let reasons = heads.iter().position(|head| *head == Head::Reasons);
+    let table = Arc::new(Table::new(dialect, &first, reasons));
     let mut is_empty = true;
     while let Some(row) = filled(&mut rows)? {
         is_empty = false;
@@ -95,15 +92,18 @@ pub(super) fn read(
             )));
             return Ok(());
         }
-        match cells(&place, &heads, &row).and_then(|cells| record(&place, &cells)) {
+        let read = cells(&place, &heads, &row, sink).and_then(|cells| record(&place, &cells));
+        let row = SourceRow::new(&table, row);
+        match read {
             Ok((json, cells)) => sink(Item::Record(Record {
                 place,
                 json,
                 cells: Some(cells),
+                row: Some(row),
             })),
             Err(findings) => {
-                let text = Some(text(&[&first, &row]));
-                sink(Item::Unreadable { findings, text });
+                let source = Some(Source::Row(row));
+                sink(Item::Unreadable { findings, source });
             }
         }
     }
@@ -115,20 +115,6 @@ pub(super) fn read(
         sink(Item::unreadable(finding));
     }
     Ok(())
-}
-
-/// Rows as a table of their own.
-fn text(rows: &[&Row]) -> String {
-    let mut text = String::new();
-    for row in rows {
-        for (index, cell) in row.cells.iter().enumerate() {
-            let separator = if index == 0 { "" } else { "," };
-            let cell = String::from_utf8_lossy(cell).replace('"', "\"\"");
-            text.push_str(&format!("{separator}\"{cell}\""));
-        }
-        text.push('\n');
-    }
-    text
 }
 
 fn place(file: &str, row: &Row) -> Place {
@@ -206,6 +192,7 @@ fn heads(place: &Place, row: &Row, sink: Sink<'_>) -> Option<Vec<Head>> {
         let head = match columns::find(name) {
             _ if name.is_empty() => Head::Blank,
             Some(column) => Head::Known(column),
+            None if name == REASONS => Head::Reasons,
             None => Head::Unknown,
         };
         match head {
@@ -217,7 +204,7 @@ fn heads(place: &Place, row: &Row, sink: Sink<'_>) -> Option<Vec<Head>> {
                 fault(name, "column_twice", &message);
             }
             Head::Unknown => sink(Item::Warning(unknown(place, name))),
-            Head::Known(_) | Head::Blank => {}
+            Head::Known(_) | Head::Reasons | Head::Blank => {}
         }
         heads.push(head);
     }
@@ -236,6 +223,15 @@ fn unknown(place: &Place, name: &str) -> Finding {
     }
 }
 
+/// The warning of an apostrophe that isn't a part of the value.
+fn apostrophe(place: &Place, column: &Column, cell: &str) -> Finding {
+    let message = "the apostrophe before it was removed: exports for spreadsheets put one there";
+    Finding {
+        severity: Severity::Warning,
+        ..cell_fault(place, column.name, cell, "apostrophe_removed", message)
+    }
+}
+
 const BADLY_QUOTED: &str = "expected quotes around the whole cell, or none, and doubled ones within; \
                             what follows may have been taken into this cell";
 
@@ -244,6 +240,7 @@ fn cells<'r>(
     place: &Place,
     heads: &[Head],
     row: &'r Row,
+    sink: Sink<'_>,
 ) -> Result<Vec<(&'static Column, &'r str)>, Vec<Finding>> {
     let mut cells = Vec::with_capacity(heads.len());
     let mut faults = Vec::new();
@@ -251,7 +248,7 @@ fn cells<'r>(
         let head = heads.get(index).copied().unwrap_or(Head::Blank);
         let name = match head {
             Head::Known(column) => column.name.to_owned(),
-            Head::Unknown | Head::Blank => letters(index),
+            Head::Unknown | Head::Reasons | Head::Blank => letters(index),
         };
         let text = String::from_utf8_lossy(cell);
         if row.badly_quoted == Some(index) {
@@ -261,13 +258,19 @@ fn cells<'r>(
             (Head::Known(_), Err(_)) => {
                 faults.push(cell_fault(place, &name, &text, "utf8", NOT_UTF8));
             }
-            (Head::Known(column), Ok(text)) => cells.push((column, text)),
+            (Head::Known(column), Ok(text)) => match formula::without_apostrophe(text) {
+                Some(rest) => {
+                    sink(Item::Warning(apostrophe(place, column, text)));
+                    cells.push((column, rest));
+                }
+                None => cells.push((column, text)),
+            },
             (Head::Blank, _) if !is_blank(cell) => {
                 let message = "expected no value here, as the first line names no column for it; \
                                a separator within a cell needs quotes around the cell";
                 faults.push(cell_fault(place, &name, &text, "cells", message));
             }
-            (Head::Unknown | Head::Blank, _) => {}
+            (Head::Unknown | Head::Reasons | Head::Blank, _) => {}
         }
     }
     let named = heads.iter().rposition(|head| *head != Head::Blank);
@@ -276,7 +279,7 @@ fn cells<'r>(
     if found < expected {
         let name = match heads[found] {
             Head::Known(column) => column.name.to_owned(),
-            Head::Unknown | Head::Blank => letters(found),
+            Head::Unknown | Head::Reasons | Head::Blank => letters(found),
         };
         let message = format!("expected {expected} cells, as in the first line; found {found}");
         faults.push(cell_fault(place, &name, "", "cells", &message));

@@ -1,10 +1,11 @@
 //! Something found in a record, and where.
 
-use std::borrow::Cow;
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::sync::Arc;
 
 use serde::Serialize;
+
+use crate::escape::single_line;
 
 /// The longest value that is shown, in characters.
 pub const MOST_SHOWN_CHARACTERS: usize = 120;
@@ -47,7 +48,7 @@ impl Place {
 
 impl fmt::Display for Place {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&visible(&self.file))?;
+        out.write_str(&single_line(&self.file))?;
         if let Some(line) = self.line {
             write!(out, ":{line}")?;
         }
@@ -58,7 +59,7 @@ impl fmt::Display for Place {
             write!(out, " (row {row})")?;
         }
         if let Some(column) = &self.column {
-            write!(out, ", column {}", visible(column))?;
+            write!(out, ", column {}", single_line(column))?;
         }
         Ok(())
     }
@@ -115,13 +116,13 @@ impl fmt::Display for Finding {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}", self.place)?;
         if let Some(code) = &self.code {
-            write!(out, "  {}", visible(code))?;
+            write!(out, "  {}", single_line(code))?;
         }
         if !self.pointer.is_empty() {
-            write!(out, "  {}", visible(&self.pointer))?;
+            write!(out, "  {}", single_line(&self.pointer))?;
         }
         if let Some(value) = &self.value {
-            write!(out, "  {}", visible(value))?;
+            write!(out, "  {}", single_line(value))?;
         }
         Ok(())
     }
@@ -144,31 +145,4 @@ fn cut(text: &str, most_characters: usize) -> String {
         Some((end, _)) => format!("{}… ({} bytes)", &text[..end], text.len()),
         None => text.to_owned(),
     }
-}
-
-/// A text from outside as a line of it may be printed: what would steer a terminal, begin another line or
-/// turn the order of what is read stands there as JSON would escape it.
-#[must_use]
-pub fn visible(text: &str) -> Cow<'_, str> {
-    let is_hidden = |character: char| {
-        character.is_control()
-            || matches!(character, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    if !text.contains(is_hidden) {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            _ if is_hidden(character) => {
-                // Writing to a string can't fail.
-                let _ = write!(out, "\\u{:04x}", u32::from(character));
-            }
-            _ => out.push(character),
-        }
-    }
-    Cow::Owned(out)
 }

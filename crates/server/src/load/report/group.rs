@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::finding::{Finding, Place, visible};
+use super::finding::{Finding, Place};
+use crate::escape::single_line;
 
 /// How many ranges of lines are kept of each rule.
 const MOST_RANGES: usize = 1_000;
@@ -93,8 +94,22 @@ impl Group {
         write!(out, "{heading}, {} {times}", self.count)?;
         self.write_ranges(out)?;
         out.push('\n');
-        for example in &self.examples {
-            writeln!(out, "  {example}\n      {}", visible(&example.message))?;
+        // What is right stands once, above the findings that it is said of.
+        let mut messages: Vec<&str> = Vec::new();
+        for Finding { message, .. } in &self.examples {
+            if !messages.contains(&message.as_str()) {
+                messages.push(message);
+            }
+        }
+        for message in messages {
+            writeln!(out, "  {}", single_line(message))?;
+            let with_it = self
+                .examples
+                .iter()
+                .filter(|found| found.message == message);
+            for example in with_it {
+                writeln!(out, "      {example}")?;
+            }
         }
         match self.count - self.examples.len() as u64 {
             0 => Ok(()),
@@ -119,7 +134,7 @@ impl Group {
                     Unit::Line => "line",
                     Unit::Item => "item",
                 };
-                write!(out, "{separator}{} {unit} ", visible(file))?;
+                write!(out, "{separator}{} {unit} ", single_line(file))?;
             }
             of = Some((file, *unit));
             match first == last {

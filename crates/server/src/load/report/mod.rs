@@ -17,11 +17,12 @@ use vitrine_model::revision::Revision;
 use vitrine_store::record::PublishedCounts;
 
 pub use complete::CompleteReport;
-pub use finding::{Finding, MOST_SHOWN_CHARACTERS, Place, Severity, shown, shown_pointer, visible};
+pub use finding::{Finding, MOST_SHOWN_CHARACTERS, Place, Severity, shown, shown_pointer};
 pub use group::Group;
 
 use super::guard::Exceeded;
-use super::plan::Plan;
+use super::plan::{Listing, Plan};
+use crate::escape::single_line;
 
 /// How many examples of each warning are shown.
 const WARNING_EXAMPLES: usize = 3;
@@ -78,8 +79,8 @@ pub struct Applied {
 pub struct Rejected {
     /// How many.
     pub records: u64,
-    /// Where they went, with their reasons.
-    pub file: Option<PathBuf>,
+    /// Where they went, with their reasons: JSON and each kind of table into a file of its own.
+    pub files: Vec<PathBuf>,
     /// Whether nothing was retired, since of some it can't be told which product they are.
     pub keeps_all: bool,
 }
@@ -215,16 +216,19 @@ impl Report {
         complete.finish(&summary)
     }
 
-    /// The report for people.
+    /// Returns the report for people. Refusals of the guard stand first, findings after them, and the verdict last.
     #[must_use]
-    pub fn to_text(&self) -> String {
+    pub fn to_text(&self, listing: Listing) -> String {
         let mut text = String::new();
         // Writing to a string can't fail.
-        let _ = self.write_text(&mut text);
+        let _ = self.write_text(&mut text, listing);
         text
     }
 
-    fn write_text(&self, out: &mut String) -> fmt::Result {
+    fn write_text(&self, out: &mut String, listing: Listing) -> fmt::Result {
+        for exceeded in self.applied.iter().flat_map(|applied| &applied.exceeded) {
+            writeln!(out, "{exceeded}")?;
+        }
         for ((severity, rule), group) in &self.groups {
             let severity = match severity {
                 Severity::Warning => "warning",
@@ -240,7 +244,7 @@ impl Report {
                 self.records
             );
         };
-        applied.write_text(out)?;
+        applied.write_text(out, listing)?;
         self.rejected.write_text(out)
     }
 
@@ -265,7 +269,7 @@ impl Report {
         };
         let Rejected {
             records,
-            file,
+            files,
             keeps_all,
         } = &self.rejected;
         json!({
@@ -279,7 +283,7 @@ impl Report {
             "counts": counts_json(&counts.unwrap_or_default()),
             "plan": plan.and_then(|applied| applied.plan.fields()),
             "guard": applied.map_or(&[][..], |applied| &applied.exceeded),
-            "rejected": {"records": records, "file": file, "keeps_all": keeps_all},
+            "rejected": {"records": records, "files": files, "keeps_all": keeps_all},
             "fault_count": self.fault_count,
             "faults": self.faults,
             "faults_by_rule": groups(Severity::Fault),
@@ -294,13 +298,10 @@ impl Applied {
         matches!(self.outcome, Outcome::Published(_) | Outcome::Unchanged)
     }
 
-    fn write_text(&self, out: &mut String) -> fmt::Result {
+    fn write_text(&self, out: &mut String, listing: Listing) -> fmt::Result {
         let counts = self.plan.counts();
         if matches!(self.outcome, Outcome::Planned) {
-            self.plan.write_text(out)?;
-        }
-        for exceeded in &self.exceeded {
-            writeln!(out, "{exceeded}")?;
+            self.plan.write_text(out, listing)?;
         }
         match &self.outcome {
             Outcome::Published(revision) => writeln!(out, "revision {}: {counts}", revision.number),
@@ -332,20 +333,20 @@ impl Rejected {
         if self.records > 0 {
             let (records, plural) = (self.records, plural(self.records));
             write!(out, "{records} record{plural} rejected")?;
-            if let Some(file) = &self.file {
-                let file = file.display().to_string();
-                let file = visible(&file);
+            let files = self.files.iter().map(|file| file.display().to_string());
+            let files: Vec<String> = files.collect();
+            if !files.is_empty() {
+                let files = files.join(" and ");
+                let files = single_line(&files);
                 write!(
                     out,
-                    ", with the reasons in {file}: mend them and load that with --mode merge"
+                    ", with the reasons in {files}: mend them and load that with --mode merge"
                 )?;
             }
             out.push('\n');
         }
         if self.keeps_all {
-            out.push_str(
-                "nothing is retired: of a part of the input it can't be told which product it is\n",
-            );
+            out.push_str("nothing was retired because some records couldn't be identified\n");
         }
         Ok(())
     }

@@ -42,11 +42,17 @@ pub use web::{Page, Web};
 pub const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/catalog.ndjson");
 
 /// Lets the guard pass whatever a test loads: most tests replace catalogs by others on purpose.
-pub const ALLOW_ALL: [&str; 8] = [
+pub const ALLOW_ALL: [&str; 14] = [
     "--allow",
     "retire=100%",
     "--allow",
     "not-orderable=100%",
+    "--allow",
+    "states=100%",
+    "--allow",
+    "emptied-lists=100%",
+    "--allow",
+    "currencies=100%",
     "--allow",
     "amounts=100%",
     "--allow",

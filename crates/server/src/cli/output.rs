@@ -1,0 +1,116 @@
+//! Standard output and standard error. On a terminal what steers one is escaped (`crate::escape`); files and pipes
+//! get the bytes. Every command prints through here; `tests/tidy.rs` holds that.
+
+use std::fmt;
+use std::io::{self, IsTerminal, Stderr, Stdout, Write};
+
+use crate::escape::lines;
+use crate::load::plan::Listing;
+
+/// A stream of the process.
+pub(super) struct Output<W> {
+    out: W,
+    is_terminal: bool,
+    /// The start of a character, or of a line's end, that the next write may complete.
+    pending: Vec<u8>,
+}
+
+/// Standard output.
+pub(super) fn stdout() -> Output<Stdout> {
+    Output::new(io::stdout())
+}
+
+/// Standard error.
+pub(super) fn stderr() -> Output<Stderr> {
+    Output::new(io::stderr())
+}
+
+impl<W: Write + IsTerminal> Output<W> {
+    fn new(out: W) -> Self {
+        let is_terminal = out.is_terminal();
+        Self {
+            out,
+            is_terminal,
+            pending: Vec::new(),
+        }
+    }
+
+    /// Returns whether a person reads along.
+    pub(super) fn is_terminal(&self) -> bool {
+        self.is_terminal
+    }
+
+    /// Returns how much of a plan is printed here. Only a terminal gets a summary, and not with `--all`.
+    pub(super) fn listing(&self, all: bool) -> Listing {
+        match self.is_terminal && !all {
+            true => Listing::Summary,
+            false => Listing::Complete,
+        }
+    }
+}
+
+impl<W: Write> Write for Output<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.is_terminal {
+            return self.out.write(bytes);
+        }
+        self.pending.extend_from_slice(bytes);
+        let whole = whole_length(&self.pending);
+        let text: Vec<u8> = self.pending.drain(..whole).collect();
+        let text = String::from_utf8_lossy(&text);
+        self.out.write_all(lines(&text).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
+    /// As one piece, so that a line of another thread doesn't come in between.
+    fn write_fmt(&mut self, arguments: fmt::Arguments<'_>) -> io::Result<()> {
+        self.write_all(arguments.to_string().as_bytes())
+    }
+}
+
+/// Returns the length of what can be escaped by itself: all but a character that is cut off, or a carriage return
+/// at the end.
+fn whole_length(bytes: &[u8]) -> usize {
+    if let [before @ .., b'\r'] = bytes {
+        return before.len();
+    }
+    let longest = bytes.len().min(3);
+    for length in 1..=longest {
+        let start = bytes.len() - length;
+        let needed = match bytes[start] {
+            0x00..0x80 => 1,
+            0x80..0xc0 => continue,
+            0xc0..0xe0 => 2,
+            0xe0..0xf0 => 3,
+            _ => 4,
+        };
+        return if length < needed { start } else { bytes.len() };
+    }
+    bytes.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_split_between_writes_are_escaped() {
+        let text = "é\u{9b}2J 雪\u{202e}𝄞\r\n\rx\u{7f}\n";
+        for pieces in 1..=text.len() {
+            let mut output = Output {
+                out: Vec::new(),
+                is_terminal: true,
+                pending: Vec::new(),
+            };
+            for piece in text.as_bytes().chunks(pieces) {
+                output.write_all(piece).expect("memory");
+            }
+            let shown = String::from_utf8(output.out).expect("UTF-8");
+            assert_eq!(shown, "é\\u009b2J 雪\\u202e𝄞\r\n\\rx\\u007f\n", "{pieces}");
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The guard: refuses a load that would turn the live catalog upside down, unless it is allowed by name.
+//!
+//! It holds for people and programs that load, and for mirrors: a file that was cut short, a column that slipped,
+//! a decimal point that was lost. Each of its limits is a share of what was live before.
+//!
+//! - `tally`: what a publish does, counted while it goes on
+//! - `percent`: the shares
+
+mod percent;
+mod tally;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Serialize;
+use vitrine_model::code::ProductCode;
+
+pub use percent::Percent;
+pub use tally::Tally;
+
+/// Maximum number of changes that the text of a refusal counts by field.
+const MAX_FIELDS: usize = 8;
+
+/// A kind of change that the guard limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rule {
+    /// Live products that are retired.
+    Retire,
+    /// Live products that can be ordered before and not afterwards.
+    NotOrderable,
+    /// Live products that leave the state `LIVE`.
+    States,
+    /// Live products whose list of countries or categories becomes empty.
+    EmptiedLists,
+    /// Live products that get another currency.
+    Currencies,
+    /// Amounts of live products that become ten times as large or as small, or more.
+    Amounts,
+    /// Discounts of live products that do.
+    Discounts,
+}
+
+impl Rule {
+    /// All of them, in the order in which they are reported.
+    pub const ALL: [Self; 7] = [
+        Self::Retire,
+        Self::NotOrderable,
+        Self::States,
+        Self::EmptiedLists,
+        Self::Currencies,
+        Self::Amounts,
+        Self::Discounts,
+    ];
+
+    /// Returns its name, as `--allow` takes it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Retire => "retire",
+            Self::NotOrderable => "not-orderable",
+            Self::States => "states",
+            Self::EmptiedLists => "emptied-lists",
+            Self::Currencies => "currencies",
+            Self::Amounts => "amounts",
+            Self::Discounts => "discounts",
+        }
+    }
+
+    fn default_limit(self) -> Percent {
+        match self {
+            Self::Retire | Self::NotOrderable | Self::States | Self::EmptiedLists => {
+                Percent::whole(20)
+            }
+            Self::Currencies | Self::Amounts | Self::Discounts => Percent::whole(5),
+        }
+    }
+
+    /// Returns what a load would do, as in "this load would …".
+    fn describe(self, count: u64, live: u64) -> String {
+        match self {
+            Self::Retire => format!("retire {count} of {live} live products"),
+            Self::NotOrderable => format!("make {count} of {live} live products unorderable"),
+            Self::States => format!("take {count} of {live} live products out of state LIVE"),
+            Self::EmptiedLists => {
+                format!("empty the countries or categories of {count} of {live} live products")
+            }
+            Self::Currencies => format!("change the currency of {count} of {live} live products"),
+            Self::Amounts => format!("change {count} of {live} live amounts tenfold or more"),
+            Self::Discounts => format!("change {count} of {live} live discounts tenfold or more"),
+        }
+    }
+}
+
+/// One rule with another limit than the usual one: `retire=100%`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Allowance {
+    rule: Rule,
+    limit: Percent,
+}
+
+impl FromStr for Allowance {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let names = || Rule::ALL.map(Rule::name).join(", ");
+        let Some((name, limit)) = text.split_once('=') else {
+            return Err(format!(
+                "expected NAME=PERCENT%; NAME is one of {}",
+                names()
+            ));
+        };
+        let rule = Rule::ALL.into_iter().find(|rule| rule.name() == name);
+        let rule = rule.ok_or_else(|| format!("expected a name among {}", names()))?;
+        let limit = limit.parse()?;
+        Ok(Self { rule, limit })
+    }
+}
+
+/// A limit that a load would exceed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Exceeded {
+    /// The limit's rule.
+    pub rule: Rule,
+    /// How many products, amounts or discounts.
+    pub count: u64,
+    /// Of how many live ones.
+    pub live: u64,
+    /// Their share, rounded up.
+    #[serde(serialize_with = "serialize_display")]
+    pub share: Percent,
+    /// The greatest share that is allowed.
+    #[serde(serialize_with = "serialize_display")]
+    pub limit: Percent,
+    /// How many products.
+    pub products: u64,
+    /// The first of them.
+    #[serde(serialize_with = "serialize_codes")]
+    pub first_products: Vec<ProductCode>,
+    /// How many changes there are in each field; none for products that are retired.
+    pub by_field: BTreeMap<String, u64>,
+}
+
+fn serialize_display<S: serde::Serializer>(
+    percent: &Percent,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(percent)
+}
+
+fn serialize_codes<S: serde::Serializer>(
+    codes: &[ProductCode],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(codes.iter().map(ProductCode::as_str))
+}
+
+impl fmt::Display for Exceeded {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, share, limit) = (self.rule.name(), self.share, self.limit);
+        let load = self.rule.describe(self.count, self.live);
+        write!(
+            out,
+            "guard: {name}: this load would {load} ({share}, more than {limit}); \
+             if that is meant: --allow {name}={share}"
+        )?;
+        let codes: Vec<&str> = self
+            .first_products
+            .iter()
+            .map(ProductCode::as_str)
+            .collect();
+        write!(out, "\n    products: {}", codes.join(", "))?;
+        match self.products.saturating_sub(codes.len() as u64) {
+            0 => {}
+            more => write!(out, " … and {more} more")?,
+        }
+        let mut fields: Vec<(&String, &u64)> = self.by_field.iter().collect();
+        fields.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+        for (field, count) in fields.into_iter().take(MAX_FIELDS) {
+            write!(out, "\n    {field}: {count}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,259 @@
+//! What a publish does to the live catalog, counted while it goes on.
+
+use std::collections::BTreeMap;
+
+use vitrine_model::code::ProductCode;
+use vitrine_model::money::{Amount, DiscountMultiplier};
+use vitrine_store::record::StoredProduct;
+use vitrine_store::{Publication, StoreError};
+
+use super::{Allowance, Exceeded, Percent, Rule};
+use crate::load::json::Node;
+
+/// Maximum number of products that a refusal names.
+const MAX_NAMED: usize = 10;
+
+/// The state of products that can be sold.
+const LIVE: &str = "LIVE";
+
+/// What a publish does to live products, by rule.
+#[derive(Debug, Default)]
+pub struct Tally {
+    counts: [Count; Rule::ALL.len()],
+    compared_amounts: u64,
+}
+
+/// What falls under one rule.
+#[derive(Debug, Default)]
+struct Count {
+    /// Number of products, amounts or discounts: of what the rule's limit is a share.
+    all: u64,
+    products: u64,
+    first_products: Vec<ProductCode>,
+    by_field: BTreeMap<String, u64>,
+}
+
+impl Tally {
+    /// Takes note of a live product that changes.
+    pub fn compare(&mut self, live: &StoredProduct, next: &StoredProduct) {
+        let code = &live.code;
+        let [old, new] = [live, next].map(|product| Node::parse(&product.document).0);
+        if live.is_orderable && !next.is_orderable {
+            self.note(Rule::NotOrderable, code, [("is_orderable".to_owned(), 1)]);
+        }
+        let field = |name: &str| {
+            let [old, new] = [&old, &new].map(|product| product.member(name).and_then(Node::text));
+            (old.unwrap_or_default(), new.unwrap_or_default())
+        };
+        let (old_state, new_state) = field("state");
+        if old_state == LIVE && new_state != LIVE {
+            let change = format!("state {old_state} → {new_state}");
+            self.note(Rule::States, code, [(change, 1)]);
+        }
+        let (old_currency, new_currency) = field("currency");
+        if old_currency != new_currency {
+            let change = format!("currency {old_currency} → {new_currency}");
+            self.note(Rule::Currencies, code, [(change, 1)]);
+        }
+        let emptied = [
+            (
+                "countries_redeemable_in",
+                !live.countries.is_empty() && next.countries.is_empty(),
+            ),
+            (
+                "categories",
+                !live.categories.is_empty() && next.categories.is_empty(),
+            ),
+        ];
+        let emptied = emptied.into_iter().filter(|(_, is_emptied)| *is_emptied);
+        self.note(
+            Rule::EmptiedLists,
+            code,
+            emptied.map(|(name, _)| (name.to_owned(), 1)),
+        );
+        self.compare_money((live, &old), (next, &new));
+    }
+
+    fn compare_money(
+        &mut self,
+        (live, old): (&StoredProduct, &Node<'_>),
+        (next, new): (&StoredProduct, &Node<'_>),
+    ) {
+        let (before, after) = (amounts(old), amounts(new));
+        self.compared_amounts += count(&before);
+        let kinds = AMOUNTS.into_iter().zip(before.into_iter().zip(after));
+        let changed = kinds.map(|(name, (old, new))| (name.to_owned(), tenfold(old, new)));
+        self.note(Rule::Amounts, &live.code, changed);
+        let discount = |product: &StoredProduct| product.discount_multiplier.parse();
+        let discounts: Result<(DiscountMultiplier, DiscountMultiplier), _> =
+            discount(live).and_then(|old| Ok((old, discount(next)?)));
+        if discounts.is_ok_and(|(old, new)| old.is_tenfold(&new)) {
+            let name = "discount_multiplier".to_owned();
+            self.note(Rule::Discounts, &live.code, [(name, 1)]);
+        }
+    }
+
+    /// Takes note of a product that is retired.
+    pub fn retire(&mut self, code: &ProductCode) {
+        self.counts[Rule::Retire as usize].add_product(code);
+    }
+
+    /// Takes note of what changes in the fields of a product, each with how often; of nothing if nothing does.
+    fn note(
+        &mut self,
+        rule: Rule,
+        code: &ProductCode,
+        fields: impl IntoIterator<Item = (String, u64)>,
+    ) {
+        let count = &mut self.counts[rule as usize];
+        let mut times = 0;
+        for (field, changed) in fields.into_iter().filter(|(_, changed)| *changed > 0) {
+            *count.by_field.entry(field).or_default() += changed;
+            times += changed;
+        }
+        if times > 0 {
+            count.add_product(code);
+            if rule == Rule::Amounts {
+                // The limit is a share of amounts, and a product has several.
+                count.all += times - 1;
+            }
+        }
+    }
+
+    /// Returns the limits that are exceeded: the default ones, but for those of `allowances`.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be read.
+    pub fn exceeded(
+        self,
+        publication: &mut dyn Publication,
+        allowances: &[Allowance],
+    ) -> Result<Vec<Exceeded>, StoreError> {
+        let live_products = publication.live_before();
+        let mut exceeded = Vec::new();
+        for (rule, count) in Rule::ALL.into_iter().zip(self.counts) {
+            let allowed = allowances.iter().rev().find(|allowed| allowed.rule == rule);
+            let limit = allowed.map_or(rule.default_limit(), |allowed| allowed.limit);
+            let live = match rule {
+                // Products that weren't compared have amounts too. They are counted only if it matters.
+                Rule::Amounts if limit.is_exceeded(count.all, self.compared_amounts) => {
+                    live_amounts(publication)?
+                }
+                Rule::Amounts => continue,
+                _ => live_products,
+            };
+            if limit.is_exceeded(count.all, live) {
+                exceeded.push(Exceeded {
+                    rule,
+                    count: count.all,
+                    live,
+                    share: Percent::of(count.all, live),
+                    limit,
+                    products: count.products,
+                    first_products: count.first_products,
+                    by_field: count.by_field,
+                });
+            }
+        }
+        Ok(exceeded)
+    }
+}
+
+impl Count {
+    fn add_product(&mut self, code: &ProductCode) {
+        self.all += 1;
+        self.products += 1;
+        if self.first_products.len() < MAX_NAMED {
+            self.first_products.push(code.clone());
+        }
+    }
+}
+
+/// Counts the amounts of the products that were live when the publish began.
+fn live_amounts(publication: &mut dyn Publication) -> Result<u64, StoreError> {
+    let mut all = 0;
+    publication.read_before(&mut |product| {
+        all += count(&amounts(&Node::parse(&product.document).0));
+        Ok(())
+    })?;
+    Ok(all)
+}
+
+/// Amounts by kind, in the order of [`AMOUNTS`].
+type Amounts = [Vec<Amount>; 4];
+
+/// The fields that hold amounts.
+const AMOUNTS: [&str; 4] = ["minimum_value", "maximum_value", "available_list", "price"];
+
+fn count(amounts: &Amounts) -> u64 {
+    amounts.iter().map(|kind| kind.len() as u64).sum()
+}
+
+/// How many amounts became another one tenfold. Those that stand in both lists stayed; of the others the
+/// least is compared with the least, and so on, so that an amount that came or went shifts nothing.
+fn tenfold(mut old: Vec<Amount>, mut new: Vec<Amount>) -> u64 {
+    let both: Vec<Amount> = old
+        .iter()
+        .filter(|old| new.contains(old))
+        .copied()
+        .collect();
+    for amounts in [&mut old, &mut new] {
+        amounts.retain(|amount| !both.contains(amount));
+        amounts.sort_unstable();
+    }
+    let pairs = old.iter().zip(&new);
+    pairs.filter(|(old, new)| old.is_tenfold(new)).count() as u64
+}
+
+/// Returns the amounts of a product.
+fn amounts(document: &Node<'_>) -> Amounts {
+    let payout_type = document.member("payout_type").and_then(Node::text);
+    let detail = payout_type.and_then(|payout_type| document.member(payout_type));
+    let denominations = detail.and_then(|detail| detail.member("denominations"));
+    let under = |key| denominations.and_then(|denominations| denominations.member(key));
+    let plans = detail.and_then(|detail| detail.member("subscription_plans"));
+    let prices = plans.map_or(&[][..], Node::items).iter();
+    [
+        under("minimum_value")
+            .and_then(amount)
+            .into_iter()
+            .collect(),
+        under("maximum_value")
+            .and_then(amount)
+            .into_iter()
+            .collect(),
+        under("available_list")
+            .map_or(&[][..], Node::items)
+            .iter()
+            .filter_map(amount)
+            .collect(),
+        prices
+            .filter_map(|plan| plan.member("price").and_then(amount))
+            .collect(),
+    ]
+}
+
+fn amount(node: &Node<'_>) -> Option<Amount> {
+    node.text()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changed(old: &[&str], new: &[&str]) -> u64 {
+        let amounts = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
+        tenfold(amounts(old), amounts(new))
+    }
+
+    #[test]
+    fn amounts_that_came_or_went_shift_nothing() {
+        assert_eq!(changed(&["10.00", "25.00"], &["1000.00", "2500.00"]), 2);
+        assert_eq!(changed(&["10", "100"], &["1", "10", "100"]), 0);
+        assert_eq!(changed(&["1", "10", "100"], &["10", "100"]), 0);
+        assert_eq!(changed(&["10", "20"], &["10", "199.99"]), 0);
+        assert_eq!(changed(&["10", "20"], &["10", "200"]), 1);
+        assert_eq!(changed(&["200"], &["20"]), 1);
+    }
+}

@@ -1,0 +1,147 @@
+//! A record as it stood in its input, so that a rejected one can be written back as it was.
+
+use std::sync::Arc;
+
+use super::rows::Row;
+
+/// What can't be read as a record, as it stood in its input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// JSON, or what was in the place of it.
+    Text(String),
+    /// A row of a table.
+    Row(SourceRow),
+}
+
+/// A row of a table, to the byte of each cell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceRow {
+    pub(crate) table: Arc<Table>,
+    cells: Vec<Vec<u8>>,
+}
+
+/// A table: how it is written, and its first line.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Table {
+    dialect: Dialect,
+    heads: Vec<Vec<u8>>,
+    /// The column with the reasons of an earlier rejection, which isn't a part of the records.
+    reasons: Option<usize>,
+}
+
+/// How a table is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Dialect {
+    pub(super) separator: u8,
+    /// A line before the first row names the separator; to a spreadsheet it isn't a row.
+    pub(super) names_separator: bool,
+    /// A byte-order mark stands first: some spreadsheets take the file for UTF-8 only then.
+    pub(super) has_mark: bool,
+    pub(super) line_end: &'static str,
+}
+
+impl Dialect {
+    /// Returns the end of the first line.
+    pub(super) fn line_end(head: &[u8]) -> &'static str {
+        let end = head.iter().position(|byte| matches!(byte, b'\r' | b'\n'));
+        match end.map(|end| &head[end..]) {
+            Some([b'\r', b'\n', ..]) => "\r\n",
+            Some([b'\r', ..]) => "\r",
+            _ => "\n",
+        }
+    }
+}
+
+impl Table {
+    pub(super) fn new(dialect: Dialect, first: &Row, reasons: Option<usize>) -> Self {
+        let mut table = Self {
+            dialect,
+            heads: Vec::new(),
+            reasons,
+        };
+        table.heads = table.without_reasons(first.cells.clone());
+        table
+    }
+
+    /// Returns what separates its cells.
+    pub(super) fn separator(&self) -> u8 {
+        self.dialect.separator
+    }
+
+    fn without_reasons(&self, mut cells: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+        if let Some(reasons) = self.reasons
+            && reasons < cells.len()
+        {
+            cells.remove(reasons);
+        }
+        cells
+    }
+
+    /// Returns the beginning of a file of the same dialect and columns, with a first column of this name.
+    pub(crate) fn beginning(&self, column: &str) -> Vec<u8> {
+        let mut beginning = Vec::new();
+        if self.dialect.has_mark {
+            beginning.extend_from_slice("\u{feff}".as_bytes());
+        }
+        if self.dialect.names_separator {
+            let separator = char::from(self.dialect.separator);
+            let line = format!("sep={separator}{}", self.dialect.line_end);
+            beginning.extend_from_slice(line.as_bytes());
+        }
+        beginning.extend(self.line(column, &self.joined(&self.heads)));
+        beginning
+    }
+
+    /// Returns the line of a row, behind a first cell.
+    pub(crate) fn line(&self, cell: &str, row: &[u8]) -> Vec<u8> {
+        let mut line = Vec::with_capacity(cell.len() + row.len() + 4);
+        self.push_cell(cell.as_bytes(), &mut line);
+        line.push(self.dialect.separator);
+        line.extend_from_slice(row);
+        line.extend_from_slice(self.dialect.line_end.as_bytes());
+        line
+    }
+
+    fn joined(&self, cells: &[Vec<u8>]) -> Vec<u8> {
+        let mut line = Vec::new();
+        for (index, cell) in cells.iter().enumerate() {
+            if index > 0 {
+                line.push(self.dialect.separator);
+            }
+            self.push_cell(cell, &mut line);
+        }
+        line
+    }
+
+    /// Appends a cell, with quotes if it needs them.
+    fn push_cell(&self, cell: &[u8], line: &mut Vec<u8>) {
+        let needs_quotes =
+            |byte: &u8| matches!(byte, b'"' | b'\r' | b'\n') || *byte == self.dialect.separator;
+        if !cell.iter().any(needs_quotes) {
+            line.extend_from_slice(cell);
+            return;
+        }
+        line.push(b'"');
+        for byte in cell {
+            if *byte == b'"' {
+                line.push(b'"');
+            }
+            line.push(*byte);
+        }
+        line.push(b'"');
+    }
+}
+
+impl SourceRow {
+    pub(super) fn new(table: &Arc<Table>, row: Row) -> Self {
+        Self {
+            cells: table.without_reasons(row.cells),
+            table: Arc::clone(table),
+        }
+    }
+
+    /// Returns the row as its table writes it, without the line's end.
+    pub(crate) fn joined(&self) -> Vec<u8> {
+        self.table.joined(&self.cells)
+    }
+}

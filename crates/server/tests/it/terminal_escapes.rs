@@ -1,0 +1,208 @@
+//! Output on a terminal, and logs: what steers a terminal or reorders text is escaped. Files and pipes get the bytes.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Server, Store, gift_card, text, wait_for};
+use crate::terminal::at_terminal;
+
+/// A name that clears the screen, colours it, sets a title and turns the order of what follows.
+const NAME: &str = "x\u{9b}2J\u{1b}[31m\u{1b}]0;t\u{7}\u{7f}\u{202e}\u{2066}\u{200f}\u{61c}y";
+
+fn is_steering(character: char) -> bool {
+    let is_structure = matches!(character, '\n' | '\r' | '\t');
+    let is_direction = ('\u{2028}'..='\u{202e}').contains(&character)
+        || ('\u{2066}'..='\u{2069}').contains(&character)
+        || ['\u{200e}', '\u{200f}', '\u{61c}'].contains(&character);
+    (character.is_control() && !is_structure) || is_direction
+}
+
+fn steering() -> Store {
+    let mut product = gift_card("A");
+    let store = Store::of(std::slice::from_ref(&product));
+    product["name"] = json!(NAME);
+    product["categories"] = json!([NAME]);
+    store.load_products(&[product]);
+    store
+}
+
+/// Runs a command on a terminal; returns what is seen, in which nothing steers.
+fn seen(store: &Store, arguments: &str) -> Option<String> {
+    let (code, seen) = at_terminal(store, arguments, "")?;
+    assert_eq!(code, 0, "{arguments}: {seen}");
+    let found = seen.chars().find(|character| is_steering(*character));
+    assert_eq!(found, None, "{arguments}: {seen:?}");
+    assert!(seen.contains("\\u009b2J"), "{arguments}: {seen:?}");
+    Some(seen)
+}
+
+#[test]
+fn steering_characters_on_a_terminal_are_escaped() {
+    let store = steering();
+    if seen(&store, "show A").is_none() {
+        return;
+    }
+    for arguments in [
+        "show A",
+        "export",
+        "export --format json",
+        "export --format csv",
+        "diff 1 2",
+        "diff 1 2 --json",
+    ] {
+        let seen = seen(&store, arguments).expect("as before");
+        if arguments == "show A" || arguments == "export" {
+            let product: Value = serde_json::from_str(&seen).expect("JSON");
+            assert_eq!(product["name"], NAME);
+        }
+    }
+    let seen = seen(&store, "diff 1 2 --json").expect("as before");
+    let plan: Value = serde_json::from_str(&seen).expect("JSON");
+    let new = plan["changed"][0]["fields"][0]["new"]
+        .as_str()
+        .expect("a value");
+    assert_eq!(serde_json::from_str::<String>(new).expect("JSON"), NAME);
+}
+
+#[test]
+fn steering_characters_in_a_pipe_stay() {
+    let store = steering();
+    let raw = "\u{9b}2J";
+    assert!(store.ok(&["show", "A"]).contains(raw));
+    for format in ["ndjson", "json", "csv"] {
+        assert!(
+            store.ok(&["export", "--format", format]).contains(raw),
+            "{format}"
+        );
+    }
+}
+
+#[test]
+fn steering_characters_from_a_server_are_escaped() {
+    let store = steering();
+    let key = store
+        .write("key", store.key("remote", &[]))
+        .display()
+        .to_string();
+    let server = store.serve();
+    let remote = format!("--url http://{} --key-file {key}", server.address);
+    for command in [
+        "get A",
+        "get A --json",
+        "get A --format csv",
+        "list",
+        "list --format json",
+        "list --format ndjson",
+        "list --format csv",
+    ] {
+        if seen(&store, &format!("{command} {remote}")).is_none() {
+            return;
+        }
+    }
+}
+
+#[test]
+fn steering_characters_in_a_path_are_escaped_in_the_log() {
+    let store = Store::sample();
+    let mut server = store.serve();
+    let path = "/v2/\u{9b}31m\u{202e}\u{7f}";
+    server.raw(format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").as_bytes());
+    server.raw(b"GET /v2/\xe2\x80\x8f HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    server.signal("TERM");
+    server.wait();
+    let log = server.stdout();
+    assert!(!log.contains(is_steering), "{log:?}");
+    let lines: Vec<Value> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let paths: Vec<&str> = lines
+        .iter()
+        .filter_map(|line| line["path"].as_str())
+        .collect();
+    assert!(paths.contains(&"/v2/\u{200f}"), "{log:?}");
+}
+
+#[test]
+fn steering_characters_in_messages_are_escaped_in_the_log() {
+    let store = Store::sample();
+    let file = store.write("a\u{9b}31m\u{202e}.toml", "log_level = 'info'\n");
+    let mut command = store.command(&["serve", "--listen", "127.0.0.1:0"]);
+    command.args(["--config", &file.display().to_string()]);
+    let server = Server::start(command);
+    server.signal("HUP");
+    let message = wait_for("the settings", || {
+        let log = server.stderr();
+        let mut lines = log.lines().map(str::to_owned);
+        lines.find(|line| line.contains("the settings were read again"))
+    });
+    assert!(!message.contains(is_steering), "{message:?}");
+    let message: Value = serde_json::from_str(&message).expect("JSON");
+    assert_eq!(message["fields"]["file"], json!(file));
+}
+
+/// The cells of a catalog's one row, by column.
+fn cell(csv: &str, column: &str) -> String {
+    let mut lines = csv.lines();
+    let head = lines.next().expect("columns").split(',');
+    let row = lines.next().expect("a row").split(',');
+    let mut cells = head.zip(row);
+    cells
+        .find(|(name, _)| *name == column)
+        .expect("a column")
+        .1
+        .to_owned()
+}
+
+#[test]
+fn cells_that_a_spreadsheet_would_run_get_an_apostrophe() {
+    for name in ["=1+1", "+1", "-1", "@x", "'=x", "''+x", "plain", "'plain"] {
+        let mut product = gift_card("A");
+        product["name"] = json!(name);
+        product["customer_service"]["phone_number"] = json!("+4930555010");
+        let store = Store::of(&[product]);
+        let exported = store.ok(&["export"]);
+        for options in [&[][..], &["--for-spreadsheets"]] {
+            let csv = store.ok(&[&["export", "--format", "csv"], options].concat());
+            let is_safe = !cell(&csv, "name").starts_with(['=', '+', '-', '@']);
+            assert!(is_safe || options.is_empty(), "{csv}");
+            let phone = cell(&csv, "customer_service_phone_number");
+            assert_eq!(phone.starts_with('\''), !options.is_empty(), "{csv}");
+            let copy = Store::new();
+            let report = copy.load(copy.write("copy.csv", &csv));
+            assert_eq!(copy.ok(&["export"]), exported, "{name}: {csv}");
+            let warned = &report["warnings"]["apostrophe_removed"]["count"];
+            assert_eq!(
+                warned.is_null(),
+                !csv.contains("'=")
+                    && !csv.contains("'+")
+                    && !csv.contains("'-")
+                    && !csv.contains("'@"),
+                "{csv}: {report}"
+            );
+        }
+    }
+    let store = Store::sample();
+    let refused = store.run(&["export", "--for-spreadsheets"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("--format csv"));
+}
+
+#[test]
+fn list_and_get_write_tables_for_spreadsheets() {
+    let mut product = gift_card("A");
+    product["name"] = json!("=1+1");
+    let store = Store::of(&[product]);
+    let key = store
+        .write("key", store.key("remote", &[]))
+        .display()
+        .to_string();
+    let server = store.serve();
+    let url = format!("http://{}", server.address);
+    for command in [&["list"][..], &["get", "A"]] {
+        let remote = ["--url", &url, "--key-file", &key, "--format", "csv"];
+        let plain = store.ok(&[command, &remote].concat());
+        assert_eq!(cell(&plain, "name"), "=1+1");
+        let safe = store.ok(&[command, &remote, &["--for-spreadsheets"]].concat());
+        assert_eq!(cell(&safe, "name"), "'=1+1");
+    }
+}
