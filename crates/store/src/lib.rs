@@ -42,7 +42,7 @@ use problem::Problem;
 pub use publication::Publication;
 use record::{
     Changes, FetchedText, ItemVisitor, Keep, Life, Moment, ProductVisitor, Pruned,
-    PublishedRevision, StoredProduct, Touched,
+    PublishedRevision, StoredProduct, Touch, Touched,
 };
 
 /// A place where the catalog and its keys rest.
@@ -157,8 +157,8 @@ pub trait Store: Send + Sync {
     /// Where the store can't be read.
     fn lives(&self, code: &ProductCode, most: u32) -> Result<Vec<Life>, StoreError>;
 
-    /// Which products the revision of this number changed, in ascending order of codes, `most` of them at most and
-    /// only those above `after`; none where there is no such revision.
+    /// Returns the products that the revision of this number changed, in ascending order of codes: at most `most`, only
+    /// those above `after`, and only those to which `how` happened; none if there is no such revision.
     ///
     /// # Errors
     ///
@@ -166,6 +166,7 @@ pub trait Store: Send + Sync {
     fn touched(
         &self,
         number: u64,
+        how: Option<Touch>,
         after: Option<&ProductCode>,
         most: u32,
     ) -> Result<Vec<Touched>, StoreError>;

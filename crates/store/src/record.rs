@@ -175,6 +175,15 @@ pub enum Touch {
 }
 
 impl Touch {
+    /// Returns whether a version of the product began, and whether one ended.
+    pub(crate) fn began_and_ended(self) -> (bool, bool) {
+        match self {
+            Self::Created => (true, false),
+            Self::Changed => (true, true),
+            Self::Retired => (false, true),
+        }
+    }
+
     /// By whether a version began and one ended.
     pub(crate) fn of(began: bool, ended: bool) -> Self {
         match (began, ended) {

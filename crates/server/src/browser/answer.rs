@@ -136,7 +136,8 @@ struct ProblemPage<'a> {
     assets: &'static str,
     here: &'static str,
     title: &'a str,
-    help: &'a str,
+    /// Text and code in turn.
+    help: Vec<&'a str>,
 }
 
 impl Problem {
@@ -189,7 +190,7 @@ impl Problem {
             assets: ASSETS,
             here: "",
             title: &self.title,
-            help: &self.help,
+            help: self.help.split('`').collect(),
         };
         let shown = html(self.status, &page);
         shown.unwrap_or_else(|_| plain(self.status, "this page can't be shown\n"))

@@ -40,6 +40,13 @@ struct CatalogPage<'a> {
     next: Option<String>,
 }
 
+impl CatalogPage<'_> {
+    /// Returns whether there is any value to filter by.
+    fn has_filters(&self) -> bool {
+        self.groups.iter().any(|group| !group.open.is_empty())
+    }
+}
+
 /// A group of filter values.
 struct GroupView<'a> {
     group: Group,

@@ -18,6 +18,12 @@ use crate::load::difference::difference;
 const PAGE: u32 = 50;
 /// The last page that can be asked for: history is read from its newest end.
 const LAST_PAGE: u32 = 200;
+/// The kinds of changes, as addresses and pages name them.
+const KINDS: [(Touch, &str); 3] = [
+    (Touch::Created, "created"),
+    (Touch::Changed, "changed"),
+    (Touch::Retired, "retired"),
+];
 /// How many products a revision's page shows: each is read twice.
 const PRODUCTS: u32 = 25;
 
@@ -43,6 +49,10 @@ struct RevisionPage {
     is_readable: bool,
     /// Whether what was before it can be read.
     has_before: bool,
+    /// The kinds of changes, with their counts and the page that shows them alone.
+    kinds: [KindView; 3],
+    /// The kind that is shown alone.
+    kind: Option<&'static str>,
     products: Vec<ProductChange>,
     is_first_page: bool,
     next: Option<String>,
@@ -56,6 +66,13 @@ impl RevisionsPage {
     fn is_pruned(&self, one: &PublishedRevision) -> bool {
         one.reading == Reading::Pruned
     }
+}
+
+/// A kind of changes of a revision.
+struct KindView {
+    word: &'static str,
+    count: u64,
+    is_current: bool,
 }
 
 /// What a revision did to a product.
@@ -120,18 +137,27 @@ pub(super) fn list(browser: &Browser, query: Option<&str>) -> Shown {
 
 /// The page of one revision.
 pub(super) fn one(browser: &Browser, number: u64, query: Option<&str>) -> Shown {
-    let mut after = None;
+    let (mut after, mut kind) = (None, None);
     for (name, value) in pairs(query)? {
-        if name != "after" {
-            return Err(unknown(&name));
-        }
-        if after.is_some() {
+        let is_repeated = match name.as_str() {
+            "after" => {
+                let code = value.parse::<ProductCode>();
+                let code = code.map_err(|_| refused("after", "isn't a product's code"))?;
+                after.replace(code).is_some()
+            }
+            "kind" => {
+                let known = KINDS.into_iter().find(|(_, word)| *word == value);
+                let known = known
+                    .ok_or_else(|| refused("kind", "isn't `created`, `changed` or `retired`"))?;
+                kind.replace(known).is_some()
+            }
+            _ => return Err(unknown(&name)),
+        };
+        if is_repeated {
             return Err(repeated(&name));
         }
-        let code = value.parse::<ProductCode>();
-        after = Some(code.map_err(|_| refused("after", "isn't a product's code"))?);
     }
-    let shown = read(&*browser.store, number, after.as_ref());
+    let shown = read(&*browser.store, number, kind, after.as_ref());
     let shown = shown.map_err(|error| Problem::store_away(&error))?;
     let shown = shown.ok_or_else(|| {
         Problem::not_found(
@@ -145,12 +171,13 @@ pub(super) fn one(browser: &Browser, number: u64, query: Option<&str>) -> Shown 
 fn read(
     store: &dyn Store,
     number: u64,
+    kind: Option<(Touch, &'static str)>,
     after: Option<&ProductCode>,
 ) -> Result<Option<RevisionPage>, StoreError> {
     let Some(published) = store.revision(number)? else {
         return Ok(None);
     };
-    let touched = match store.touched(number, after, PRODUCTS + 1) {
+    let touched = match store.touched(number, kind.map(|(how, _)| how), after, PRODUCTS + 1) {
         Err(StoreError::Pruned { .. }) => None,
         read => Some(read?),
     };
@@ -161,7 +188,19 @@ fn read(
     let has_more = touched.len() > PRODUCTS as usize;
     touched.truncate(PRODUCTS as usize);
     let next = touched.last().filter(|_| has_more);
-    let next = next.map(|last| format!("/revisions/{number}?after={}", last.code));
+    let word = kind.map(|(_, word)| word);
+    let query = word.map_or_else(String::new, |word| format!("kind={word}&"));
+    let next = next.map(|last| format!("/revisions/{number}?{query}after={}", last.code));
+    let counts = &published.counts;
+    let kinds = KINDS.map(|(how, of)| KindView {
+        word: of,
+        count: match how {
+            Touch::Created => counts.created,
+            Touch::Changed => counts.changed,
+            Touch::Retired => counts.retired,
+        },
+        is_current: word == Some(of),
+    });
     let change = |touched| product(store, number, has_before, touched);
     Ok(Some(RevisionPage {
         assets: ASSETS,
@@ -170,6 +209,8 @@ fn read(
         published,
         is_readable,
         has_before,
+        kinds,
+        kind: word,
         products: touched.into_iter().map(change).collect::<Result<_, _>>()?,
         is_first_page: after.is_none(),
         next,

@@ -24,7 +24,7 @@ const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 const SVG: &str = "image/svg+xml";
 
 /// All files.
-pub const ASSETS: [Asset; 5] = [
+pub const ASSETS: [Asset; 6] = [
     Asset {
         name: "base.css",
         content_type: CSS,
@@ -44,6 +44,11 @@ pub const ASSETS: [Asset; 5] = [
         name: "browser.css",
         content_type: CSS,
         bytes: include_bytes!("../../assets/browser.css"),
+    },
+    Asset {
+        name: "browser.js",
+        content_type: JAVASCRIPT,
+        bytes: include_bytes!("../../assets/browser.js"),
     },
     Asset {
         name: "icon.svg",

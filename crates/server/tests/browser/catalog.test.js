@@ -107,7 +107,8 @@ for (const javaScript of [true, false]) {
     const box = page.locator('label.filter', { has: page.locator('input[name="payout_type"][value="payment"]') });
     const count = Number((await box.locator('.count').innerText()).split(/\s/)[0]);
     await box.click();
-    await page.getByRole('button', { name: 'Apply filters' }).click();
+    // With script the box is enough.
+    if (!javaScript) await page.getByRole('button', { name: 'Apply filters' }).click();
     await page.waitForURL(/payout_type=payment/);
     assert.ok(count > 0 && count < all);
     assert.equal(await total(), count);
@@ -133,5 +134,46 @@ test('the keyboard reaches the content, and every card has one stop', async () =
   await page.keyboard.press('Enter');
   const stops = await page.locator('.product a').count();
   assert.equal(stops, await page.locator('.product').count());
+  await close();
+});
+
+test('a box that is ticked applies at once and keeps the focus', async () => {
+  const { page, clean, close } = await look(browser, server.admin);
+  await page.goto(`${server.admin}/catalog`);
+  assert.equal(await page.getByRole('button', { name: 'Apply filters' }).isVisible(), false);
+  await page.locator('input[name="payout_type"][value="payment"]').check({ noWaitAfter: true });
+  await page.waitForURL(/payout_type=payment/);
+  await page.waitForFunction(() => document.activeElement.value === 'payment');
+  await page.keyboard.press('Space');
+  await page.waitForURL((url) => !url.search.includes('payout_type'));
+  clean(/^failed: .* net::ERR_ABORTED$/);
+  await close();
+});
+
+test('filters that match nothing leave no lone button', async () => {
+  const { page, close } = await look(browser, server.admin, { javaScript: false });
+  await page.goto(`${server.admin}/catalog?q=nothing+of+the+kind`);
+  assert.equal(await page.getByRole('button', { name: 'Apply filters' }).count(), 0);
+  await close();
+});
+
+/** Asserts that an element lies within the width of the window. */
+async function assertWithinWidth(page, locator, what) {
+  const width = await page.evaluate(() => document.documentElement.clientWidth);
+  const place = await locator.boundingBox();
+  assert.ok(place && place.x >= 0 && place.x + place.width <= width, `${what}: ${JSON.stringify(place)} in ${width}`);
+}
+
+test('values after a change and states of keys are on the screen of a phone', async () => {
+  const { page, clean, close } = await look(browser, server.admin, { as: 'phone' });
+  await page.goto(`${server.admin}/revisions/2`);
+  const after = await page.locator('.changes ins').all();
+  assert.ok(after.length > 0);
+  for (const one of after) await assertWithinWidth(page, one, 'a value after the change');
+  await page.goto(`${server.admin}/keys`);
+  const states = await page.locator('.rows .badge').all();
+  assert.ok(states.length > 1);
+  for (const one of states) await assertWithinWidth(page, one, 'the state of a key');
+  clean();
   await close();
 });

@@ -87,10 +87,10 @@ fn a_revision_is_paged_by_product() {
 fn history_is_asked_for_one_thing_and_says_what_it_cannot_read() {
     let browsed = open(Store::of(&[gift_card("A")]), &[]);
     for (target, said) in [
-        ("/revisions?page=1&page=2", "`page` is there twice"),
-        ("/revisions?after=A", "`after` is no parameter of this page"),
-        ("/revisions/1?after=A&after=B", "`after` is there twice"),
-        ("/revisions/1?page=1", "`page` is no parameter of this page"),
+        ("/revisions?page=1&page=2", "page is there twice"),
+        ("/revisions?after=A", "after is no parameter of this page"),
+        ("/revisions/1?after=A&after=B", "after is there twice"),
+        ("/revisions/1?page=1", "page is no parameter of this page"),
     ] {
         let page = browsed.ask(target);
         assert_eq!(page.status, 400, "{target}");
@@ -130,6 +130,33 @@ fn keys_are_shown_without_their_secrets() {
 }
 
 #[test]
+fn revision_shows_retired_products_alone() {
+    let products = ["A", "B", "GONE", "OVER"].map(gift_card);
+    let browsed = open(Store::of(&products), &[]);
+    let mut changed = gift_card("A");
+    changed["name"] = "Renamed".into();
+    let report = browsed
+        .store
+        .load_products(&[changed, gift_card("B"), gift_card("NEW")]);
+    browsed.server.wait_for_loaded(&report);
+    let shown = |kind: &str| {
+        let page = browsed.page(&format!("/revisions/2{kind}"));
+        page.tags("h3").len()
+    };
+    assert_eq!(shown(""), 4);
+    for (kind, count) in [("created", 1), ("changed", 1), ("retired", 2)] {
+        assert_eq!(shown(&format!("?kind={kind}")), count, "{kind}");
+    }
+    let page = browsed.page("/revisions/2?kind=retired");
+    let words = page.text();
+    assert!(words.contains("GONE") && words.contains("OVER"), "{words}");
+    assert!(!words.contains("Renamed"), "{words}");
+    let links = text(&browsed.page("/revisions/2").reply.body);
+    assert!(links.contains("/revisions/2?kind=retired"), "{links}");
+    assert_eq!(browsed.ask("/revisions/2?kind=lost").status, 400);
+}
+
+#[test]
 fn rotated_key_has_one_status_in_list_and_browser() {
     let store = Store::sample();
     store.key("partner", &[]);
@@ -142,9 +169,9 @@ fn rotated_key_has_one_status_in_list_and_browser() {
         .expect("the old key");
     assert_eq!(listed["state"], "rotated");
     let page = open(store, &[]).page("/keys");
-    let row = page.text();
-    let (_, row) = row.split_once(old).expect("the old key's row");
-    assert!(row.trim_start().starts_with("Rotated"), "{row}");
+    let words = page.text();
+    let (before, _) = words.split_once(old).expect("the old key's row");
+    assert!(before.trim_end().ends_with("Rotated"), "{words}");
 }
 
 #[test]
@@ -152,6 +179,9 @@ fn while_nothing_is_loaded_or_the_store_is_away_pages_say_so() {
     let browsed = open(Store::new(), &[]);
     let page = browsed.ask("/catalog");
     assert_eq!(page.status, 503);
+    let body = text(&page.reply.body);
+    assert!(!body.contains('`'), "{body}");
+    assert!(body.contains("<code>vitrine load FILE</code>"), "{body}");
     assert!(
         page.text().contains("There is no catalog yet"),
         "{}",

@@ -173,6 +173,7 @@ pub(super) fn lives(session: &mut Session, code: &str, most: u32) -> Result<Vec<
 pub(super) fn touched(
     session: &mut Session,
     number: u64,
+    how: Option<Touch>,
     after: &str,
     most: u32,
 ) -> Result<Vec<Touched>, StoreError> {
@@ -182,9 +183,17 @@ pub(super) fn touched(
                from vitrine.product_version where from_revision = $1 \
                union all select code, false, true \
                from vitrine.product_version where until_revision = $1) as touched \
-               where code > $2 group by code order by code limit $3";
+               where code > $2 group by code \
+               having $4 is null or (bool_or(began) = $4 and bool_or(ended) = $5) order by code limit $3";
     let (number, most) = (self::number(number), i64::from(most));
-    let parameters = [number.param(), after.param(), most.param()];
+    let (began, ended) = how.map(Touch::began_and_ended).unzip();
+    let parameters = [
+        number.param(),
+        after.param(),
+        most.param(),
+        began.param(),
+        ended.param(),
+    ];
     let rows = session.rows(READING, sql, &parameters)?;
     let touched = |row: &Row| {
         Ok(Touched {

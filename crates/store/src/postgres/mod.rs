@@ -43,7 +43,7 @@ pub(crate) use self::target::Target;
 use crate::problem::Problem;
 use crate::record::{
     Changes, FetchedText, ItemVisitor, Keep, Life, Moment, ProductVisitor, Pruned,
-    PublishedRevision, StoredProduct, Touched,
+    PublishedRevision, StoredProduct, Touch, Touched,
 };
 use crate::{Hint, HintGuard, IfMissing, KeyDecision, Publication, Store, StoreError, TextServed};
 
@@ -288,12 +288,13 @@ impl Store for PostgresStore {
     fn touched(
         &self,
         number: u64,
+        how: Option<Touch>,
         after: Option<&ProductCode>,
         most: u32,
     ) -> Result<Vec<Touched>, StoreError> {
         let after = after.map_or("", ProductCode::as_str);
         self.read(history::READING, READING, |session| {
-            history::touched(session, number, after, most)
+            history::touched(session, number, how, after, most)
         })
     }
 

@@ -181,6 +181,7 @@ pub(super) fn lives(
 pub(super) fn touched(
     connection: &Connection,
     number: u64,
+    how: Option<Touch>,
     after: Option<&ProductCode>,
     most: u32,
 ) -> Result<Vec<Touched>, StoreError> {
@@ -188,11 +189,13 @@ pub(super) fn touched(
     let sql = "select code, max(began), max(ended) from ( \
                select code, 1 as began, 0 as ended from product_version where from_revision = ?1 \
                union all select code, 0, 1 from product_version where until_revision = ?1) \
-               where code > ?2 group by code order by code limit ?3";
+               where code > ?2 group by code \
+               having ?4 is null or (max(began) = ?4 and max(ended) = ?5) order by code limit ?3";
     let mut statement = connection.prepare_cached(sql).map_err(during(READING))?;
     let after = after.map_or("", ProductCode::as_str);
+    let (began, ended) = how.map(Touch::began_and_ended).unzip();
     let mut rows = statement
-        .query((number, after, most))
+        .query((number, after, most, began, ended))
         .map_err(during(READING))?;
     let mut touched = Vec::new();
     while let Some(row) = rows.next().map_err(during(READING))? {

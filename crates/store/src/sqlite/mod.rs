@@ -41,7 +41,7 @@ use crate::fail_point::FailPoint;
 use crate::problem::Problem;
 use crate::record::{
     Changes, FetchedText, ItemVisitor, Keep, Life, Moment, ProductVisitor, Pruned,
-    PublishedRevision, StoredProduct, Touched,
+    PublishedRevision, StoredProduct, Touch, Touched,
 };
 use crate::{Hint, HintGuard, IfMissing, KeyDecision, Publication, Store, StoreError, TextServed};
 
@@ -254,6 +254,7 @@ impl Store for SqliteStore {
     fn touched(
         &self,
         number: u64,
+        how: Option<Touch>,
         after: Option<&ProductCode>,
         most: u32,
     ) -> Result<Vec<Touched>, StoreError> {
@@ -263,7 +264,7 @@ impl Store for SqliteStore {
             .connection
             .transaction()
             .map_err(during("reading the history"))?;
-        history::touched(&transaction, number, after, most)
+        history::touched(&transaction, number, how, after, most)
     }
 
     fn text(&self, digest: &TextDigest) -> Result<Option<PackedMarkdown>, StoreError> {

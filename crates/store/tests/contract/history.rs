@@ -72,7 +72,7 @@ fn lives_and_changes_are_known(store: &dyn Store) {
     assert_eq!(lives(&product("D", "1"), 9), []);
     let touched = |number, after: Option<&StoredProduct>, most| {
         let after = after.map(|product| &product.code);
-        let touched = store.touched(number, after, most).unwrap();
+        let touched = store.touched(number, None, after, most).unwrap();
         let pairs = touched.iter().map(|one| (one.code.to_string(), one.how));
         pairs.collect::<Vec<_>>()
     };
@@ -90,6 +90,14 @@ fn lives_and_changes_are_known(store: &dyn Store) {
     assert_eq!(touched(2, None, 2), second_touched[..2]);
     assert_eq!(touched(2, Some(&a), 9), second_touched[1..]);
     assert_eq!(touched(9, None, 9), []);
+    for one in second_touched {
+        let found = store.touched(2, Some(one.1), None, 9).unwrap();
+        let found: Vec<_> = found
+            .iter()
+            .map(|it| (it.code.to_string(), it.how))
+            .collect();
+        assert_eq!(found, [one]);
+    }
 }
 
 fn revisions_tell_who_and_why(store: &dyn Store) {
