@@ -81,7 +81,7 @@ pub struct Rejected {
     pub records: u64,
     /// Where they went, with their reasons: JSON and each kind of table into a file of its own.
     pub files: Vec<PathBuf>,
-    /// Whether nothing was retired, since of some it can't be told which product they are.
+    /// Nothing was retired because some couldn't be identified.
     pub keeps_all: bool,
 }
 
