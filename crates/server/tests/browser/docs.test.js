@@ -110,15 +110,15 @@ test('the reference sends what its forms say, and errors are shown as they come'
   const form = page.locator('form.try[data-path="/product"]');
   await form.getByLabel('countries_redeemable_in').fill('GB\nIE');
   await form.getByLabel('is_orderable').selectOption('true');
-  await form.getByLabel('limit').fill('2');
+  await form.getByRole('textbox', { name: 'limit' }).fill('2');
   const sent = page.waitForRequest(/\/v2\/product\?/);
   await form.getByRole('button', { name: 'Send' }).click();
   const query = new URL((await sent).url()).search;
   assert.equal(query, '?is_orderable=true&countries_redeemable_in=GB&countries_redeemable_in=IE&limit=2');
   await form.getByText('200 OK').waitFor();
-  await form.getByLabel('limit').fill('501');
+  await form.getByRole('textbox', { name: 'limit' }).fill('501');
   await form.getByRole('button', { name: 'Send' }).click();
-  await form.getByText('pagination_error').waitFor();
+  await form.locator('code', { hasText: 'pagination_error' }).waitFor();
   await picture('docs-reference-tried');
   // The browser itself calls a refused request an error on its console.
   clean(/^console: Failed to load resource: .* 400/);
