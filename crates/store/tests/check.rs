@@ -21,7 +21,7 @@ const TEXTS: [&str; 3] = ["# one", "# two", "# ünf"];
 
 /// A product with every kind of text that there is, in the contract's order.
 fn product(code: &str, name: &str) -> StoredProduct {
-    let document = format!(r#"{{"code":"{code}","name":"{name}","texts":{{"ü":1}}}}"#);
+    let document = format!(r#"{{"code":"{code}","name":"{name}","content_resources":{{"ü":1}}}}"#);
     let start = document.find("{\"ü").unwrap();
     StoredProduct {
         code: code.parse().unwrap(),

@@ -183,6 +183,18 @@ fn catalog(app: &App, into: &mut Exposition) {
             "Products, texts and what is known of them, in memory, in bytes.",
             snapshot.size_bytes(),
         );
+        let damage = snapshot.damage();
+        let mut metric = into.metric(
+            "vitrine_catalog_damaged",
+            Kind::Gauge,
+            "What is damaged in the store: served as it was last good, or not at all.",
+        );
+        for (of, count) in [
+            ("products", damage.products.len()),
+            ("texts", damage.texts.len()),
+        ] {
+            metric.sample(&[("of", of)], count);
+        }
     }
     let mut metric = into.metric(
         "vitrine_catalog_swaps_total",

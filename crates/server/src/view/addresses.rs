@@ -46,6 +46,17 @@ impl TextAddresses {
         name.strip_suffix(".md")?.parse().ok()
     }
 
+    /// The digests of the texts that content resources, as they rest in a canonical text, name as held here.
+    pub fn own_texts(content: &str) -> impl Iterator<Item = TextDigest> {
+        let names = content.split('"');
+        names.filter_map(|name| {
+            name.strip_prefix(OWN_TEXT_PREFIX)?
+                .strip_suffix(".md")?
+                .parse()
+                .ok()
+        })
+    }
+
     /// Puts the public addresses into a canonical text. A text that was taken down becomes null.
     ///
     /// Copies; parses nothing. Returns where the content resources lie afterwards.

@@ -9,6 +9,7 @@ use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::place::Country;
 
+use crate::seal::is_content;
 use found::{CONTENT_RANGE, DOCUMENT, Found, PRODUCT_FACTS, TEXT_DIGEST};
 
 /// How a version is called in a report.
@@ -38,7 +39,7 @@ pub(crate) fn version_facts(
     if !range_fits(document, range.0, range.1) {
         add(
             &CONTENT_RANGE,
-            "its content resources don't lie in its document",
+            "its content resources don't lie where it is said",
         );
     }
 }
@@ -67,7 +68,7 @@ fn range_fits(document: &str, start: Option<i64>, end: Option<i64>) -> bool {
     match (start, end) {
         (None, None) => true,
         (Some(start), Some(end)) => match (usize::try_from(start), usize::try_from(end)) {
-            (Ok(start), Ok(end)) => document.get(start..end).is_some(),
+            (Ok(start), Ok(end)) => is_content(document, &(start..end)),
             _ => false,
         },
         _ => false,

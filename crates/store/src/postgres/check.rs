@@ -16,7 +16,7 @@ use crate::check::{
     crossed_life, life_without_revisions, text_digest, version, version_facts, wrong_live,
 };
 use crate::problem::{Problem, Severity};
-use crate::values;
+use crate::seal;
 
 pub(super) const CHECKING: &str = "checking the store";
 
@@ -153,7 +153,7 @@ fn version_row(row: &Row, found: &mut Found) -> Result<(), StoreError> {
     for (part, column) in parts.iter_mut().zip([0, 2, 5, 6, 7]) {
         *part = get(row, column)?;
     }
-    let digest = values::digest(parts, i64::from(get::<bool>(row, 9)?), &own_texts);
+    let digest = seal::digest(parts, i64::from(get::<bool>(row, 9)?), &own_texts);
     if get::<&[u8]>(row, 8)? != digest {
         let what = "it isn't what was loaded: its digest differs".to_owned();
         found.add(&VERSION_DIGEST, place, what);

@@ -101,7 +101,9 @@ pub fn read(store: &dyn Store, kept_since: Timestamp) -> Seen {
                 countries,
                 categories,
                 taken_down,
+                seal,
             } => {
+                assert!(seal.fits(code, document, content.as_ref()), "{code}");
                 assert!(seen.texts.is_empty(), "products come first");
                 seen.products.push(StoredProduct {
                     code: code.parse()?,
@@ -116,6 +118,7 @@ pub fn read(store: &dyn Store, kept_since: Timestamp) -> Seen {
                 let named = taken_down.iter().map(|digest| (code.to_owned(), *digest));
                 seen.taken_down.extend(named);
             }
+            CatalogItem::Damaged { code } => panic!("{code} is damaged"),
             CatalogItem::Retired { code } => panic!("{code} isn't part of the live catalog"),
             CatalogItem::Text {
                 digest,
