@@ -27,7 +27,8 @@ pub fn product(code: &str, document: &str) -> StoredProduct {
 
 /// A product that holds `markdown` as its description.
 pub fn product_with_text(code: &str, markdown: &str) -> StoredProduct {
-    let mut product = product(code, &format!("{code} with {}", TextDigest::of(markdown)));
+    let document = format!(r#""{code}" with "texts/{}.md""#, TextDigest::of(markdown));
+    let mut product = product(code, &document);
     product.own_texts.push(OwnText {
         name: TextName::Description,
         digest: TextDigest::of(markdown),
