@@ -106,6 +106,17 @@ impl Snapshot {
         })
     }
 
+    /// The same with the texts that `before` serves at `now` and this one cuts short: as long as there, those without an
+    /// end until `until`.
+    #[must_use]
+    pub fn keeping_texts_of(self, before: &Self, now: Timestamp, until: Timestamp) -> Self {
+        let cut_short = self.texts.cut_short_since(&before.texts, now, until);
+        Self {
+            texts: self.texts.with(cut_short, now),
+            ..self
+        }
+    }
+
     /// The same without texts that aren't served any more at `now`; `None` where all of them are.
     #[must_use]
     pub fn without_ended_texts(&self, now: Timestamp) -> Option<Self> {

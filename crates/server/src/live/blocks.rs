@@ -107,11 +107,9 @@ impl Batch {
                 made.damaged.push(code.to_owned());
                 continue;
             }
-            if let Some(content) = &product.content {
-                let own_texts = TextAddresses::own_texts(&document[content.clone()]);
-                made.own_texts
-                    .extend(own_texts.filter(|digest| !product.taken_down.contains(digest)));
-            }
+            let content = product.content.as_ref();
+            let own_texts = TextAddresses::own_texts(document, content, &product.taken_down);
+            made.own_texts.extend(own_texts);
             let content =
                 addresses.publish(document, product.content, &product.taken_down, rendered);
             builder.push(&Entry {

@@ -2,6 +2,7 @@
 //! not parsed.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::snapshot::{
-    Categories, Damage, NewProduct, ServedText, Snapshot, TextTable, TextTableBuilder,
+    Categories, Damage, Facet, NewProduct, ServedText, Snapshot, TextTable, TextTableBuilder,
 };
 use vitrine_store::record::{CatalogItem, Changes};
 use vitrine_store::{Store, StoreError};
@@ -88,6 +89,8 @@ pub(super) fn build(
                 retired_at,
             } => {
                 let markdown = sound(&digest, markdown, last_good, now, &mut damage);
+                // By the publisher's clock, which may be ahead.
+                let retired_at = retired_at.map(|retired| retired.min(now));
                 texts.push(&digest, &served(markdown, retired_at))?;
             }
         }
@@ -103,8 +106,7 @@ pub(super) fn build(
         let (categories, mut made) = (Arc::new(categories), makers.finish()?);
         let (blocks, texts) = (made.take_blocks(), texts.finish());
         damage.products.extend(made.damaged);
-        let missing = missing_texts(made.own_texts, &texts, last_good, now, &mut damage);
-        let texts = texts.with(missing, now);
+        let texts = complete(&texts, made.own_texts, last_good, now, &mut damage);
         let snapshot = Snapshot::new(revision, categories, blocks, texts)?;
         Ok(with_last_good(snapshot, last_good, &damage)?.with_damage(damage))
     };
@@ -143,23 +145,22 @@ fn with_last_good(
     Ok(snapshot.with_changes(revision, categories, &kept, texts, || {})?)
 }
 
-/// Texts that products name and `texts` hasn't got: as they were last good, or the mark of damaged ones.
-fn missing_texts(
-    named: impl IntoIterator<Item = TextDigest>,
+/// The texts, with those that products name and that aren't there: as they were last good, or marked as damaged.
+fn complete(
     texts: &TextTable,
+    named: impl IntoIterator<Item = TextDigest>,
     last_good: Option<&Snapshot>,
     now: Timestamp,
     damage: &mut Damage,
-) -> Vec<(TextDigest, ServedText)> {
+) -> TextTable {
     let missing = named
         .into_iter()
         .filter(|digest| texts.get(digest, now).is_none());
-    let missing: Vec<TextDigest> = missing.collect();
-    let found = missing.into_iter().map(|digest| {
+    let missing = missing.map(|digest| {
         let markdown = sound(&digest, PackedMarkdown::damaged(), last_good, now, damage);
         (digest, served(markdown, None))
     });
-    found.collect()
+    texts.with(missing.collect(), now)
 }
 
 /// Applies what changed in `store` to a snapshot of it; `None` where that isn't known, or so much that
@@ -191,7 +192,7 @@ pub(super) fn apply_changes(
     let (changes, revision) =
         store.read_changes(snapshot.revision(), most, kept_since, &mut |item| {
             heartbeat.beat(BUILD_STEP_LIMIT);
-            match item {
+            match checked(item) {
                 CatalogItem::Product {
                     code,
                     document,
@@ -200,30 +201,18 @@ pub(super) fn apply_changes(
                     countries,
                     categories: names,
                     taken_down,
-                    seal,
+                    seal: _,
                 } => {
-                    // One that is damaged stays as it is in the snapshot.
-                    if !seal.fits(code, document, content.as_ref()) {
-                        damage.products.insert(code.to_owned());
-                        return Ok(());
-                    }
                     damage.products.remove(code);
-                    if let Some(content) = &content {
-                        let named = TextAddresses::own_texts(&document[content.clone()]);
-                        own_texts.extend(named.filter(|digest| !taken_down.contains(digest)));
-                    }
-                    let mut bytes = Vec::new();
-                    let content = addresses.publish(document, content, taken_down, &mut bytes);
+                    let named = TextAddresses::own_texts(document, content.as_ref(), taken_down);
+                    own_texts.extend(named);
                     let facets =
                         Arc::make_mut(&mut categories).facets_of(is_orderable, countries, names);
-                    let product = NewProduct {
-                        bytes,
-                        content: content.map(|content| (content.start, content.end)),
-                        facets,
-                    };
+                    let product = new_product(addresses, document, content, taken_down, facets);
                     products.insert(code.parse()?, Some(product));
                     courtesy.give_way();
                 }
+                // It stays as it is in the snapshot.
                 CatalogItem::Damaged { code } => {
                     damage.products.insert(code);
                 }
@@ -237,7 +226,8 @@ pub(super) fn apply_changes(
                     retired_at,
                 } => {
                     let markdown = sound(&digest, markdown, Some(snapshot), now, &mut damage);
-                    texts.push((digest, served(markdown, retired_at)));
+                    // It was retired since the last look, whatever the publisher's clock says.
+                    texts.push((digest, served(markdown, retired_at.map(|_| now))));
                 }
             }
             Ok(())
@@ -246,15 +236,47 @@ pub(super) fn apply_changes(
         return Ok(None);
     };
     let texts = snapshot.texts().with(texts, now);
-    let missing = missing_texts(own_texts, &texts, Some(snapshot), now, &mut damage);
-    let texts = texts.with(missing, now);
+    let texts = complete(&texts, own_texts, Some(snapshot), now, &mut damage);
+    let between = || {
+        heartbeat.beat(BUILD_STEP_LIMIT);
+        courtesy.give_way();
+    };
     snapshot
-        .with_changes(revision, categories, &products, texts, || {
-            heartbeat.beat(BUILD_STEP_LIMIT);
-            courtesy.give_way();
-        })
+        .with_changes(revision, categories, &products, texts, between)
         .map(|snapshot| Some((changes, snapshot.with_damage(damage))))
         .map_err(|error| StoreError::Visitor(error.into()))
+}
+
+fn new_product(
+    addresses: &TextAddresses,
+    document: &str,
+    content: Option<Range<usize>>,
+    taken_down: &[TextDigest],
+    facets: Vec<Facet>,
+) -> NewProduct {
+    let mut bytes = Vec::new();
+    let content = addresses.publish(document, content, taken_down, &mut bytes);
+    NewProduct {
+        bytes,
+        content: content.map(|content| (content.start, content.end)),
+        facets,
+    }
+}
+
+/// The item; of a product that isn't what was written, that it is damaged.
+fn checked(item: CatalogItem<'_>) -> CatalogItem<'_> {
+    match item {
+        CatalogItem::Product {
+            code,
+            document,
+            ref content,
+            ref seal,
+            ..
+        } if !seal.fits(code, document, content.as_ref()) => CatalogItem::Damaged {
+            code: code.to_owned(),
+        },
+        item => item,
+    }
 }
 
 /// The Markdown if it is that of its digest, else what `last_good` has of it, else the mark of a damaged text.
@@ -277,10 +299,13 @@ fn sound(
 /// A text, and until when it is served: once the last product that named it was retired, no longer than the
 /// grace.
 fn served(markdown: PackedMarkdown, retired_at: Option<Timestamp>) -> ServedText {
-    let grace_end =
-        |retired: Timestamp| retired.saturating_add(TEXT_GRACE).unwrap_or(Timestamp::MAX);
     ServedText {
         markdown,
         served_until: retired_at.map(grace_end),
     }
+}
+
+/// Returns until when a text is served that was retired at `retired`.
+pub(super) fn grace_end(retired: Timestamp) -> Timestamp {
+    retired.saturating_add(TEXT_GRACE).unwrap_or(Timestamp::MAX)
 }

@@ -10,7 +10,7 @@ use vitrine_store::StoreError;
 use vitrine_store::record::Changes;
 
 use super::StateDirectory;
-use super::build::{BUILD_STEP_LIMIT, apply_changes, build};
+use super::build::{BUILD_STEP_LIMIT, apply_changes, build, grace_end};
 use super::follow::{Followed, Rounds};
 use super::snapshot_file::{self, Identity, Keeper, ReadError};
 use crate::error_chain::ErrorChain;
@@ -225,6 +225,13 @@ impl CatalogRounds {
         }
         let live = self.followed.live.snapshot();
         let (read, snapshot) = build(store, live.as_deref(), addresses, now, heartbeat)?;
+        let snapshot = match (snapshot, &live) {
+            // A text that is missing was retired, however long ago by the publisher's clock; none was taken down.
+            (Some(snapshot), Some(live)) if is_same_but_for_revision(&read) => {
+                Some(snapshot.keeping_texts_of(live, now, grace_end(now)))
+            }
+            (snapshot, _) => snapshot,
+        };
         Ok((Rebuild::Full, read, snapshot))
     }
 
