@@ -1,5 +1,6 @@
 //! API keys: how one is made, what is kept of it, and whether a presented one opens the door.
 
+mod fault;
 mod status;
 
 use std::collections::HashMap;
@@ -32,12 +33,8 @@ impl NewKey {
     #[must_use]
     pub fn from_random(kind: KeyKind, random: &[u8; Self::RANDOM_BYTES]) -> Self {
         let (name, secret) = random.split_at(8);
-        let kind = match kind {
-            KeyKind::Live => "",
-            KeyKind::Test => "test_",
-        };
         Self {
-            prefix: format!("{}{kind}{}", Self::START, base62(name)),
+            prefix: format!("{}{}{}", Self::START, kind.infix(), base62(name)),
             secret: base62(secret),
         }
     }
@@ -130,6 +127,16 @@ pub enum KeyKind {
     Live,
     /// Reads the catalog, and may ask for errors with `X-Simulate`.
     Test,
+}
+
+impl KeyKind {
+    /// The part of a prefix that tells the kind.
+    fn infix(self) -> &'static str {
+        match self {
+            Self::Live => "",
+            Self::Test => "test_",
+        }
+    }
 }
 
 /// What is stored of a key.

@@ -2,7 +2,8 @@
 //!
 //! Every revision of every product is kept until it is pruned; nothing is rewritten. A publish is one transaction and
 //! one revision. Only this crate knows SQL, and it knows no JSON name: a product is to it a text
-//! (`document`) with the few facts that indexes and loads need beside it.
+//! (`document`) with the few facts that indexes and loads need beside it. Only `seal` knows a name in it: that of the content
+//! resources, whose place is kept apart.
 //!
 //! # Layout
 //!
@@ -13,7 +14,7 @@
 //! - [`fail_point`]: where tests let a write fail
 //! - `address`: which store is meant, and how it is opened
 //! - `sqlite`: the embedded store; `postgres`: the one that many servers share
-//! - `values`, `check`: what both keep in the same form, and what both look for
+//! - `values`, `check`: what both keep in the same form, and what both look for; `seal`: the digest of a stored product
 
 mod address;
 mod check;
@@ -23,6 +24,7 @@ mod postgres;
 pub mod problem;
 mod publication;
 pub mod record;
+mod seal;
 mod sqlite;
 mod values;
 

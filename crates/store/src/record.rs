@@ -10,6 +10,8 @@ use vitrine_model::content::{PackedMarkdown, TextDigest, TextName};
 use vitrine_model::place::Country;
 use vitrine_model::revision::Revision;
 
+pub use crate::seal::Seal;
+
 /// Which state a store is in. Compare for equality only.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Changes {
@@ -254,6 +256,13 @@ pub enum CatalogItem<'a> {
         categories: &'a [Box<str>],
         /// Its texts that were taken down.
         taken_down: &'a [TextDigest],
+        /// What tells whether the product is what was written.
+        seal: Seal,
+    },
+    /// A live product whose row can't be read as one.
+    Damaged {
+        /// Its code, as far as that can be read.
+        code: String,
     },
     /// A product that isn't live any more; only where changes are read.
     Retired {

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use sha2::{Digest, Sha256};
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::TextDigest;
 use vitrine_model::hexadecimal::Hexadecimal;
@@ -12,7 +11,7 @@ use vitrine_model::place::Country;
 use vitrine_model::quota::Quota;
 
 use crate::record::{OwnText, StoredProduct};
-use crate::{StoreError, TextServed};
+use crate::{StoreError, TextServed, seal};
 
 /// A moment as a store keeps it.
 pub(crate) fn from_millis(millis: i64) -> Result<Timestamp, StoreError> {
@@ -186,7 +185,7 @@ pub(crate) fn product_digest(
     product: &StoredProduct,
     [countries, categories]: &[String; 2],
 ) -> [u8; 32] {
-    digest(
+    seal::digest(
         [
             product.code.as_str(),
             &product.document,
@@ -197,27 +196,6 @@ pub(crate) fn product_digest(
         i64::from(product.is_orderable),
         &product.own_texts,
     )
-}
-
-/// What tells a changed product from an unchanged one: a hash of all that is stored of it: code, document,
-/// discount, countries and categories as they are kept, whether it can be ordered, and its texts, whose order
-/// doesn't matter. The document states most of this, but lists are made of what is kept beside it.
-pub(crate) fn digest(parts: [&str; 5], is_orderable: i64, own_texts: &[OwnText]) -> [u8; 32] {
-    let mut hash = Sha256::new();
-    hash.update(is_orderable.to_le_bytes());
-    // Lengths keep neighbours apart.
-    let mut part = |text: &str| {
-        hash.update((text.len() as u64).to_le_bytes());
-        hash.update(text);
-    };
-    parts.into_iter().for_each(&mut part);
-    let mut own_texts: Vec<&OwnText> = own_texts.iter().collect();
-    own_texts.sort_unstable_by_key(|own| own.name);
-    for own in own_texts {
-        part(own.name.as_str());
-        part(own.source.as_deref().unwrap_or_default());
-    }
-    hash.finalize().into()
 }
 
 /// The texts of live products that were taken down, by the id of the product's version.

@@ -5,6 +5,9 @@
     reason = "these are tests, though not every function is marked as one"
 )]
 
+#[path = "support/damages.rs"]
+mod damages;
+
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,15 +16,33 @@ use jiff::Timestamp;
 use rusqlite::Connection;
 use tempfile::TempDir;
 use vitrine_model::content::{PackedMarkdown, TextDigest, TextName};
+use vitrine_model::key::{KeyKind, KeyRecord, NewKey};
 use vitrine_store::problem::Severity;
 use vitrine_store::record::{FetchedText, Keep, OwnText, RevisionNote, StoredProduct};
 use vitrine_store::{IfMissing, Store, StoreError, TextServed, open};
+
+use damages::DAMAGES;
 
 const TEXTS: [&str; 3] = ["# one", "# two", "# ünf"];
 
 /// A product with every kind of text that there is, in the contract's order.
 fn product(code: &str, name: &str) -> StoredProduct {
-    let document = format!(r#"{{"code":"{code}","name":"{name}","texts":{{"ü":1}}}}"#);
+    let own_texts: Vec<OwnText> = TextName::ALL
+        .into_iter()
+        .zip(TEXTS.into_iter().cycle())
+        .map(|(name, markdown)| OwnText {
+            name,
+            digest: TextDigest::of(markdown),
+            source: (markdown == "# two").then(|| "https://a.example/".to_owned()),
+        })
+        .collect();
+    let field = |own: &OwnText| {
+        let name = own.name.as_str();
+        format!(r#","{name}_markdown_url":"texts/{}.md""#, own.digest)
+    };
+    let fields: String = own_texts.iter().map(field).collect();
+    let document =
+        format!(r#"{{"code":"{code}","name":"{name}","content_resources":{{"ü":1{fields}}}}}"#);
     let start = document.find("{\"ü").unwrap();
     StoredProduct {
         code: code.parse().unwrap(),
@@ -31,15 +52,7 @@ fn product(code: &str, name: &str) -> StoredProduct {
         is_orderable: true,
         countries: vec!["DE".parse().unwrap()],
         categories: vec!["food".to_owned()],
-        own_texts: TextName::ALL
-            .into_iter()
-            .zip(TEXTS.into_iter().cycle())
-            .map(|(name, markdown)| OwnText {
-                name,
-                digest: TextDigest::of(markdown),
-                source: (markdown == "# two").then(|| "https://a.example/".to_owned()),
-            })
-            .collect(),
+        own_texts,
     }
 }
 
@@ -73,6 +86,21 @@ impl Kept {
         publish(&*store, &[a, b.clone(), c], 10);
         publish(&*store, &[product("A", "2"), product("C", "1")], 20);
         publish(&*store, &[product("A", "2"), b], 30);
+        let new = NewKey::from_random(KeyKind::Live, &[7; NewKey::RANDOM_BYTES]);
+        let key = KeyRecord {
+            prefix: new.prefix().to_owned(),
+            label: "partner".to_owned(),
+            secret_hash: new.secret_hash(),
+            kind: KeyKind::Live,
+            api_version: Some("2024-02-05".to_owned()),
+            quota: Some("600/60".parse().unwrap()),
+            created_at: Timestamp::UNIX_EPOCH,
+            expires_at: None,
+            revoked_at: Some(Timestamp::UNIX_EPOCH),
+            rotated_at: None,
+            last_used_at: None,
+        };
+        store.change_keys(&mut |_| vec![key.clone()]).unwrap();
         Self { directory, store }
     }
 
@@ -107,116 +135,6 @@ fn a_store_that_nobody_touched_is_clean() {
     kept.store.set_text_served(&text, TextServed::No).unwrap();
     assert_eq!(kept.store.check().unwrap(), []);
 }
-
-/// Damage, and the rules that tell it.
-const DAMAGES: [(&str, &[&str]); 31] = [
-    (
-        "update product_version set document = '{' where id = 1",
-        &["content_range", "document", "version_digest"],
-    ),
-    (
-        "update product_version set document = cast(x'ff' as text) where id = 1",
-        &["document"],
-    ),
-    (
-        "update product_version set document = replace(document, '1', '9') where id = 2",
-        &["version_digest"],
-    ),
-    (
-        "update product_version set discount_multiplier = '0.5' where id = 1",
-        &["version_digest"],
-    ),
-    (
-        "update product_version set digest = zeroblob(32) where id = 1",
-        &["version_digest"],
-    ),
-    (
-        "update product_version set content_end = 9999 where id = 1",
-        &["content_range"],
-    ),
-    (
-        "update product_version set content_end = null where id = 1",
-        &["content_range"],
-    ),
-    (
-        "update product_version set content_start = -1 where id = 1",
-        &["content_range"],
-    ),
-    (
-        "update product_version set content_start = content_end + 1 where id = 1",
-        &["content_range"],
-    ),
-    (
-        "update product_version set content_start = content_start + 3 where id = 1",
-        &["content_range"],
-    ),
-    (
-        "update product_version set countries = '[\"Germany\"]' where id = 1",
-        &["product_facts", "version_digest"],
-    ),
-    (
-        "update product_version set categories = 'food' where id = 1",
-        &["product_facts", "version_digest"],
-    ),
-    (
-        "update product_version set code = 'A B' where id = 2",
-        &["product_facts", "version_digest"],
-    ),
-    (
-        "update product_version set until_revision = from_revision where id = 1",
-        &["version_life"],
-    ),
-    (
-        "update product_version set until_revision = 3 where id = 1",
-        &["version_life"],
-    ),
-    (
-        "update product_version set until_revision = 7 where code = 'C'",
-        &["version_life"],
-    ),
-    ("delete from revision where number = 2", &["version_life"]),
-    (
-        "delete from revision where number = 3",
-        &["live_revision", "version_life"],
-    ),
-    ("update state set revision_id = 'other'", &["live_revision"]),
-    ("update state set revision_id = null", &["live_revision"]),
-    ("update state set oldest_readable = 4", &["live_revision"]),
-    ("update state set oldest_readable = -1", &["live_revision"]),
-    ("delete from state", &["live_revision"]),
-    (
-        "update text set markdown = x'00' where digest = (select min(digest) from text)",
-        &["text_digest"],
-    ),
-    (
-        "update text set markdown = (select markdown from text order by digest desc limit 1) where digest = (select min(digest) from text)",
-        &["text_digest"],
-    ),
-    (
-        "delete from text where digest = (select min(digest) from text)",
-        &["text_reference"],
-    ),
-    (
-        "insert into fetched_text values ('https://a.example/', zeroblob(32), null, null, 0)",
-        &["text_reference"],
-    ),
-    (
-        "update product_text set name = 'slogan' where product_version_id = 1 and name = 'description'",
-        &["text_name"],
-    ),
-    (
-        "delete from product_text where product_version_id = 1 and name = 'description'",
-        &["version_digest"],
-    ),
-    (
-        "insert into product_text select 99, name, digest, null from product_text where product_version_id = 1",
-        &["text_reference"],
-    ),
-    (
-        "insert into api_key values ('p', 'l', x'00', 0, null, null, null, 0, null, null, null)",
-        &["api_key"],
-    ),
-];
 
 #[test]
 fn each_damage_is_told_by_its_rule_and_no_other() {

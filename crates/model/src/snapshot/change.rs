@@ -88,6 +88,35 @@ impl Snapshot {
         Self::new(revision, categories, made.blocks, texts)
     }
 
+    /// A copy of the product of this code, for a snapshot whose facets are numbered by `categories`.
+    #[must_use]
+    pub fn copy_of(&self, code: &ProductCode, categories: &mut Categories) -> Option<NewProduct> {
+        let product = self.product(code)?;
+        let facets = product.block.facets();
+        let facets =
+            facets.filter(|(_, members)| members.iter().any(|place| place == product.place));
+        let renumber = |(facet, _)| match self.categories.name(facet) {
+            Some(name) => categories.get_or_add(name),
+            None => facet,
+        };
+        Some(NewProduct {
+            bytes: product.bytes().to_vec(),
+            content: product.content().map(|range| (range.start, range.end)),
+            facets: facets.map(renumber).collect(),
+        })
+    }
+
+    /// The same with the texts that `before` serves at `now` and this one cuts short: as long as there, those without an
+    /// end until `until`.
+    #[must_use]
+    pub fn keeping_texts_of(self, before: &Self, now: Timestamp, until: Timestamp) -> Self {
+        let cut_short = self.texts.cut_short_since(&before.texts, now, until);
+        Self {
+            texts: self.texts.with(cut_short, now),
+            ..self
+        }
+    }
+
     /// The same without texts that aren't served any more at `now`; `None` where all of them are.
     #[must_use]
     pub fn without_ended_texts(&self, now: Timestamp) -> Option<Self> {

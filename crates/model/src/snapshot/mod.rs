@@ -10,11 +10,12 @@
 //! - `facet`: what filters can ask of a product
 //! - `build`: how blocks come about; `change`: how they change
 //! - `scan`: how a page is found; `page`: what it is
-//! - `texts`: the Markdown that is served
+//! - `texts`: the Markdown that is served; `damage`: what is damaged in the store
 
 mod block;
 mod build;
 mod change;
+mod damage;
 mod facet;
 mod members;
 mod page;
@@ -31,6 +32,7 @@ use sha2::{Digest, Sha256};
 pub use block::{Block, Malformed};
 pub use build::{BlockBuilder, Entry, Refused};
 pub use change::NewProduct;
+pub use damage::Damage;
 pub use facet::{Categories, Facet};
 pub use members::Members;
 pub use page::Page;
@@ -62,6 +64,7 @@ pub struct Snapshot {
     /// The categories that some product names, ascending by name.
     live_categories: Vec<Facet>,
     texts: TextTable,
+    damage: Arc<Damage>,
 }
 
 /// A product in the snapshot.
@@ -113,6 +116,7 @@ impl Snapshot {
             categories,
             live_categories,
             texts,
+            damage: Arc::default(),
         })
     }
 
@@ -150,6 +154,21 @@ impl Snapshot {
     #[must_use]
     pub fn texts(&self) -> &TextTable {
         &self.texts
+    }
+
+    /// What is damaged in the store that this was made of.
+    #[must_use]
+    pub fn damage(&self) -> &Damage {
+        &self.damage
+    }
+
+    /// The same, made of a store in which this is damaged.
+    #[must_use]
+    pub fn with_damage(self, damage: Damage) -> Self {
+        Self {
+            damage: Arc::new(damage),
+            ..self
+        }
     }
 
     /// The bytes that products, texts and what is known of them take.

@@ -138,6 +138,37 @@ impl TextTable {
         Some(self.text(at))
     }
 
+    /// The texts that `before` serves at `now` and that this table serves for a shorter time or not at all: as long as
+    /// there, those without an end until `until`.
+    #[must_use]
+    pub fn cut_short_since(
+        &self,
+        before: &Self,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Vec<(TextDigest, ServedText)> {
+        let base = before.entries().iter().enumerate().map(|(at, entry)| {
+            let digest = entry.first_chunk().copied().unwrap_or_default();
+            (TextDigest::from_bytes(digest), before.text(at))
+        });
+        let base = base.filter(|(digest, _)| !before.changed.contains_key(digest));
+        let changed = before.changed.iter();
+        let all = base.chain(changed.map(|(digest, text)| (*digest, text.clone())));
+        let served = all.filter(|(_, text)| is_served(text.served_until, now));
+        let cut_short = served.filter_map(|(digest, text)| {
+            let end = text.served_until.unwrap_or(until);
+            let kept = self.changed.get(&digest).cloned();
+            let kept = kept.or_else(|| self.find(&digest));
+            let is_kept = kept.is_some_and(|kept| kept.served_until.is_none_or(|kept| kept >= end));
+            let text = ServedText {
+                served_until: Some(end),
+                ..text
+            };
+            (!is_kept).then_some((digest, text))
+        });
+        cut_short.collect()
+    }
+
     /// These texts put in, or in the place of what was known of them.
     #[must_use]
     pub fn with(&self, texts: Vec<(TextDigest, ServedText)>, now: Timestamp) -> Self {

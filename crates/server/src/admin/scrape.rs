@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use vitrine_model::snapshot::Damage;
 use vitrine_wire::error::ErrorType;
 
 use super::limits;
@@ -149,6 +150,20 @@ fn tls(tls: &TlsMetrics, into: &mut Exposition) {
     );
 }
 
+fn damage(damage: &Damage, into: &mut Exposition) {
+    let mut metric = into.metric(
+        "vitrine_catalog_damaged",
+        Kind::Gauge,
+        "What is damaged in the store: served as it was last good, or not at all.",
+    );
+    for (of, count) in [
+        ("products", damage.products.len()),
+        ("texts", damage.texts.len()),
+    ] {
+        metric.sample(&[("of", of)], count);
+    }
+}
+
 fn catalog(app: &App, into: &mut Exposition) {
     into.gauge(
         "vitrine_ready",
@@ -183,6 +198,7 @@ fn catalog(app: &App, into: &mut Exposition) {
             "Products, texts and what is known of them, in memory, in bytes.",
             snapshot.size_bytes(),
         );
+        damage(snapshot.damage(), into);
     }
     let mut metric = into.metric(
         "vitrine_catalog_swaps_total",

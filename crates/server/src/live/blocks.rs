@@ -1,6 +1,7 @@
 //! Makes blocks: one thread reads products and fills batches, others put the public addresses into a
 //! batch's products, hash them and make a block of them.
 
+use std::collections::HashSet;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -10,6 +11,7 @@ use std::thread::{JoinHandle, available_parallelism};
 use vitrine_model::content::TextDigest;
 use vitrine_model::snapshot::{Block, BlockBuilder, Entry, Facet};
 use vitrine_store::StoreError;
+use vitrine_store::record::Seal;
 
 use crate::panic_point::PanicPoint;
 use crate::view::TextAddresses;
@@ -41,6 +43,7 @@ struct BatchProduct {
     content: Option<Range<usize>>,
     facets: Range<usize>,
     taken_down: Vec<TextDigest>,
+    seal: Seal,
 }
 
 impl Batch {
@@ -52,6 +55,7 @@ impl Batch {
         content: Option<Range<usize>>,
         facets: &[Facet],
         taken_down: &[TextDigest],
+        seal: Seal,
     ) {
         let code_start = self.text.len();
         self.text.push_str(code);
@@ -65,6 +69,7 @@ impl Batch {
             content,
             facets: facets_start..self.facets.len(),
             taken_down: taken_down.to_vec(),
+            seal,
         });
     }
 
@@ -87,26 +92,55 @@ impl Batch {
         std::mem::replace(self, next)
     }
 
-    /// Makes a block of it, with a builder and a buffer that are empty before and after.
+    /// Makes a block of its sound products, with a builder and a buffer that are empty before and after.
     fn block(
         self,
         addresses: &TextAddresses,
         builder: &mut BlockBuilder,
         rendered: &mut Vec<u8>,
-    ) -> Result<Block, BuildError> {
+        made: &mut Made,
+    ) -> Result<Option<Block>, BuildError> {
         for product in self.products {
             rendered.clear();
-            let document = &self.text[product.document];
+            let (code, document) = (&self.text[product.code], &self.text[product.document]);
+            if !product.seal.fits(code, document, product.content.as_ref()) {
+                made.damaged.push(code.to_owned());
+                continue;
+            }
+            let content = product.content.as_ref();
+            let own_texts = TextAddresses::own_texts(document, content, &product.taken_down);
+            made.own_texts.extend(own_texts);
             let content =
                 addresses.publish(document, product.content, &product.taken_down, rendered);
             builder.push(&Entry {
-                code: &self.text[product.code].parse()?,
+                code: &code.parse()?,
                 bytes: rendered,
                 content: content.map(|content| (content.start, content.end)),
                 facets: &self.facets[product.facets],
             })?;
         }
-        Ok(builder.finish()?)
+        let is_empty = builder.is_empty();
+        Ok((!is_empty).then(|| builder.finish()).transpose()?)
+    }
+}
+
+/// What comes of batches.
+#[derive(Default)]
+pub(super) struct Made {
+    /// Blocks, each with the number of its batch.
+    numbered: Vec<(usize, Block)>,
+    /// Codes of products that aren't what was written to the store.
+    pub(super) damaged: Vec<String>,
+    /// Texts that sound products name as held here, but for those that were taken down.
+    pub(super) own_texts: HashSet<TextDigest>,
+}
+
+impl Made {
+    /// The blocks, in order.
+    pub(super) fn take_blocks(&mut self) -> Vec<Block> {
+        let mut numbered = std::mem::take(&mut self.numbered);
+        numbered.sort_unstable_by_key(|(number, _)| *number);
+        numbered.into_iter().map(|(_, block)| block).collect()
     }
 }
 
@@ -114,11 +148,8 @@ impl Batch {
 pub(super) struct BlockMakers {
     batches: SyncSender<(usize, Batch)>,
     sent: usize,
-    threads: Vec<JoinHandle<Result<NumberedBlocks, BuildError>>>,
+    threads: Vec<JoinHandle<Result<Made, BuildError>>>,
 }
-
-/// Blocks, each with its place among all.
-type NumberedBlocks = Vec<(usize, Block)>;
 
 impl BlockMakers {
     /// Starts the threads: one for each core, within reason.
@@ -153,38 +184,39 @@ impl BlockMakers {
         self.sent += 1;
     }
 
-    /// The blocks, in order.
+    /// What came of all batches.
     ///
     /// # Errors
     ///
-    /// Where a product can't be part of a block.
-    pub(super) fn finish(self) -> Result<Vec<Block>, BuildError> {
+    /// Where a sound product can't be part of a block.
+    pub(super) fn finish(self) -> Result<Made, BuildError> {
         drop(self.batches);
-        let mut blocks = NumberedBlocks::with_capacity(self.sent);
+        let mut all = Made::default();
         for thread in self.threads {
             let made = thread
                 .join()
-                .map_err(|_| "a thread that makes blocks panicked")?;
-            blocks.extend(made?);
+                .map_err(|_| "a thread that makes blocks panicked")??;
+            all.numbered.extend(made.numbered);
+            all.damaged.extend(made.damaged);
+            all.own_texts.extend(made.own_texts);
         }
-        blocks.sort_unstable_by_key(|(number, _)| *number);
-        Ok(blocks.into_iter().map(|(_, block)| block).collect())
+        Ok(all)
     }
 }
 
 fn make_blocks(
     queue: &Mutex<Receiver<(usize, Batch)>>,
     addresses: &TextAddresses,
-) -> Result<NumberedBlocks, BuildError> {
-    let mut blocks = NumberedBlocks::new();
+) -> Result<Made, BuildError> {
+    let mut made = Made::default();
     let (mut builder, mut rendered) = (BlockBuilder::default(), Vec::new());
     loop {
         let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok((number, batch)) = next else {
-            return Ok(blocks);
+            return Ok(made);
         };
         PanicPoint::MakeBlock.pass();
-        let block = batch.block(addresses, &mut builder, &mut rendered)?;
-        blocks.push((number, block));
+        let block = batch.block(addresses, &mut builder, &mut rendered, &mut made)?;
+        made.numbered.extend(block.map(|block| (number, block)));
     }
 }

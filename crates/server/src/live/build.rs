@@ -2,13 +2,16 @@
 //! not parsed.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
-use vitrine_model::snapshot::{Categories, NewProduct, ServedText, Snapshot, TextTableBuilder};
+use vitrine_model::snapshot::{
+    Categories, Damage, Facet, NewProduct, ServedText, Snapshot, TextTable, TextTableBuilder,
+};
 use vitrine_store::record::{CatalogItem, Changes};
 use vitrine_store::{Store, StoreError};
 
@@ -38,12 +41,12 @@ pub fn texts_kept_since(now: Timestamp) -> Timestamp {
 }
 
 /// Reads the live catalog of `store` into a snapshot; `None` where nothing was published yet. Returns also what the
-/// store's counters were at the moment that was read. A text that is damaged in the store is taken from `last_good`.
+/// store's counters were at the moment that was read. Damaged products and texts are as `last_good` has them, or left out.
 /// Beats at each item that is read.
 ///
 /// # Errors
 ///
-/// Where the store can't be read or holds what it shouldn't.
+/// Where the store can't be read, or all of its products are damaged.
 pub(super) fn build(
     store: &dyn Store,
     last_good: Option<&Snapshot>,
@@ -56,6 +59,7 @@ pub(super) fn build(
     let mut categories = Categories::default();
     let mut texts = TextTableBuilder::default();
     let mut batch = Batch::default();
+    let mut damage = Damage::default();
     let (changes, revision) = store.read_catalog(texts_kept_since(now), &mut |item| {
         heartbeat.beat(BUILD_STEP_LIMIT);
         match item {
@@ -67,12 +71,16 @@ pub(super) fn build(
                 countries,
                 categories: names,
                 taken_down,
+                seal,
             } => {
                 let facets = categories.facets_of(is_orderable, countries, names);
-                batch.push(code, document, content, &facets, taken_down);
+                batch.push(code, document, content, &facets, taken_down, seal);
                 if batch.is_full() {
                     makers.make_block(batch.take());
                 }
+            }
+            CatalogItem::Damaged { code } => {
+                damage.products.insert(code);
             }
             CatalogItem::Retired { .. } => {}
             CatalogItem::Text {
@@ -80,7 +88,9 @@ pub(super) fn build(
                 markdown,
                 retired_at,
             } => {
-                let markdown = sound(&digest, markdown, last_good, now);
+                let markdown = sound(&digest, markdown, last_good, now, &mut damage);
+                // By the publisher's clock, which may be ahead.
+                let retired_at = retired_at.map(|retired| retired.min(now));
                 texts.push(&digest, &served(markdown, retired_at))?;
             }
         }
@@ -93,11 +103,64 @@ pub(super) fn build(
         if !batch.is_empty() {
             makers.make_block(batch);
         }
-        let (categories, blocks) = (Arc::new(categories), makers.finish()?);
-        Ok(Snapshot::new(revision, categories, blocks, texts.finish())?)
+        let (categories, mut made) = (Arc::new(categories), makers.finish()?);
+        let (blocks, texts) = (made.take_blocks(), texts.finish());
+        damage.products.extend(made.damaged);
+        let texts = complete(&texts, made.own_texts, last_good, now, &mut damage);
+        let snapshot = Snapshot::new(revision, categories, blocks, texts)?;
+        Ok(with_last_good(snapshot, last_good, &damage)?.with_damage(damage))
     };
     let snapshot = finish().map_err(StoreError::Visitor)?;
-    Ok((changes, Some(snapshot)))
+    match snapshot.damage().products.len() {
+        damaged @ 1.. if snapshot.is_empty() => Err(StoreError::Damaged(format!(
+            "none of its products is what was loaded ({damaged} are damaged); see `vitrine check`, and restore a backup"
+        ))),
+        _ => Ok((changes, Some(snapshot))),
+    }
+}
+
+/// The snapshot with damaged products as they were last good.
+fn with_last_good(
+    snapshot: Snapshot,
+    last_good: Option<&Snapshot>,
+    damage: &Damage,
+) -> Result<Snapshot, BuildError> {
+    let Some(last_good) = last_good else {
+        return Ok(snapshot);
+    };
+    let mut categories = Arc::clone(snapshot.category_numbers());
+    let mut kept = BTreeMap::new();
+    for code in damage.products.iter().filter_map(|code| code.parse().ok()) {
+        // A damaged code may have become that of a sound product.
+        if snapshot.product(&code).is_none()
+            && let Some(product) = last_good.copy_of(&code, Arc::make_mut(&mut categories))
+        {
+            kept.insert(code, Some(product));
+        }
+    }
+    if kept.is_empty() {
+        return Ok(snapshot);
+    }
+    let (revision, texts) = (snapshot.revision().clone(), snapshot.texts().clone());
+    Ok(snapshot.with_changes(revision, categories, &kept, texts, || {})?)
+}
+
+/// The texts, with those that products name and that aren't there: as they were last good, or marked as damaged.
+fn complete(
+    texts: &TextTable,
+    named: impl IntoIterator<Item = TextDigest>,
+    last_good: Option<&Snapshot>,
+    now: Timestamp,
+    damage: &mut Damage,
+) -> TextTable {
+    let missing = named
+        .into_iter()
+        .filter(|digest| texts.get(digest, now).is_none());
+    let missing = missing.map(|digest| {
+        let markdown = sound(&digest, PackedMarkdown::damaged(), last_good, now, damage);
+        (digest, served(markdown, None))
+    });
+    texts.with(missing.collect(), now)
 }
 
 /// Applies what changed in `store` to a snapshot of it; `None` where that isn't known, or so much that
@@ -120,6 +183,8 @@ pub(super) fn apply_changes(
         return Ok(None);
     }
     let mut courtesy = Courtesy::begin();
+    let mut damage = snapshot.damage().clone();
+    let mut own_texts = Vec::new();
     let mut products: BTreeMap<ProductCode, Option<NewProduct>> = BTreeMap::new();
     let mut texts = Vec::new();
     let most = u32::try_from(snapshot.len() / PRODUCTS_PER_CHANGE).unwrap_or(u32::MAX);
@@ -127,7 +192,7 @@ pub(super) fn apply_changes(
     let (changes, revision) =
         store.read_changes(snapshot.revision(), most, kept_since, &mut |item| {
             heartbeat.beat(BUILD_STEP_LIMIT);
-            match item {
+            match checked(item) {
                 CatalogItem::Product {
                     code,
                     document,
@@ -136,20 +201,23 @@ pub(super) fn apply_changes(
                     countries,
                     categories: names,
                     taken_down,
+                    seal: _,
                 } => {
-                    let mut bytes = Vec::new();
-                    let content = addresses.publish(document, content, taken_down, &mut bytes);
+                    damage.products.remove(code);
+                    let named = TextAddresses::own_texts(document, content.as_ref(), taken_down);
+                    own_texts.extend(named);
                     let facets =
                         Arc::make_mut(&mut categories).facets_of(is_orderable, countries, names);
-                    let product = NewProduct {
-                        bytes,
-                        content: content.map(|content| (content.start, content.end)),
-                        facets,
-                    };
+                    let product = new_product(addresses, document, content, taken_down, facets);
                     products.insert(code.parse()?, Some(product));
                     courtesy.give_way();
                 }
+                // It stays as it is in the snapshot.
+                CatalogItem::Damaged { code } => {
+                    damage.products.insert(code);
+                }
                 CatalogItem::Retired { code } => {
+                    damage.products.remove(code);
                     products.insert(code.parse()?, None);
                 }
                 CatalogItem::Text {
@@ -157,8 +225,9 @@ pub(super) fn apply_changes(
                     markdown,
                     retired_at,
                 } => {
-                    let markdown = sound(&digest, markdown, Some(snapshot), now);
-                    texts.push((digest, served(markdown, retired_at)));
+                    let markdown = sound(&digest, markdown, Some(snapshot), now, &mut damage);
+                    // It was retired since the last look, whatever the publisher's clock says.
+                    texts.push((digest, served(markdown, retired_at.map(|_| now))));
                 }
             }
             Ok(())
@@ -167,13 +236,47 @@ pub(super) fn apply_changes(
         return Ok(None);
     };
     let texts = snapshot.texts().with(texts, now);
+    let texts = complete(&texts, own_texts, Some(snapshot), now, &mut damage);
+    let between = || {
+        heartbeat.beat(BUILD_STEP_LIMIT);
+        courtesy.give_way();
+    };
     snapshot
-        .with_changes(revision, categories, &products, texts, || {
-            heartbeat.beat(BUILD_STEP_LIMIT);
-            courtesy.give_way();
-        })
-        .map(|snapshot| Some((changes, snapshot)))
+        .with_changes(revision, categories, &products, texts, between)
+        .map(|snapshot| Some((changes, snapshot.with_damage(damage))))
         .map_err(|error| StoreError::Visitor(error.into()))
+}
+
+fn new_product(
+    addresses: &TextAddresses,
+    document: &str,
+    content: Option<Range<usize>>,
+    taken_down: &[TextDigest],
+    facets: Vec<Facet>,
+) -> NewProduct {
+    let mut bytes = Vec::new();
+    let content = addresses.publish(document, content, taken_down, &mut bytes);
+    NewProduct {
+        bytes,
+        content: content.map(|content| (content.start, content.end)),
+        facets,
+    }
+}
+
+/// The item; of a product that isn't what was written, that it is damaged.
+fn checked(item: CatalogItem<'_>) -> CatalogItem<'_> {
+    match item {
+        CatalogItem::Product {
+            code,
+            document,
+            ref content,
+            ref seal,
+            ..
+        } if !seal.fits(code, document, content.as_ref()) => CatalogItem::Damaged {
+            code: code.to_owned(),
+        },
+        item => item,
+    }
 }
 
 /// The Markdown if it is that of its digest, else what `last_good` has of it, else the mark of a damaged text.
@@ -182,11 +285,13 @@ fn sound(
     markdown: PackedMarkdown,
     last_good: Option<&Snapshot>,
     now: Timestamp,
+    damage: &mut Damage,
 ) -> PackedMarkdown {
-    if markdown.unpack_as(digest).is_ok() {
+    if !markdown.is_damaged() && markdown.unpack_as(digest).is_ok() {
+        damage.texts.remove(digest);
         return markdown;
     }
-    tracing::error!(%digest, "a text is damaged in the store; run `vitrine check`");
+    damage.texts.insert(*digest);
     let last_good = last_good.and_then(|snapshot| snapshot.text(digest, now));
     last_good.unwrap_or_else(PackedMarkdown::damaged)
 }
@@ -194,10 +299,13 @@ fn sound(
 /// A text, and until when it is served: once the last product that named it was retired, no longer than the
 /// grace.
 fn served(markdown: PackedMarkdown, retired_at: Option<Timestamp>) -> ServedText {
-    let grace_end =
-        |retired: Timestamp| retired.saturating_add(TEXT_GRACE).unwrap_or(Timestamp::MAX);
     ServedText {
         markdown,
         served_until: retired_at.map(grace_end),
     }
+}
+
+/// Returns until when a text is served that was retired at `retired`.
+pub(super) fn grace_end(retired: Timestamp) -> Timestamp {
+    retired.saturating_add(TEXT_GRACE).unwrap_or(Timestamp::MAX)
 }

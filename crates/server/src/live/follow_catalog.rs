@@ -10,7 +10,7 @@ use vitrine_store::StoreError;
 use vitrine_store::record::Changes;
 
 use super::StateDirectory;
-use super::build::{BUILD_STEP_LIMIT, apply_changes, build};
+use super::build::{BUILD_STEP_LIMIT, apply_changes, build, grace_end};
 use super::follow::{Followed, Rounds};
 use super::snapshot_file::{self, Identity, Keeper, ReadError};
 use crate::error_chain::ErrorChain;
@@ -23,6 +23,8 @@ const TIDY_EVERY: Duration = Duration::from_secs(3600);
 
 /// Pause between two looks at the size of the store's log.
 const TIDY_LOG_EVERY: Duration = Duration::from_secs(5);
+/// The most damaged products and texts that are logged by name.
+const MAX_LOGGED: usize = 10;
 
 /// The rounds of the thread that follows the catalog.
 pub(super) struct CatalogRounds {
@@ -87,8 +89,12 @@ impl CatalogRounds {
             Rebuild::Full => "store",
             Rebuild::Changes => "changes",
         };
+        self.log_damage(snapshot.as_ref());
         self.swap(snapshot.map(Arc::new), started, made_from);
-        if let (Some((_, keeper)), Some(live)) = (&self.file, self.followed.live.snapshot()) {
+        if let (Some((_, keeper)), Some(live)) = (&self.file, self.followed.live.snapshot())
+            // The file before has damaged products as they were last good.
+            && live.damage().is_empty()
+        {
             keeper.write(self.identity(&read), live);
         }
         self.seen = Some(Changes { keys: 0, ..read });
@@ -115,6 +121,29 @@ impl CatalogRounds {
                 "catalog is live"
             );
         }
+    }
+
+    /// Logs what is damaged in the store, where that isn't what it was.
+    fn log_damage(&self, snapshot: Option<&Snapshot>) {
+        let Some(damage) = snapshot.map(Snapshot::damage) else {
+            return;
+        };
+        let live = self.followed.live.snapshot();
+        let before = live.as_deref().map(Snapshot::damage);
+        if damage.is_empty() || before == Some(damage) {
+            return;
+        }
+        let codes: Vec<&str> = damage.products.iter().map(String::as_str).collect();
+        let digests: Vec<String> = damage.texts.iter().map(ToString::to_string).collect();
+        let codes = codes[..codes.len().min(MAX_LOGGED)].join(", ");
+        let digests = digests[..digests.len().min(MAX_LOGGED)].join(", ");
+        tracing::error!(
+            products = damage.products.len(),
+            texts = damage.texts.len(),
+            codes,
+            digests,
+            "the store is damaged: these are served as they were last good, or not at all; run `vitrine check`"
+        );
     }
 
     /// Takes the snapshot out of the file, if there is one and it fits what `found` says of the store. What
@@ -196,6 +225,13 @@ impl CatalogRounds {
         }
         let live = self.followed.live.snapshot();
         let (read, snapshot) = build(store, live.as_deref(), addresses, now, heartbeat)?;
+        let snapshot = match (snapshot, &live) {
+            // A text that is missing was retired, however long ago by the publisher's clock; none was taken down.
+            (Some(snapshot), Some(live)) if is_same_but_for_revision(&read) => {
+                Some(snapshot.keeping_texts_of(live, now, grace_end(now)))
+            }
+            (snapshot, _) => snapshot,
+        };
         Ok((Rebuild::Full, read, snapshot))
     }
 

@@ -28,8 +28,12 @@ pub mod texts;
 mod whole_file;
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write as _};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use sha2::{Digest, Sha256};
@@ -72,7 +76,7 @@ impl Input {
             Self::Stdin => (Box::new(io::stdin().lock()), None),
             Self::File(path) => {
                 let can_not = || format!("can't read {}", path.display());
-                let file = File::open(path).with_context(can_not)?;
+                let file = open_file(path).with_context(can_not)?;
                 let metadata = file.metadata().with_context(can_not)?;
                 if metadata.is_dir() {
                     return open_directory(path);
@@ -89,6 +93,28 @@ impl Input {
             length,
         }])
     }
+}
+
+/// How long the open of a pipe may take before somebody is told of it.
+const TOLD_AFTER: Duration = Duration::from_secs(1);
+
+/// Opens a file. The open of a named pipe waits for a writer, and says so.
+fn open_file(path: &Path) -> io::Result<File> {
+    if !std::fs::metadata(path)?.file_type().is_fifo() {
+        return File::open(path);
+    }
+    let (opened, is_open) = mpsc::channel::<()>();
+    let name = report::shown(&format!("{path:?}"));
+    thread::spawn(move || {
+        if is_open.recv_timeout(TOLD_AFTER) == Err(RecvTimeoutError::Timeout) {
+            let line = format!("vitrine: {name} is a pipe; waiting for a program to write to it\n");
+            // Without a place to say it, it stays unsaid.
+            let _ = io::stderr().write_all(line.as_bytes());
+        }
+    });
+    let file = File::open(path);
+    drop(opened);
+    file
 }
 
 /// The files of a directory; of an empty one an empty input, which is a fault as any is.

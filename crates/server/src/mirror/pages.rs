@@ -30,6 +30,10 @@ const MOST_PAGE_BYTES: usize = 64 << 20;
 const MOST_CURSOR_BYTES: usize = 1_024;
 /// The most products of a catalog.
 const MOST_PRODUCTS: usize = 10_000_000;
+/// The most pages of a catalog: as many products, in full pages.
+const MAX_PAGES: usize = MOST_PRODUCTS / PAGE_PRODUCTS;
+/// The longest tag that is kept to ask again with, in bytes. A page with a longer one is compared by its digest.
+const MAX_TAG_BYTES: usize = 256;
 /// The most bytes of a catalog's products.
 const MOST_CATALOG_BYTES: u64 = 64 << 30;
 /// How often a catalog is walked that changes meanwhile.
@@ -41,6 +45,20 @@ struct SeenPage {
     target: String,
     tag: Option<HeaderValue>,
     digest: [u8; 32],
+}
+
+impl SeenPage {
+    /// The page of an answer, none of whose memory is kept.
+    fn new(target: String, answer: &Answer) -> Self {
+        let tag = answer.headers.get(ETAG).map(HeaderValue::as_bytes);
+        let tag = tag.filter(|tag| tag.len() <= MAX_TAG_BYTES);
+        Self {
+            target,
+            // A header shares the buffer that it came in, which holds a page's first part too.
+            tag: tag.and_then(|tag| HeaderValue::from_bytes(tag).ok()),
+            digest: Sha256::digest(&answer.body).into(),
+        }
+    }
 }
 
 /// A catalog as it was at one moment.
@@ -121,11 +139,7 @@ async fn walk(source: &Source, file: &File) -> anyhow::Result<Walk> {
         let next = walk
             .take(&answer, cursor.as_deref(), &mut codes, &mut out)
             .map_err(|error| source.wrong(&target, &format!("status 200, but {error:#}")))?;
-        walk.pages.push(SeenPage {
-            target,
-            tag: answer.headers.get(ETAG).cloned(),
-            digest: Sha256::digest(&answer.body).into(),
-        });
+        walk.pages.push(SeenPage::new(target, &answer));
         match next {
             Some(next) => cursor = Some(next),
             None => break,
@@ -198,6 +212,9 @@ impl Walk {
         if catalog.is_empty() {
             return Ok(None);
         }
+        if self.pages.len() >= MAX_PAGES {
+            bail!("the catalog has more than {MAX_PAGES} pages; do its cursors come to an end?");
+        }
         if catalog.len() > PAGE_PRODUCTS {
             bail!("the page has more than {PAGE_PRODUCTS} products");
         }
@@ -228,5 +245,56 @@ impl Walk {
             Some(_) => bail!("its cursor `after` doesn't advance"),
             None => bail!("a page with products has no cursor `after`"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use http::HeaderMap;
+
+    use super::*;
+
+    /// A page of one product.
+    fn answer(code: &str) -> Answer {
+        let body = format!(
+            r#"{{"catalog":[{{"code":"{code}"}}],"pagination":{{"cursors":{{"after":"{code}"}}}}}}"#
+        );
+        let json = HeaderValue::from_static("application/json");
+        Answer {
+            status: 200,
+            headers: HeaderMap::from_iter([(CONTENT_TYPE, json)]),
+            body: body.into_bytes(),
+        }
+    }
+
+    #[test]
+    fn page_seen_keeps_nothing_of_its_buffer() {
+        let buffer = Bytes::from(vec![b'"'; 400_000]);
+        for (length, is_kept) in [(40, true), (MAX_TAG_BYTES, true), (399_999, false)] {
+            let mut answer = answer("A");
+            let tag = HeaderValue::from_maybe_shared(buffer.slice(1..=length)).unwrap();
+            answer.headers.insert(ETAG, tag.clone());
+            let seen = SeenPage::new(String::new(), &answer);
+            assert_eq!(seen.tag, is_kept.then_some(tag));
+            drop(answer);
+            assert!(buffer.is_unique(), "{length}");
+        }
+    }
+
+    #[test]
+    fn source_without_end_is_refused_by_its_pages() {
+        let mut walk = Walk::default();
+        let take = |walk: &mut Walk, number: usize| {
+            let code = format!("P{number}");
+            let taken = walk.take(&answer(&code), None, &mut HashSet::new(), &mut Vec::new());
+            taken.map_err(|error| error.to_string())
+        };
+        for number in 0..MAX_PAGES {
+            assert!(take(&mut walk, number).is_ok());
+            walk.pages.push(SeenPage::new(String::new(), &answer("P")));
+        }
+        let refused = take(&mut walk, MAX_PAGES).unwrap_err();
+        assert!(refused.contains("more than 20000 pages"), "{refused}");
     }
 }

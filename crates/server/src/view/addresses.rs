@@ -46,6 +46,22 @@ impl TextAddresses {
         name.strip_suffix(".md")?.parse().ok()
     }
 
+    /// The digests of the texts that a canonical text names as held here, but for those that were taken down.
+    pub fn own_texts<'d>(
+        document: &'d str,
+        content: Option<&Range<usize>>,
+        taken_down: &'d [TextDigest],
+    ) -> impl Iterator<Item = TextDigest> + 'd {
+        let content = content.map_or("", |content| &document[content.clone()]);
+        content
+            .split('"')
+            .filter_map(|name| {
+                let name = name.strip_prefix(OWN_TEXT_PREFIX)?;
+                name.strip_suffix(".md")?.parse().ok()
+            })
+            .filter(|digest| !taken_down.contains(digest))
+    }
+
     /// Puts the public addresses into a canonical text. A text that was taken down becomes null.
     ///
     /// Copies; parses nothing. Returns where the content resources lie afterwards.

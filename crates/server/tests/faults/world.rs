@@ -185,7 +185,9 @@ pub fn state(path: &Path) -> State {
                 retired_at: None,
                 ..
             } => state.push(format!("text {digest}")),
-            CatalogItem::Retired { .. } | CatalogItem::Text { .. } => {}
+            CatalogItem::Damaged { .. }
+            | CatalogItem::Retired { .. }
+            | CatalogItem::Text { .. } => {}
         }
         Ok(())
     };

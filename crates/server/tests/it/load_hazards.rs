@@ -209,3 +209,21 @@ fn a_full_disk_fails_the_load_and_nothing_else() {
     server.wait_for_revision(2);
     assert_eq!(server.get(key, "/v2/product").codes().len(), 120);
 }
+
+#[test]
+fn pipe_without_a_writer_is_told() {
+    let store = Store::new();
+    let pipe = store.path("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("mkfifo runs").success());
+    let mut load = start_load(&store, &pipe);
+    let mut said = BufReader::new(load.stderr.take().expect("piped"));
+    let mut line = String::new();
+    said.read_line(&mut line).expect("a line");
+    assert!(
+        line.contains("/pipe\" is a pipe; waiting for a program"),
+        "{line}"
+    );
+    std::fs::write(&pipe, gift_card("A").to_string()).expect("it is read");
+    assert!(load.wait().expect("it ends").success());
+}

@@ -22,6 +22,7 @@ mod config_faults;
 mod connections;
 mod cors;
 mod csv;
+mod damaged_store;
 mod deployment;
 mod docs_code;
 mod docs_recipes;

@@ -1,7 +1,10 @@
 //! Texts: their addresses, their forms in a product, and taking them down.
 
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use vitrine_store::record::RevisionNote;
+use vitrine_store::{IfMissing, open};
 
 use crate::harness::{Headers, Reply, Server, Store, TEXT_NAMES, are_files, gift_card, wait_for};
 
@@ -130,6 +133,31 @@ fn a_text_that_became_another_is_never_served() {
     assert_eq!(served(&server), (500, 500, 500));
     assert!(server.stderr().contains("a text is damaged"));
     assert_eq!(server.get(&key, "/v2/product/A").status, 200);
+}
+
+#[test]
+fn text_retired_by_a_clock_behind_is_served_on() {
+    let markdown = "# Terms";
+    let with_text = with_texts("A", &[("terms_buyer_md", json!(markdown))]);
+    for days_behind in [30, -30] {
+        let store = Store::of(&[with_text.clone(), gift_card("B")]);
+        let key = store.key("partner", &[]);
+        let server = store.serve();
+        // What a load does on a machine whose clock is wrong.
+        let opened = open(&store.url(), IfMissing::Refuse).expect("the store");
+        let mut publication = opened.publish().expect("a publish");
+        publication
+            .retire(&"A".parse().expect("a code"))
+            .expect("it is live");
+        let then = Timestamp::now() - SignedDuration::from_hours(24 * days_behind);
+        let note = RevisionNote::default();
+        publication.commit(then, &note).expect("a commit");
+        wait_for("the product to go", || {
+            (server.get(&key, "/v2/product/A").status == 404).then_some(())
+        });
+        let text = anonymous(&server, &own_path(markdown));
+        assert_eq!(text.status, 200, "{days_behind} days behind");
+    }
 }
 
 #[test]

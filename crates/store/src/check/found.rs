@@ -38,6 +38,7 @@ pub(crate) const INTEGRITY: Rule = fault("integrity", MOVE_AND_RESTORE);
 pub(crate) const UNREADABLE: Rule = fault("unreadable", MOVE_AND_RESTORE);
 pub(crate) const REFERENCE: Rule = fault("reference", RESTORE);
 pub(crate) const STATE: Rule = fault("live_revision", RESTORE);
+pub(crate) const COUNTER: Rule = fault("counter", RESTORE);
 pub(crate) const API_KEY: Rule = fault("api_key", RESTORE);
 pub(crate) const LIFE: Rule = fault("version_life", RESTORE);
 pub(crate) const DOCUMENT: Rule = fault("document", RESTORE);

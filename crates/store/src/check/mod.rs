@@ -7,9 +7,15 @@ pub(crate) mod found;
 use serde_json::value::RawValue;
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
+use vitrine_model::key::KeyRecord;
 use vitrine_model::place::Country;
 
-use found::{CONTENT_RANGE, DOCUMENT, Found, PRODUCT_FACTS, TEXT_DIGEST};
+use crate::StoreError;
+use crate::record::OwnText;
+use crate::seal::is_content;
+use found::{
+    API_KEY, CONTENT_RANGE, COUNTER, DOCUMENT, Found, PRODUCT_FACTS, TEXT_DIGEST, TEXT_REFERENCE,
+};
 
 /// How a version is called in a report.
 pub(crate) fn version(code: &str, from_revision: i64) -> String {
@@ -38,7 +44,7 @@ pub(crate) fn version_facts(
     if !range_fits(document, range.0, range.1) {
         add(
             &CONTENT_RANGE,
-            "its content resources don't lie in its document",
+            "its content resources don't lie where it is said",
         );
     }
 }
@@ -67,7 +73,7 @@ fn range_fits(document: &str, start: Option<i64>, end: Option<i64>) -> bool {
     match (start, end) {
         (None, None) => true,
         (Some(start), Some(end)) => match (usize::try_from(start), usize::try_from(end)) {
-            (Ok(start), Ok(end)) => document.get(start..end).is_some(),
+            (Ok(start), Ok(end)) => is_content(document, &(start..end)),
             _ => false,
         },
         _ => false,
@@ -105,6 +111,59 @@ pub(crate) fn wrong_live(live: (Option<i64>, Option<&str>), kept: Option<&str>) 
         }
         (Some(number), None) => Some(format!("is {number}, without an id")),
         (None, Some(id)) => Some(format!("has id {id} and no number")),
+    }
+}
+
+/// Looks at the counters of the live state.
+pub(crate) fn counters(found: &mut Found, counters: [(&str, i64); 2]) {
+    for (of, count) in counters {
+        if count < 0 {
+            let place = format!("the counter of {of}");
+            found.add(&COUNTER, place, format!("is {count}, below zero"));
+        }
+    }
+}
+
+/// Looks at the counts of a revision.
+pub(crate) fn revision_counts(found: &mut Found, number: i64, counts: [i64; 4]) {
+    if let Some(count) = counts.into_iter().find(|count| *count < 0) {
+        let what = format!("counts {count} products, below zero");
+        found.add(&COUNTER, format!("revision {number}"), what);
+    }
+}
+
+/// Looks at a key.
+pub(crate) fn key(found: &mut Found, prefix: &str, record: Result<KeyRecord, StoreError>) {
+    let what = match record {
+        Ok(record) => record.fault().map(str::to_owned),
+        Err(error) => Some(error.to_string()),
+    };
+    if let Some(what) = what {
+        found.add(&API_KEY, format!("key {prefix}"), what);
+    }
+}
+
+/// What stands in a document for each text that is held here, ahead of its digest.
+const TEXT_FIELD: &str = "_markdown_url\":\"texts/";
+
+/// Looks whether the texts of a version are those that its document names.
+pub(crate) fn text_rows(found: &mut Found, place: &str, document: &str, own_texts: &[OwnText]) {
+    let mut add = |what| found.add(&TEXT_REFERENCE, place.to_owned(), what);
+    for own in own_texts {
+        let field = format!("\"{}{TEXT_FIELD}{}.md\"", own.name.as_str(), own.digest);
+        if !document.contains(&field) {
+            let name = own.name.as_str();
+            add(format!(
+                "its {name} is text {}, and its document names another",
+                own.digest
+            ));
+        }
+    }
+    let (named, kept) = (document.matches(TEXT_FIELD).count(), own_texts.len());
+    if named > kept {
+        add(format!(
+            "its document names {named} texts, and {kept} are kept"
+        ));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use tokio_postgres::Row;
-use vitrine_model::content::PackedMarkdown;
+use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::place::Country;
 use vitrine_model::revision::Revision;
 
@@ -10,8 +10,8 @@ use super::SORTING;
 use super::history::{self, ALL_AT_ONCE, ALONG_INDEX, ANY_WAY, ONE_BY_ONE, content_range};
 use super::session::{Param, Session, Typed, count, get, number};
 use crate::StoreError;
-use crate::record::{CatalogItem, Changes, ItemVisitor, Moment};
-use crate::values::{Lists, TakenDown, from_millis, text_digest};
+use crate::record::{CatalogItem, Changes, ItemVisitor, Moment, Seal};
+use crate::values::{Lists, TakenDown, bytes_32, from_millis, text_digest};
 
 pub(super) const READING: &str = "reading the catalog";
 const LOOKING: &str = "looking for changes";
@@ -44,7 +44,7 @@ pub(super) fn read(
     session.run(READING, ALL_AT_ONCE)?;
     session.run(READING, ALONG_INDEX)?;
     let sql = format!(
-        "select {PRODUCT_COLUMNS}, v.code from vitrine.product_version v \
+        "select {PRODUCT_COLUMNS}, v.code from vitrine.product_version v {OWN_TEXTS} \
          where v.until_revision is null order by v.code"
     );
     visit_products(session, &sql, &[], &taken_down, visit)?;
@@ -90,7 +90,7 @@ pub(super) fn read_changes(
     let sql = format!(
         "select {PRODUCT_COLUMNS}, t.code from ({TOUCHED}) t \
          left join vitrine.product_version v on v.code = t.code and v.until_revision is null \
-         order by t.code"
+         {OWN_TEXTS} order by t.code"
     );
     visit_products(session, &sql, &[since_number.param()], &taken_down, visit)?;
     let params = [kept_since.param(), since_number.param()];
@@ -146,8 +146,16 @@ fn taken_down(session: &mut Session) -> Result<TakenDown, StoreError> {
 }
 
 /// The columns of a product, in the order in which [`visit_products`] reads them.
-const PRODUCT_COLUMNS: &str =
-    "v.id, v.document, v.content_start, v.content_end, v.is_orderable, v.countries, v.categories";
+const PRODUCT_COLUMNS: &str = "v.id, v.document, v.content_start, v.content_end, v.is_orderable, v.countries, v.categories, \
+     v.discount_multiplier, v.digest, o.names, o.digests, o.sources";
+
+/// The texts of each product, which its digest tells of.
+const OWN_TEXTS: &str = "left join lateral (select array_agg(name) as names, \
+        array_agg(digest) as digests, array_agg(source_url) as sources \
+     from vitrine.product_text where product_version_id = v.id) o on true";
+
+/// The column of the code, behind [`PRODUCT_COLUMNS`].
+const CODE: usize = 12;
 
 /// Hands products on; a row without an id is a product that was retired. The code is behind [`PRODUCT_COLUMNS`].
 fn visit_products(
@@ -160,20 +168,47 @@ fn visit_products(
     let mut countries = Lists::<Country>::new(|text| text.parse().ok());
     let mut categories = Lists::<Box<str>>::new(|text| Some(text.into()));
     session.each_row(READING, sql, params, |row: &Row| {
-        let code = get(row, 7)?;
+        let code = get(row, CODE)?;
         let Some(id) = get::<Option<i64>>(row, 0)? else {
             return visit(CatalogItem::Retired { code }).map_err(StoreError::Visitor);
         };
-        let item = CatalogItem::Product {
+        let item = match product(
+            row,
             code,
-            document: get(row, 1)?,
-            content: content_range(row, 2)?,
-            is_orderable: get(row, 4)?,
-            countries: countries.get(get(row, 5)?)?,
-            categories: categories.get(get(row, 6)?)?,
-            taken_down: taken_down.of(id),
+            taken_down.of(id),
+            &mut countries,
+            &mut categories,
+        ) {
+            Err(StoreError::Damaged(_)) => CatalogItem::Damaged {
+                code: code.to_owned(),
+            },
+            item => item?,
         };
         visit(item).map_err(StoreError::Visitor)
+    })
+}
+
+fn product<'r>(
+    row: &'r Row,
+    code: &'r str,
+    taken_down: &'r [TextDigest],
+    countries: &'r mut Lists<Country>,
+    categories: &'r mut Lists<Box<str>>,
+) -> Result<CatalogItem<'r>, StoreError> {
+    let (countries_json, categories_json) = (get(row, 5)?, get(row, 6)?);
+    let is_orderable = get(row, 4)?;
+    let parts = [get(row, 7)?, countries_json, categories_json];
+    let digest = bytes_32(get(row, 8)?)?;
+    let own_texts = history::own_texts(row, 9)?;
+    Ok(CatalogItem::Product {
+        code,
+        document: get(row, 1)?,
+        content: content_range(row, 2)?,
+        is_orderable,
+        countries: countries.get(countries_json)?,
+        categories: categories.get(categories_json)?,
+        taken_down,
+        seal: Seal::new(digest, i64::from(is_orderable), parts, &own_texts),
     })
 }
 

@@ -8,23 +8,24 @@ use vitrine_model::content::TextName;
 use super::history::own_texts;
 use super::keys;
 use super::session::{Session, get};
-use crate::StoreError;
 use crate::check::found::{
     API_KEY, Found, KEY_USE_ORPHAN, LIFE, STATE, TEXT_NAME, TEXT_ORPHAN, UNREADABLE, VERSION_DIGEST,
 };
 use crate::check::{
-    crossed_life, life_without_revisions, text_digest, version, version_facts, wrong_live,
+    crossed_life, life_without_revisions, text_digest, text_rows, version, version_facts,
+    wrong_live,
 };
 use crate::problem::{Problem, Severity};
-use crate::values;
+use crate::{StoreError, check, seal};
 
 pub(super) const CHECKING: &str = "checking the store";
 
 /// Looks at one part of the store.
 type Part = fn(&mut Session, &mut Found) -> Result<(), StoreError>;
 
-const PARTS: [Part; 8] = [
+const PARTS: [Part; 9] = [
     state,
+    counters,
     api_keys,
     lives,
     revisions_of_lives,
@@ -79,12 +80,33 @@ fn state(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
     Ok(())
 }
 
+fn counters(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
+    let sql = "select texts_counter, keys_counter from vitrine.state";
+    session.each_row(CHECKING, sql, &[], |row| {
+        check::counters(found, [("texts", get(row, 0)?), ("keys", get(row, 1)?)]);
+        Ok(())
+    })?;
+    let sql = "select number, created, changed, retired, unchanged from vitrine.revision";
+    session.each_row(CHECKING, sql, &[], |row| {
+        let counts = [get(row, 1)?, get(row, 2)?, get(row, 3)?, get(row, 4)?];
+        check::revision_counts(found, get(row, 0)?, counts);
+        Ok(())
+    })
+}
+
 fn api_keys(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
-    // Only a bad value is Damaged here: the key table's own reader judges it.
-    match keys::read(session) {
-        Err(StoreError::Damaged(what)) => found.add(&API_KEY, "the API keys".to_owned(), what),
-        outcome => drop(outcome?),
-    }
+    keys::each(session, |prefix, record| {
+        check::key(found, prefix, record);
+        Ok(())
+    })?;
+    let sql = "select prefix from vitrine.api_key \
+               where (quota_requests is null) <> (quota_seconds is null)";
+    session.each_row(CHECKING, sql, &[], |row| {
+        let prefix: &str = get(row, 0)?;
+        let what = "its quota is none".to_owned();
+        found.add(&API_KEY, format!("key {prefix}"), what);
+        Ok(())
+    })?;
     let sql = "select prefix from vitrine.api_key_use \
                where prefix not in (select prefix from vitrine.api_key)";
     session.each_row(CHECKING, sql, &[], |row| {
@@ -153,10 +175,12 @@ fn version_row(row: &Row, found: &mut Found) -> Result<(), StoreError> {
     for (part, column) in parts.iter_mut().zip([0, 2, 5, 6, 7]) {
         *part = get(row, column)?;
     }
-    let digest = values::digest(parts, i64::from(get::<bool>(row, 9)?), &own_texts);
+    let digest = seal::digest(parts, i64::from(get::<bool>(row, 9)?), &own_texts);
     if get::<&[u8]>(row, 8)? != digest {
         let what = "it isn't what was loaded: its digest differs".to_owned();
         found.add(&VERSION_DIGEST, place, what);
+    } else if range != (None, None) {
+        text_rows(found, &place, document, &own_texts);
     }
     Ok(())
 }

@@ -25,17 +25,25 @@ pub(super) fn read(session: &mut Session) -> Result<(Changes, Vec<KeyRecord>), S
 }
 
 fn records(session: &mut Session) -> Result<Vec<KeyRecord>, StoreError> {
+    let mut records = Vec::new();
+    each(session, |_, record| {
+        records.push(record?);
+        Ok(())
+    })?;
+    Ok(records)
+}
+
+/// Calls `visit` with the prefix of each key, and with the key or what is wrong with it.
+pub(super) fn each(
+    session: &mut Session,
+    mut visit: impl FnMut(&str, Result<KeyRecord, StoreError>) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
     let sql = "select k.prefix, label, secret_hash, is_test, api_version, quota_requests, \
                quota_seconds, created_at, expires_at, revoked_at, rotated_at, last_used_at \
                from vitrine.api_key k left join vitrine.api_key_use u on u.prefix = k.prefix \
                order by created_at, k.prefix";
-    let mut records = Vec::new();
     // However many there are: a limit holds for a few rows at a time.
-    session.each_row(READING, sql, &[], |row| {
-        records.push(record(row)?);
-        Ok(())
-    })?;
-    Ok(records)
+    session.each_row(READING, sql, &[], |row| visit(get(row, 0)?, record(row)))
 }
 
 /// See [`Store::change_keys`](crate::Store::change_keys).

@@ -168,8 +168,8 @@ fn replace(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     }
     transaction.execute_batch(
         "update main.state set store_id = kept.store_id, \
-            texts_counter = kept.texts_counter + 1 + (random() & 0xffffffff), \
-            keys_counter = kept.keys_counter + 1 + (random() & 0xffffffff) \
+            texts_counter = max(kept.texts_counter, 0) + 1 + (random() & 0xffffffff), \
+            keys_counter = max(kept.keys_counter, 0) + 1 + (random() & 0xffffffff) \
             from temp.kept_state as kept;
          update main.api_key set \
             revoked_at = coalesce(api_key.revoked_at, kept.revoked_at), \

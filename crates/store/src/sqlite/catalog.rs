@@ -1,15 +1,17 @@
 //! Reading the live catalog, as of one moment, without copying more than needed.
 
+use std::ops::Range;
+
 use jiff::Timestamp;
-use rusqlite::{Connection, Row, Rows, Transaction};
+use rusqlite::{Connection, Row, Rows, Statement, Transaction};
 use vitrine_model::content::PackedMarkdown;
 use vitrine_model::place::Country;
 use vitrine_model::revision::Revision;
 
 use super::{during, history};
 use crate::StoreError;
-use crate::record::{CatalogItem, Changes, ItemVisitor, Moment};
-use crate::values::{Lists, TakenDown, from_millis, text_digest};
+use crate::record::{CatalogItem, Changes, ItemVisitor, Moment, Seal};
+use crate::values::{Lists, TakenDown, bytes_32, from_millis, text_digest};
 
 const READING: &str = "reading the catalog";
 const LOOKING: &str = "looking for changes";
@@ -84,7 +86,8 @@ pub(super) fn read_changes(
         .prepare(&touched_products())
         .map_err(during(READING))?;
     let rows = statement.query([since.number]).map_err(during(READING))?;
-    visit_products(rows, &taken_down, visit)?;
+    let mut texts = history::prepare_texts(&transaction)?;
+    visit_products(rows, &mut texts, &taken_down, visit)?;
     let since = [i64::try_from(since.number).unwrap_or(i64::MAX)];
     served_texts(&transaction, texts_kept_since, TOUCHED_TEXTS, &since, visit)?;
     Ok((changes, Some(revision)))
@@ -149,7 +152,10 @@ fn taken_down(transaction: &Transaction<'_>) -> Result<TakenDown, StoreError> {
 }
 
 /// The columns of a product, in the order in which [`visit_products`] reads them.
-const PRODUCT_COLUMNS: &str = "v.id, v.code, v.document, v.content_start, v.content_end, v.is_orderable, v.countries, v.categories";
+const PRODUCT_COLUMNS: &str = "v.id, v.code, v.document, v.content_start, v.content_end, v.is_orderable, v.countries, v.categories, v.discount_multiplier, v.digest";
+
+/// The column behind [`PRODUCT_COLUMNS`], where changes are read.
+const RETIRED_CODE: usize = 10;
 
 fn products(
     transaction: &Transaction<'_>,
@@ -161,12 +167,17 @@ fn products(
     );
     let mut statement = transaction.prepare(&sql).map_err(during(READING))?;
     let rows = statement.query([]).map_err(during(READING))?;
-    visit_products(rows, taken_down, visit)
+    let mut texts = history::prepare_texts(transaction)?;
+    visit_products(rows, &mut texts, taken_down, visit)
 }
 
-/// Hands products on; a row without an id, but a ninth column, is a product that was retired.
+/// What stands in the document of a product that has texts of its own.
+const OWN_TEXT: &str = "\"texts/";
+
+/// Hands products on; a row without an id, but a code in [`RETIRED_CODE`], is a product that was retired.
 fn visit_products(
     mut rows: Rows<'_>,
+    texts: &mut Statement<'_>,
     taken_down: &TakenDown,
     visit: ItemVisitor<'_>,
 ) -> Result<(), StoreError> {
@@ -175,22 +186,81 @@ fn visit_products(
     while let Some(row) = rows.next().map_err(during(READING))? {
         let id: Option<i64> = row.get(0).map_err(during(READING))?;
         let Some(id) = id else {
-            let code = text(row, 8)?;
+            let code = text(row, RETIRED_CODE)?;
             visit(CatalogItem::Retired { code }).map_err(StoreError::Visitor)?;
             continue;
         };
-        let item = CatalogItem::Product {
-            code: text(row, 1)?,
-            document: text(row, 2)?,
-            content: history::content_range(row, 3)?,
-            is_orderable: row.get(5).map_err(during(READING))?,
-            countries: countries.get(text(row, 6)?)?,
-            categories: categories.get(text(row, 7)?)?,
-            taken_down: taken_down.of(id),
+        let product = Product::read(row, texts, id);
+        let lists = product.as_ref().ok().map(|product| {
+            let countries = countries.get(product.countries);
+            countries.and_then(|countries| Ok((countries, categories.get(product.categories)?)))
+        });
+        let item = match (product, lists) {
+            (Ok(product), Some(Ok((countries, categories)))) => CatalogItem::Product {
+                code: product.code,
+                document: product.document,
+                content: product.content,
+                is_orderable: product.is_orderable != 0,
+                countries,
+                categories,
+                taken_down: taken_down.of(id),
+                seal: product.seal,
+            },
+            // What isn't about this row's values is an error of the store.
+            (Err(error), _) if !is_about_a_value(&error) => return Err(error),
+            _ => CatalogItem::Damaged {
+                code: text(row, 1).unwrap_or_default().to_owned(),
+            },
         };
         visit(item).map_err(StoreError::Visitor)?;
     }
     Ok(())
+}
+
+/// A row of a product.
+struct Product<'r> {
+    code: &'r str,
+    document: &'r str,
+    content: Option<Range<usize>>,
+    is_orderable: i64,
+    countries: &'r str,
+    categories: &'r str,
+    seal: Seal,
+}
+
+impl<'r> Product<'r> {
+    fn read(row: &'r Row<'_>, texts: &mut Statement<'_>, id: i64) -> Result<Self, StoreError> {
+        let document = text(row, 2)?;
+        let own_texts = match document.contains(OWN_TEXT) {
+            true => history::own_texts(texts, id).map_err(during(READING))??,
+            false => Vec::new(),
+        };
+        let is_orderable = row.get(5).map_err(during(READING))?;
+        let digest: Vec<u8> = row.get(9).map_err(during(READING))?;
+        let (countries, categories) = (text(row, 6)?, text(row, 7)?);
+        let parts = [text(row, 8)?, countries, categories];
+        Ok(Self {
+            code: text(row, 1)?,
+            document,
+            content: history::content_range(row, 3)?,
+            is_orderable,
+            countries,
+            categories,
+            seal: Seal::new(bytes_32(&digest)?, is_orderable, parts, &own_texts),
+        })
+    }
+}
+
+/// Returns whether a row could be read, and only what stands in it isn't what it should be.
+pub(super) fn is_about_a_value(error: &StoreError) -> bool {
+    match error {
+        StoreError::Damaged(_) => true,
+        StoreError::Database { source, .. } => {
+            let error = source.downcast_ref::<rusqlite::Error>();
+            error.is_some_and(|error| error.sqlite_error_code().is_none())
+        }
+        _ => false,
+    }
 }
 
 fn text<'r>(row: &'r Row<'_>, column: usize) -> Result<&'r str, StoreError> {
@@ -215,12 +285,14 @@ fn served_texts(
         .map_err(during(READING))?;
     while let Some(row) = rows.next().map_err(during(READING))? {
         let digest: Vec<u8> = row.get(0).map_err(during(READING))?;
-        let markdown: Vec<u8> = row.get(1).map_err(during(READING))?;
+        // What isn't even bytes is no text of its digest either.
+        let markdown = row.get_ref(1).map_err(during(READING))?;
+        let markdown = markdown.as_blob().unwrap_or_default();
         let is_live: bool = row.get(2).map_err(during(READING))?;
         let retired_at: Option<i64> = row.get(3).map_err(during(READING))?;
         let item = CatalogItem::Text {
             digest: text_digest(&digest)?,
-            markdown: PackedMarkdown::from_bytes(&markdown),
+            markdown: PackedMarkdown::from_bytes(markdown),
             retired_at: match retired_at {
                 Some(millis) if !is_live => Some(from_millis(millis)?),
                 _ => None,

@@ -102,18 +102,32 @@ fn write(transaction: &Transaction<'_>, record: &KeyRecord) -> rusqlite::Result<
     Ok(())
 }
 
-pub(super) fn records(transaction: &Transaction<'_>) -> Result<Vec<KeyRecord>, StoreError> {
+fn records(transaction: &Transaction<'_>) -> Result<Vec<KeyRecord>, StoreError> {
+    let mut records = Vec::new();
+    each(transaction, |_, record| {
+        records.push(record?);
+        Ok(())
+    })?;
+    Ok(records)
+}
+
+/// Calls `visit` with the prefix of each key, and with the key or what is wrong with it.
+pub(super) fn each(
+    transaction: &Transaction<'_>,
+    mut visit: impl FnMut(&str, Result<KeyRecord, StoreError>) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
     let sql = "select k.prefix, label, secret_hash, is_test, api_version, quota_requests, \
                quota_seconds, created_at, expires_at, revoked_at, rotated_at, last_used_at \
                from api_key k left join api_key_use u on u.prefix = k.prefix \
                order by created_at, k.prefix";
     let mut statement = transaction.prepare_cached(sql).map_err(during(READING))?;
     let mut rows = statement.query([]).map_err(during(READING))?;
-    let mut records = Vec::new();
     while let Some(row) = rows.next().map_err(during(READING))? {
-        records.push(record(row)?);
+        let prefix = row.get_ref(0).map_err(during(READING))?;
+        let prefix = String::from_utf8_lossy(prefix.as_bytes().unwrap_or_default());
+        visit(&prefix, record(row))?;
     }
-    Ok(records)
+    Ok(())
 }
 
 fn record(row: &Row<'_>) -> Result<KeyRecord, StoreError> {

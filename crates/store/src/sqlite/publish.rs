@@ -255,16 +255,22 @@ impl Publication for SqlitePublication {
     }
 
     fn retire_others(&mut self) -> Result<Vec<ProductCode>, StoreError> {
-        let sql = "update product_version set until_revision = ? where until_revision is null \
-                   and code not in (select code from temp.mentioned) returning code";
+        let sql = "select code from product_version where until_revision is null \
+                   and code not in (select code from temp.mentioned)";
         let mut statement = self
             .connection
             .prepare_cached(sql)
             .map_err(during(PUBLISHING))?;
         let codes = statement
-            .query_map([self.number], |row| row.get::<_, String>(0))
+            .query_map([], |row| row.get::<_, String>(0))
             .and_then(Iterator::collect::<Result<Vec<_>, _>>)
             .map_err(during(PUBLISHING))?;
+        // One by one: until a statement ends, SQLite keeps each page that it changed in memory as it was before.
+        for code in &codes {
+            let sql = "update product_version set until_revision = ? \
+                       where code = ? and until_revision is null";
+            self.execute(sql, params![self.number, code])?;
+        }
         FailPoint::PublishOthersRetired.pass()?;
         self.counts.retired += codes.len() as u64;
         let mut codes = codes

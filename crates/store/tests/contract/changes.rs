@@ -64,6 +64,7 @@ fn changes(store: &dyn Store, since: &Revision, most: u32) -> Option<(Revision, 
                     .products
                     .push((code.to_owned(), Some(document.to_owned())));
             }
+            CatalogItem::Damaged { code } => panic!("{code} is damaged"),
             CatalogItem::Retired { code } => changed.products.push((code.to_owned(), None)),
             CatalogItem::Text {
                 digest, retired_at, ..

@@ -27,7 +27,8 @@ pub fn product(code: &str, document: &str) -> StoredProduct {
 
 /// A product that holds `markdown` as its description.
 pub fn product_with_text(code: &str, markdown: &str) -> StoredProduct {
-    let mut product = product(code, &format!("{code} with {}", TextDigest::of(markdown)));
+    let document = format!(r#""{code}" with "texts/{}.md""#, TextDigest::of(markdown));
+    let mut product = product(code, &document);
     product.own_texts.push(OwnText {
         name: TextName::Description,
         digest: TextDigest::of(markdown),
@@ -101,7 +102,9 @@ pub fn read(store: &dyn Store, kept_since: Timestamp) -> Seen {
                 countries,
                 categories,
                 taken_down,
+                seal,
             } => {
+                assert!(seal.fits(code, document, content.as_ref()), "{code}");
                 assert!(seen.texts.is_empty(), "products come first");
                 seen.products.push(StoredProduct {
                     code: code.parse()?,
@@ -116,6 +119,7 @@ pub fn read(store: &dyn Store, kept_since: Timestamp) -> Seen {
                 let named = taken_down.iter().map(|digest| (code.to_owned(), *digest));
                 seen.taken_down.extend(named);
             }
+            CatalogItem::Damaged { code } => panic!("{code} is damaged"),
             CatalogItem::Retired { code } => panic!("{code} isn't part of the live catalog"),
             CatalogItem::Text {
                 digest,

@@ -75,8 +75,9 @@ fn an_empty_store_has_nothing(store: &dyn Store) {
 
 fn what_is_put_comes_back(store: &dyn Store) {
     let mut full = product_with_text("b.~_-", "# Grüße 雪");
-    full.document = "{\"x\":\"\u{2028}雪\"}".to_owned();
-    full.content = Some(5..12);
+    let content = "{\"x\":\"\u{2028}雪\",\"y\":\"texts/\"}";
+    full.document = format!("{{\"content_resources\":{content}}}");
+    full.content = Some(21..21 + content.len());
     full.is_orderable = false;
     full.own_texts.push(OwnText {
         name: TextName::TermsBuyer,

@@ -5,25 +5,29 @@
 
 mod products;
 
+use std::error::Error;
+
 use rusqlite::{Connection, Row, Transaction};
 
+use super::catalog::is_about_a_value;
 use super::{during, keys};
-use crate::StoreError;
 use crate::check::found::{
     API_KEY, Found, INTEGRITY, KEY_USE_ORPHAN, REFERENCE, STATE, UNREADABLE,
 };
 use crate::check::wrong_live;
 use crate::problem::Problem;
+use crate::{StoreError, check};
 
 const CHECKING: &str = "checking the store";
 
 /// Looks at one part of the store.
 type Part = fn(&Transaction<'_>, &mut Found) -> Result<(), StoreError>;
 
-const PARTS: [Part; 10] = [
+const PARTS: [Part; 11] = [
     integrity,
     references,
     state,
+    counters,
     api_keys,
     products::lives,
     products::versions,
@@ -41,19 +45,14 @@ pub(super) fn check(connection: &mut Connection) -> Result<Vec<Problem>, StoreEr
         match part(&transaction, &mut found) {
             // What can't be read is found too, and doesn't hide what the other parts find.
             Err(StoreError::Damaged(what)) => found.add(&UNREADABLE, "the file".to_owned(), what),
-            Err(StoreError::Database { source, .. }) if is_about_a_value(&*source) => {
-                found.add(&UNREADABLE, "the file".to_owned(), source.to_string());
+            Err(error) if is_about_a_value(&error) => {
+                let what = error.source().map_or_else(String::new, ToString::to_string);
+                found.add(&UNREADABLE, "the file".to_owned(), what);
             }
             outcome => outcome?,
         }
     }
     Ok(found.into_problems())
-}
-
-/// Whether SQLite could read a row, and only what stands in it isn't what was asked for.
-fn is_about_a_value(error: &(dyn std::error::Error + 'static)) -> bool {
-    let error = error.downcast_ref::<rusqlite::Error>();
-    error.is_some_and(|error| error.sqlite_error_code().is_none())
 }
 
 /// Calls `look` with each row that `sql` gives.
@@ -125,14 +124,37 @@ fn state(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), StoreEr
     Ok(())
 }
 
+fn counters(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), StoreError> {
+    let sql = "select texts_counter, keys_counter from state";
+    each_row(transaction, sql, |row| {
+        check::counters(found, [("texts", row.get(0)?), ("keys", row.get(1)?)]);
+        Ok(())
+    })?;
+    let sql = "select number, created, changed, retired, unchanged from revision";
+    each_row(transaction, sql, |row| {
+        let counts = [row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?];
+        check::revision_counts(found, row.get(0)?, counts);
+        Ok(())
+    })
+}
+
 fn api_keys(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), StoreError> {
-    // Only a bad value is Damaged here and not the file: the key table's own reader judges it.
-    if let Err(error) = keys::records(transaction) {
-        match error {
-            StoreError::Damaged(what) => found.add(&API_KEY, "the API keys".to_owned(), what),
-            other => return Err(other),
+    keys::each(transaction, |prefix, record| match record {
+        // What isn't about the row's values is about the file.
+        Err(error) if !is_about_a_value(&error) => Err(error),
+        record => {
+            check::key(found, prefix, record);
+            Ok(())
         }
-    }
+    })?;
+    let sql = "select prefix from api_key where is_test not in (0, 1) \
+               or (quota_requests is null) <> (quota_seconds is null)";
+    each_row(transaction, sql, |row| {
+        let prefix: String = row.get(0)?;
+        let what = "its kind or its quota is none".to_owned();
+        found.add(&API_KEY, format!("key {prefix}"), what);
+        Ok(())
+    })?;
     let sql = "select prefix from api_key_use where prefix not in (select prefix from api_key)";
     each_row(transaction, sql, |row| {
         let prefix: String = row.get(0)?;

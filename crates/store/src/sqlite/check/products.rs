@@ -6,9 +6,11 @@ use vitrine_model::content::TextName;
 use super::each_row;
 use crate::StoreError;
 use crate::check::found::{Found, LIFE, TEXT_NAME, TEXT_ORPHAN, TEXT_REFERENCE, VERSION_DIGEST};
-use crate::check::{crossed_life, life_without_revisions, text_digest, version, version_facts};
+use crate::check::{
+    crossed_life, life_without_revisions, text_digest, text_rows, version, version_facts,
+};
+use crate::seal;
 use crate::sqlite::history::{own_texts, prepare_texts};
-use crate::values;
 
 /// The versions of a code live one after the other, between revisions that are there.
 pub(super) fn lives(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), StoreError> {
@@ -71,10 +73,12 @@ pub(super) fn versions(transaction: &Transaction<'_>, found: &mut Found) -> Resu
                 *part = text(column)?.unwrap_or_default();
             }
             let is_orderable = row.get_ref(10)?.as_i64().unwrap_or(-1);
-            let digest = values::digest(parts, is_orderable, &own_texts);
+            let digest = seal::digest(parts, is_orderable, &own_texts);
             if row.get_ref(9)?.as_bytes().ok() != Some(&digest[..]) {
                 let what = "it isn't what was loaded: its digest differs".to_owned();
                 found.add(&VERSION_DIGEST, place, what);
+            } else if range != (None, None) {
+                text_rows(found, &place, document.unwrap_or_default(), &own_texts);
             }
         }
         Ok(())

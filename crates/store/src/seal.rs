@@ -1,0 +1,116 @@
+//! The digest of a stored product, and the comparison of what was read with it.
+
+use std::ops::Range;
+
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+
+use crate::record::OwnText;
+
+/// The key of the content resources: what stands ahead of them in a document.
+const CONTENT_KEY: &str = "\"content_resources\":";
+
+/// A stored product's digest, with what it is made of beside code and document. Cheap to make, so that the
+/// reader of a catalog can leave the comparison to other threads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seal {
+    digest: [u8; 32],
+    is_orderable: i64,
+    rest: Vec<u8>,
+}
+
+impl Seal {
+    /// The seal of a product that is stored with `digest`. `parts` are its discount, countries and categories.
+    pub(crate) fn new(
+        digest: [u8; 32],
+        is_orderable: i64,
+        parts: [&str; 3],
+        own_texts: &[OwnText],
+    ) -> Self {
+        Self {
+            digest,
+            is_orderable,
+            rest: rest(parts, own_texts),
+        }
+    }
+
+    /// Returns whether code and document are those of the digest, and `content` is where its content resources lie.
+    #[must_use]
+    pub fn fits(&self, code: &str, document: &str, content: Option<&Range<usize>>) -> bool {
+        product(self.is_orderable, [code, document], &self.rest) == self.digest
+            && content.is_none_or(|content| is_content(document, content))
+    }
+}
+
+/// The digest that tells a changed product from an unchanged one, of all that is stored of it: code, document,
+/// discount, countries and categories as they are kept, whether it can be ordered, and its texts in any order. The
+/// document states most of this, but lists are made of what is kept beside it. Where the content resources lie
+/// isn't part of it: see [`is_content`].
+pub(crate) fn digest(parts: [&str; 5], is_orderable: i64, own_texts: &[OwnText]) -> [u8; 32] {
+    let [code, document, parts @ ..] = parts;
+    product(is_orderable, [code, document], &rest(parts, own_texts))
+}
+
+fn product(is_orderable: i64, parts: [&str; 2], rest: &[u8]) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    hash.update(is_orderable.to_le_bytes());
+    for part in parts {
+        hash.update(length(part));
+        hash.update(part);
+    }
+    hash.update(rest);
+    hash.finalize().into()
+}
+
+fn rest(parts: [&str; 3], own_texts: &[OwnText]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut part = |text: &str| {
+        bytes.extend(length(text));
+        bytes.extend(text.as_bytes());
+    };
+    parts.into_iter().for_each(&mut part);
+    let mut own_texts: Vec<&OwnText> = own_texts.iter().collect();
+    own_texts.sort_unstable_by_key(|own| own.name);
+    for own in own_texts {
+        part(own.name.as_str());
+        part(own.source.as_deref().unwrap_or_default());
+    }
+    bytes
+}
+
+/// The length of a part, which keeps neighbours apart.
+fn length(part: &str) -> [u8; 8] {
+    (part.len() as u64).to_le_bytes()
+}
+
+/// Returns whether `range` is exactly that of the document's content resources.
+pub(crate) fn is_content(document: &str, range: &Range<usize>) -> bool {
+    let head = document.get(..range.start);
+    let value = document.get(range.clone());
+    head.is_some_and(|head| head.ends_with(CONTENT_KEY))
+        && value.is_some_and(|value| {
+            value.starts_with('{')
+                && value.ends_with('}')
+                && serde_json::from_str::<&RawValue>(value).is_ok()
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_range_beside_the_content_is_no_content() {
+        let document = r#"{"name":"\"content_resources\":{}","gift_card":{"assets":{},"content_resources":{"locale":"de}"}}}"#;
+        let value = r#"{"locale":"de}"}"#;
+        let start = document.find(value).unwrap();
+        let end = start + value.len();
+        for other_start in 0..document.len() {
+            for other_end in 0..document.len() + 2 {
+                let range = other_start..other_end;
+                let expected = (other_start, other_end) == (start, end);
+                assert_eq!(is_content(document, &range), expected, "{range:?}");
+            }
+        }
+    }
+}
