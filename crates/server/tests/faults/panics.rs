@@ -68,7 +68,7 @@ impl Place {
 }
 
 /// Which points the tests below have panic.
-const TESTED: [&str; 13] = [
+const TESTED: [&str; 14] = [
     "handler",
     "version-known",
     "compress-body",
