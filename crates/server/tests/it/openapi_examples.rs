@@ -326,7 +326,7 @@ fn examples_sent_together_are_no_error() {
         match &example["value"] {
             Value::String(value) if parameter["in"] == "header" => headers.push((name, value)),
             Value::Array(values) => {
-                query.push(format!("{name}={}", values[0].as_str().expect("text")))
+                query.push(format!("{name}={}", values[0].as_str().expect("text")));
             }
             Value::String(value) => query.push(format!("{name}={value}")),
             value => query.push(format!("{name}={value}")),
