@@ -59,7 +59,7 @@ impl Demo {
         let (store, _directory) = vanishing()?;
         let sample = Input::Embedded("the sample catalog", SAMPLE);
         let settings = Settings::replace(operator());
-        let report = load::load(&*store, load::open(&[sample])?, settings, &Silent)?;
+        let report = load::load(&*store, load::open(&[sample], |_| ())?, settings, &Silent)?;
         if report.verdict() != Verdict::Done {
             bail!(
                 "the sample catalog is broken:\n{}",

@@ -125,7 +125,10 @@ impl Load {
             false => Input::File(path.clone()),
         };
         let inputs: Vec<Input> = self.files.iter().map(input).collect();
-        let inputs = load::open(&inputs)?;
+        let inputs = load::open(&inputs, |what| {
+            // What can't be told stops nothing.
+            let _ = writeln!(output::stderr(), "vitrine: {what}");
+        })?;
         let (store, _directory) = self.store(store)?;
         let report = load::load(&*store, inputs, settings, &Bars::new())?;
         print_report(&report, self.output, self.plan)

@@ -28,7 +28,7 @@ pub mod texts;
 mod whole_file;
 
 use std::fs::File;
-use std::io::{self, Read, Write as _};
+use std::io::{self, Read};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -71,12 +71,12 @@ impl Input {
         }
     }
 
-    fn open(&self) -> anyhow::Result<Vec<Opened>> {
+    fn open(&self, on_wait: OnWait) -> anyhow::Result<Vec<Opened>> {
         let (bytes, length): (Box<dyn Read>, _) = match self {
             Self::Stdin => (Box::new(io::stdin().lock()), None),
             Self::File(path) => {
                 let can_not = || format!("can't read {}", path.display());
-                let file = open_file(path).with_context(can_not)?;
+                let file = open_file(path, on_wait).with_context(can_not)?;
                 let metadata = file.metadata().with_context(can_not)?;
                 if metadata.is_dir() {
                     return open_directory(path);
@@ -98,8 +98,11 @@ impl Input {
 /// How long the open of a pipe may take before somebody is told of it.
 const TOLD_AFTER: Duration = Duration::from_secs(1);
 
+/// Is told what an open waits for.
+pub type OnWait = fn(&str);
+
 /// Opens a file. The open of a named pipe waits for a writer, and says so.
-fn open_file(path: &Path) -> io::Result<File> {
+fn open_file(path: &Path, on_wait: OnWait) -> io::Result<File> {
     if !std::fs::metadata(path)?.file_type().is_fifo() {
         return File::open(path);
     }
@@ -107,9 +110,9 @@ fn open_file(path: &Path) -> io::Result<File> {
     let name = report::shown(&format!("{path:?}"));
     thread::spawn(move || {
         if is_open.recv_timeout(TOLD_AFTER) == Err(RecvTimeoutError::Timeout) {
-            let line = format!("vitrine: {name} is a pipe; waiting for a program to write to it\n");
-            // Without a place to say it, it stays unsaid.
-            let _ = io::stderr().write_all(line.as_bytes());
+            on_wait(&format!(
+                "{name} is a pipe; waiting for a program to write to it"
+            ));
         }
     });
     let file = File::open(path);
@@ -159,15 +162,16 @@ impl Opened {
     }
 }
 
-/// Opens all inputs, before anything else is done: a misspelt name is said at once.
+/// Opens all inputs, before anything else is done: a misspelt name is said at once. Where one keeps it waiting,
+/// `on_wait` is told.
 ///
 /// # Errors
 ///
 /// Where one can't be opened.
-pub fn open(inputs: &[Input]) -> anyhow::Result<Vec<Opened>> {
+pub fn open(inputs: &[Input], on_wait: OnWait) -> anyhow::Result<Vec<Opened>> {
     let opened: Vec<Vec<Opened>> = inputs
         .iter()
-        .map(Input::open)
+        .map(|input| input.open(on_wait))
         .collect::<anyhow::Result<_>>()?;
     Ok(opened.into_iter().flatten().collect())
 }
