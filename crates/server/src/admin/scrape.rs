@@ -11,8 +11,8 @@ use crate::http::App;
 use crate::metrics::requests::RouteCounts;
 use crate::metrics::text::{Exposition, Kind};
 use crate::metrics::{
-    ACCESS_LOG_DROPPED, Cause, MESSAGES_DROPPED, Metrics, PANICS, Rebuild, Refusal, TlsMetrics,
-    process,
+    ACCESS_LOG_DROPPED, Caller, Cause, MESSAGES_DROPPED, Metrics, PANICS, Rebuild, Refusal,
+    TlsMetrics, process,
 };
 
 /// All metrics at this moment.
@@ -117,6 +117,14 @@ fn connections(metrics: &Metrics, into: &mut Exposition) {
     );
     for (refusal, name) in [(Refusal::Full, "all"), (Refusal::Address, "address")] {
         metric.sample(&[("limit", name)], connections.refused(refusal).get());
+    }
+    let mut metric = into.metric(
+        "vitrine_http_connections_evicted_total",
+        Kind::Counter,
+        "Idle connections closed for new ones, by whether they had shown a good key.",
+    );
+    for (caller, name) in [(Caller::WithKey, "true"), (Caller::WithoutKey, "false")] {
+        metric.sample(&[("with_key", name)], connections.evicted(caller).get());
     }
     into.counter(
         "vitrine_access_log_dropped_lines_total",

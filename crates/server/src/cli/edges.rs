@@ -56,8 +56,9 @@ pub(super) struct EdgeArgs {
         requires = "tls_certificate"
     )]
     tls_key: Option<PathBuf>,
-    /// How many connections there may be. More are answered with 503 and closed; where the system gives fewer
-    /// descriptors, so is what exceeds those.
+    /// How many connections there may be. For one more the one that was idle longest is closed, first one without a
+    /// good key; if none is idle, it is answered with 503 and closed. If the system gives fewer descriptors, they are
+    /// the limit. Connections without a good key get three quarters.
     #[arg(
         long,
         env = "VITRINE_MAX_CONNECTIONS",
@@ -66,7 +67,8 @@ pub(super) struct EdgeArgs {
         value_parser = clap::value_parser!(u32).range(1..=1_000_000)
     )]
     max_connections: u32,
-    /// How many of them may come from one address; of IPv6, from one network of 64 bits.
+    /// How many of them may come from one address; of IPv6, from one network of 64 bits. Those without a good key get
+    /// half.
     #[arg(
         long,
         env = "VITRINE_MAX_CONNECTIONS_PER_ADDRESS",

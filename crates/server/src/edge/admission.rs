@@ -1,13 +1,15 @@
-//! How many connections there may be: in all, and from one address.
+//! How many connections there may be: in all, from one address, and without a key. At a limit the connection that has
+//! been idle longest is closed for a new one.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
+use super::open::{Entry, Open, Queue};
+use super::presence::Presence;
 use crate::http::client::network;
-use crate::metrics::Refusal;
+use crate::metrics::{Caller, Refusal};
 
 /// Says of an address whether it may have any number of connections, as a proxy does that others come through.
 pub type Exempt = dyn Fn(IpAddr) -> bool + Send + Sync;
@@ -42,58 +44,136 @@ impl fmt::Debug for Limits {
     }
 }
 
+/// Shares below this aren't worth keeping: a client may open some connections before the first shows its key.
+const MIN_SHARE: usize = 16;
+
+impl Limits {
+    /// Maximum of connections that haven't shown a good key: three quarters of all.
+    fn keyless(&self) -> usize {
+        (self.connections / 4 * 3)
+            .max(MIN_SHARE)
+            .min(self.connections)
+    }
+
+    /// Maximum of those from one address: half of all from it.
+    fn keyless_per_address(&self) -> usize {
+        (self.per_address / 2).max(MIN_SHARE).min(self.per_address)
+    }
+}
+
+/// Minimum idle time of a connection that is closed for another. One that was in use a moment ago is in use.
+const MIN_IDLE: Duration = Duration::from_secs(1);
+/// Maximum of connections that are being closed for others at a time.
+const MAX_CLOSING: usize = 128;
+/// Maximum of connections that are looked at for one that is admitted.
+const MAX_LOOKS: usize = 64;
+
 /// Counts connections. The lock is taken as one begins and ends, never for a request.
 #[derive(Debug)]
 pub(super) struct Admission {
     limits: Limits,
+    /// The zero of all times below, which are in milliseconds.
+    start: Instant,
     open: Mutex<Open>,
-}
-
-#[derive(Debug, Default)]
-struct Open {
-    all: usize,
-    by_address: HashMap<IpAddr, usize>,
 }
 
 /// A connection that was let in, until this is dropped.
 #[derive(Debug)]
 pub(super) struct Admitted {
     admission: Arc<Admission>,
-    counted: Option<IpAddr>,
+    number: u64,
+    /// What the connection does.
+    pub(super) presence: Arc<Presence>,
 }
 
 impl Admission {
     pub(super) fn new(limits: Limits) -> Self {
         Self {
             limits,
+            start: Instant::now(),
             open: Mutex::default(),
         }
     }
 
-    /// Lets a connection in, where there is room; one of a Unix socket has no address.
+    /// Lets a connection in if there is room, or can be made; one of a Unix socket has no address.
     pub(super) fn admit(self: &Arc<Self>, remote: Option<IpAddr>) -> Result<Admitted, Refusal> {
-        let counted = remote
+        let address = remote
             .map(|address| address.to_canonical())
             .filter(|address| !(self.limits.exempt)(*address))
             .map(network);
+        let now = self.milliseconds(Instant::now());
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if open.all >= self.limits.connections {
-            return Err(Refusal::Full);
+        for limit in [Limit::Address(address), Limit::Keyless, Limit::All] {
+            self.make_room(&mut open, limit, now)?;
         }
-        if let Some(address) = counted {
-            let count = open.by_address.entry(address).or_default();
-            // Only an address with connections is at its limit, so none is remembered for nothing.
-            if *count >= self.limits.per_address {
-                return Err(Refusal::Address);
-            }
-            *count += 1;
-        }
-        open.all += 1;
+        let presence = Arc::new(Presence::default());
+        let number = open.next;
+        open.next += 1;
+        let entry = Entry {
+            due: self.due(&presence, now),
+            presence: Arc::clone(&presence),
+            address,
+            caller: Caller::WithoutKey,
+        };
+        open.insert(number, entry);
         drop(open);
         Ok(Admitted {
             admission: Arc::clone(self),
-            counted,
+            number,
+            presence,
         })
+    }
+
+    /// Closes a connection for a new one if a limit is met: the one that was idle longest of those that are looked at.
+    fn make_room(&self, open: &mut Open, limit: Limit, now: u64) -> Result<(), Refusal> {
+        let mut idlest: Option<(u64, u64)> = None;
+        for _ in 0..MAX_LOOKS {
+            if !limit.is_met(open, &self.limits) {
+                return Ok(());
+            }
+            let Some(place) = limit.candidate(open, now) else {
+                break;
+            };
+            let Some(entry) = open.remove(place.1) else {
+                break;
+            };
+            let (caller, due) = (entry.presence.caller(), self.due(&entry.presence, now));
+            let is_right = (caller, due) == (entry.caller, entry.due);
+            let entry = Entry {
+                caller,
+                due,
+                ..entry
+            };
+            open.insert(place.1, entry);
+            if due <= now && limit.takes(caller) {
+                let place = (due, place.1);
+                idlest = Some(idlest.map_or(place, |idlest| idlest.min(place)));
+            }
+            if is_right {
+                break;
+            }
+        }
+        let idlest = idlest.filter(|_| open.closing < MAX_CLOSING);
+        if limit.is_met(open, &self.limits) {
+            let entry = idlest.and_then(|(_, number)| open.remove(number));
+            entry.ok_or(limit.refusal())?.presence.evict();
+            open.closing += 1;
+        }
+        Ok(())
+    }
+
+    /// Returns from when on a connection may be closed for another, for one in use a lower bound.
+    fn due(&self, presence: &Presence, now: u64) -> u64 {
+        let grace = u64::try_from(MIN_IDLE.as_millis()).unwrap_or(u64::MAX);
+        let since = presence
+            .idle_since()
+            .map_or(now, |since| self.milliseconds(since));
+        since.saturating_add(grace)
+    }
+
+    fn milliseconds(&self, moment: Instant) -> u64 {
+        let since = moment.saturating_duration_since(self.start);
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
     }
 }
 
@@ -101,13 +181,50 @@ impl Drop for Admitted {
     fn drop(&mut self) {
         let open = &self.admission.open;
         let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
-        open.all -= 1;
-        let counted = self.counted.map(|address| open.by_address.entry(address));
-        if let Some(Entry::Occupied(mut count)) = counted {
-            *count.get_mut() -= 1;
-            if *count.get() == 0 {
-                count.remove();
-            }
+        if open.remove(self.number).is_none() {
+            open.closing -= 1;
+        }
+    }
+}
+
+/// A limit that a new connection can meet.
+#[derive(Debug, Clone, Copy)]
+enum Limit {
+    Address(Option<IpAddr>),
+    Keyless,
+    All,
+}
+
+impl Limit {
+    fn is_met(self, open: &Open, limits: &Limits) -> bool {
+        match self {
+            Self::Address(address) => open.at(address).is_some_and(|at| {
+                at.all >= limits.per_address || at.keyless.len() >= limits.keyless_per_address()
+            }),
+            Self::Keyless => open.keyless.len() >= limits.keyless(),
+            Self::All => open.connections.len() >= limits.connections,
+        }
+    }
+
+    /// Returns the connection to look at first, of those that may be closed by now.
+    fn candidate(self, open: &Open, now: u64) -> Option<(u64, u64)> {
+        let first = |queue: &Queue| queue.first().filter(|(due, _)| *due <= now).copied();
+        match self {
+            Self::Address(address) => first(&open.at(address)?.keyless),
+            Self::Keyless => first(&open.keyless),
+            Self::All => first(&open.keyless).or_else(|| first(&open.keyed)),
+        }
+    }
+
+    /// Returns true if closing such a connection makes room.
+    fn takes(self, caller: Caller) -> bool {
+        matches!(self, Self::All) || caller == Caller::WithoutKey
+    }
+
+    fn refusal(self) -> Refusal {
+        match self {
+            Self::Address(_) => Refusal::Address,
+            Self::Keyless | Self::All => Refusal::Full,
         }
     }
 }
@@ -160,6 +277,112 @@ mod tests {
         assert_eq!(admission.admit(None).unwrap_err(), Refusal::Full);
         drop(open);
         let left = admission.open.lock().unwrap();
-        assert_eq!((left.all, left.by_address.len()), (0, 0));
+        assert_eq!((left.connections.len(), left.by_address.len()), (0, 0));
+        assert_eq!((left.keyless.len(), left.closing), (0, 0));
+    }
+
+    /// An admission that began long ago, so that new connections can have been idle for as long as a test says.
+    fn aged(connections: usize, per_address: usize) -> Arc<Admission> {
+        let mut admission = admission(connections, per_address);
+        let start = Instant::now() - Duration::from_secs(1000);
+        Arc::get_mut(&mut admission).unwrap().start = start;
+        admission
+    }
+
+    /// Has connections be idle for so long.
+    fn idle(admission: &Admission, admitted: &Admitted, time: Duration) {
+        let mut open = admission.open.lock().unwrap();
+        let mut entry = open.remove(admitted.number).unwrap();
+        let presence = Presence::idle_for(time, admitted.presence.caller());
+        entry.presence = Arc::new(presence);
+        entry.due = admission.due(&entry.presence, 0);
+        open.insert(admitted.number, entry);
+    }
+
+    #[test]
+    fn idlest_keyless_connection_is_closed_first() {
+        let admission = aged(4, 4);
+        let all = [(5, true), (40, true), (10, false), (20, false)].map(|(seconds, has_key)| {
+            let admitted = admit(&admission, "192.0.2.9").unwrap();
+            if has_key {
+                admitted.presence.note(Caller::WithKey);
+            }
+            idle(&admission, &admitted, Duration::from_secs(seconds));
+            admitted
+        });
+        let is_open = || {
+            let open = admission.open.lock().unwrap();
+            all.each_ref()
+                .map(|admitted| open.connections.contains_key(&admitted.number))
+        };
+        let mut new = vec![admit(&admission, "192.0.2.9").unwrap()];
+        assert_eq!(is_open(), [true, true, true, false]);
+        new.push(admit(&admission, "192.0.2.9").unwrap());
+        assert_eq!(is_open(), [true, true, false, false]);
+        // The new ones haven't been idle for long.
+        new.push(admit(&admission, "192.0.2.9").unwrap());
+        assert_eq!(is_open(), [true, false, false, false]);
+        new.push(admit(&admission, "192.0.2.9").unwrap());
+        assert_eq!(is_open(), [false; 4]);
+        assert_eq!(admit(&admission, "192.0.2.9").unwrap_err(), Refusal::Full);
+        assert_eq!(admission.open.lock().unwrap().closing, 4);
+        drop((all, new));
+        let left = admission.open.lock().unwrap();
+        assert_eq!((left.connections.len(), left.closing), (0, 0));
+    }
+
+    #[test]
+    fn idle_connection_is_found_behind_many_that_were_used() {
+        let admission = aged(1000, 1000);
+        let all: Vec<Admitted> = (0..750)
+            .map(|_| {
+                let admitted = admit(&admission, "192.0.2.9").unwrap();
+                idle(&admission, &admitted, Duration::from_secs(60));
+                // Used since then, of which the queue knows nothing.
+                let open = admission.open.lock().unwrap();
+                open.connections[&admitted.number].presence.use_for(50);
+                drop(open);
+                admitted
+            })
+            .collect();
+        let _new = admit(&admission, "192.0.2.9").unwrap();
+        assert_eq!(admission.open.lock().unwrap().closing, 1);
+        drop(all);
+    }
+
+    #[test]
+    fn connections_in_use_are_not_closed() {
+        let admission = aged(1, 1);
+        let first = admit(&admission, "192.0.2.1").unwrap();
+        idle(&admission, &first, Duration::from_secs(60));
+        let presence = {
+            let open = admission.open.lock().unwrap();
+            Arc::clone(&open.connections[&first.number].presence)
+        };
+        presence.begin_request();
+        assert_eq!(admit(&admission, "192.0.2.2").unwrap_err(), Refusal::Full);
+        presence.end_request();
+        assert_eq!(
+            admit(&admission, "192.0.2.2").unwrap_err(),
+            Refusal::Full,
+            "used a moment ago"
+        );
+    }
+
+    #[test]
+    fn keyless_connections_have_a_smaller_share() {
+        let admission = aged(1000, 100);
+        let keyless = [0; 50].map(|_| admit(&admission, "192.0.2.1").unwrap());
+        let refused = admit(&admission, "192.0.2.1");
+        assert_eq!(refused.unwrap_err(), Refusal::Address);
+        // Those that have shown a key since then don't count as keyless.
+        for admitted in &keyless[..10] {
+            admitted.presence.note(Caller::WithKey);
+            idle(&admission, admitted, Duration::from_secs(60));
+        }
+        let _new = [0; 10].map(|_| admit(&admission, "192.0.2.1").unwrap());
+        let refused = admit(&admission, "192.0.2.1");
+        assert_eq!(refused.unwrap_err(), Refusal::Address);
+        assert_eq!(admission.open.lock().unwrap().closing, 0);
     }
 }

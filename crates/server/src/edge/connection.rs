@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use http::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -15,11 +17,12 @@ use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 use super::http2::{Activity, Streams, Verdict};
+use super::presence::Presence;
 use super::reading::{Frames, Heads, Progress};
 use super::sent_body::SentBody;
 use super::socket::{ClientSocket, TimedSocket, Timeouts};
 use super::tls::{Certificates, HTTP2};
-use crate::http::service::{KeepAlive, Service};
+use crate::http::service::{HasFragment, KeepAlive, Service};
 
 /// How often a connection is looked at whose next request has begun to arrive.
 const HEAD_CHECK: Duration = Duration::from_millis(50);
@@ -29,6 +32,8 @@ const HTTP2_CHECK: Duration = Duration::from_secs(1);
 const GOODBYE: Duration = Duration::from_secs(60);
 /// The same, while none are: for the client to say that it has understood.
 const QUIET_GOODBYE: Duration = Duration::from_secs(5);
+/// Time for a connection that is closed for another, in which its client may be told. Nobody waits for a request of it.
+const EVICTION: Duration = Duration::from_millis(250);
 /// How long a connection that is turned away may take for its request and its answer.
 const REFUSAL: Duration = Duration::from_secs(3);
 /// The most headers that hyper parses: more than ours, so that ours answers.
@@ -70,6 +75,14 @@ pub(super) struct Shared {
     pub(super) closing: AtomicBool,
 }
 
+impl Shared {
+    /// Counts a connection that is closed for another.
+    fn note_evicted(&self, presence: &Presence) {
+        let connections = &self.service.app.metrics.connections;
+        connections.evicted(presence.caller()).increment();
+    }
+}
+
 /// A connection that was let in.
 #[derive(Debug, Clone)]
 pub(super) struct Connection {
@@ -81,7 +94,7 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Serves a TCP connection until it ends.
-    pub(super) async fn serve_tcp(self, socket: TcpStream) {
+    pub(super) async fn serve_tcp(self, socket: TcpStream, presence: Arc<Presence>) {
         // Answers are written whole; waiting to fill a segment would only delay them.
         if let Err(error) = socket.set_nodelay(true) {
             tracing::debug!(%error, "a connection ended before it began");
@@ -91,16 +104,20 @@ impl Connection {
             tracing::debug!(%error, "the system keeps as much unsent as it likes");
         }
         let Some(certificates) = &self.shared.certificates else {
-            return self.serve_http1(socket).await;
+            return self.serve_http1(socket, presence).await;
         };
         let acceptor = TlsAcceptor::from(certificates.config());
         let handshake =
             tokio::time::timeout(self.shared.timeouts.handshake, acceptor.accept(socket));
-        let failed = match handshake.await {
+        let handshake = tokio::select! {
+            outcome = handshake => outcome,
+            () = presence.evicted() => return self.shared.note_evicted(&presence),
+        };
+        let failed = match handshake {
             Ok(Ok(socket)) => {
                 return match socket.get_ref().1.alpn_protocol() {
-                    Some(protocol) if protocol == HTTP2 => self.serve_http2(socket).await,
-                    _ => self.serve_http1(socket).await,
+                    Some(protocol) if protocol == HTTP2 => self.serve_http2(socket, presence).await,
+                    _ => self.serve_http1(socket, presence).await,
                 };
             }
             Ok(Err(error)) => error.to_string(),
@@ -111,35 +128,45 @@ impl Connection {
     }
 
     /// Serves HTTP/1.1 until the connection ends.
-    pub(super) async fn serve_http1<S>(mut self, socket: S)
+    pub(super) async fn serve_http1<S>(mut self, socket: S, presence: Arc<Presence>)
     where
         S: ClientSocket + Send + 'static,
     {
         let timeouts = &self.shared.timeouts;
         let age = timeouts.age;
-        let progress = Progress::default();
+        let progress = Progress::with_unsent(presence.unsent());
         let head = progress.clone();
         let socket = TimedSocket::new(socket, timeouts, Heads::new(*timeouts, progress.clone()));
         let remote = self.remote;
         let is_old = Arc::new(AtomicBool::new(false));
         let grows_old = Arc::clone(&is_old);
         // One counter a connection: counters that all cores count on cost each of them time.
-        let shared = Arc::new((self.shared, progress, is_old));
-        let answer = service_fn(move |request| {
+        let shared = Arc::new((
+            Arc::clone(&self.shared),
+            progress,
+            is_old,
+            Arc::clone(&presence),
+        ));
+        let answer = service_fn(move |mut request: Request<Incoming>| {
             let shared = Arc::clone(&shared);
             async move {
-                let (shared, progress, is_old) = &*shared;
+                let (shared, progress, is_old, presence) = &*shared;
                 progress.begin();
+                presence.begin_request();
+                if progress.take_fragment() {
+                    request.extensions_mut().insert(HasFragment);
+                }
                 let is_last =
                     || shared.closing.load(Ordering::Relaxed) || is_old.load(Ordering::Relaxed);
-                let keep_alive = || match is_last() {
-                    true => KeepAlive::No,
-                    false => KeepAlive::Yes,
+                let end = |caller| {
+                    presence.note(caller);
+                    match is_last() {
+                        true => KeepAlive::No,
+                        false => KeepAlive::Yes,
+                    }
                 };
-                let answer = shared
-                    .service
-                    .serve(request, remote.into(), keep_alive)
-                    .await;
+                let answer = shared.service.serve(request, remote.into(), end).await;
+                presence.end_request();
                 progress.end();
                 Ok::<_, Infallible>(answer)
             }
@@ -148,13 +175,17 @@ impl Connection {
             .half_close(true)
             .serve_connection(TokioIo::new(socket), answer);
         let mut connection = std::pin::pin!(connection);
-        let ended = tokio::select! {
-            ended = connection.as_mut() => Some(ended),
-            _ = self.phase.wait_for(|phase| *phase == Phase::Quiet) => None,
+        let is_evicted = tokio::select! {
+            ended = connection.as_mut() => return note_end(ended),
+            _ = self.phase.wait_for(|phase| *phase == Phase::Quiet) => false,
+            () = presence.evicted() => true,
             never = grow_old(age, &grows_old) => match never {},
         };
-        if let Some(ended) = ended {
-            return note_end(ended);
+        if is_evicted {
+            self.shared.note_evicted(&presence);
+            grows_old.store(true, Ordering::Relaxed);
+            connection.as_mut().graceful_shutdown();
+            return end_within(EVICTION, connection).await;
         }
         // What has begun to arrive is still answered; the socket cuts what takes too long.
         let whole_head = async {
@@ -166,34 +197,33 @@ impl Connection {
             ended = connection.as_mut() => return note_end(ended),
             () = whole_head => connection.as_mut().graceful_shutdown(),
         }
-        if let Ok(ended) = tokio::time::timeout(GOODBYE, connection).await {
-            note_end(ended);
-        }
+        end_within(GOODBYE, connection).await;
     }
 
     /// Serves HTTP/2 until the connection ends.
-    async fn serve_http2<S>(mut self, socket: S)
+    async fn serve_http2<S>(mut self, socket: S, presence: Arc<Presence>)
     where
         S: ClientSocket + Send + 'static,
     {
         let timeouts = self.shared.timeouts;
-        let activity = Arc::new(Activity::new(timeouts));
-        let unsent = Arc::new(AtomicBool::new(false));
+        let activity = Arc::new(Activity::new(timeouts, Arc::clone(&presence)));
+        let unsent = presence.unsent();
         let socket = TimedSocket::new(
             socket,
             &timeouts,
             Frames::new(timeouts, Arc::clone(&unsent)),
         );
-        let (shared, remote) = (self.shared, self.remote);
+        let (shared, remote) = (Arc::clone(&self.shared), self.remote);
+        let asking = Arc::clone(&presence);
         let answer = service_fn(move |request| {
-            let shared = Arc::clone(&shared);
+            let (shared, presence) = (Arc::clone(&shared), Arc::clone(&asking));
             async move {
                 // HTTP/2 says goodbye by frames of its own.
-                let keep_alive = || KeepAlive::Yes;
-                let answer = shared
-                    .service
-                    .serve(request, remote.into(), keep_alive)
-                    .await;
+                let end = |caller| {
+                    presence.note(caller);
+                    KeepAlive::Yes
+                };
+                let answer = shared.service.serve(request, remote.into(), end).await;
                 Ok::<_, Infallible>(answer.map(SentBody::new))
             }
         });
@@ -214,6 +244,7 @@ impl Connection {
             let must_end = tokio::select! {
                 ended = connection.as_mut() => return note_end(ended),
                 _ = self.phase.wait_for(|phase| *phase >= Phase::Closing), if asked.is_none() => true,
+                () = presence.evicted() => break,
                 _ = look.tick() => match (activity.verdict(), asked) {
                     (Verdict::Useless, _) => {
                         return tracing::debug!("a connection was cut: its client asks or takes nothing");
@@ -236,6 +267,9 @@ impl Connection {
                 connection.as_mut().graceful_shutdown();
             }
         }
+        self.shared.note_evicted(&presence);
+        connection.as_mut().graceful_shutdown();
+        end_within(EVICTION, connection).await;
     }
 
     /// Answers whatever is asked that there are too many connections, and ends.
@@ -251,9 +285,7 @@ impl Connection {
             std::future::ready(Ok::<_, Infallible>(answer))
         });
         let connection = http1_builder().serve_connection(TokioIo::new(socket), answer);
-        if let Ok(ended) = tokio::time::timeout(REFUSAL, connection).await {
-            note_end(ended);
-        }
+        end_within(REFUSAL, connection).await;
     }
 }
 
@@ -273,6 +305,13 @@ pub(crate) fn http1_builder() -> http1::Builder {
         .max_headers(PARSED_HEADERS)
         .max_buf_size(HEAD_BYTES);
     builder
+}
+
+/// Waits for the end of a connection, and cuts it after a time.
+async fn end_within(limit: Duration, connection: impl Future<Output = hyper::Result<()>>) {
+    if let Ok(ended) = tokio::time::timeout(limit, connection).await {
+        note_end(ended);
+    }
 }
 
 fn note_end(ended: hyper::Result<()>) {

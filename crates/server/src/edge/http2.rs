@@ -14,6 +14,7 @@ use std::time::Duration;
 use hyper::rt::Executor;
 use tokio::time::{Instant, Sleep, sleep_until};
 
+use super::presence::Presence;
 use super::socket::Timeouts;
 
 tokio::task_local! {
@@ -25,6 +26,7 @@ tokio::task_local! {
 #[derive(Debug)]
 pub(super) struct Activity {
     start: Instant,
+    presence: Arc<Presence>,
     timeouts: Timeouts,
     /// How many streams were begun.
     begun: AtomicU64,
@@ -50,9 +52,10 @@ pub(super) enum Verdict {
 }
 
 impl Activity {
-    pub(super) fn new(timeouts: Timeouts) -> Self {
+    pub(super) fn new(timeouts: Timeouts, presence: Arc<Presence>) -> Self {
         Self {
             start: Instant::now(),
+            presence,
             timeouts,
             begun: AtomicU64::new(0),
             open: AtomicUsize::new(0),
@@ -115,6 +118,7 @@ impl Stream {
     fn begin(activity: &Arc<Activity>) -> Self {
         activity.begun.fetch_add(1, Ordering::Relaxed);
         activity.open.fetch_add(1, Ordering::Relaxed);
+        activity.presence.begin_request();
         Self {
             activity: Arc::clone(activity),
             sending: AtomicBool::new(false),
@@ -159,6 +163,7 @@ impl Drop for Stream {
         }
         activity.ended.store(activity.now(), Ordering::Relaxed);
         activity.open.fetch_sub(1, Ordering::Relaxed);
+        activity.presence.end_request();
     }
 }
 
@@ -223,7 +228,7 @@ mod tests {
     fn activity(change: impl FnOnce(&mut Timeouts)) -> Arc<Activity> {
         let mut timeouts = Timeouts::default();
         change(&mut timeouts);
-        Arc::new(Activity::new(timeouts))
+        Arc::new(Activity::new(timeouts, Arc::default()))
     }
 
     #[test]

@@ -9,7 +9,8 @@
 //! - `connection`: one connection, by its protocol
 //! - `socket`: a socket that gives up on clients that take too long; `reading` knows what they are sending
 //! - `http2`: what only HTTP/2 needs: streams that nobody takes, connections without any; `sent_body`: its bodies
-//! - [`admission`]: how many connections there may be
+//! - [`admission`]: how many connections there may be, and which is closed for another; `open`: those
+//!   that count, `presence`: the use of each
 //! - [`descriptors`]: how many the system lets this process have
 //! - [`systemd`]: what the service manager is told
 
@@ -19,6 +20,8 @@ pub mod descriptors;
 mod http2;
 pub mod listen;
 mod listeners;
+mod open;
+mod presence;
 pub(crate) mod reading;
 mod sent_body;
 pub mod server;

@@ -20,7 +20,7 @@ pub(crate) trait Reading {
     fn deadline(&mut self) -> Option<Instant>;
 }
 
-/// What the service tells the socket of an HTTP/1.1 connection; shared by the two.
+/// What the service and the socket of an HTTP/1.1 connection tell each other; shared by the two.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Progress(Arc<ProgressState>);
 
@@ -29,9 +29,27 @@ struct ProgressState {
     answering: AtomicBool,
     answered: AtomicU64,
     reading_head: AtomicBool,
+    /// Whether something waits to be sent; shared with whoever watches the connection.
+    unsent: Arc<AtomicBool>,
+    /// Whether the target of the request that is arriving has a fragment.
+    has_fragment: AtomicBool,
 }
 
 impl Progress {
+    /// The progress of a connection that notes in `unsent` whether something waits to be sent.
+    pub(crate) fn with_unsent(unsent: Arc<AtomicBool>) -> Self {
+        Self(Arc::new(ProgressState {
+            unsent,
+            ..ProgressState::default()
+        }))
+    }
+
+    /// Returns true if the target of the request that has arrived had a fragment, which the parser drops.
+    pub(crate) fn take_fragment(&self) -> bool {
+        let has_fragment = &self.0.has_fragment;
+        has_fragment.load(Ordering::Relaxed) && has_fragment.swap(false, Ordering::Relaxed)
+    }
+
     /// A head has arrived. Until it is answered, the socket doesn't watch the clock for reading.
     pub(crate) fn begin(&self) {
         self.0.answering.store(true, Ordering::Relaxed);
@@ -69,6 +87,8 @@ pub(crate) struct Heads {
     read_by: Option<Instant>,
     /// The last bytes that arrived, the newest lowest.
     last: u32,
+    /// Whether the request line is still arriving.
+    in_request_line: bool,
 }
 
 impl Heads {
@@ -81,6 +101,7 @@ impl Heads {
             waiting: Waiting::ForRequest,
             read_by: Some(Instant::now() + timeouts.head),
             last: 0,
+            in_request_line: false,
         }
     }
 
@@ -99,8 +120,21 @@ impl Heads {
         matches!((a, b, c), (_, b'\n', b'\n') | (b'\n', b'\r', b'\n'))
     }
 
+    /// Looks for a fragment in the request line: the parser drops it without a word. Empty lines may come first. A
+    /// request that was sent before the last one was answered isn't looked at.
+    fn note_request_line(&mut self, bytes: &[u8]) {
+        let start = bytes.iter().position(|byte| !matches!(byte, b'\r' | b'\n'));
+        let line = &bytes[start.unwrap_or(bytes.len())..];
+        let end = line.iter().position(|byte| *byte == b'\n');
+        if line[..end.unwrap_or(line.len())].contains(&b'#') {
+            self.progress.0.has_fragment.store(true, Ordering::Relaxed);
+        }
+        self.in_request_line = end.is_none();
+    }
+
     fn wait_for_head(&mut self) {
         self.waiting = Waiting::ForHead;
+        self.in_request_line = true;
         self.read_by = None;
         self.progress.0.reading_head.store(true, Ordering::Relaxed);
     }
@@ -117,6 +151,13 @@ impl Reading for Heads {
         if self.has_answered() || self.waiting == Waiting::ForRequest {
             self.wait_for_head();
         }
+        if self.in_request_line {
+            self.note_request_line(bytes);
+        }
+    }
+
+    fn note_unsent(&mut self, waits: bool) {
+        self.progress.0.unsent.store(waits, Ordering::Relaxed);
     }
 
     /// A slow reader that makes progress isn't idle.

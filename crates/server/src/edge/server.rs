@@ -205,10 +205,11 @@ impl Server {
         match self.admission.admit(remote) {
             Ok(admitted) => {
                 let open = metrics.open();
+                let presence = Arc::clone(&admitted.presence);
                 connections.spawn(async move {
                     match accepted {
-                        Accepted::Tcp(socket, _) => connection.serve_tcp(socket).await,
-                        Accepted::Unix(socket) => connection.serve_http1(socket).await,
+                        Accepted::Tcp(socket, _) => connection.serve_tcp(socket, presence).await,
+                        Accepted::Unix(socket) => connection.serve_http1(socket, presence).await,
                     }
                     drop((admitted, open));
                 });

@@ -202,6 +202,16 @@ impl ApiError {
         )
     }
 
+    /// The target has a fragment, which is for browsers alone.
+    #[must_use]
+    pub fn fragment() -> Self {
+        Self::new(
+            ErrorType::BadRequest,
+            "the request's target has a fragment, which is no part of a request",
+            Some("leave out `#` and what follows; send the character itself as `%23`"),
+        )
+    }
+
     /// The body breaks off, or isn't framed as its headers say.
     #[must_use]
     pub fn unreadable_body() -> Self {

@@ -30,6 +30,6 @@ impl Answering {
 
     /// The answer to a request of somebody on this machine.
     pub async fn answer(&self, request: Request<Full<Bytes>>) -> Answer {
-        self.0.serve(request, Peer::Unix, || KeepAlive::Yes).await
+        self.0.serve(request, Peer::Unix, |_| KeepAlive::Yes).await
     }
 }

@@ -17,6 +17,7 @@ use super::error::ApiError;
 use super::making::Prepared;
 use super::quota::{Account, Cost, Step};
 use super::routes::{Captured, KeyedOperation, Operation, Route, Target, find, nearest};
+use super::service::HasFragment;
 use super::{App, handlers, host, parameters, simulation, texts};
 use crate::metrics::limits::Decision;
 use crate::panic_point::PanicPoint;
@@ -63,6 +64,9 @@ pub(super) fn admit(request: &Parts, trail: &mut Trail<'_>) -> Result<Target, Ap
         return Err(ApiError::plain(ErrorType::HeadersTooLarge));
     }
     host::check(request)?;
+    if request.extensions.get::<HasFragment>().is_some() {
+        return Err(ApiError::fragment());
+    }
     let path = request.uri.path();
     let target = find(path).ok_or_else(|| ApiError::no_such_path(nearest(path)))?;
     trail.route = Some(target.route);

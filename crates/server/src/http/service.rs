@@ -25,6 +25,7 @@ use super::making::Prepared;
 use super::pipeline::{self, Judged, Trail};
 use super::request_id;
 use super::routes::Target;
+use crate::metrics::Caller;
 use crate::panic_point::PanicPoint;
 use crate::traces::{RequestSpan, TraceParent};
 
@@ -56,6 +57,10 @@ pub(crate) enum KeepAlive {
     No,
 }
 
+/// Marks a request, in its extensions, whose target had a fragment. The parser has dropped it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HasFragment;
+
 /// A request as it came.
 struct Received<'r> {
     started: Instant,
@@ -84,19 +89,23 @@ impl Service {
         })
     }
 
-    /// Answers one request.
+    /// Answers one request. `end` is told who asked, and says whether the connection stays open.
     pub(crate) async fn serve(
         &self,
         request: Request<impl RequestBody>,
         peer: Peer,
-        keep_alive: impl FnOnce() -> KeepAlive,
+        end: impl FnOnce(Caller) -> KeepAlive,
     ) -> Answer {
         let started = Instant::now();
         let (request, body) = request.into_parts();
         let mut received = self.receive(started, &request, peer);
         let mut trail = Trail::default();
         let answer = self.answer(body, &mut received, &mut trail).await;
-        self.finish(&received, answer, &trail, keep_alive())
+        let caller = match trail.key {
+            Some(_) => Caller::WithKey,
+            None => Caller::WithoutKey,
+        };
+        self.finish(&received, answer, &trail, end(caller))
     }
 
     /// Answers one request of a connection that is one too many, whatever it asks for.

@@ -156,6 +156,15 @@ pub enum Refusal {
     Address,
 }
 
+/// Whether a good key was shown: by a request, or on a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Caller {
+    /// One was.
+    WithKey,
+    /// None was.
+    WithoutKey,
+}
+
 /// Connections of clients.
 #[derive(Debug, Default)]
 pub struct Connections {
@@ -167,6 +176,8 @@ pub struct Connections {
     refused_full: Counter,
     /// How many were turned away because there were as many from their address.
     refused_address: Counter,
+    evicted_with_key: Counter,
+    evicted_without_key: Counter,
     closed: Counter,
 }
 
@@ -188,6 +199,15 @@ impl Connections {
         match reason {
             Refusal::Full => &self.refused_full,
             Refusal::Address => &self.refused_address,
+        }
+    }
+
+    /// Connections that were closed while they were idle, for a new one.
+    #[must_use]
+    pub fn evicted(&self, caller: Caller) -> &Counter {
+        match caller {
+            Caller::WithKey => &self.evicted_with_key,
+            Caller::WithoutKey => &self.evicted_without_key,
         }
     }
 

@@ -3,11 +3,9 @@
 //!     cargo test --test attacks -- --nocapture
 //!
 //! Each attack prints what healthy clients saw (statuses, 99th percentile of the time), and the server's resident memory
-//! before, at its peak and ten seconds after.
+//! before, at its peak and after.
 //!
-//! - `memory`: the limit on memory, and how much a server has
-//! - `healthy`: clients that do as they should, beside an attack
-//! - `stalled_log`: the attacks
+//! - `keyless_connections`: connections without a key, as many as the server takes
 
 #![expect(
     unreachable_pub,
@@ -17,7 +15,4 @@
 #[expect(dead_code, unused_imports, reason = "the other tests use all of it")]
 #[path = "../it/harness/mod.rs"]
 mod harness;
-mod healthy;
-#[expect(dead_code, reason = "not all attacks need a limit")]
-mod memory;
-mod stalled_log;
+mod keyless_connections;

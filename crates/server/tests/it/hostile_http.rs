@@ -257,6 +257,31 @@ fn other_forms_of_a_target_lead_nowhere_else() {
 }
 
 #[test]
+fn targets_with_fragments_are_refused() {
+    let (_store, key, server) = served();
+    let mut connection = server.keep_alive();
+    for target in [
+        "/v2/ping#",
+        "/v2/ping#part",
+        "/v2/ping?#part",
+        "/v2/product?limit=1#part",
+        "http://x/v2/ping#part",
+    ] {
+        let refused = connection.get(&key, target).expect("an answer");
+        assert_eq!(
+            (refused.status, &*refused.error()),
+            (400, "bad_request"),
+            "{target}"
+        );
+        // Neither the connection nor the next request suffers.
+        let reply = connection.get(&key, "/v2/ping").expect("an answer");
+        assert_eq!(reply.status, 200, "after {target}");
+    }
+    let reply = server.send("GET", "/v2/ping", &[("X-Api-Key", &key), ("X-Note", "#1")]);
+    assert_eq!(reply.status, 200, "a header may have one");
+}
+
+#[test]
 fn nothing_is_upgraded() {
     let (_store, key, server) = served();
     let mut connection = server.keep_alive();

@@ -28,6 +28,7 @@ mod docs_code;
 mod docs_recipes;
 mod docs_site;
 mod edge_drain;
+mod edge_eviction;
 mod edge_http2;
 mod edge_limits;
 mod edge_listening;

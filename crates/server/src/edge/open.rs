@@ -1,0 +1,84 @@
+//! The connections that count, in the order in which they may be closed for others.
+
+use std::collections::{BTreeSet, HashMap};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use super::presence::Presence;
+use crate::metrics::Caller;
+
+/// Connections by the time from which on they may be closed for others. A connection in use goes on without telling, so
+/// the time is a lower bound, and put right when it is looked at.
+pub(super) type Queue = BTreeSet<(u64, u64)>;
+
+/// All connections of a server.
+#[derive(Debug, Default)]
+pub(super) struct Open {
+    /// All that count, by number.
+    pub(super) connections: HashMap<u64, Entry>,
+    pub(super) keyless: Queue,
+    pub(super) keyed: Queue,
+    pub(super) by_address: HashMap<IpAddr, AtAddress>,
+    /// Connections that were told to close for others. They don't count any more.
+    pub(super) closing: usize,
+    pub(super) next: u64,
+}
+
+/// The connections from one address.
+#[derive(Debug, Default)]
+pub(super) struct AtAddress {
+    pub(super) all: usize,
+    pub(super) keyless: Queue,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) presence: Arc<Presence>,
+    pub(super) address: Option<IpAddr>,
+    pub(super) caller: Caller,
+    /// From when on it may be closed for another, as far as known.
+    pub(super) due: u64,
+}
+
+impl Open {
+    /// Returns the connections from an address.
+    pub(super) fn at(&self, address: Option<IpAddr>) -> Option<&AtAddress> {
+        self.by_address.get(&address?)
+    }
+
+    /// Counts a connection.
+    pub(super) fn insert(&mut self, number: u64, entry: Entry) {
+        let place = (entry.due, number);
+        match entry.caller {
+            Caller::WithoutKey => self.keyless.insert(place),
+            Caller::WithKey => self.keyed.insert(place),
+        };
+        if let Some(address) = entry.address {
+            let at = self.by_address.entry(address).or_default();
+            at.all += 1;
+            if entry.caller == Caller::WithoutKey {
+                at.keyless.insert(place);
+            }
+        }
+        self.connections.insert(number, entry);
+    }
+
+    /// Counts a connection no more; none if it didn't count.
+    pub(super) fn remove(&mut self, number: u64) -> Option<Entry> {
+        let entry = self.connections.remove(&number)?;
+        let place = (entry.due, number);
+        self.keyless.remove(&place);
+        self.keyed.remove(&place);
+        if let Some(address) = entry.address
+            && let Some(at) = self.by_address.get_mut(&address)
+        {
+            at.all -= 1;
+            at.keyless.remove(&place);
+            if at.all == 0 {
+                self.by_address.remove(&address);
+            }
+        }
+        Some(entry)
+    }
+}
