@@ -223,7 +223,9 @@ impl StoreError {
     pub fn rolled_back(&self) -> bool {
         matches!(
             self,
-            Self::Unreachable { .. }
+            // The caller's part is done before the commit.
+            Self::Visitor(_)
+                | Self::Unreachable { .. }
                 | Self::Refused { .. }
                 | Self::Open { .. }
                 | Self::File { .. }
