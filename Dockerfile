@@ -37,4 +37,5 @@ STOPSIGNAL SIGTERM
 # Whether it lives, not whether it is ready: whoever restarts what is unhealthy shouldn't restart what waits for a load.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --retries=3 CMD ["/usr/bin/vitrine", "ready", "--live"]
 ENTRYPOINT ["/usr/bin/vitrine"]
-CMD ["serve"]
+# Without a store yet it serves an empty one, and isn't ready until the first load.
+CMD ["serve", "--create"]

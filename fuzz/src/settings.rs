@@ -41,8 +41,7 @@ fn check_set(set: &Set, text: &str) {
     assert!(names().any(|name| name == set.name), "{set:?}");
     assert!(!set.values.is_empty(), "{set:?}");
     let line = text.split('\n').nth(set.line - 1).expect("a line");
-    let key: String = line.chars().skip(set.column - 1).collect();
-    let key = key.trim_start_matches(['"', '\'']);
+    let key = line.trim_start().trim_start_matches(['"', '\'']);
     // A quoted key may be written with escapes.
     assert!(
         key.starts_with(&set.name) || key.contains('\\'),

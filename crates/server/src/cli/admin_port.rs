@@ -8,6 +8,7 @@ use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 use vitrine_store::Store;
 
+use super::edges::socket_address;
 use crate::admin::Admin;
 use crate::browser::{self, Browser};
 use crate::http::App;
@@ -19,7 +20,7 @@ pub(super) struct AdminArgs {
     /// Answer /livez, /readyz, /metrics and the catalog browser, /catalog, at this address and port; port 0 takes a
     /// free one.
     /// Without it there is no admin port.
-    #[arg(long, env = "VITRINE_ADMIN_LISTEN", value_name = "ADDR:PORT")]
+    #[arg(long, env = "VITRINE_ADMIN_LISTEN", value_name = "ADDR:PORT", value_parser = socket_address)]
     admin_listen: Option<SocketAddr>,
     /// Let the admin port be reached from other machines: it asks for no key.
     #[arg(

@@ -11,7 +11,7 @@ use clap::Args;
 use super::time;
 use crate::edge::admission::Limits;
 use crate::edge::descriptors;
-use crate::edge::listen::{Address, Listener, listen_all};
+use crate::edge::listen::{Address, Listener, listen_all, without_address};
 use crate::edge::server;
 use crate::edge::socket::Timeouts;
 use crate::edge::tls::{Certificates, Files};
@@ -41,20 +41,10 @@ pub(super) struct EdgeArgs {
     unix_socket_mode: u32,
     /// Speak TLS on TCP, with the certificate in this file: PEM, the server's own first, then those that lead to one
     /// that clients know. Read again when it changes, and on SIGHUP.
-    #[arg(
-        long,
-        env = "VITRINE_TLS_CERTIFICATE",
-        value_name = "FILE",
-        requires = "tls_key"
-    )]
+    #[arg(long, env = "VITRINE_TLS_CERTIFICATE", value_name = "FILE")]
     tls_certificate: Option<PathBuf>,
     /// The certificate's private key: PEM, without a password.
-    #[arg(
-        long,
-        env = "VITRINE_TLS_KEY",
-        value_name = "FILE",
-        requires = "tls_certificate"
-    )]
+    #[arg(long, env = "VITRINE_TLS_KEY", value_name = "FILE")]
     tls_key: Option<PathBuf>,
     /// How many connections there may be. For one more the one that was idle longest is closed, first one without a
     /// good key; if none is idle, it is answered with 503 and closed. If the system gives fewer descriptors, they are
@@ -107,6 +97,14 @@ pub(super) struct EdgeArgs {
     drain_timeout: Duration,
 }
 
+/// Reads the address and port of an admin port.
+pub(super) fn socket_address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        without_address(text)
+            .unwrap_or_else(|| "give an address with a port, such as 127.0.0.1:9090".to_owned())
+    })
+}
+
 /// Reads a mode as `chmod` takes it.
 fn mode(text: &str) -> Result<u32, String> {
     match u32::from_str_radix(text, 8) {
@@ -116,17 +114,23 @@ fn mode(text: &str) -> Result<u32, String> {
 }
 
 impl EdgeArgs {
-    /// What is wrong with these settings together, and which of them it is.
-    pub(super) fn check(&self, public_url: Option<&str>) -> Result<(), (&'static str, String)> {
-        match (self.listen.first(), public_url) {
-            (Some(Address::Unix(_)), None) => Err((
-                "listen",
-                "the first --listen is a Unix socket, so the server can't tell where clients find it; \
-                 add --public-url (VITRINE_PUBLIC_URL), such as https://catalog.example"
-                    .to_owned(),
-            )),
-            _ => Ok(()),
+    /// Returns all that is wrong with these settings together, and which of them it is.
+    pub(super) fn faults(&self, public_url: Option<&str>) -> Vec<(&'static str, String)> {
+        let mut faults = Vec::new();
+        if let (Some(Address::Unix(_)), None) = (self.listen.first(), public_url) {
+            let what = "the first --listen is a Unix socket, so the server can't tell where clients find it; \
+                        add --public-url (VITRINE_PUBLIC_URL), such as https://catalog.example";
+            faults.push(("listen", what.to_owned()));
         }
+        let without = |one, other| format!("--{one} is set without --{other}; name both files");
+        match (&self.tls_certificate, &self.tls_key) {
+            (Some(_), None) => {
+                faults.push(("tls_certificate", without("tls-certificate", "tls-key")));
+            }
+            (None, Some(_)) => faults.push(("tls_key", without("tls-key", "tls-certificate"))),
+            _ => {}
+        }
+        faults
     }
 
     /// What is wrong with the certificate or its key, and with which of them. A reload leaves this to the certificate

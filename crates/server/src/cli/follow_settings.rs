@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use anyhow::anyhow;
 use clap::Args;
+use clap::builder::BoolishValueParser;
 use vitrine_store::{IfMissing, StoreAddress, StoreError};
 
 use super::store_args::StoreArgs;
@@ -22,6 +24,10 @@ pub(super) struct FollowArgs {
         value_name = "URL"
     )]
     follow_store: Option<StoreAddress>,
+    /// Make an empty store if there is none, and serve it: reads are answered with 503 until the first load. Without it,
+    /// a server whose store isn't there ends; `vitrine load`, `keys create`, `mirror` and `restore` make one.
+    #[arg(long, env = "VITRINE_CREATE", value_parser = BoolishValueParser::new())]
+    create: bool,
     /// How long keys are trusted since the store was last read: while it is away, nobody sees a revocation.
     /// Past that, requests that need a key are answered with 503, and /readyz fails.
     #[arg(
@@ -53,18 +59,25 @@ impl FollowArgs {
         self.follow_store.as_ref().unwrap_or(&store.url)
     }
 
-    /// Opens the store or stores. Where `state` holds a catalog of the store, there was one: should it be gone, it
-    /// isn't made anew, which might be in the way of who brings it back.
+    /// Opens the store or stores. A store that isn't there is made only with `--create`. If `state` holds a catalog of
+    /// the store, there was one: it isn't made anew, which might be in the way of who brings it back, but waited for.
     pub(super) fn open(
         &self,
         store: &StoreArgs,
         state: Option<&StateDirectory>,
-    ) -> Result<Stores, StoreError> {
-        let if_missing = match state.is_some_and(StateDirectory::holds_catalog) {
-            true => IfMissing::Refuse,
-            false => IfMissing::Create,
+    ) -> anyhow::Result<Stores> {
+        let was_there = state.is_some_and(StateDirectory::holds_catalog);
+        let if_missing = match self.create && !was_there {
+            true => IfMissing::Create,
+            false => IfMissing::Refuse,
         };
         let written = store.open_to_follow(if_missing)?;
+        if !was_there && let Err(StoreError::Missing { place }) = written.changes() {
+            return Err(anyhow!(
+                "there is no store at {place}; check --store, make one with `vitrine load` or `vitrine keys create`, or \
+                 start with an empty one: --create (VITRINE_CREATE=true)"
+            ));
+        }
         match &self.follow_store {
             None => Ok(Stores::one(written)),
             Some(replica) => Ok(Stores {

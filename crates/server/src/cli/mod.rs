@@ -37,6 +37,7 @@ mod restore;
 mod rollback;
 mod serve;
 mod settings;
+mod state_dir;
 mod store_args;
 mod texts;
 mod time;

@@ -8,7 +8,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use serde_json::Value;
 
-use super::edges::reachable;
+use super::edges::{reachable, socket_address};
 use super::{Outcome, OutputArgs, print, print_json};
 use crate::escape::single_line;
 
@@ -33,14 +33,17 @@ const LONGEST: usize = 64 << 10;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Ready {
-    /// The server's admin port.
+    /// The server's admin port; by default `admin_listen` of the settings file.
+    // By the setting's name, so that the file's value is taken.
     #[arg(
-        long,
+        long = "admin",
+        alias = "admin-listen",
         env = "VITRINE_ADMIN_LISTEN",
         value_name = "ADDR:PORT",
-        default_value = "127.0.0.1:9090"
+        default_value = "127.0.0.1:9090",
+        value_parser = socket_address
     )]
-    admin: SocketAddr,
+    admin_listen: SocketAddr,
     /// Ask only whether it lives: a server without a catalog, or one that is ending, does.
     #[arg(long)]
     live: bool,
@@ -51,7 +54,7 @@ pub(super) struct Ready {
 impl Ready {
     pub(super) fn run(&self) -> anyhow::Result<Outcome> {
         let path = if self.live { "/livez" } else { "/readyz" };
-        let address = reachable(self.admin);
+        let address = reachable(self.admin_listen);
         let (is_fine, body) = ask(address, path).with_context(|| {
             format!("the admin port {address} doesn't answer; is there a `vitrine serve --admin-listen {address}`?")
         })?;

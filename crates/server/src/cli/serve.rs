@@ -1,8 +1,7 @@
 //! `vitrine serve`: serves the catalog of a store.
 
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +9,6 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use vitrine_model::web::WebUrl;
-use vitrine_store::StoreAddress;
 
 use super::admin_port::{AdminArgs, AdminPort};
 use super::cors::CorsArgs;
@@ -22,7 +20,7 @@ use super::proxies::ProxyArgs;
 use super::reload::Reload;
 use super::store_args::StoreArgs;
 use super::traces::TraceArgs;
-use super::{Outcome, wrong_command_line};
+use super::{Outcome, state_dir, wrong_command_line};
 use crate::edge::server::{self, Server};
 use crate::edge::systemd;
 use crate::edge::tls::Certificates;
@@ -114,14 +112,15 @@ impl Serve {
     /// All that is wrong with the settings together, and which of them it is. `vitrine config check` and a reload
     /// ask this too, so it only looks.
     pub(super) fn faults(&self, store: &StoreArgs) -> Vec<(&'static str, String)> {
+        let mut faults = self.edges.faults(self.public_url.as_deref());
         let checks = [
-            self.edges.check(self.public_url.as_deref()),
             self.limits.check(),
             self.admin.check(),
             self.follow.check(store),
             self.traces.check(),
         ];
-        checks.into_iter().filter_map(Result::err).collect()
+        faults.extend(checks.into_iter().filter_map(Result::err));
+        faults
     }
 
     /// What is wrong with the certificate: found at the start, or before by `vitrine config check`.
@@ -135,8 +134,10 @@ impl Serve {
         mut reload: Reload,
         warnings: &[String],
     ) -> anyhow::Result<Outcome> {
-        if let Some((_, message)) = self.faults(store).first() {
-            wrong_command_line(message);
+        let faults = self.faults(store).into_iter().map(|(_, message)| message);
+        let faults: Vec<String> = faults.collect();
+        if !faults.is_empty() {
+            wrong_command_line(&faults.join("\n"));
         }
         self.logs.start().context("can't start the log")?;
         for warning in warnings {
@@ -166,8 +167,9 @@ impl Serve {
         let listening = self.edges.listen(self.public_url.as_deref())?;
         let admin = self.admin.listen()?;
         let state = self.state_dir.as_deref();
-        let state = state.map(|path| state_directory(path, self.follow.followed(store)));
-        let state = state.transpose()?;
+        let followed = self.follow.followed(store);
+        let state = state.map(|path| state_dir::open(path, followed, &listening.addresses));
+        let (state, _lock) = state.transpose()?.unzip();
         let stores = self.follow.open(store, state.as_ref())?;
         let access_log = match self.access_log {
             AccessLogArg::Stdout => Destination::Stdout,
@@ -210,16 +212,6 @@ pub(super) fn checked_public_url(url: &str) -> Result<String, String> {
         return Err("expected an address without query, fragment and `/v2`".to_owned());
     }
     Ok(trimmed.to_owned())
-}
-
-/// The directory for what the server keeps, made for its owner only where it is missing.
-fn state_directory(path: &Path, store: &StoreAddress) -> anyhow::Result<StateDirectory> {
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path)
-        .with_context(|| format!("--state-dir is `{}`, which can't be made", path.display()))?;
-    Ok(StateDirectory::new(path.to_owned(), store))
 }
 
 /// What a server does beside answering.

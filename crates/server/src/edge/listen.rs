@@ -47,10 +47,20 @@ impl FromStr for Address {
             };
         }
         text.parse().map(Self::Tcp).map_err(|_| {
-            "give an address with a port (127.0.0.1:8080, [::]:8080), a Unix socket (unix:/run/vitrine.sock) or `systemd`"
-                .to_owned()
+            without_address(text).unwrap_or_else(|| {
+                "give an address with a port (127.0.0.1:8080, [::]:8080), a Unix socket (unix:/run/vitrine.sock) or `systemd`"
+                    .to_owned()
+            })
         })
     }
+}
+
+/// Returns what to write instead of a port alone, such as `8080` or `:8080`; `None` for any other text.
+pub fn without_address(text: &str) -> Option<String> {
+    let port: u16 = text.strip_prefix(':').unwrap_or(text).parse().ok()?;
+    Some(format!(
+        "a port needs an address: write 127.0.0.1:{port} for this machine alone, or 0.0.0.0:{port} for all networks"
+    ))
 }
 
 impl fmt::Display for Address {

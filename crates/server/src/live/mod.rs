@@ -34,7 +34,7 @@ use crate::metrics::LiveMetrics;
 pub use build::texts_kept_since;
 pub use contact::{Contact, USUAL_MAX_STALE_KEYS};
 pub use follow::{Follower, Stores};
-pub use state_directory::StateDirectory;
+pub use state_directory::{StateDirectory, StateDirectoryInUse, StateLock};
 
 /// What is live at this moment.
 #[derive(Debug)]

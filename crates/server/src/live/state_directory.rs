@@ -1,6 +1,8 @@
 //! The directory where a server keeps what is live for its next start: the snapshot file and the keys file.
 
-use std::io;
+use std::fs::{File, TryLockError};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
@@ -13,6 +15,23 @@ use super::snapshot_file::is_of_store;
 pub(super) const HALF_WRITTEN_SNAPSHOT: &str = ".catalog.snapshot.";
 /// What the name of a keys file begins with while it is being written.
 pub(super) const HALF_WRITTEN_KEYS: &str = ".keys.";
+
+/// Maximum length of what a lock file says of its owner, in bytes.
+const MAX_OWNER_BYTES: u64 = 200;
+
+/// Lock of a state directory, held until this is dropped or the process ends, however it ends.
+#[derive(Debug)]
+pub struct StateLock {
+    _file: File,
+}
+
+/// Another process has the lock of a state directory.
+#[derive(Debug, thiserror::Error)]
+#[error("it is used by another server ({owner}); give each server a directory of its own")]
+pub struct StateDirectoryInUse {
+    /// The other process.
+    owner: String,
+}
 
 /// A directory of one server, and the store that it follows.
 #[derive(Debug, Clone)]
@@ -32,6 +51,59 @@ impl StateDirectory {
             path,
             store_address: Hexadecimal(&digest).to_string(),
         }
+    }
+
+    /// Locks the directory for this process. `owner` is what another server is told that tries the same. A server starts
+    /// without the lock if the disk or the file system gives none, as it starts without the other files.
+    ///
+    /// # Errors
+    ///
+    /// If another process has the lock.
+    pub fn lock(&self, owner: &str) -> Result<Option<StateLock>, StateDirectoryInUse> {
+        match self.try_lock() {
+            Ok(mut file) => {
+                // For people only: the lock holds without it.
+                let _ = file.set_len(0);
+                let _ = writeln!(file, "{owner}");
+                Ok(Some(StateLock { _file: file }))
+            }
+            Err(TryLockError::WouldBlock) => Err(StateDirectoryInUse {
+                owner: self.lock_owner(),
+            }),
+            Err(TryLockError::Error(error)) => {
+                let error: &dyn std::error::Error = &error;
+                tracing::warn!(
+                    error,
+                    "the state directory can't be locked; see that no other server uses it"
+                );
+                Ok(None)
+            }
+        }
+    }
+
+    fn lock_file(&self) -> PathBuf {
+        self.path.join("lock")
+    }
+
+    fn try_lock(&self) -> Result<File, TryLockError> {
+        let file = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(self.lock_file())
+            .map_err(TryLockError::Error)?;
+        file.try_lock()?;
+        Ok(file)
+    }
+
+    /// Returns what the lock's owner wrote into its file.
+    fn lock_owner(&self) -> String {
+        let mut owner = String::new();
+        if let Ok(file) = File::open(self.lock_file()) {
+            let _ = file.take(MAX_OWNER_BYTES).read_to_string(&mut owner);
+        }
+        owner.lines().next().unwrap_or("PID unknown").to_owned()
     }
 
     /// Whether a catalog of the store is kept here. So the store isn't a new one, and one that is empty now isn't it.
@@ -67,7 +139,7 @@ impl StateDirectory {
 
     /// Makes what was renamed into the directory outlive the machine.
     pub(super) fn sync(&self) -> io::Result<()> {
-        std::fs::File::open(&self.path)?.sync_all()
+        File::open(&self.path)?.sync_all()
     }
 }
 

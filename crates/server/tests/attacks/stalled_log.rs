@@ -35,18 +35,19 @@ impl Stalled {
         // It keeps an end of the pipe otherwise.
         drop(serve);
         let mut reader = BufReader::with_capacity(1, reader);
-        let mut address_after = |start: &str| {
-            let mut line = String::new();
-            while !line.starts_with(start) {
-                line.clear();
+        let mut address_after = |words: &str| {
+            loop {
+                let mut line = String::new();
                 let read = reader.read_line(&mut line).expect("a line");
                 assert!(read > 0, "it ended before it listened");
+                if let Some((_, rest)) = line.split_once(words) {
+                    let address = rest.split([',', '"']).next();
+                    break address.expect("an address").parse().expect("an address");
+                }
             }
-            let address = line[start.len()..].split([',', '\n']).next();
-            address.expect("an address").parse().expect("an address")
         };
-        let admin = address_after("vitrine: admin port on ");
-        let address = address_after("vitrine: listening on ");
+        let admin = address_after("admin port on ");
+        let address = address_after("listening on ");
         fill(&filled);
         Self {
             child,

@@ -81,7 +81,7 @@ const FAULTS: [(u64, u64, &str, &str); 16] = [
         11,
         14,
         "public_url",
-        "`public_url` is `https://catalog.example/v2`: expected an address without query, fragment and `/v2` → write URL in quotes, such as \"https://catalog.example\"",
+        "`public_url` is `https://catalog.example/v2`: expected an address without query, fragment and `/v2` → give one such as \"https://catalog.example\"",
     ),
     (
         12,
@@ -246,11 +246,12 @@ fn what_a_server_refuses_to_start_with_is_no_sound_file() {
 #[test]
 fn a_setting_that_lacks_another_is_told_with_its_line() {
     let store = Store::new();
+    let file = store.write("a.pem", "").display().to_string();
     for (one, other) in [
         ("tls_key", "--tls-certificate"),
         ("tls_certificate", "--tls-key"),
     ] {
-        let content = format!("wait = 1\n\n{one} = 'a.pem'\ncache_mib = 5\n");
+        let content = format!("wait = 1\n\n{one} = '{file}'\ncache_mib = 5\n");
         let found = faults(&store, content);
         let [(3, 1, setting, said)] = found.as_slice() else {
             panic!("{found:?}");
@@ -303,5 +304,55 @@ fn no_complaint_about_a_value_shows_its_password() {
             told.contains(shown) && told.contains("without blanks"),
             "{told}"
         );
+    }
+}
+
+/// The check stopped at the first of several faults between settings.
+#[test]
+fn every_fault_between_settings_is_reported() {
+    let store = Store::new();
+    let file = store.write("key.pem", "").display().to_string();
+    let content = format!(
+        "listen = 'unix:/run/vitrine.sock'\nadmin_listen = '0.0.0.0:9090'\ntls_key = '{file}'\n\
+         follow_store = 'postgres://replica.example/catalog'\n"
+    );
+    let found = faults(&store, &content);
+    let told: Vec<(u64, &str)> = found.iter().map(|fault| (fault.0, &*fault.2)).collect();
+    assert_eq!(
+        told,
+        [
+            (1, "listen"),
+            (2, "admin_listen"),
+            (3, "tls_key"),
+            (4, "follow_store"),
+        ]
+    );
+    // The server reports the same.
+    let name = store.write("serve.toml", content).display().to_string();
+    let refused = run(&store, &["serve", "--config", &name], &[]);
+    assert_eq!(refused.status.code(), Some(2));
+    let said = text(&refused.stderr);
+    for (.., what) in &found {
+        let what = what.split(" → ").next().unwrap_or_default();
+        assert!(said.contains(what), "{what} isn't in {said}");
+    }
+}
+
+/// The advice was to write in quotes what stood in quotes.
+#[test]
+fn port_without_an_address_is_answered_with_one() {
+    let store = Store::new();
+    for (name, port) in [
+        ("listen", "8081"),
+        ("listen", ":8081"),
+        ("admin_listen", "8081"),
+    ] {
+        let found = faults(&store, format!("{name} = \"{port}\"\n"));
+        let [(1, _, setting, said)] = found.as_slice() else {
+            panic!("{found:?}");
+        };
+        assert_eq!(setting, name);
+        assert!(said.contains("write 127.0.0.1:8081"), "{said}");
+        assert!(!said.contains("in quotes"), "{said}");
     }
 }

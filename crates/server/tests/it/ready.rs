@@ -103,3 +103,21 @@ fn what_is_no_admin_port_is_not_ready() {
         assert!(!printed.contains('\u{1b}'), "{printed:?}");
     }
 }
+
+#[test]
+fn admin_port_is_taken_from_the_settings_file() {
+    let store = Store::sample();
+    let server = store.serve_with(&FREE_PORT);
+    // The file's store is for other commands.
+    let content = format!(
+        "admin_listen = \"{}\"\nstore = \"sqlite:of-others.db\"\n",
+        server.admin()
+    );
+    let file = store.write("vitrine.toml", content).display().to_string();
+    let mut command = store.command(&["ready", "--config", &file]);
+    let output = command.env_remove("VITRINE_STORE").output();
+    assert_said(&output.expect("vitrine runs"), 0, "ready: revision 1,");
+    // A flag goes before it.
+    let output = store.run(&["ready", "--config", &file, "--admin", "127.0.0.1:1"]);
+    assert_said(&output, 1, "127.0.0.1:1 doesn't answer");
+}

@@ -376,6 +376,6 @@ fn a_server_goes_on_where_the_file_can_not_be_written() {
         let names = left.map(|entry| entry.expect("an entry").file_name());
         let mut names: Vec<_> = names.collect();
         names.sort();
-        (names == ["catalog.snapshot", "keys"]).then_some(())
+        (names == ["catalog.snapshot", "keys", "lock"]).then_some(())
     });
 }

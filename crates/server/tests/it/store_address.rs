@@ -1,6 +1,6 @@
-//! The store's address: which one is taken, and that a password in it is never shown.
+//! The store's address: which one is taken, that a password in it is never shown, and that a wrong one makes no store.
 
-use crate::harness::{Store, text};
+use crate::harness::{Server, Store, are_files, gift_card, text};
 
 #[test]
 fn a_password_in_the_address_is_never_shown() {
@@ -59,4 +59,63 @@ fn a_password_may_lie_in_a_file() {
         assert_eq!(output.status.code(), Some(1), "{said}");
         assert!(said.contains(told) && !said.contains("hunter2"), "{said}");
     }
+}
+
+const SERVE: [&str; 3] = ["serve", "--listen", "127.0.0.1:0"];
+
+/// A mistyped path became an empty store, and the server answered 503.
+#[test]
+fn serve_without_a_store_ends_and_makes_none() {
+    let store = Store::new();
+    for _ in 0..2 {
+        let output = store.run(&SERVE);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(
+            said.contains("there is no store at") && said.contains("--create"),
+            "{said}"
+        );
+        assert!(!store.path("vitrine.db").exists());
+    }
+    // One that was asked for stays, and is served.
+    let mut create = store.command(&SERVE);
+    create.env("VITRINE_CREATE", "true");
+    drop(Server::start(create));
+    let server = Server::start(store.command(&SERVE));
+    let key = store.key("reader", &[]);
+    assert_eq!(server.get(&key, "/v2/product").status, 503, "it is empty");
+    let report = store.load_products(&[gift_card("A")]);
+    server.wait_for_loaded(&report);
+    assert_eq!(server.get(&key, "/v2/product/A").status, 200);
+}
+
+#[test]
+fn serve_takes_the_store_that_a_key_made() {
+    let store = Store::new();
+    let key = store.key("reader", &[]);
+    let server = Server::start(store.command(&SERVE));
+    assert_eq!(server.get(&key, "/v2/product").status, 503);
+}
+
+/// Two servers overwrote each other's snapshot and keys.
+#[test]
+fn state_directory_in_use_is_refused_with_its_owner() {
+    if !are_files("state directory in use is refused with its owner") {
+        return;
+    }
+    let store = Store::of(&[gift_card("A")]);
+    let state = store.path("state").display().to_string();
+    let serve = [&SERVE[..], &["--state-dir", &state]].concat();
+    let first = Server::start(store.command(&serve));
+    let refused = store.run(&serve);
+    let said = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(1), "{said}");
+    let owner = format!("PID {}, listening on {}", first.id(), first.address);
+    assert!(said.contains(&owner) && said.contains(&state), "{said}");
+    // By SIGKILL: nothing is left that locks.
+    drop(first);
+    let second = Server::start(store.command(&serve));
+    let said = text(&store.run(&serve).stderr);
+    let owner = format!("PID {}, listening on {}", second.id(), second.address);
+    assert!(said.contains(&owner), "{said}");
 }

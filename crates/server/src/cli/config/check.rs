@@ -72,20 +72,28 @@ impl Check {
 /// What only goes wrong at the start.
 fn faults(read: &Read) -> Vec<Fault> {
     let mut faults: Vec<Fault> = read.values.iter().flat_map(missing).collect();
+    let names = faults.iter().map(|fault| fault.setting.clone());
+    let missing_names: Vec<Option<String>> = names.collect();
     if let Command::Serve(serve) = &read.cli.command {
-        let together = serve.faults(&read.cli.store);
-        for (name, what) in together.into_iter().chain(serve.check_certificate().err()) {
+        let mut push = |(name, what): (&str, String)| {
             let mut values = read.values.iter();
             let value = values.find(|value| value.setting.name == name);
-            // A file that isn't there has been told.
-            if faults
-                .iter()
-                .all(|fault| fault.setting.as_deref() != Some(name))
-            {
-                let advice = "see its help in `vitrine config default`".to_owned();
-                faults.push(fault(value, what, advice));
-            }
-        }
+            let advice = "see its help in `vitrine config default`".to_owned();
+            faults.push(fault(value, what, advice));
+        };
+        serve
+            .faults(&read.cli.store)
+            .into_iter()
+            .for_each(&mut push);
+        // A file that isn't there has been told.
+        let is_told = |name: &str| {
+            let mut told = missing_names.iter();
+            told.any(|told| told.as_deref() == Some(name))
+        };
+        let certificate = serve.check_certificate().err();
+        certificate
+            .filter(|(name, _)| !is_told(name))
+            .map(&mut push);
     }
     faults.sort_by_key(|fault| fault.line);
     faults

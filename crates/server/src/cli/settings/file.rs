@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs::File as Opened;
 use std::io::{self, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue};
 use toml::Spanned;
@@ -21,7 +21,6 @@ const MAX_BYTES: u64 = 1 << 20;
 /// What a file sets.
 #[derive(Debug)]
 pub(super) struct File {
-    pub(super) path: PathBuf,
     pub(super) entries: Vec<Entry>,
     /// What is dangerous about the file, without being wrong.
     pub(super) warnings: Vec<String>,
@@ -34,7 +33,6 @@ pub(super) struct Entry {
     /// As they would stand behind the flag.
     pub(super) values: Vec<String>,
     pub(super) line: usize,
-    pub(super) column: usize,
 }
 
 /// Reads a file. The outer error says that it can't be read, the inner one what is wrong in it.
@@ -43,14 +41,15 @@ pub(super) fn read(path: &Path, settings: &[Setting]) -> io::Result<Result<File,
     let mode = opened.metadata()?.permissions().mode();
     let mut bytes = Vec::new();
     opened.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-    let path = path.to_owned();
     Ok(match entries(&bytes, settings) {
         Ok(entries) => Ok(File {
-            warnings: open_secrets(&path, &entries, mode),
-            path,
+            warnings: open_secrets(path, &entries, mode),
             entries,
         }),
-        Err(faults) => Err(Refusal { path, faults }),
+        Err(faults) => Err(Refusal {
+            path: path.to_owned(),
+            faults,
+        }),
     })
 }
 
@@ -189,12 +188,11 @@ fn entry(
     if !faults.is_empty() {
         return Err(faults);
     }
-    let (line, column) = places.of(key.span().start);
+    let (line, _) = places.of(key.span().start);
     Ok(Entry {
         name: setting.name.clone(),
         values,
         line,
-        column,
     })
 }
 
@@ -246,10 +244,14 @@ fn checked(setting: &Setting, value: &DeValue<'_>) -> Result<String, (String, St
         Some(ContextValue::String(suggested)) => format!("; did you mean `{suggested}`?"),
         _ => String::new(),
     };
-    Err((
-        what,
-        format!("write {}{suggested}", expected(setting, kind)),
-    ))
+    let advice = match kind {
+        // It is in quotes already.
+        Kind::Text if setting.argument.get_possible_values().is_empty() => {
+            format!("give one such as {}", example(setting))
+        }
+        _ => format!("write {}", expected(setting, kind)),
+    };
+    Err((what, format!("{advice}{suggested}")))
 }
 
 fn in_words(value: &DeValue<'_>) -> &'static str {

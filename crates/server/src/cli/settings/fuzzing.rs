@@ -17,8 +17,6 @@ pub struct Set {
     pub values: Vec<String>,
     /// The line of the key, from 1.
     pub line: usize,
-    /// The character in it, from 1.
-    pub column: usize,
 }
 
 impl Set {
@@ -81,7 +79,6 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Set>, Vec<Wrong>> {
         name: entry.name,
         values: entry.values,
         line: entry.line,
-        column: entry.column,
     };
     match file::entries(bytes, &SETTINGS) {
         Ok(entries) => Ok(entries.into_iter().map(set).collect()),
@@ -93,7 +90,7 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Set>, Vec<Wrong>> {
 ///
 /// # Errors
 ///
-/// All that is wrong in it, settings that don't go together included.
+/// All that is wrong in it; rules between settings are judged later.
 pub fn in_effect(path: &Path) -> Result<Vec<(String, usize)>, Vec<Wrong>> {
     match CommandLine::of_server(Some(path), &[]).read() {
         Ok(read) => {

@@ -38,7 +38,7 @@ const SERVE: &str = "serve";
 #[command(next_help_heading = "Settings file")]
 pub(super) struct ConfigArgs {
     /// A file of settings, as `vitrine config default` prints it. Flags and the environment go before it.
-    /// Commands other than `serve` take from it what they have too: where the store is.
+    /// Commands other than `serve` take from it what they have too: where the store is, and for `ready` the admin port.
     #[arg(
         long = "config",
         global = true,

@@ -1,20 +1,19 @@
 //! The command line, the environment and the settings file become one.
 //!
 //! What the file sets and neither a flag nor the environment does is put on the command line as flags, and
-//! that is parsed like any other: so parsers, and rules between flags, hold for the file too.
+//! that is parsed like any other: so parsers hold for the file too. Rules between settings are `Serve::faults`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, FromArgMatches as _};
 
 use super::super::Cli;
 use super::super::program::refuse_unused;
-use super::fault::{Fault, Refusal};
-use super::file::{self, Entry, File};
+use super::fault::Refusal;
+use super::file::{self, Entry};
 use super::secret::{shown, without_secrets};
 use super::template::written;
 use super::{Kind, SERVE, Setting, all, program};
@@ -141,13 +140,9 @@ impl CommandLine {
         let lenient = program.clone().ignore_errors(true);
         let given = lenient.try_get_matches_from(&self.arguments)?;
         let wanted = wanted(&program, &settings, &given, &file.entries);
-        let matches = program.clone().try_get_matches_from(self.with(&wanted));
-        let is_right = |wanted: &[(&Setting, &Entry)]| {
-            let matches = program.clone().try_get_matches_from(self.with(wanted));
-            matches.is_ok()
-        };
-        let matches = matches.map_err(|error| together(error, &file, &wanted, is_right))?;
-        refuse_unused(&program, &matches)?;
+        let matches = program.clone().try_get_matches_from(self.with(&wanted))?;
+        // Of the file, a command takes what it has.
+        refuse_unused(&program, &given)?;
         let lines: Vec<&Entry> = wanted.iter().map(|(_, entry)| *entry).collect();
         Ok(Read {
             values: values(&program, &matches, &lines),
@@ -196,6 +191,9 @@ impl CommandLine {
     }
 }
 
+/// Settings that a command other than `serve` takes from the file, beside those that all commands have.
+const OF_COMMANDS: [(&str, &str); 1] = [("ready", "admin_listen")];
+
 /// What of a file counts for the command: the settings that it has, and that are set nowhere else.
 fn wanted<'s>(
     program: &Command,
@@ -213,6 +211,7 @@ fn wanted<'s>(
     };
     let has = |setting: &Setting| match name {
         SERVE => true,
+        name if OF_COMMANDS.contains(&(name, &setting.name)) => true,
         _ => program.get_arguments().any(|argument| {
             argument.is_global_set() && argument.get_id() == setting.argument.get_id()
         }),
@@ -224,52 +223,6 @@ fn wanted<'s>(
     found
         .filter(|(setting, _)| has(setting) && !is_set(setting))
         .collect()
-}
-
-/// What flags say against each other is the file's fault where one of them stands there. `is_right` says whether
-/// others alone would do.
-fn together(
-    error: clap::Error,
-    file: &File,
-    wanted: &[(&Setting, &Entry)],
-    is_right: impl Fn(&[(&Setting, &Entry)]) -> bool,
-) -> Stop {
-    if !error.use_stderr() || error.kind() == ErrorKind::UnknownArgument {
-        return error.into();
-    }
-    let error = without_secrets(error);
-    let text = error.render().to_string();
-    let text = text.split("\n\n").next().unwrap_or_default();
-    let text = text.trim_start_matches("error: ");
-    let words: Vec<&str> = text
-        .split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'))
-        .collect();
-    let named = wanted
-        .iter()
-        .find(|(setting, _)| words.contains(&setting.flag().as_str()));
-    // What is named may be what lacks: then it is the one that needs it.
-    let needing = || {
-        let is_alone_wrong = |place: &usize| {
-            let (before, rest) = wanted.split_at(*place);
-            is_right(&[before, &rest[1..]].concat())
-        };
-        (0..wanted.len())
-            .find(is_alone_wrong)
-            .map(|place| &wanted[place])
-    };
-    let Some((setting, entry)) = named.or_else(needing) else {
-        return error.into();
-    };
-    Stop::Refused(Refusal {
-        path: file.path.clone(),
-        faults: vec![Fault {
-            line: entry.line,
-            column: entry.column,
-            setting: Some(setting.name.clone()),
-            what: text.split_whitespace().collect::<Vec<_>>().join(" "),
-            advice: "the flag `--a-b` is the setting `a_b`".to_owned(),
-        }],
-    })
 }
 
 /// The settings as they are, where the command is `serve`.

@@ -216,9 +216,9 @@ impl Store {
         self.serve_with(&[])
     }
 
-    /// Serves the store with more options.
+    /// Serves the store with more options; an empty one, if there is none.
     pub fn serve_with(&self, options: &[&str]) -> Server {
-        let mut command = self.command(&["serve", "--listen", "127.0.0.1:0"]);
+        let mut command = self.command(&["serve", "--listen", "127.0.0.1:0", "--create"]);
         command.args(options);
         Server::start(command)
     }
