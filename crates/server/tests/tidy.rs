@@ -190,7 +190,6 @@ fn commands_print_through_one_place() {
         "cli/output.rs",
         "cli/logging.rs",
         "http/access_log/mod.rs",
-        "load/mod.rs",
         "limits/script.rs",
     ];
     let broken: Vec<String> = files("crates/server/src", "rs")
