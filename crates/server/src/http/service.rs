@@ -18,12 +18,13 @@ use super::App;
 use super::access_log::{AccessLog, Line, shown_method, shown_path};
 use super::answer::{Answer, X_API_VERSION, encode_error};
 use super::body::Body;
+use super::budget::Account;
 use super::client::Peer;
 use super::cors::preflight;
 use super::error::ApiError;
-use super::making::Prepared;
-use super::pipeline::{self, Judged, Trail};
+use super::pipeline::{self, Client, Judged, Trail};
 use super::request_id;
+use super::resource::Prepared;
 use super::routes::Target;
 use crate::metrics::Caller;
 use crate::panic_point::PanicPoint;
@@ -66,8 +67,7 @@ struct Received<'r> {
     started: Instant,
     request: &'r Parts,
     id: HeaderValue,
-    /// The client, as far as proxies are believed.
-    remote: Peer,
+    client: Client<'r>,
 }
 
 impl Service {
@@ -94,11 +94,12 @@ impl Service {
         &self,
         request: Request<impl RequestBody>,
         peer: Peer,
+        connection: &Account,
         end: impl FnOnce(Caller) -> KeepAlive,
     ) -> Answer {
         let started = Instant::now();
         let (request, body) = request.into_parts();
-        let mut received = self.receive(started, &request, peer);
+        let mut received = self.receive(started, &request, peer, connection);
         let mut trail = Trail::default();
         let answer = self.answer(body, &mut received, &mut trail).await;
         let caller = match trail.key {
@@ -112,17 +113,27 @@ impl Service {
     pub(crate) fn turn_away<B>(&self, request: Request<B>, peer: Peer) -> Answer {
         let started = Instant::now();
         let (request, _) = request.into_parts();
-        let received = self.receive(started, &request, peer);
+        let connection = Account::default();
+        let received = self.receive(started, &request, peer, &connection);
         let answer = ApiError::overloaded().into();
         self.finish(&received, answer, &Trail::default(), KeepAlive::No)
     }
 
-    fn receive<'r>(&self, started: Instant, request: &'r Parts, peer: Peer) -> Received<'r> {
+    fn receive<'r>(
+        &self,
+        started: Instant,
+        request: &'r Parts,
+        peer: Peer,
+        connection: &'r Account,
+    ) -> Received<'r> {
         Received {
             started,
             request,
             id: self.ids.of(&request.headers),
-            remote: self.app.access.proxies.client(peer, &request.headers),
+            client: Client {
+                peer: self.app.access.proxies.client(peer, &request.headers),
+                connection,
+            },
         }
     }
 
@@ -138,7 +149,7 @@ impl Service {
             started,
             request,
             id,
-            remote,
+            client,
         } = received;
         let parent = TraceParent::of(&request.headers);
         encode_error(&mut answer, &request.headers);
@@ -174,7 +185,7 @@ impl Service {
         self.access_log.log(&Line {
             time: Timestamp::now(),
             request_id,
-            remote: *remote,
+            remote: client.peer,
             method: shown_method(request.method.as_str()),
             path: &shown_path(request.uri.path()),
             route,
@@ -214,8 +225,7 @@ impl Service {
             return last_answer(error);
         }
         let prepared = self.judge(received, &target, trail).await;
-        let finished = prepared.finish(&self.app.bodies).await;
-        let mut answer = finished.unwrap_or_else(|_panic| failed(trail.version));
+        let mut answer = prepared.finish(&self.app.bodies).await;
         if is_last {
             close_after(&mut answer);
         }
@@ -249,14 +259,14 @@ impl Service {
         let Received {
             request,
             id,
-            remote,
+            client,
             ..
         } = received;
         let mut settled = None;
         loop {
             let judge = AssertUnwindSafe(|| {
                 PanicPoint::Handler.pass();
-                pipeline::judge(&self.app, request, target, *remote, settled, trail)
+                pipeline::judge(&self.app, request, target, client, settled, trail)
             });
             match request_id::during(id, || catch_unwind(judge)) {
                 Ok(Judged::Answer(prepared)) => return prepared,
@@ -299,8 +309,7 @@ fn failed(version: Option<&'static str>) -> Answer {
     answer
 }
 
-/// An error after which the connection closes: the rest of the body may still be on its way, so
-/// nothing more can come after it.
+/// An error after which the connection closes: the rest of the body may still be on its way.
 fn last_answer(error: ApiError) -> Answer {
     let mut answer = Answer::from(error);
     close_after(&mut answer);
