@@ -172,23 +172,28 @@ fn page_tag(bencher: Bencher<'_, '_>, case: Case) {
 fn assemble(bencher: Bencher<'_, '_>, case: Case) {
     let snapshot = snapshot(case.products);
     let page = snapshot.page(&case.query());
-    let length: usize = page.slices().map(|slice| slice.len() + 1).sum();
+    let length: usize = page.runs().map(|run| snapshot.run(run).len() + 1).sum();
     bencher.counter(BytesCount::new(length)).bench_local(|| {
         let mut body = Vec::with_capacity(length);
-        for slice in black_box(&page).slices() {
-            body.extend_from_slice(slice);
+        for run in black_box(&page).runs() {
+            body.extend_from_slice(snapshot.run(run));
             body.push(b',');
         }
         body
     });
 }
 
-/// The slices of a page as they lie in memory, without copying.
+/// References to the runs of a page, without copying.
 #[divan::bench(args = long_pages())]
 fn share(bencher: Bencher<'_, '_>, case: Case) {
     let snapshot = snapshot(case.products);
     let page = snapshot.page(&case.query());
-    bencher.bench_local(|| black_box(&page).shared_slices().count());
+    bencher.bench_local(|| {
+        black_box(&page)
+            .runs()
+            .map(|run| snapshot.shared_run(run).len())
+            .sum::<usize>()
+    });
 }
 
 /// Finding one product.

@@ -6,7 +6,7 @@ mod status;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
@@ -172,6 +172,8 @@ pub struct KeyUsage {
     last_used_second: AtomicI64,
     /// Where its quota stands.
     pub quota: QuotaState,
+    /// Memory taken by answers to it that were made and aren't sent yet, in bytes.
+    pub sending_bytes: Arc<AtomicU64>,
 }
 
 /// A key that a server knows.

@@ -33,7 +33,6 @@ panic_points! {
     Handler "handler",
     VersionKnown "version-known",
     CompressBody "compress-body",
-    WriteBody "write-body",
     AccessLog "access-log",
     Messages "messages",
     AdminPage "admin-page",

@@ -92,11 +92,6 @@ impl Members {
             .map(|(start, last)| start..last + 1)
     }
 
-    /// How many stretches of neighbours there are.
-    pub(super) fn run_count(self) -> usize {
-        self.starts().len()
-    }
-
     /// The members ahead of which there is none.
     fn starts(self) -> Self {
         let before = |word: usize| word.checked_sub(1).map_or(0, |before| self.0[before] >> 63);
@@ -192,7 +187,6 @@ mod tests {
             prop_assert_eq!(members.first_members(most).iter().collect::<Vec<_>>(), first);
             let last: Vec<_> = some.iter().copied().skip(some.len().saturating_sub(most)).collect();
             prop_assert_eq!(members.last_members(most).iter().collect::<Vec<_>>(), last);
-            prop_assert_eq!(members.runs().count(), members.run_count());
             prop_assert_eq!(members.runs().flatten().collect::<BTreeSet<_>>(), some);
             prop_assert!(members.runs().is_sorted_by(|left, right| left.end < right.start));
             let mut encoded = Vec::new();

@@ -24,6 +24,7 @@ mod texts;
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -35,7 +36,7 @@ pub use change::NewProduct;
 pub use damage::Damage;
 pub use facet::{Categories, Facet};
 pub use members::Members;
-pub use page::Page;
+pub use page::{Page, Run};
 pub use texts::{ServedText, TextTable, TextTableBuilder};
 
 use crate::code::ProductCode;
@@ -65,6 +66,17 @@ pub struct Snapshot {
     live_categories: Vec<Facet>,
     texts: TextTable,
     damage: Arc<Damage>,
+    withdrawn: Withdrawn,
+}
+
+/// Set once a replaced snapshot's pages are sent no further. A clone is another snapshot, which isn't replaced.
+#[derive(Debug, Default)]
+struct Withdrawn(AtomicBool);
+
+impl Clone for Withdrawn {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
 }
 
 /// A product in the snapshot.
@@ -117,6 +129,7 @@ impl Snapshot {
             live_categories,
             texts,
             damage: Arc::default(),
+            withdrawn: Withdrawn::default(),
         })
     }
 
@@ -124,6 +137,17 @@ impl Snapshot {
     #[must_use]
     pub fn revision(&self) -> &Revision {
         &self.revision
+    }
+
+    /// Ends the sending of its pages: clients that read them slowly would keep all of it in memory.
+    pub fn withdraw(&self) {
+        self.withdrawn.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether its pages are to be sent no further.
+    #[must_use]
+    pub fn is_withdrawn(&self) -> bool {
+        self.withdrawn.0.load(Ordering::Relaxed)
     }
 
     /// How many products there are.

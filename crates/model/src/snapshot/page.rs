@@ -1,5 +1,7 @@
 //! A page of a list: which products, and whether more lie on either side.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
@@ -14,6 +16,38 @@ pub struct Page<'s> {
     parts: Vec<(usize, Members)>,
     has_previous: bool,
     has_next: bool,
+}
+
+/// Neighbours in one block that are all on a page. Eight bytes, so that a page can be remembered until it is sent.
+#[derive(Debug, Clone, Copy)]
+pub struct Run {
+    block: u32,
+    first: u8,
+    last: u8,
+}
+
+impl Run {
+    fn places(self) -> Range<usize> {
+        usize::from(self.first)..usize::from(self.last) + 1
+    }
+}
+
+impl Snapshot {
+    /// The products of a run of this snapshot's pages, with commas between them.
+    #[must_use]
+    pub fn run(&self, run: Run) -> &[u8] {
+        let block = self.blocks.get(run.block as usize);
+        block.map_or(&[], |block| block.bytes(run.places()))
+    }
+
+    /// The same, sharing the block's memory beyond the snapshot's life.
+    #[must_use]
+    pub fn shared_run(&self, run: Run) -> Bytes {
+        let block = self.blocks.get(run.block as usize);
+        block.map_or_else(Bytes::new, |block| {
+            block.arena().slice(block.stretch(run.places()))
+        })
+    }
 }
 
 impl<'s> Page<'s> {
@@ -92,25 +126,15 @@ impl<'s> Page<'s> {
         hash
     }
 
-    /// How many slices [`slices`](Self::slices) gives.
-    #[must_use]
-    pub fn slice_count(&self) -> usize {
-        self.parts().map(|(_, members)| members.run_count()).sum()
-    }
-
-    /// The page's products, in as few slices as neighbours allow; within one, commas are in place,
-    /// between two of them one is still to be put.
-    pub fn slices(&self) -> impl Iterator<Item = &'s [u8]> {
-        self.parts()
-            .flat_map(|(block, members)| members.runs().map(|run| block.bytes(run)))
-    }
-
-    /// The same, sharing the snapshot's memory beyond its life.
-    pub fn shared_slices(&self) -> impl Iterator<Item = Bytes> {
-        self.parts().flat_map(|(block, members)| {
-            members
-                .runs()
-                .map(|run| block.arena().slice(block.stretch(run)))
+    /// The page's products, in as few runs as neighbours allow.
+    pub fn runs(&self) -> impl Iterator<Item = Run> {
+        self.parts.iter().flat_map(|(block, members)| {
+            members.runs().map(|places| Run {
+                // A block has 256 places at most, a snapshot fewer blocks than four thousand millions.
+                block: u32::try_from(*block).unwrap_or(u32::MAX),
+                first: u8::try_from(places.start).unwrap_or(u8::MAX),
+                last: u8::try_from(places.end - 1).unwrap_or(u8::MAX),
+            })
         })
     }
 

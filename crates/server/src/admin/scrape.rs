@@ -23,10 +23,19 @@ pub(super) fn text(app: &App) -> String {
     errors(metrics, &mut into);
     limits::describe(app, &mut into);
     connections(metrics, &mut into);
-    into.counter(
+    let mut metric = into.metric(
         "vitrine_http_requests_shed_total",
-        "Requests answered with 503 because too many bodies waited to be compressed.",
-        app.requests_shed(),
+        Kind::Counter,
+        "Requests answered with 503 because of overload, by what there was too much of: bodies waiting for compression, \
+         or memory for bodies that clients haven't taken.",
+    );
+    for (cause, count) in app.requests_shed() {
+        metric.sample(&[("cause", cause)], count);
+    }
+    into.gauge(
+        "vitrine_http_sending_bytes",
+        "Memory reserved for bodies that clients haven't taken yet, in bytes.",
+        app.sending_bytes() as f64,
     );
     if let Some(metrics) = &metrics.tls {
         tls(metrics, &mut into);

@@ -11,7 +11,6 @@ use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use socket2::SockRef;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
@@ -22,6 +21,7 @@ use super::reading::{Frames, Heads, Progress};
 use super::sent_body::SentBody;
 use super::socket::{ClientSocket, TimedSocket, Timeouts};
 use super::tls::{Certificates, HTTP2};
+use crate::http::budget::Account;
 use crate::http::service::{HasFragment, KeepAlive, Service};
 
 /// How often a connection is looked at whose next request has begun to arrive.
@@ -40,9 +40,6 @@ const REFUSAL: Duration = Duration::from_secs(3);
 const PARSED_HEADERS: usize = 512;
 /// The longest head of HTTP/1.1 that is kept until it is whole: more than ours, so that ours answers.
 const HEAD_BYTES: usize = 64 << 10;
-/// How much the system takes from us beyond what is on its way to a TCP client, in bytes. A page of 500 products goes out
-/// with one call or two; with an eighth of this, sending it took half as long again.
-const UNSENT_BYTES: u32 = 1 << 20;
 /// The most that HTTP/2's headers may come to: more than ours, so that ours answers.
 const HEADER_LIST_BYTES: u32 = 64 << 10;
 /// How many requests of one connection are answered at once.
@@ -99,10 +96,6 @@ impl Connection {
         if let Err(error) = socket.set_nodelay(true) {
             tracing::debug!(%error, "a connection ended before it began");
         }
-        // The rest waits here, where it is one buffer for all, and not in the system once for each connection.
-        if let Err(error) = SockRef::from(&socket).set_tcp_notsent_lowat(UNSENT_BYTES) {
-            tracing::debug!(%error, "the system keeps as much unsent as it likes");
-        }
         let Some(certificates) = &self.shared.certificates else {
             return self.serve_http1(socket, presence).await;
         };
@@ -146,11 +139,12 @@ impl Connection {
             progress,
             is_old,
             Arc::clone(&presence),
+            Account::default(),
         ));
         let answer = service_fn(move |mut request: Request<Incoming>| {
             let shared = Arc::clone(&shared);
             async move {
-                let (shared, progress, is_old, presence) = &*shared;
+                let (shared, progress, is_old, presence, sending) = &*shared;
                 progress.begin();
                 presence.begin_request();
                 if progress.take_fragment() {
@@ -165,7 +159,8 @@ impl Connection {
                         false => KeepAlive::Yes,
                     }
                 };
-                let answer = shared.service.serve(request, remote.into(), end).await;
+                let service = &shared.service;
+                let answer = service.serve(request, remote.into(), sending, end).await;
                 presence.end_request();
                 progress.end();
                 Ok::<_, Infallible>(answer)
@@ -215,15 +210,18 @@ impl Connection {
         );
         let (shared, remote) = (Arc::clone(&self.shared), self.remote);
         let asking = Arc::clone(&presence);
+        let sending = Account::default();
         let answer = service_fn(move |request| {
             let (shared, presence) = (Arc::clone(&shared), Arc::clone(&asking));
+            let sending = Arc::clone(&sending);
             async move {
                 // HTTP/2 says goodbye by frames of its own.
                 let end = |caller| {
                     presence.note(caller);
                     KeepAlive::Yes
                 };
-                let answer = shared.service.serve(request, remote.into(), end).await;
+                let service = &shared.service;
+                let answer = service.serve(request, remote.into(), &sending, end).await;
                 Ok::<_, Infallible>(answer.map(SentBody::new))
             }
         });

@@ -1,25 +1,153 @@
-//! Bodies of answers: a short list of byte strings that go out one after another, so that what
-//! already lies in memory is sent without being copied together.
+//! Bodies of answers: bytes that lie ready, or a page of products, whose bytes stay in the snapshot until the client
+//! takes them.
+//!
+//! A page is put together while it is sent. Over HTTP/1.1 short runs are copied into pieces of 64 KiB, which costs no
+//! more than one copy of the page and much less than writing each run by itself; long runs, and all runs where the
+//! budget has no room for a copy, go out as references. So a client that reads slowly holds a piece or two.
 
-use std::convert::Infallible;
+use std::cell::RefCell;
+use std::fmt;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
+use vitrine_model::snapshot::{Run, Snapshot};
 
-/// A body, whole in memory.
-#[derive(Debug, Default)]
+use super::budget::OwnedPayer;
+use super::piece::{PIECE_BYTES, Piece};
+
+/// From this length on, in bytes, a run goes out as a reference: copying it would cost more.
+const LONG_RUN_BYTES: usize = 16 << 10;
+
+/// Bytes kept of a thread's buffer for the next page to be compressed: most pages aren't longer.
+const KEPT_BUFFER_BYTES: usize = 4 << 20;
+
+thread_local! {
+    static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What stands ahead of a page's products.
+pub(super) const PAGE_START: &[u8] = b"{\"catalog\":[";
+
+/// A body that is sent, or is about to be.
+#[derive(Debug, Clone, Default)]
 pub struct Body {
-    /// Most bodies are one string, which needs no list.
-    first: Bytes,
-    rest: std::vec::IntoIter<Bytes>,
-    /// How many bytes are still to be sent.
+    source: Source,
+    /// Bytes still to be sent.
     left: usize,
 }
 
+#[derive(Debug, Clone)]
+enum Source {
+    Bytes(Bytes),
+    Page(Box<PageBody>),
+}
+
+impl Default for Source {
+    fn default() -> Self {
+        Self::Bytes(Bytes::new())
+    }
+}
+
+/// A page of products: what stands around them, and where they lie.
+#[derive(Clone)]
+pub(super) struct PageBody {
+    pub(super) snapshot: Arc<Snapshot>,
+    pub(super) runs: Box<[Run]>,
+    /// What stands behind the products.
+    pub(super) end: Bytes,
+    /// Pays for copies of runs.
+    pub(super) payer: OwnedPayer,
+    /// The next part: 0 is the start, odd ones are runs, even ones the commas between, and the last is the end.
+    pub(super) next: usize,
+}
+
+/// A client was too slow to take a page of a catalog that was replaced meanwhile.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the client was still reading a page of a catalog that was replaced more than a minute ago"
+)]
+pub struct Outdated;
+
+impl PageBody {
+    fn part(&self, number: usize) -> Option<&[u8]> {
+        let end = self.runs.len() * 2;
+        match number {
+            0 => Some(PAGE_START),
+            _ if number > end => None,
+            _ if number == end => Some(&self.end),
+            _ if number.is_multiple_of(2) => Some(b","),
+            _ => Some(self.snapshot.run(self.runs[number / 2])),
+        }
+    }
+
+    /// The next part, as a reference.
+    fn next_part(&mut self) -> Option<Bytes> {
+        let (number, end) = (self.next, self.runs.len() * 2);
+        self.next += 1;
+        match number {
+            0 => Some(Bytes::from_static(PAGE_START)),
+            _ if number > end => None,
+            _ if number == end => Some(self.end.clone()),
+            _ if number.is_multiple_of(2) => Some(Bytes::from_static(b",")),
+            _ => Some(self.snapshot.shared_run(self.runs[number / 2])),
+        }
+    }
+
+    fn is_long(&self, number: usize) -> bool {
+        self.part(number)
+            .is_some_and(|part| part.len() >= LONG_RUN_BYTES)
+    }
+
+    /// The next parts: one as a reference, or several short ones copied together.
+    fn next_piece(&mut self) -> Option<Bytes> {
+        if self.is_long(self.next) || self.is_long(self.next + 1) {
+            return self.next_part();
+        }
+        let Some((permit, mut piece)) = self
+            .payer
+            .payer()
+            .reserve(PIECE_BYTES)
+            .and_then(|permit| Some((permit, Piece::new()?)))
+        else {
+            return self.next_part();
+        };
+        while let Some(part) = self.part(self.next)
+            && part.len() < LONG_RUN_BYTES
+            && piece.push(part)
+        {
+            self.next += 1;
+        }
+        Some(permit.hold(piece))
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        let parts = (self.next..).map_while(|number| self.part(number));
+        parts.for_each(|part| out.extend_from_slice(part));
+    }
+}
+
+impl fmt::Debug for PageBody {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("PageBody")
+            .field("runs", &self.runs.len())
+            .field("next", &self.next)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Body {
-    /// How many bytes are still to be sent.
+    /// A page of `length` bytes.
+    pub(super) fn page(page: PageBody, length: usize) -> Self {
+        Self {
+            source: Source::Page(Box::new(page)),
+            left: length,
+        }
+    }
+
+    /// Length of what is still to be sent, in bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.left
@@ -31,28 +159,62 @@ impl Body {
         self.left == 0
     }
 
-    /// The next string of it that isn't empty.
-    pub fn next_string(&mut self) -> Option<Bytes> {
-        let mut next = std::mem::take(&mut self.first);
-        while next.is_empty() {
-            next = self.rest.next()?;
-        }
-        self.left -= next.len();
-        Some(next)
+    /// The next string of it, never an empty one, as a reference to where it lies.
+    ///
+    /// # Errors
+    ///
+    /// [`Outdated`].
+    pub fn next_string(&mut self) -> Result<Option<Bytes>, Outdated> {
+        self.next_with(PageBody::next_part)
     }
 
-    /// All of it as one string. Only a body of several strings is copied.
+    /// The next piece of it: neighbouring short strings copied together, or a long one as a reference.
+    fn next_piece(&mut self) -> Result<Option<Bytes>, Outdated> {
+        self.next_with(PageBody::next_piece)
+    }
+
+    fn next_with(
+        &mut self,
+        next: impl FnOnce(&mut PageBody) -> Option<Bytes>,
+    ) -> Result<Option<Bytes>, Outdated> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        let next = match &mut self.source {
+            Source::Bytes(bytes) => Some(std::mem::take(bytes)),
+            Source::Page(page) if page.snapshot.is_withdrawn() => return Err(Outdated),
+            Source::Page(page) => next(page),
+        };
+        self.left -= next.as_ref().map_or(0, Bytes::len);
+        Ok(next)
+    }
+
+    /// All of it as one string. Only a page is copied.
     #[must_use]
     pub fn into_bytes(self) -> Bytes {
-        if self.first.len() == self.left {
-            return self.first;
+        match self.source {
+            Source::Bytes(bytes) => bytes,
+            Source::Page(page) => {
+                let mut whole = Vec::with_capacity(self.left);
+                page.write(&mut whole);
+                whole.into()
+            }
         }
-        let mut whole = Vec::with_capacity(self.left);
-        whole.extend_from_slice(&self.first);
-        for bytes in self.rest {
-            whole.extend_from_slice(&bytes);
-        }
-        whole.into()
+    }
+
+    /// Gives `read` all of it as one string. A page is written into a buffer that the thread keeps for the next one.
+    pub(super) fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
+        let page = match &self.source {
+            Source::Bytes(bytes) => return read(bytes),
+            Source::Page(page) => page,
+        };
+        BUFFER.with_borrow_mut(|buffer| {
+            buffer.clear();
+            buffer.shrink_to(KEPT_BUFFER_BYTES);
+            buffer.reserve(self.left);
+            page.write(buffer);
+            read(buffer)
+        })
     }
 }
 
@@ -60,8 +222,7 @@ impl From<Bytes> for Body {
     fn from(bytes: Bytes) -> Self {
         Self {
             left: bytes.len(),
-            first: bytes,
-            rest: Vec::new().into_iter(),
+            source: Source::Bytes(bytes),
         }
     }
 }
@@ -72,25 +233,16 @@ impl From<Vec<u8>> for Body {
     }
 }
 
-impl From<Vec<Bytes>> for Body {
-    fn from(list: Vec<Bytes>) -> Self {
-        Self {
-            first: Bytes::new(),
-            left: list.iter().map(Bytes::len).sum(),
-            rest: list.into_iter(),
-        }
-    }
-}
-
 impl hyper::body::Body for Body {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = Outdated;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         _context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Poll::Ready(self.next_string().map(|next| Ok(Frame::data(next))))
+    ) -> Poll<Option<Result<Frame<Bytes>, Outdated>>> {
+        let next = self.next_piece().transpose();
+        Poll::Ready(next.map(|next| next.map(Frame::data)))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -103,47 +255,121 @@ impl hyper::body::Body for Body {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use hyper::body::Body as _;
+    use vitrine_model::query::{Filter, ListQuery, Orderable};
+    use vitrine_model::revision::Revision;
+    use vitrine_model::snapshot::{BlockBuilder, Entry, Facet, TextTable};
 
+    use super::super::budget::{Account, Budget};
     use super::*;
 
-    fn frames(mut body: Body) -> Vec<Bytes> {
+    /// A page of products of these lengths, none beside another, and who pays for its copies.
+    pub(crate) fn page(lengths: &[usize]) -> (Body, OwnedPayer) {
+        let mut block = BlockBuilder::default();
+        for (number, length) in lengths.iter().enumerate() {
+            for (between, facets) in [(0, &[Facet::ORDERABLE] as &[_]), (1, &[])] {
+                let entry = Entry {
+                    code: &format!("P{number:03}-{between}").parse().unwrap(),
+                    bytes: &vec![b'a' + (number % 26) as u8; *length],
+                    content: None,
+                    facets,
+                };
+                block.push(&entry).unwrap();
+            }
+        }
+        let (blocks, texts) = (vec![block.finish().unwrap()], TextTable::default());
+        let snapshot = Snapshot::new(Revision::default(), Arc::default(), blocks, texts);
+        let snapshot = Arc::new(snapshot.unwrap());
+        let filter = Filter {
+            orderable: Orderable::Only,
+            ..Filter::default()
+        };
+        let list = ListQuery {
+            filter,
+            ..ListQuery::default()
+        };
+        let (key, connection) = (Account::default(), Account::default());
+        let budget = Budget::default();
+        let payer = budget.payer(Some(&key), &connection).to_owned();
+        let page = PageBody {
+            runs: snapshot.page(&list).runs().collect(),
+            snapshot,
+            end: Bytes::from_static(b"]}"),
+            payer: payer.clone(),
+            next: 0,
+        };
+        assert_eq!(page.runs.len(), lengths.len());
+        let around = PAGE_START.len() + lengths.len() - 1 + page.end.len();
+        let length = around + lengths.iter().sum::<usize>();
+        (Body::page(page, length), payer)
+    }
+
+    /// The frames of a body, until the snapshot is withdrawn.
+    fn frames(mut body: Body) -> Result<Vec<Bytes>, Outdated> {
         let mut frames = Vec::new();
         let mut context = Context::from_waker(std::task::Waker::noop());
         loop {
             let left = body.size_hint().exact().unwrap();
             assert_eq!(body.is_end_stream(), left == 0);
             match Pin::new(&mut body).poll_frame(&mut context) {
-                Poll::Ready(Some(Ok(frame))) => {
-                    let data = frame.into_data().unwrap();
+                Poll::Ready(Some(frame)) => {
+                    let data = frame?.into_data().unwrap();
                     assert_eq!(body.len() as u64, left - data.len() as u64);
                     frames.push(data);
                 }
-                Poll::Ready(None) => return frames,
-                other => panic!("{other:?}"),
+                Poll::Ready(None) => return Ok(frames),
+                Poll::Pending => panic!("nothing is waited for"),
             }
         }
     }
 
+    const LENGTHS: [usize; 40] = {
+        let mut lengths = [3_000; 40];
+        (lengths[0], lengths[20], lengths[21], lengths[39]) = (20_000, 100_000, 20_000, 1);
+        lengths
+    };
+
     #[test]
-    fn a_body_sends_its_strings_in_order_and_says_what_is_left() {
-        let list = |texts: &[&'static str]| -> Vec<Bytes> {
-            texts
-                .iter()
-                .map(|text| Bytes::from_static(text.as_bytes()))
-                .collect()
-        };
-        let of = |texts: &[&'static str]| Body::from(list(texts));
-        assert_eq!(frames(Body::default()), list(&[]));
-        assert_eq!(frames(of(&[])), list(&[]));
-        assert_eq!(frames(of(&["", ""])), list(&[]));
-        assert_eq!(frames(of(&["ab", "", "c"])), list(&["ab", "c"]));
-        assert_eq!(frames(Body::from(b"abc".to_vec())), list(&["abc"]));
-        for texts in [&["ab", "", "c"] as &[_], &["", "abc"], &["abc"]] {
-            assert_eq!(of(texts).into_bytes(), "abc");
+    fn page_goes_out_in_bounded_pieces_and_whole() {
+        let (body, _) = page(&LENGTHS);
+        let whole = body.clone().into_bytes();
+        assert_eq!(whole.len(), body.len());
+        assert!(body.with_bytes(|bytes| bytes == whole));
+        let frames = frames(body).unwrap();
+        assert!(frames.concat() == whole);
+        for frame in &frames {
+            assert!(frame.len() <= PIECE_BYTES || LENGTHS.contains(&frame.len()));
         }
+        // Three long runs, the separators beside them, and the rest in few.
+        assert!(frames.len() < 12, "{}", frames.len());
+    }
+
+    #[test]
+    fn page_without_room_for_copies_goes_out_as_references() {
+        let (body, payer) = page(&LENGTHS);
+        let whole = body.clone().into_bytes();
+        let room = payer.payer().reserve(1 << 30).unwrap();
+        let frames = frames(body).unwrap();
+        drop(room);
+        assert!(frames.concat() == whole);
+        assert_eq!(frames.len(), LENGTHS.len() * 2 + 1);
+    }
+
+    #[test]
+    fn page_of_withdrawn_snapshot_is_cut() {
+        let (body, _) = page(&LENGTHS);
+        let Source::Page(page) = &body.source else {
+            panic!("a page");
+        };
+        page.snapshot.withdraw();
+        assert!(frames(body).is_err());
+    }
+
+    #[test]
+    fn ready_body_is_one_frame() {
+        assert!(frames(Body::default()).unwrap().is_empty());
+        assert_eq!(frames(Body::from(b"abc".to_vec())).unwrap(), ["abc"]);
         assert_eq!(Body::from(b"abc".to_vec()).into_bytes(), "abc");
-        assert!(of(&[]).into_bytes().is_empty());
     }
 }

@@ -6,22 +6,20 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::available_parallelism;
 
-use bytes::Bytes;
-use quick_cache::sync::{Cache, DefaultLifecycle};
-use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
-use tokio::sync::Semaphore;
-
 use super::body::Body;
+use super::budget::Account;
 use super::compress::{Effort, WORTH_COMPRESSING_BYTES, compress, gzip_thoroughly};
 use super::conditional::ContentHash;
 use super::encoding::Coding;
-use super::making::Later;
+use super::fair_queue::FairQueue;
 use crate::error_chain::ErrorChain;
 use crate::metrics::{CacheState, Counter};
 use crate::panic_point::PanicPoint;
+use bytes::Bytes;
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
 /// What keeping a body takes beside its bytes, about.
 const OVERHEAD_BYTES: u64 = 160;
@@ -33,14 +31,17 @@ const SHARD_BYTES: u64 = 8 << 20;
 /// them to another thread and wait for it.
 pub(super) const HERE_BYTES: usize = 16 << 10;
 
-/// How many bodies wait for each core that compresses, at most: a second at worst, with Brotli.
-const WAITING_PER_CORE: usize = 64;
-
-/// Key of a kept body: its content, and how it is encoded.
+/// Names a body: its content, and how it is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Key {
-    pub(super) hash: ContentHash,
+    hash: ContentHash,
     pub(super) coding: Coding,
+}
+
+impl Key {
+    pub(super) fn new(hash: ContentHash, coding: Coding) -> Self {
+        Self { hash, coding }
+    }
 }
 
 #[derive(Clone)]
@@ -77,12 +78,8 @@ pub(super) struct BodyCache {
     plain: Option<Bodies>,
     compressed_asked: Asked,
     plain_asked: Asked,
-    /// As many bodies are compressed at the same time as there are cores.
-    turns: Arc<Semaphore>,
-    /// How many wait for a turn, not counting those who wait for a body that another request has compressed.
-    waiting: AtomicUsize,
-    most_waiting: usize,
-    /// How many requests were refused because of that.
+    turns: Arc<FairQueue>,
+    /// Requests refused because too many bodies waited to be compressed.
     pub(super) shed: Counter,
 }
 
@@ -95,36 +92,18 @@ impl BodyCache {
             plain: bodies(bytes / 3),
             compressed_asked: Asked::default(),
             plain_asked: Asked::default(),
-            turns: Arc::new(Semaphore::new(cores)),
-            waiting: AtomicUsize::new(0),
-            most_waiting: cores * WAITING_PER_CORE,
+            turns: FairQueue::new(cores),
             shed: Counter::default(),
         }
     }
 
-    /// A cache for which as many bodies wait as may.
-    #[cfg(test)]
-    pub(super) fn busy() -> Self {
-        let cache = Self::new(0);
-        cache.waiting.store(cache.most_waiting, Ordering::Relaxed);
-        cache
-    }
-
-    /// Whether as many bodies wait to be compressed as may.
-    pub(super) fn is_busy(&self) -> bool {
-        self.waiting.load(Ordering::Relaxed) >= self.most_waiting
-    }
-
-    /// Whether a body would have to wait behind so many others that it had better not be made. In passing, one that is
-    /// kept or is just being compressed may be found to be so; its client asks again.
-    pub(super) fn is_too_busy_for(&self, key: &Key) -> bool {
-        self.is_busy() && key.coding != Coding::Identity && !self.is_kept(key)
-    }
-
-    /// Whether a body is kept encoded. Nobody asks for it by that.
-    pub(super) fn is_kept(&self, key: &Key) -> bool {
-        let cache = self.compressed.as_ref();
-        cache.is_some_and(|cache| cache.peek(key).is_some())
+    /// Whether a body of this account would find no place to wait for its turn to be compressed. One that is just being
+    /// compressed may be found to be so; its client asks again.
+    pub(super) fn is_too_busy_for(&self, key: Key, account: &Account) -> bool {
+        let is_cached = |cache: &Arc<Bodies>| cache.peek(&key).is_some();
+        key.coding != Coding::Identity
+            && self.turns.is_full_for(account)
+            && !self.compressed.as_ref().is_some_and(is_cached)
     }
 
     /// A body that is kept encoded. One that was made quickly, and is asked for again, is made smaller meanwhile.
@@ -139,7 +118,7 @@ impl BodyCache {
 
     fn make_smaller(&self, cache: &Arc<Bodies>, key: &Key, bytes: &Bytes) {
         // While there is other work, it can wait until it is asked for once more.
-        let Ok(turn) = Arc::clone(&self.turns).try_acquire_owned() else {
+        let Some(turn) = self.turns.try_take() else {
             return;
         };
         // From here on it isn't to be begun again.
@@ -147,7 +126,7 @@ impl BodyCache {
         let (cache, key, quick) = (Arc::clone(cache), *key, bytes.clone());
         tokio::task::spawn_blocking(move || {
             let _turn = turn;
-            if let Some(smaller) = settled(gzip_thoroughly(&quick))
+            if let Some(smaller) = log_error(gzip_thoroughly(&quick))
                 && smaller.len() < quick.len()
             {
                 cache.insert(key, smaller.into());
@@ -172,22 +151,16 @@ impl BodyCache {
         ]
     }
 
-    /// Keeps a plain body, which becomes one string for that.
-    pub(super) fn keep_plain(&self, key: Key, body: Body) -> Body {
-        let Some(cache) = &self.plain else {
-            return body;
-        };
-        let body = body.into_bytes();
-        cache.insert(key, body.clone().into());
-        body.into()
+    /// Keeps a plain body.
+    pub(super) fn keep_plain(&self, key: Key, body: Bytes) {
+        if let Some(cache) = &self.plain {
+            cache.insert(key, body.into());
+        }
     }
 
-    /// Compresses a body that is short enough for that to be done at once; gives it back otherwise.
-    pub(super) fn compress_here(&self, key: Key, plain: &Bytes) -> Option<Bytes> {
-        if plain.len() > HERE_BYTES {
-            return None;
-        }
-        let made = settled(compress(key.coding, Effort::Thorough, plain))?;
+    /// Compresses a body at once, which must be short.
+    pub(super) fn compress_here(&self, key: Key, plain: &[u8]) -> Option<Bytes> {
+        let made = log_error(compress(key.coding, Effort::Thorough, plain))?;
         // A shorter one is for a client that refuses plain bodies; others would find it here.
         if let Some(cache) = &self.compressed
             && plain.len() >= WORTH_COMPRESSING_BYTES
@@ -197,18 +170,23 @@ impl BodyCache {
         Some(made)
     }
 
-    /// The encoded form of a body: the kept one, or one that is made on a thread that serves nobody.
-    /// Whoever asks for the same body meanwhile waits for it; should its maker fail or go away, one of
-    /// those makes it. `None` where it can't be made, or too many wait.
-    pub(super) async fn compress(&self, key: Key, plain: Later) -> Option<Bytes> {
+    /// The encoded form of a body: the cached one, or one that is made on a thread that serves nobody. Requests for the
+    /// same body meanwhile wait for it; if its maker fails or goes away, one of them makes it. `None` if it can't be
+    /// made, or too many bodies of this account wait.
+    pub(super) async fn compress(
+        &self,
+        key: Key,
+        plain: &Body,
+        account: &Account,
+    ) -> Option<Bytes> {
         let Some(cache) = &self.compressed else {
-            return self.make(key.coding, plain).await;
+            return self.make(key.coding, plain, account).await;
         };
         match cache.get_value_or_guard_async(&key).await {
             Ok(kept) => Some(kept.bytes),
             Err(guard) => {
-                let made = self.make(key.coding, plain).await?;
-                // One that is too long to be kept is given to those who wait, all the same.
+                let made = self.make(key.coding, plain, account).await?;
+                // One that is too long to be cached is given to those who wait, all the same.
                 let _ = guard.insert(Kept {
                     bytes: made.clone(),
                     could_be_smaller: key.coding == Coding::Gzip,
@@ -218,36 +196,16 @@ impl BodyCache {
         }
     }
 
-    async fn make(&self, coding: Coding, plain: Later) -> Option<Bytes> {
-        let waits = Waits::begin(&self.waiting);
-        if self.waiting.load(Ordering::Relaxed) > self.most_waiting {
-            return None;
-        }
-        let turn = Arc::clone(&self.turns).acquire_owned().await.ok()?;
-        drop(waits);
+    async fn make(&self, coding: Coding, plain: &Body, account: &Account) -> Option<Bytes> {
+        let turn = self.turns.take(account).await?;
+        let plain = plain.clone();
         let made = tokio::task::spawn_blocking(move || {
-            // The turn ends with the work, even where nobody waits for it any more.
+            // The turn ends with the work, even if nobody waits for it any more.
             let _turn = turn;
             PanicPoint::CompressBody.pass();
-            plain.with(|plain| compress(coding, Effort::Quick, plain))
+            plain.with_bytes(|plain| compress(coding, Effort::Quick, plain))
         });
-        settled(made.await.unwrap_or_else(|panic| Err(panic.into())))
-    }
-}
-
-/// A request that waits for a turn, until this is dropped: the client may go away meanwhile.
-struct Waits<'c>(&'c AtomicUsize);
-
-impl<'c> Waits<'c> {
-    fn begin(waiting: &'c AtomicUsize) -> Self {
-        waiting.fetch_add(1, Ordering::Relaxed);
-        Self(waiting)
-    }
-}
-
-impl Drop for Waits<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        log_error(made.await.unwrap_or_else(|panic| Err(panic.into())))
     }
 }
 
@@ -277,7 +235,7 @@ impl Asked {
 }
 
 /// What was made; a failure is logged, and the client is sent the plain body.
-fn settled(made: std::io::Result<Bytes>) -> Option<Bytes> {
+fn log_error(made: std::io::Result<Bytes>) -> Option<Bytes> {
     made.inspect_err(|error| {
         let error = ErrorChain(error);
         tracing::error!(%error, "a body can't be compressed");
@@ -314,54 +272,5 @@ impl fmt::Debug for BodyCache {
             .field("compressed_bytes", &bytes(self.compressed.as_deref()))
             .field("plain_bytes", &bytes(self.plain.as_ref()))
             .finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::http::conditional::EntityTag;
-
-    #[tokio::test]
-    async fn only_so_many_bodies_wait_for_their_turn() {
-        let cache = Arc::new(BodyCache::new(0));
-        let hash = EntityTag::of(b"a body").hash();
-        let key = Key {
-            hash,
-            coding: Coding::Zstd,
-        };
-        let cores = u32::try_from(available_parallelism().map_or(1, usize::from)).unwrap();
-        let turns = Arc::clone(&cache.turns);
-        let taken = turns.acquire_many_owned(cores).await.unwrap();
-        let waiting: Vec<_> = (0..cache.most_waiting)
-            .map(|_| {
-                assert!(!cache.is_too_busy_for(&key));
-                let asked = Arc::clone(&cache);
-                let body = Later::Made(Bytes::from_static(b"a body"));
-                let asked = async move { asked.compress(key, body).await };
-                tokio::spawn(asked)
-            })
-            .collect();
-        while cache.waiting.load(Ordering::Relaxed) < cache.most_waiting {
-            tokio::task::yield_now().await;
-        }
-        assert!(cache.is_too_busy_for(&key));
-        assert!(!cache.is_too_busy_for(&Key {
-            coding: Coding::Identity,
-            ..key
-        }));
-        // What isn't refused beforehand goes out as it is.
-        assert_eq!(
-            cache
-                .compress(key, Later::Made(Bytes::from_static(b"a body")))
-                .await,
-            None
-        );
-        drop(taken);
-        for asked in waiting {
-            assert!(asked.await.unwrap().is_some());
-        }
-        assert!(!cache.is_too_busy_for(&key));
-        assert_eq!(cache.waiting.load(Ordering::Relaxed), 0);
     }
 }

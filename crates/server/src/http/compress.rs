@@ -10,6 +10,9 @@ use super::encoding::Coding;
 /// Shorter bodies go out as they are, where the client takes that: little would be saved.
 pub const WORTH_COMPRESSING_BYTES: usize = 1000;
 
+/// Longer bodies go out plain: compressing takes twice their length of memory on each core.
+pub const MAX_COMPRESSED_BYTES: usize = 8 << 20;
+
 /// Level 2 takes less time than 1 on pages, which repeat themselves, and makes them no larger.
 const ZSTD_LEVEL: i32 = 2;
 

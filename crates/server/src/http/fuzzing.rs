@@ -11,6 +11,7 @@ use http_body_util::Full;
 use super::App;
 use super::access_log::{AccessLog, Destination};
 use super::answer::Answer;
+use super::budget::Account;
 use super::client::Peer;
 use super::service::{KeepAlive, Service};
 
@@ -30,6 +31,10 @@ impl Answering {
 
     /// The answer to a request of somebody on this machine.
     pub async fn answer(&self, request: Request<Full<Bytes>>) -> Answer {
-        self.0.serve(request, Peer::Unix, |_| KeepAlive::Yes).await
+        let connection = Account::default();
+        let keep_alive = |_| KeepAlive::Yes;
+        self.0
+            .serve(request, Peer::Unix, &connection, keep_alive)
+            .await
     }
 }

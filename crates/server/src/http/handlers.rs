@@ -5,9 +5,9 @@ use std::sync::Arc;
 use vitrine_model::snapshot::Snapshot;
 use vitrine_wire::error::ErrorType;
 
-use super::answer::Resource;
 use super::conditional::EntityTag;
 use super::error::ApiError;
+use super::resource::Resource;
 use super::routes::{Captured, KeyedOperation};
 use super::{App, pages, parameters, ready, texts};
 use crate::view::ContentForm;
@@ -48,9 +48,7 @@ fn get_product<'s>(
         .ok_or_else(|| ApiError::no_such_product(code.as_str()))?;
     let Some(content) = product.content().filter(|_| form != ContentForm::Url) else {
         let tag = EntityTag::from_hash(product.hash());
-        return Ok(Resource::new(tag, move || {
-            Ok(product.shared_bytes().into())
-        }));
+        return Ok(Resource::ready(tag, product.shared_bytes()));
     };
     texts::in_product(snapshot, app, product, content, form)
 }

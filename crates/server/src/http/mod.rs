@@ -21,6 +21,7 @@ pub mod access_log;
 pub mod answer;
 pub mod body;
 mod body_cache;
+pub(crate) mod budget;
 pub mod client;
 pub mod compress;
 pub mod conditional;
@@ -28,21 +29,23 @@ pub mod cors;
 pub mod encoding;
 pub mod error;
 pub mod failed_keys;
+mod fair_queue;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod handlers;
 mod host;
 pub mod html;
-pub mod making;
 mod observe;
 pub mod openapi;
 mod pages;
 pub mod parameters;
+mod piece;
 mod pipeline;
 pub(crate) mod query;
 mod quota;
 mod ready;
 pub(crate) mod request_id;
+pub mod resource;
 pub mod routes;
 pub(crate) mod service;
 mod simulation;
@@ -93,6 +96,8 @@ pub struct App {
     pub(crate) html: html::HtmlRenderer,
     /// What was sent before and may be asked for again.
     bodies: body_cache::BodyCache,
+    /// Memory for bodies that are being sent.
+    budget: budget::Budget,
     /// What is the same for every request of a revision.
     ready: ready::Ready,
     /// The OpenAPI document.
@@ -121,6 +126,7 @@ impl App {
             draining: Arc::default(),
             html: html::HtmlRenderer::new(),
             bodies: body_cache::BodyCache::new(cache_bytes),
+            budget: budget::Budget::default(),
             ready: ready::Ready::default(),
             document: ready::Document::default(),
             started: Instant::now(),
@@ -133,10 +139,32 @@ impl App {
         Self { access, ..self }
     }
 
-    /// How many requests were refused because too many bodies waited to be compressed.
+    /// Memory for an answer to a key, if the request bears one, over a connection.
+    fn send_context<'a>(
+        &'a self,
+        key: Option<&'a budget::Account>,
+        connection: &'a budget::Account,
+    ) -> resource::SendContext<'a> {
+        resource::SendContext {
+            cache: &self.bodies,
+            budget: &self.budget,
+            payer: self.budget.payer(key, connection),
+        }
+    }
+
+    /// Requests refused because of overload, by what there was too much of.
     #[must_use]
-    pub fn requests_shed(&self) -> u64 {
-        self.bodies.shed.get()
+    pub fn requests_shed(&self) -> [(&'static str, u64); 2] {
+        [
+            ("compression", self.bodies.shed.get()),
+            ("memory", self.budget.refused.get()),
+        ]
+    }
+
+    /// Memory reserved for bodies that are being sent, in bytes.
+    #[must_use]
+    pub fn sending_bytes(&self) -> u64 {
+        self.budget.reserved_bytes()
     }
 
     /// The caches by name.

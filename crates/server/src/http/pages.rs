@@ -1,34 +1,31 @@
-//! Pages of products: found by a scan, known by their tag, sent as they lie in memory or copied together.
+//! Pages of products: found by a scan, known by their tag, sent from the snapshot.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use http::HeaderValue;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use vitrine_model::query::ListQuery;
-use vitrine_model::snapshot::{Page, Snapshot};
+use vitrine_model::snapshot::{Page, Run, Snapshot};
 use vitrine_wire::answer::{Cursors, PageSize, Pagination};
 
-use super::answer::{Keep, Resource, WhileBusy};
-use super::body::Body;
-use super::body_cache::HERE_BYTES;
+use super::body::{Body, PAGE_START, PageBody};
+use super::budget::Payer;
 use super::conditional::EntityTag;
 use super::error::ApiError;
-use super::making::{Later, Make};
 use super::query::{encoded, pairs};
+use super::resource::{CachePolicy, Resource};
 use super::{App, parameters};
 
 /// The longest `Link` header, in bytes.
 const MAX_LINK_BYTES: usize = 2 * 1024;
 
-/// A page of so few slices goes out as it lies in memory; of more, copying them together costs less than
-/// sending each.
-const FEW_SLICES: usize = 6;
+/// A page of more runs is copied while it is sent, so that a copy for all who ask for it is worth keeping.
+const MAX_RUNS_NOT_KEPT: usize = 6;
 
-/// A page of so many products, copied together, is worth keeping.
-const MANY_PRODUCTS: usize = 100;
+/// A page of fewer products isn't worth keeping.
+const MIN_PRODUCTS_KEPT: usize = 100;
 
 /// The most that may be remembered of a snapshot's pages, in bytes.
 const REMEMBERED_BYTES: u64 = 2 << 20;
@@ -38,8 +35,9 @@ const REMEMBERED_BYTES: u64 = 2 << 20;
 struct PageHead {
     tag: EntityTag,
     link: Option<HeaderValue>,
-    keep: Keep,
-    while_busy: WhileBusy,
+    length: usize,
+    /// What applies once the page is asked for again.
+    cache_plain: CachePolicy,
 }
 
 /// The heads of one snapshot's pages, by the query as it was sent: clients read the same pages again and again,
@@ -72,106 +70,46 @@ pub(super) fn find<'s>(
     let of_snapshot = app.ready.of(snapshot);
     let heads = &of_snapshot.pages.0;
     if let Some(head) = heads.get(query.unwrap_or_default()) {
-        return Ok(resource(head, Known { snapshot, query }));
+        // Its products are looked for only if they are to be sent.
+        let length = head.length;
+        let body = move |payer: Payer<'_>| {
+            let list = parameters::list(query)?;
+            Ok(body(snapshot, &snapshot.page(&list), &list, length, payer))
+        };
+        let page = Resource::new(head.tag, length, body).with_link(head.link);
+        return Ok(page.cached_plain(head.cache_plain));
     }
     let list = parameters::list(query)?;
     let page = snapshot.page(&list);
+    let (mut runs, mut products_bytes) = (0, 0);
+    for run in page.runs() {
+        runs += 1;
+        products_bytes += snapshot.run(run).len() + 1;
+    }
     // The products and the limit determine every byte of the page.
     let parts = [&page.hash()[..], &list.limit.get().to_le_bytes()];
+    let last_comma = usize::from(runs > 0);
     let head = PageHead {
         tag: EntityTag::of_parts(parts.into_iter()),
         link: link(&page, query.unwrap_or_default()),
-        keep: keep(page.slice_count(), page.len()),
-        // A shorter one never waits.
-        while_busy: if products_bytes(&page) > HERE_BYTES {
-            WhileBusy::PutOff
-        } else {
-            WhileBusy::SentPlain
+        length: PAGE_START.len() + products_bytes - last_comma + end(&page, &list).len(),
+        cache_plain: match runs > MAX_RUNS_NOT_KEPT && page.len() >= MIN_PRODUCTS_KEPT {
+            true => CachePolicy::Always,
+            false => CachePolicy::Never,
         },
     };
     heads.insert(query.unwrap_or_default().into(), head.clone());
-    let keep = match head.keep {
-        Keep::Plain => Keep::OnceAskedAgain,
-        keep => keep,
-    };
-    let body = Found {
-        snapshot,
-        list,
-        page,
-    };
-    Ok(resource(head, body).kept(keep))
+    let (length, link) = (head.length, head.link);
+    let body = move |payer: Payer<'_>| Ok(body(snapshot, &page, &list, length, payer));
+    let page = Resource::new(head.tag, length, body).with_link(link);
+    Ok(page.cached_plain(match head.cache_plain {
+        CachePolicy::Always => CachePolicy::OnSecondHit,
+        policy => policy,
+    }))
 }
-
-/// A page that was found before: its products are looked for only if its body is to be made.
-struct Known<'s> {
-    snapshot: &'s Arc<Snapshot>,
-    query: Option<&'s str>,
-}
-
-impl Make for Known<'_> {
-    fn now(self: Box<Self>) -> Result<Body, ApiError> {
-        let list = parameters::list(self.query)?;
-        Ok(page_body(&self.snapshot.page(&list), &list))
-    }
-
-    fn later(self: Box<Self>) -> Result<Later, ApiError> {
-        Ok(later(self.snapshot, parameters::list(self.query)?))
-    }
-}
-
-/// A page that was just found.
-struct Found<'s> {
-    snapshot: &'s Arc<Snapshot>,
-    list: ListQuery,
-    page: Page<'s>,
-}
-
-impl Make for Found<'_> {
-    fn now(self: Box<Self>) -> Result<Body, ApiError> {
-        Ok(page_body(&self.page, &self.list))
-    }
-
-    fn later(self: Box<Self>) -> Result<Later, ApiError> {
-        Ok(later(self.snapshot, self.list))
-    }
-}
-
-/// What finds a page and makes its body on another thread.
-fn later(snapshot: &Arc<Snapshot>, list: ListQuery) -> Later {
-    let snapshot = Arc::clone(snapshot);
-    Later::written(move |out| write_page(&snapshot.page(&list), &list, out))
-}
-
-fn resource<'s>(head: PageHead, body: impl Make + 's) -> Resource<'s> {
-    let PageHead {
-        tag,
-        link,
-        keep,
-        while_busy,
-    } = head;
-    let page = Resource::new(tag, body).with_link(link);
-    page.kept(keep).while_busy(while_busy)
-}
-
-/// Whether a page of so many slices and products is worth keeping once it was put together.
-fn keep(slices: usize, products: usize) -> Keep {
-    if slices > FEW_SLICES && products >= MANY_PRODUCTS {
-        Keep::Plain
-    } else {
-        Keep::No
-    }
-}
-
-/// How long a page's products are, with what stands between them.
-fn products_bytes(page: &Page<'_>) -> usize {
-    page.slices().map(|slice| slice.len() + 1).sum()
-}
-
-/// What stands ahead of a page's products.
-const PAGE_HEAD: &[u8] = b"{\"catalog\":[";
 
 /// What stands behind a page's products.
-fn page_end(page: &Page<'_>, list: &ListQuery) -> Vec<u8> {
+fn end(page: &Page<'_>, list: &ListQuery) -> Vec<u8> {
     let pagination = Pagination {
         cursors: Cursors {
             before: page.first().map(Into::into),
@@ -186,39 +124,27 @@ fn page_end(page: &Page<'_>, list: &ListQuery) -> Vec<u8> {
     [b"],\"pagination\":", &pagination[..], b"}"].concat()
 }
 
-/// A page as JSON: the products' bytes, and what stands around them.
-fn page_body(page: &Page<'_>, list: &ListQuery) -> Body {
-    let slices = page.slice_count();
-    if !(1..=FEW_SLICES).contains(&slices) {
-        let mut body = Vec::new();
-        write_page(page, list, &mut body);
-        return body.into();
+/// A page as JSON, of `length` bytes.
+fn body(
+    snapshot: &Arc<Snapshot>,
+    page: &Page<'_>,
+    list: &ListQuery,
+    length: usize,
+    payer: Payer<'_>,
+) -> Body {
+    let runs: Box<[Run]> = page.runs().collect();
+    let end = end(page, list);
+    if runs.is_empty() {
+        return Body::from([PAGE_START, &end].concat());
     }
-    let mut parts = Vec::with_capacity(slices * 2 + 1);
-    for slice in page.shared_slices() {
-        parts.push(Bytes::from_static(if parts.is_empty() {
-            PAGE_HEAD
-        } else {
-            b","
-        }));
-        parts.push(slice);
-    }
-    parts.push(page_end(page, list).into());
-    parts.into()
-}
-
-/// Appends a page as JSON, copied together.
-fn write_page(page: &Page<'_>, list: &ListQuery, out: &mut Vec<u8>) {
-    let end = page_end(page, list);
-    out.reserve(PAGE_HEAD.len() + products_bytes(page) + end.len());
-    out.extend_from_slice(PAGE_HEAD);
-    for (index, slice) in page.slices().enumerate() {
-        if index > 0 {
-            out.push(b',');
-        }
-        out.extend_from_slice(slice);
-    }
-    out.extend_from_slice(&end);
+    let page = PageBody {
+        snapshot: Arc::clone(snapshot),
+        runs,
+        end: end.into(),
+        payer: payer.to_owned(),
+        next: 0,
+    };
+    Body::page(page, length)
 }
 
 /// The page's neighbours (RFC 8288): the request's parameters in their order, the cursor last.
@@ -252,78 +178,15 @@ fn link(page: &Page<'_>, query: &str) -> Option<HeaderValue> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use http::HeaderMap;
-    use http::header::ACCEPT_ENCODING;
-    use vitrine_model::revision::Revision;
-    use vitrine_model::snapshot::{BlockBuilder, Entry, TextTable};
-
-    use super::super::body_cache::BodyCache;
     use super::*;
-    use crate::live::Live;
-    use crate::metrics::Metrics;
-    use crate::view::TextAddresses;
-
-    /// Whether a page of two neighbours, each so long, is put off where too many bodies wait to be compressed.
-    fn is_put_off(product_bytes: usize) -> bool {
-        let mut block = BlockBuilder::default();
-        for code in ["A", "B"] {
-            let entry = Entry {
-                code: &code.parse().unwrap(),
-                bytes: &vec![b'x'; product_bytes],
-                content: None,
-                facets: &[],
-            };
-            block.push(&entry).unwrap();
-        }
-        let blocks = vec![block.finish().unwrap()];
-        let (revision, texts) = (Revision::default(), TextTable::default());
-        let snapshot = Snapshot::new(revision, Arc::default(), blocks, texts);
-        let snapshot = Arc::new(snapshot.unwrap());
-        let live = Arc::new(Live::new(Duration::MAX));
-        let addresses = TextAddresses::new("http://localhost");
-        let mut app = App::new(live, Arc::new(Metrics::new(&[])), addresses, 0);
-        app.bodies = BodyCache::busy();
-        let headers = HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("br"))]);
-        // The second is made of what was remembered of the first.
-        let twice = [(); 2].map(|()| {
-            let page = find(&snapshot, &app, None).unwrap();
-            page.is_too_much(&headers, &app.bodies)
-        });
-        assert_eq!(twice[0], twice[1]);
-        twice[0]
-    }
 
     #[test]
-    fn long_pages_are_put_off_however_few_slices_they_have() {
-        assert!(is_put_off(HERE_BYTES));
-        assert!(!is_put_off(HERE_BYTES / 4));
-        // A comma for each.
-        assert!(is_put_off(HERE_BYTES / 2));
-        assert!(!is_put_off(HERE_BYTES / 2 - 1));
-    }
-
-    #[test]
-    fn what_is_put_together_of_many_parts_is_kept() {
-        for (slices, products, kept) in [
-            (500, 500, Keep::Plain),
-            (7, 100, Keep::Plain),
-            (6, 500, Keep::No),
-            (99, 99, Keep::No),
-            (1, 1, Keep::No),
-        ] {
-            assert_eq!(keep(slices, products), kept, "{products} in {slices}");
-        }
-    }
-
-    #[test]
-    fn what_is_remembered_of_pages_is_bounded_in_bytes() {
+    fn remembered_page_heads_are_bounded_in_bytes() {
         let head = PageHead {
             tag: EntityTag::of(b""),
             link: Some(HeaderValue::from_str(&"l".repeat(500)).unwrap()),
-            keep: Keep::No,
-            while_busy: WhileBusy::SentPlain,
+            length: 0,
+            cache_plain: CachePolicy::Never,
         };
         let query = |number: usize| format!("{number:0>1000}").into_boxed_str();
         let least = 1_500 + size_of::<(Box<str>, PageHead)>() as u64;

@@ -11,11 +11,12 @@ use vitrine_model::quota::{Admission, Taken};
 use vitrine_model::version::{ApiVersion, VersionError};
 use vitrine_wire::error::ErrorType;
 
-use super::answer::{Resource, X_API_VERSION};
+use super::answer::X_API_VERSION;
+use super::budget::Account as SendAccount;
 use super::client::Peer;
 use super::error::ApiError;
-use super::making::Prepared;
 use super::quota::{Account, Cost, Step};
+use super::resource::{Prepared, Resource, SendContext};
 use super::routes::{Captured, KeyedOperation, Operation, Route, Target, find, nearest};
 use super::service::HasFragment;
 use super::{App, handlers, host, parameters, simulation, texts};
@@ -76,6 +77,15 @@ pub(super) fn admit(request: &Parts, trail: &mut Trail<'_>) -> Result<Target, Ap
     }
 }
 
+/// Who asks, and over which connection.
+#[derive(Debug)]
+pub(super) struct Client<'c> {
+    /// The client, as far as proxies are believed.
+    pub(super) peer: Peer,
+    /// Pays for answers over the connection.
+    pub(super) connection: &'c SendAccount,
+}
+
 /// What judging comes to.
 pub(super) enum Judged<'r> {
     /// An answer.
@@ -90,31 +100,38 @@ pub(super) fn judge<'r>(
     app: &App,
     request: &'r Parts,
     target: &Target,
-    client: Peer,
+    client: &Client<'_>,
     settled: Option<Taken>,
     trail: &mut Trail<'r>,
 ) -> Judged<'r> {
+    let context = app.send_context(None, client.connection);
     let answer = match target.route.operation {
         Operation::Keyed(operation) => {
             let keyed = Keyed {
                 app,
+                client,
                 request,
                 operation,
                 captured: &target.captured,
             };
-            match keyed.judge(client, settled, trail) {
+            match keyed.judge(settled, trail) {
                 Ok(judged) => return judged,
                 Err(error) => Err(error),
             }
         }
         Operation::GetText => {
-            text(app, request, &target.captured).and_then(|found| public(app, request, found))
+            text(app, request, &target.captured).and_then(|found| public(context, request, found))
         }
-        Operation::GetOpenapi => parameters::none(request.uri.query())
-            .and_then(|()| public(app, request, app.document.of(app.addresses.public_url()))),
+        Operation::GetOpenapi => parameters::none(request.uri.query()).and_then(|()| {
+            public(
+                context,
+                request,
+                app.document.of(app.addresses.public_url()),
+            )
+        }),
         Operation::Docs => parameters::none(request.uri.query())
             .and_then(|()| app.site.find(&target.captured))
-            .and_then(|found| public(app, request, found)),
+            .and_then(|found| public(context, request, found)),
     };
     Judged::Answer(answer.unwrap_or_else(Prepared::from))
 }
@@ -132,28 +149,28 @@ fn text(app: &App, request: &Parts, captured: &Captured) -> Result<Resource<'sta
 }
 
 /// What needs no key and costs no quota.
-fn public(app: &App, request: &Parts, found: Resource<'_>) -> Result<Prepared, ApiError> {
+fn public(
+    context: SendContext<'_>,
+    request: &Parts,
+    found: Resource<'_>,
+) -> Result<Prepared, ApiError> {
     if found.is_known_to(&request.headers) {
         return Ok(found.not_modified().into());
     }
-    found.found(&request.headers, &app.bodies)
+    found.reserved(context)?.found(&request.headers, context)
 }
 
 /// A request for something that needs a key.
 struct Keyed<'a, 'r> {
     app: &'a App,
+    client: &'a Client<'a>,
     request: &'r Parts,
     operation: KeyedOperation,
     captured: &'a Captured,
 }
 
 impl<'r> Keyed<'_, 'r> {
-    fn judge(
-        &self,
-        client: Peer,
-        settled: Option<Taken>,
-        trail: &mut Trail<'r>,
-    ) -> Result<Judged<'r>, ApiError> {
+    fn judge(&self, settled: Option<Taken>, trail: &mut Trail<'r>) -> Result<Judged<'r>, ApiError> {
         let (app, headers) = (self.app, &self.request.headers);
         let snapshot = app
             .live
@@ -166,7 +183,7 @@ impl<'r> Keyed<'_, 'r> {
         }
         let keys = app.live.keys();
         let (key, prefix) = authenticate(headers, &keys, Timestamp::now())
-            .map_err(|error| count_failed(error, app, client))?;
+            .map_err(|error| count_failed(error, app, self.client.peer))?;
         trail.key = Some(prefix);
         let mut account = Account::new(key, moment.saturating_duration_since(app.started), settled);
         let mut prepared = match negotiate_version(headers, key) {
@@ -183,7 +200,9 @@ impl<'r> Keyed<'_, 'r> {
                         handlers::read(self.operation, &snapshot, app, self.captured, query)
                     }
                 });
-                let mut prepared = match self.settle(found, &mut account, prefix) {
+                let sending = Some(&key.usage.sending_bytes);
+                let context = app.send_context(sending, self.client.connection);
+                let mut prepared = match self.settle(found, &mut account, prefix, context) {
                     Judged::Answer(prepared) => prepared,
                     elsewhere => return Ok(elsewhere),
                 };
@@ -207,18 +226,18 @@ impl<'r> Keyed<'_, 'r> {
         found: Result<Resource<'_>, ApiError>,
         account: &mut Account<'_>,
         prefix: &'r str,
+        context: SendContext<'_>,
     ) -> Judged<'r> {
-        let (headers, bodies) = (&self.request.headers, &self.app.bodies);
+        let headers = &self.request.headers;
         let found = match found {
             Ok(resource) if resource.is_known_to(headers) => {
                 return Judged::Answer(resource.not_modified().into());
             }
-            // Before the body is made, and before it costs anything: who has paid is answered.
-            Ok(resource) if !account.is_settled() && resource.is_too_much(headers, bodies) => {
-                bodies.shed.increment();
-                return Judged::Answer(ApiError::overloaded().into());
-            }
-            found => found,
+            // Before it costs anything: nobody pays for a 503. Who has paid elsewhere is sent a long page plain.
+            Ok(resource) if account.is_settled() => resource.reserved(context),
+            found => found
+                .and_then(|resource| resource.not_shed(headers, context))
+                .and_then(|resource| resource.reserved(context)),
         };
         let found = match found {
             Err(error) if error.kind != ErrorType::NotFound => {
@@ -228,7 +247,7 @@ impl<'r> Keyed<'_, 'r> {
         };
         match account.take(self.app, prefix) {
             Step::Granted => {
-                let answer = found.and_then(|resource| resource.found(headers, bodies));
+                let answer = found.and_then(|resource| resource.found(headers, context));
                 Judged::Answer(answer.unwrap_or_else(Prepared::from))
             }
             Step::Refused(error) => Judged::Answer(error.into()),
@@ -301,84 +320,5 @@ pub(super) fn single<'h>(
             Ok((!text.is_empty()).then_some(text))
         }
         (Some(_), Some(_)) => Err(Unreadable),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-    use std::time::Duration;
-
-    use bytes::Bytes;
-    use http::{Request, StatusCode};
-    use vitrine_model::key::{KeyKind, KeyRecord, SecretHash};
-    use vitrine_model::quota::Remaining;
-
-    use super::super::answer::WhileBusy;
-    use super::super::body_cache::BodyCache;
-    use super::super::conditional::EntityTag;
-    use super::*;
-    use crate::live::Live;
-    use crate::metrics::Metrics;
-    use crate::view::TextAddresses;
-
-    /// The status that a page gets where too many wait to be compressed.
-    fn status_while_busy(settled: Option<Admission>) -> StatusCode {
-        let live = Arc::new(Live::new(Duration::MAX));
-        let addresses = TextAddresses::new("http://localhost");
-        let mut app = App::new(live, Arc::new(Metrics::new(&[])), addresses, 0);
-        app.bodies = BodyCache::busy();
-        let request = Request::builder().header("accept-encoding", "br");
-        let (request, ()) = request.body(()).unwrap().into_parts();
-        let key = KnownKey {
-            record: KeyRecord {
-                prefix: "vk".to_owned(),
-                label: String::new(),
-                secret_hash: SecretHash::from_bytes([0; 32]),
-                kind: KeyKind::Live,
-                api_version: None,
-                quota: Some("1/60".parse().unwrap()),
-                created_at: Timestamp::UNIX_EPOCH,
-                expires_at: None,
-                revoked_at: None,
-                rotated_at: None,
-                last_used_at: None,
-            },
-            usage: Arc::default(),
-        };
-        let settled = settled.map(|admission| Taken {
-            admission,
-            left: Remaining {
-                requests: 0,
-                reset_after: Duration::ZERO,
-            },
-        });
-        let keyed = Keyed {
-            app: &app,
-            request: &request,
-            operation: KeyedOperation::ListProducts,
-            captured: &Captured::Nothing,
-        };
-        let page = Resource::ready(EntityTag::of(b"a page"), Bytes::new());
-        let page = page.while_busy(WhileBusy::PutOff);
-        let mut account = Account::new(&key, Duration::ZERO, settled);
-        match keyed.settle(Ok(page), &mut account, "vk") {
-            Judged::Answer(prepared) => prepared.answer.status(),
-            Judged::Costs(cost) => panic!("{cost:?}"),
-        }
-    }
-
-    #[test]
-    fn who_has_paid_elsewhere_is_not_put_off() {
-        let refused = Admission::Refused {
-            retry_after: Duration::from_secs(1),
-        };
-        for (settled, status) in [
-            (None, StatusCode::SERVICE_UNAVAILABLE),
-            (Some(Admission::Granted), StatusCode::OK),
-            (Some(refused), StatusCode::TOO_MANY_REQUESTS),
-        ] {
-            assert_eq!(status_while_busy(settled), status, "{settled:?}");
-        }
     }
 }

@@ -8,10 +8,11 @@ use bytes::Bytes;
 use vitrine_model::snapshot::Snapshot;
 use vitrine_wire::answer::{Category, CategoryList, CountryList, Pong};
 
-use super::answer::{Audience, Resource};
+use super::answer::Audience;
 use super::conditional::EntityTag;
 use super::openapi;
 use super::pages::PageHeads;
+use super::resource::Resource;
 
 /// A body with its tag.
 #[derive(Debug, Clone)]

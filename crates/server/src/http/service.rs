@@ -3,12 +3,11 @@
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
+use http::{HeaderValue, Method, Request};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Body as _;
 use jiff::Timestamp;
@@ -18,18 +17,17 @@ use super::App;
 use super::access_log::{AccessLog, Line, shown_method, shown_path};
 use super::answer::{Answer, X_API_VERSION, encode_error};
 use super::body::Body;
+use super::budget::Account;
 use super::client::Peer;
 use super::cors::preflight;
 use super::error::ApiError;
-use super::making::Prepared;
-use super::pipeline::{self, Judged, Trail};
-use super::request_id;
+use super::pipeline::{self, Client, Judged, Trail};
+use super::request_id::{self, RequestIds, X_REQUEST_ID};
+use super::resource::Prepared;
 use super::routes::Target;
 use crate::metrics::Caller;
 use crate::panic_point::PanicPoint;
 use crate::traces::{RequestSpan, TraceParent};
-
-const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The largest body that is read and ignored, in bytes.
 const MAX_BODY_BYTES: usize = 8 * 1024;
@@ -66,8 +64,7 @@ struct Received<'r> {
     started: Instant,
     request: &'r Parts,
     id: HeaderValue,
-    /// The client, as far as proxies are believed.
-    remote: Peer,
+    client: Client<'r>,
 }
 
 impl Service {
@@ -94,11 +91,12 @@ impl Service {
         &self,
         request: Request<impl RequestBody>,
         peer: Peer,
+        connection: &Account,
         end: impl FnOnce(Caller) -> KeepAlive,
     ) -> Answer {
         let started = Instant::now();
         let (request, body) = request.into_parts();
-        let mut received = self.receive(started, &request, peer);
+        let mut received = self.receive(started, &request, peer, connection);
         let mut trail = Trail::default();
         let answer = self.answer(body, &mut received, &mut trail).await;
         let caller = match trail.key {
@@ -112,17 +110,27 @@ impl Service {
     pub(crate) fn turn_away<B>(&self, request: Request<B>, peer: Peer) -> Answer {
         let started = Instant::now();
         let (request, _) = request.into_parts();
-        let received = self.receive(started, &request, peer);
+        let connection = Account::default();
+        let received = self.receive(started, &request, peer, &connection);
         let answer = ApiError::overloaded().into();
         self.finish(&received, answer, &Trail::default(), KeepAlive::No)
     }
 
-    fn receive<'r>(&self, started: Instant, request: &'r Parts, peer: Peer) -> Received<'r> {
+    fn receive<'r>(
+        &self,
+        started: Instant,
+        request: &'r Parts,
+        peer: Peer,
+        connection: &'r Account,
+    ) -> Received<'r> {
         Received {
             started,
             request,
             id: self.ids.of(&request.headers),
-            remote: self.app.access.proxies.client(peer, &request.headers),
+            client: Client {
+                peer: self.app.access.proxies.client(peer, &request.headers),
+                connection,
+            },
         }
     }
 
@@ -138,7 +146,7 @@ impl Service {
             started,
             request,
             id,
-            remote,
+            client,
         } = received;
         let parent = TraceParent::of(&request.headers);
         encode_error(&mut answer, &request.headers);
@@ -174,7 +182,7 @@ impl Service {
         self.access_log.log(&Line {
             time: Timestamp::now(),
             request_id,
-            remote: *remote,
+            remote: client.peer,
             method: shown_method(request.method.as_str()),
             path: &shown_path(request.uri.path()),
             route,
@@ -214,8 +222,7 @@ impl Service {
             return last_answer(error);
         }
         let prepared = self.judge(received, &target, trail).await;
-        let finished = prepared.finish(&self.app.bodies).await;
-        let mut answer = finished.unwrap_or_else(|_panic| failed(trail.version));
+        let mut answer = prepared.finish(&self.app.bodies).await;
         if is_last {
             close_after(&mut answer);
         }
@@ -249,14 +256,14 @@ impl Service {
         let Received {
             request,
             id,
-            remote,
+            client,
             ..
         } = received;
         let mut settled = None;
         loop {
             let judge = AssertUnwindSafe(|| {
                 PanicPoint::Handler.pass();
-                pipeline::judge(&self.app, request, target, *remote, settled, trail)
+                pipeline::judge(&self.app, request, target, client, settled, trail)
             });
             match request_id::during(id, || catch_unwind(judge)) {
                 Ok(Judged::Answer(prepared)) => return prepared,
@@ -299,8 +306,7 @@ fn failed(version: Option<&'static str>) -> Answer {
     answer
 }
 
-/// An error after which the connection closes: the rest of the body may still be on its way, so
-/// nothing more can come after it.
+/// An error after which the connection closes: the rest of the body may still be on its way.
 fn last_answer(error: ApiError) -> Answer {
     let mut answer = Answer::from(error);
     close_after(&mut answer);
@@ -317,84 +323,5 @@ fn strip_body(answer: &mut Answer, bytes: u64) {
     *answer.body_mut() = Body::default();
     if answer.status() != http::StatusCode::NOT_MODIFIED {
         answer.headers_mut().insert(CONTENT_LENGTH, bytes.into());
-    }
-}
-
-/// What the ids of a server process begin with: 64 random bits and a hyphen.
-const START_BYTES: usize = 17;
-
-/// Makes ids of requests: a random start, then counting.
-#[derive(Debug)]
-struct RequestIds {
-    /// The random start and a hyphen; room for the count.
-    start: [u8; START_BYTES + 16],
-    next: AtomicU64,
-}
-
-impl RequestIds {
-    /// Ids that no other server process makes.
-    fn new() -> Result<Self, getrandom::Error> {
-        let mut start = [b'-'; START_BYTES + 16];
-        let random = format!("{:016x}", getrandom::u64()?);
-        start[..START_BYTES - 1].copy_from_slice(random.as_bytes());
-        Ok(Self {
-            start,
-            next: AtomicU64::new(0),
-        })
-    }
-
-    /// The client's own id where it is a fit one, else a new one.
-    fn of(&self, headers: &HeaderMap) -> HeaderValue {
-        let mut given = headers.get_all(X_REQUEST_ID).iter();
-        if let (Some(id), None) = (given.next(), given.next())
-            && is_fit(id.as_bytes())
-        {
-            return id.clone();
-        }
-        let count = self.next.fetch_add(1, Ordering::Relaxed);
-        let mut id = self.start;
-        let digits = hexadecimal(count, &mut id);
-        HeaderValue::from_bytes(&id[..START_BYTES + digits])
-            .unwrap_or_else(|_| HeaderValue::from_static("unknown"))
-    }
-}
-
-/// Writes a number behind the start of an id; returns how many digits it has.
-fn hexadecimal(number: u64, id: &mut [u8; START_BYTES + 16]) -> usize {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let length = (number.max(1).ilog2() / 4 + 1) as usize;
-    for (index, digit) in id[START_BYTES..][..length].iter_mut().enumerate() {
-        *digit = DIGITS[(number >> (4 * (length - 1 - index)) & 15) as usize];
-    }
-    length
-}
-
-/// `[A-Za-z0-9._:-]{1,128}` (docs/contract/endpoints.md#request-identifiers).
-fn is_fit(id: &[u8]) -> bool {
-    (1..=128).contains(&id.len())
-        && id
-            .iter()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"._:-".contains(byte))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ids_count_on_from_a_random_start() {
-        let ids = RequestIds::new().expect("random numbers");
-        let made = |ids: &RequestIds| ids.of(&HeaderMap::new());
-        let first = made(&ids);
-        let start = first.to_str().expect("text").strip_suffix("-0");
-        let start = start.expect("the first").to_owned();
-        assert_eq!(start.len(), 16, "{start}");
-        assert!(start.bytes().all(|digit| digit.is_ascii_hexdigit()));
-        for count in [1, 15, 16, 255, 256, 0x1234_5678_9abc, u64::MAX] {
-            ids.next.store(count, Ordering::Relaxed);
-            assert_eq!(made(&ids), format!("{start}-{count:x}"));
-        }
-        let another = RequestIds::new().expect("random numbers");
-        assert_ne!(made(&another), first);
     }
 }

@@ -12,10 +12,11 @@ use http::{HeaderValue, StatusCode};
 use vitrine_wire::error::ErrorType;
 
 use super::accept::prefers_html;
-use super::answer::{Answer, Audience, Resource, vary_by};
+use super::answer::{Answer, Audience, vary_by};
 use super::body::Body;
 use super::error::ApiError;
 use super::ready::ReadyBody;
+use super::resource::Resource;
 use super::routes::Captured;
 use crate::docs::{self, PageName};
 use crate::web;

@@ -11,13 +11,13 @@ use vitrine_model::snapshot::{ProductView, Snapshot};
 use vitrine_wire::error::ErrorType;
 
 use super::App;
-use super::answer::{Audience, Keep, Resource};
-use super::body::Body;
+use super::answer::Audience;
 use super::body_cache::HERE_BYTES;
 use super::conditional::EntityTag;
 use super::error::ApiError;
 use super::html::Html;
 use super::request_id;
+use super::resource::{CachePolicy, Resource};
 use crate::view::{ContentForm, ParsedContent, content_json, parse_content};
 
 /// A text that is served.
@@ -32,6 +32,13 @@ impl Shown {
         match self {
             Self::Markdown(digest, _) => digest.as_bytes(),
             Self::Html(html) => html.hash(),
+        }
+    }
+
+    fn length_bytes(&self) -> usize {
+        match self {
+            Self::Markdown(_, markdown) => markdown.length_bytes(),
+            Self::Html(html) => html.as_str().len(),
         }
     }
 
@@ -56,12 +63,13 @@ pub(super) fn by_digest(
     check(&digest, &markdown)?;
     // Else each of many who ask for a long one, and are slow to take it, would have a copy of its own.
     let keep = match markdown.length_bytes() > HERE_BYTES {
-        true => Keep::Plain,
-        false => Keep::No,
+        true => CachePolicy::Always,
+        false => CachePolicy::Never,
     };
-    let unpack = move || Ok(unpacked(&digest, &markdown)?.into_bytes().into());
-    let text = Resource::new(EntityTag::of_digest(digest.as_bytes()), unpack);
-    Ok(text.kept(keep).for_audience(Audience::Text))
+    let length = markdown.length_bytes();
+    let unpack = move || Ok(unpacked(&digest, &markdown)?.into_bytes());
+    let text = Resource::made(EntityTag::of_digest(digest.as_bytes()), length, unpack);
+    Ok(text.cached_plain(keep).for_audience(Audience::Text))
 }
 
 /// A product with its texts as Markdown or HTML. `content` is where its content resources lie.
@@ -110,7 +118,9 @@ pub(super) fn in_product<'s>(
         locale: locale.unwrap_or_default(),
         tail: &bytes[content.end..],
     };
-    Ok(Resource::new(parts.tag(form, &texts), move || {
+    let shown = texts.iter().flat_map(|(_, text)| text);
+    let length = bytes.len() + shown.map(Shown::length_bytes).sum::<usize>();
+    let found = Resource::made(parts.tag(form, &texts), length, move || {
         let mut shown = PerText::<Option<String>>::default();
         for (name, text) in texts.iter() {
             *shown.get_mut(name) = text.as_ref().map(Shown::text).transpose()?;
@@ -118,8 +128,9 @@ pub(super) fn in_product<'s>(
         let locale = Some(&*parts.locale).filter(|locale| !locale.is_empty());
         let content = content_json(form, locale, |name| shown.get_mut(name).take());
         let content = content.map_err(unreadable)?;
-        Ok(Body::from([parts.head, &content, parts.tail].concat()))
-    }))
+        Ok([parts.head, &content, parts.tail].concat())
+    });
+    Ok(found)
 }
 
 /// A product's bytes, cut around its content resources.

@@ -18,6 +18,10 @@ use crate::metrics::{Following, Rebuild};
 use crate::panic_point::PanicPoint;
 use crate::view::TextAddresses;
 
+/// Time that clients have to finish a page of a snapshot that was replaced. Then their connections are cut, so that slow
+/// ones don't keep old catalogs in memory.
+const READ_OUT: Duration = Duration::from_secs(60);
+
 /// How often texts whose time has passed are let go.
 const TIDY_EVERY: Duration = Duration::from_secs(3600);
 
@@ -35,8 +39,8 @@ pub(super) struct CatalogRounds {
     tidied: Instant,
     log_tidied: Instant,
     file: Option<(StateDirectory, Keeper)>,
-    /// Replaced snapshots that a request may still hold: they are freed here, not on its thread.
-    replaced: Vec<Arc<Snapshot>>,
+    /// Replaced snapshots, with the time, that a request may still hold: they are freed here, not on its thread.
+    replaced: Vec<(Instant, Arc<Snapshot>)>,
 }
 
 impl CatalogRounds {
@@ -57,7 +61,12 @@ impl CatalogRounds {
 
     fn follow_catalog(&mut self) -> Result<(), StoreError> {
         self.replaced
-            .retain(|snapshot| Arc::strong_count(snapshot) > 1);
+            .retain(|(_, snapshot)| Arc::strong_count(snapshot) > 1);
+        for (replaced, snapshot) in &self.replaced {
+            if replaced.elapsed() >= READ_OUT {
+                snapshot.withdraw();
+            }
+        }
         let found = Changes {
             // Keys are followed by the other thread.
             keys: 0,
@@ -101,6 +110,12 @@ impl CatalogRounds {
         Ok(())
     }
 
+    fn replace(&mut self, snapshot: Option<Arc<Snapshot>>) {
+        let before = self.followed.live.set_snapshot(snapshot);
+        self.replaced
+            .extend(before.map(|one| (Instant::now(), one)));
+    }
+
     fn swap(&mut self, snapshot: Option<Arc<Snapshot>>, started: Instant, made_from: &str) {
         let facts = snapshot
             .as_ref()
@@ -108,8 +123,7 @@ impl CatalogRounds {
         // Noted first: whoever sees the snapshot may ask since when.
         let now = Timestamp::now();
         self.followed.live.metrics.swaps.live_since.set_moment(now);
-        self.replaced
-            .extend(self.followed.live.set_snapshot(snapshot));
+        self.replace(snapshot);
         // Said only now that it is so: whoever waits for the message may ask at once.
         if let Some((revision, products)) = facts {
             let took_milliseconds = u64::try_from(started.elapsed().as_millis()).unwrap_or(0);
@@ -247,8 +261,7 @@ impl CatalogRounds {
             .snapshot()
             .and_then(|live| live.without_ended_texts(Timestamp::now()));
         if let Some(tidied) = tidied {
-            self.replaced
-                .extend(self.followed.live.set_snapshot(Some(Arc::new(tidied))));
+            self.replace(Some(Arc::new(tidied)));
         }
     }
 }

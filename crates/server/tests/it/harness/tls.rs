@@ -10,7 +10,7 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use tokio_rustls::TlsConnector;
 
-use super::{PATIENCE, Server, Store};
+use super::{Headers, PATIENCE, Server, Store};
 
 /// A connection with TLS.
 pub type TlsStream = StreamOwned<ClientConnection, TcpStream>;
@@ -113,8 +113,19 @@ pub struct Http2 {
 impl Http2 {
     /// Asks; the answer comes later.
     pub async fn ask(&mut self, key: &str, target: &str) -> Result<ResponseFuture, h2::Error> {
-        let request = http::Request::get(format!("https://localhost{target}"));
-        let request = request.header("x-api-key", key);
+        self.ask_with(target, &[("x-api-key", key)]).await
+    }
+
+    /// Asks with headers; the answer comes later.
+    pub async fn ask_with(
+        &mut self,
+        target: &str,
+        headers: Headers<'_>,
+    ) -> Result<ResponseFuture, h2::Error> {
+        let mut request = http::Request::get(format!("https://localhost{target}"));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
         let request = request.body(()).expect("a request");
         self.sender = self.sender.clone().ready().await?;
         Ok(self.sender.send_request(request, true)?.0)

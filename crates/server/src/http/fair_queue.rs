@@ -1,0 +1,238 @@
+//! Turns to compress a body: as many at a time as there are cores, and keys in turn.
+//!
+//! Each key has a queue of its own, and the next turn goes to the next key. So a key that asks for many new pages waits
+//! behind itself, and others wait for one body of it at most. Queues are bounded: what doesn't fit is sent plain.
+
+use std::collections::VecDeque;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+
+use super::budget::Account;
+
+/// Waiting bodies of one key for each core: half a second at worst, with Brotli.
+const MAX_WAITING_OF_KEY: usize = 64;
+
+/// Waiting bodies of all keys for each core. Each key may have its share of them.
+const MAX_WAITING: usize = 256;
+
+/// The queues of one server.
+#[derive(Debug)]
+pub(super) struct FairQueue {
+    cores: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    free: usize,
+    /// In the order of their next turns; none is empty.
+    queues: VecDeque<KeyQueue>,
+}
+
+#[derive(Debug)]
+struct KeyQueue {
+    /// Compared by identity.
+    key: Account,
+    waiting: VecDeque<oneshot::Sender<Turn>>,
+}
+
+/// A turn, until this is dropped.
+#[derive(Debug)]
+pub(super) struct Turn(Arc<FairQueue>);
+
+impl FairQueue {
+    /// A queue for as many bodies at a time as there are cores.
+    pub(super) fn new(cores: usize) -> Arc<Self> {
+        Arc::new(Self {
+            cores,
+            state: Mutex::new(State {
+                free: cores,
+                queues: VecDeque::new(),
+            }),
+        })
+    }
+
+    /// A turn, if nobody has to wait for one.
+    pub(super) fn try_take(self: &Arc<Self>) -> Option<Turn> {
+        let mut state = self.lock();
+        state.free = state.free.checked_sub(1)?;
+        Some(Turn(Arc::clone(self)))
+    }
+
+    /// Waits for a turn; `None` if too many bodies of this key wait already.
+    pub(super) async fn take(self: &Arc<Self>, key: &Account) -> Option<Turn> {
+        let turn = {
+            let mut state = self.lock();
+            if let Some(free) = state.free.checked_sub(1) {
+                state.free = free;
+                return Some(Turn(Arc::clone(self)));
+            }
+            if state.is_full_for(key, self.cores) {
+                return None;
+            }
+            let (sender, turn) = oneshot::channel();
+            state.queue_of(key).push_back(sender);
+            turn
+        };
+        turn.await.ok()
+    }
+
+    /// Whether a body of this key would find no place to wait.
+    pub(super) fn is_full_for(&self, key: &Account) -> bool {
+        self.lock().is_full_for(key, self.cores)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn is_full_for(&mut self, key: &Account, cores: usize) -> bool {
+        let share = MAX_WAITING * cores / self.queues.len().max(1);
+        let most = share.clamp(1, MAX_WAITING_OF_KEY * cores);
+        let queue = self.queues.iter_mut().find(|queue| queue.is_of(key));
+        queue.is_some_and(|queue| {
+            if queue.waiting.len() >= most {
+                queue.waiting.retain(|waiting| !waiting.is_closed());
+            }
+            queue.waiting.len() >= most
+        })
+    }
+
+    fn queue_of(&mut self, key: &Account) -> &mut VecDeque<oneshot::Sender<Turn>> {
+        let place = self.queues.iter().position(|queue| queue.is_of(key));
+        let place = place.unwrap_or_else(|| {
+            self.queues.push_back(KeyQueue {
+                key: Arc::clone(key),
+                waiting: VecDeque::new(),
+            });
+            self.queues.len() - 1
+        });
+        &mut self.queues[place].waiting
+    }
+
+    /// The first of those that still wait, of the key whose turn it is.
+    fn next(&mut self) -> Option<oneshot::Sender<Turn>> {
+        while let Some(mut queue) = self.queues.pop_front() {
+            let next = std::iter::from_fn(|| queue.waiting.pop_front());
+            let next = { next }.find(|waiting| !waiting.is_closed());
+            if !queue.waiting.is_empty() {
+                self.queues.push_back(queue);
+            }
+            if next.is_some() {
+                return next;
+            }
+        }
+        None
+    }
+}
+
+impl KeyQueue {
+    fn is_of(&self, key: &Arc<AtomicU64>) -> bool {
+        Arc::ptr_eq(&self.key, key)
+    }
+}
+
+impl Drop for Turn {
+    /// Gives the turn to whoever is next.
+    fn drop(&mut self) {
+        let next = {
+            let mut state = self.0.lock();
+            let next = state.next();
+            state.free += usize::from(next.is_none());
+            next
+        };
+        if let Some(next) = next {
+            // A client that went away in this moment drops the turn, which goes on to the next.
+            let _ = next.send(Turn(Arc::clone(&self.0)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Waits for a turn of this key, and notes its name when it comes.
+    fn wait(
+        queue: &Arc<FairQueue>,
+        key: &Account,
+        name: &'static str,
+        order: &Arc<Mutex<Vec<&'static str>>>,
+    ) {
+        let (queue, key, order) = (Arc::clone(queue), Arc::clone(key), Arc::clone(order));
+        tokio::spawn(async move {
+            let turn = queue.take(&key).await;
+            order.lock().unwrap().push(match turn {
+                Some(_) => name,
+                None => "refused",
+            });
+        });
+    }
+
+    async fn settle() {
+        for _ in 0..1_000 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn keys_have_their_turns_one_after_the_other() {
+        let queue = FairQueue::new(1);
+        let (greedy, modest) = (Account::default(), Account::default());
+        let order = Arc::default();
+        let turn = queue.try_take().unwrap();
+        assert!(queue.try_take().is_none());
+        for _ in 0..4 {
+            wait(&queue, &greedy, "greedy", &order);
+        }
+        settle().await;
+        for _ in 0..2 {
+            wait(&queue, &modest, "modest", &order);
+        }
+        settle().await;
+        drop(turn);
+        settle().await;
+        let expected = ["greedy", "modest", "greedy", "modest", "greedy", "greedy"];
+        assert_eq!(*order.lock().unwrap(), expected);
+        assert!(queue.try_take().is_some());
+    }
+
+    #[tokio::test]
+    async fn full_queue_of_one_key_refuses_that_key_alone() {
+        let queue = FairQueue::new(1);
+        let (greedy, modest) = (Account::default(), Account::default());
+        let order = Arc::default();
+        let turn = queue.try_take().unwrap();
+        let gone = tokio::spawn({
+            let (queue, greedy) = (Arc::clone(&queue), Arc::clone(&greedy));
+            async move { queue.take(&greedy).await.is_some() }
+        });
+        settle().await;
+        for _ in 0..MAX_WAITING_OF_KEY {
+            wait(&queue, &greedy, "greedy", &order);
+        }
+        settle().await;
+        assert_eq!(*order.lock().unwrap(), ["refused"]);
+        assert!(queue.is_full_for(&greedy) && !queue.is_full_for(&modest));
+        // A client that went away leaves its place to another.
+        gone.abort();
+        settle().await;
+        assert!(!queue.is_full_for(&greedy));
+        wait(&queue, &greedy, "greedy", &order);
+        settle().await;
+        drop(turn);
+        settle().await;
+        let given = order
+            .lock()
+            .unwrap()
+            .iter()
+            .filter(|name| **name == "greedy")
+            .count();
+        assert_eq!(given, MAX_WAITING_OF_KEY);
+        assert!(queue.try_take().is_some());
+    }
+}

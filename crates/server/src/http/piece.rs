@@ -1,0 +1,60 @@
+//! Memory for the pieces that short runs of a page are copied into. It isn't the allocator's: after many slow clients that
+//! would keep it, since smaller things lie between. A few pieces are kept for the next pages.
+
+use std::sync::{Mutex, PoisonError};
+
+use memmap2::MmapMut;
+
+/// Length of a piece, in bytes.
+pub(super) const PIECE_BYTES: usize = 64 << 10;
+
+/// Pieces kept while no page needs them.
+const MAX_KEPT: usize = 32;
+
+static KEPT: Mutex<Vec<MmapMut>> = Mutex::new(Vec::new());
+
+/// A piece of a body.
+#[derive(Debug)]
+pub(super) struct Piece {
+    /// None only while it is dropped.
+    memory: Option<MmapMut>,
+    length: usize,
+}
+
+impl Piece {
+    /// An empty piece; `None` if the system has no memory.
+    pub(super) fn new() -> Option<Self> {
+        let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        Some(Self {
+            memory: Some(kept.or_else(|| MmapMut::map_anon(PIECE_BYTES).ok())?),
+            length: 0,
+        })
+    }
+
+    /// Appends bytes, if they fit.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> bool {
+        let memory = self.memory.as_deref_mut().unwrap_or_default();
+        let Some(room) = memory.get_mut(self.length..self.length + bytes.len()) else {
+            return false;
+        };
+        room.copy_from_slice(bytes);
+        self.length += bytes.len();
+        true
+    }
+}
+
+impl AsRef<[u8]> for Piece {
+    fn as_ref(&self) -> &[u8] {
+        let memory = self.memory.as_deref().unwrap_or_default();
+        memory.get(..self.length).unwrap_or_default()
+    }
+}
+
+impl Drop for Piece {
+    fn drop(&mut self) {
+        let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() < MAX_KEPT {
+            kept.extend(self.memory.take());
+        }
+    }
+}

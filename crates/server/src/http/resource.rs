@@ -1,0 +1,333 @@
+//! Resources: what a read found, and the way from there to an answer. The body is made as late as possible, reserved in
+//! the budget, and taken from the cache or compressed.
+
+use bytes::Bytes;
+use http::header::{
+    CACHE_CONTROL, CONTENT_TYPE, ETAG, LINK, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
+};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+
+use super::answer::{Answer, Audience, NO_SNIFF, encode};
+use super::body::Body;
+use super::body_cache::{BodyCache, HERE_BYTES, Key};
+use super::budget::{Budget, OwnedPayer, Payer, Permit};
+use super::compress::{MAX_COMPRESSED_BYTES, WORTH_COMPRESSING_BYTES};
+use super::conditional::EntityTag;
+use super::encoding::{Accepted, Coding};
+use super::error::ApiError;
+use crate::web::CONTENT_SECURITY_POLICY;
+
+/// An answer has so many headers at most: nine of its own, the page's neighbours, two of a quota.
+const MOST_HEADERS: usize = 12;
+
+/// Longest body that is sent plain, in bytes, because too many others wait to be compressed. A longer one is refused.
+const MAX_PLAIN_INSTEAD_BYTES: usize = 2 << 20;
+
+/// Whether the plain body of an answer is cached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CachePolicy {
+    /// It lies ready, or is made quickly.
+    Never,
+    /// It is taken from the cache, but not put there: most pages are asked for once.
+    OnSecondHit,
+    /// It is.
+    Always,
+}
+
+/// Memory for the body of an answer: what is kept already, and who pays for what has to be made.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SendContext<'a> {
+    pub(super) cache: &'a BodyCache,
+    pub(super) budget: &'a Budget,
+    pub(super) payer: Payer<'a>,
+}
+
+/// What a read found. Its body is made only if it is sent and isn't cached.
+pub struct Resource<'s> {
+    tag: EntityTag,
+    audience: Audience,
+    link: Option<HeaderValue>,
+    cache_plain: CachePolicy,
+    /// Length of the plain body, in bytes; estimated if it is made.
+    length: usize,
+    memory: Memory,
+    body: Box<DeferredBody<'s>>,
+}
+
+/// A body that isn't made yet. The payer pays for copies of parts of it.
+type DeferredBody<'s> = dyn FnOnce(Payer<'_>) -> Result<Body, ApiError> + 's;
+
+/// Memory of a plain body.
+enum Memory {
+    /// It refers to what lies in memory anyhow.
+    Shared,
+    /// It is made for this answer.
+    Made,
+    /// It is made for this answer, and reserved.
+    Reserved(Permit),
+}
+
+impl<'s> Resource<'s> {
+    /// What a read found for the holder of a key: the tag of a body of `length` bytes, which refers to memory that is
+    /// there anyhow.
+    pub(super) fn new(
+        tag: EntityTag,
+        length: usize,
+        body: impl FnOnce(Payer<'_>) -> Result<Body, ApiError> + 's,
+    ) -> Self {
+        Self {
+            tag,
+            audience: Audience::KeyHolder,
+            link: None,
+            cache_plain: CachePolicy::Never,
+            length,
+            memory: Memory::Shared,
+            body: Box::new(body),
+        }
+    }
+
+    /// A body that was made before.
+    #[must_use]
+    pub fn ready(tag: EntityTag, body: Bytes) -> Self {
+        Self::new(tag, body.len(), move |_| Ok(Body::from(body)))
+    }
+
+    /// A body of about `length` bytes that is made for this answer.
+    pub(super) fn made(
+        tag: EntityTag,
+        length: usize,
+        make: impl FnOnce() -> Result<Vec<u8>, ApiError> + 's,
+    ) -> Self {
+        Self {
+            memory: Memory::Made,
+            ..Self::new(tag, length, move |_| Ok(Body::from(make()?)))
+        }
+    }
+
+    /// With the page's neighbours, for the `Link` header.
+    #[must_use]
+    pub fn with_link(self, link: Option<HeaderValue>) -> Self {
+        Self { link, ..self }
+    }
+
+    /// With a plain body that is cached.
+    #[must_use]
+    pub fn cached_plain(self, cache_plain: CachePolicy) -> Self {
+        Self {
+            cache_plain,
+            ..self
+        }
+    }
+
+    /// For somebody else than the holder of a key.
+    #[must_use]
+    pub fn for_audience(self, audience: Audience) -> Self {
+        Self { audience, ..self }
+    }
+
+    /// Whether the client already has this answer.
+    #[must_use]
+    pub fn is_known_to(&self, headers: &HeaderMap) -> bool {
+        self.tag.is_known_to(headers)
+    }
+
+    /// The answer that the client needn't be sent the body.
+    #[must_use]
+    pub fn not_modified(self) -> Answer {
+        let mut answer = self.head();
+        *answer.status_mut() = StatusCode::NOT_MODIFIED;
+        answer
+    }
+
+    /// The coding of the body, as the client likes it best.
+    fn coding(&self, request: &HeaderMap) -> Coding {
+        match self.length <= MAX_COMPRESSED_BYTES {
+            true => Accepted::by(request).best(),
+            false => Coding::Identity,
+        }
+    }
+
+    /// Reserves memory for a body that has to be made.
+    ///
+    /// # Errors
+    ///
+    /// The budget has no room for it.
+    pub(super) fn reserved(mut self, context: SendContext<'_>) -> Result<Self, ApiError> {
+        if let Memory::Made = self.memory {
+            let permit = context.payer.reserve(self.length).ok_or_else(|| {
+                context.budget.refused.increment();
+                ApiError::overloaded()
+            })?;
+            self.memory = Memory::Reserved(permit);
+        }
+        Ok(self)
+    }
+
+    /// Refuses a long body that would have to wait behind too many others to be compressed.
+    ///
+    /// # Errors
+    ///
+    /// It would.
+    pub(super) fn not_shed(
+        self,
+        request: &HeaderMap,
+        context: SendContext<'_>,
+    ) -> Result<Self, ApiError> {
+        if self.length > MAX_PLAIN_INSTEAD_BYTES {
+            let key = Key::new(self.tag.hash(), self.coding(request));
+            if context.cache.is_too_busy_for(key, context.payer.key()) {
+                context.cache.shed.increment();
+                return Err(ApiError::overloaded());
+            }
+        }
+        Ok(self)
+    }
+
+    /// The answer with the body, encoded as the client likes it best. What takes long to compress is left to
+    /// [`Prepared::finish`].
+    ///
+    /// # Errors
+    ///
+    /// The body can't be made.
+    pub(super) fn found(
+        self,
+        request: &HeaderMap,
+        context: SendContext<'_>,
+    ) -> Result<Prepared, ApiError> {
+        let SendContext { cache, payer, .. } = context;
+        let coding = self.coding(request);
+        let key = Key::new(self.tag.hash(), coding);
+        let mut answer = self.head();
+        let headers = answer.headers_mut();
+        headers.insert(CONTENT_TYPE, self.audience.content_type());
+        headers.insert(X_CONTENT_TYPE_OPTIONS, NO_SNIFF);
+        if coding != Coding::Identity
+            && let Some(cached) = cache.compressed(&key)
+            && let Some(held) = payer.hold(&cached)
+        {
+            encode(&mut answer, coding, held);
+            return Ok(answer.into());
+        }
+        let plain = self.plain(context)?;
+        let is_short = plain.len() < WORTH_COMPRESSING_BYTES;
+        if coding == Coding::Identity || is_short && Accepted::by(request).takes_plain() {
+            *answer.body_mut() = plain;
+            return Ok(answer.into());
+        }
+        if plain.len() > HERE_BYTES {
+            let payer = payer.to_owned();
+            return Ok(Prepared::to_encode(answer, ToEncode { key, plain, payer }));
+        }
+        let made = cache.compress_here(key, &plain.clone().into_bytes());
+        match made.and_then(|made| payer.hold(&made)) {
+            Some(held) => encode(&mut answer, coding, held),
+            None => *answer.body_mut() = plain,
+        }
+        Ok(answer.into())
+    }
+
+    /// The plain body: the cached one, or one that is made, and cached if it is worth that.
+    fn plain(self, context: SendContext<'_>) -> Result<Body, ApiError> {
+        let SendContext { cache, payer, .. } = context;
+        let key = Key::new(self.tag.hash(), Coding::Identity);
+        let mut permit = match self.memory {
+            Memory::Reserved(permit) => Some(permit),
+            Memory::Shared | Memory::Made => None,
+        };
+        if self.cache_plain != CachePolicy::Never
+            && let Some(cached) = cache.plain(&key)
+            && let Some(permit) = permit.take().or_else(|| payer.reserve(cached.len()))
+        {
+            return Ok(permit.hold(cached).into());
+        }
+        let body = (self.body)(payer)?;
+        let is_cached = self.cache_plain == CachePolicy::Always;
+        let permit = permit.or_else(|| {
+            // Without room for a copy, it is sent from where it lies.
+            is_cached.then(|| payer.reserve(body.len())).flatten()
+        });
+        let Some(mut permit) = permit else {
+            return Ok(body);
+        };
+        let made = body.into_bytes();
+        if is_cached {
+            cache.keep_plain(key, made.clone());
+        }
+        permit.resize(made.len());
+        Ok(permit.hold(made).into())
+    }
+
+    /// What an answer with this body says of itself.
+    fn head(&self) -> Answer {
+        let mut answer = Response::new(Body::default());
+        let headers = answer.headers_mut();
+        // Room for all that are to come, so that the map isn't moved as it grows.
+        headers.reserve(MOST_HEADERS);
+        headers.insert(ETAG, self.tag.header_value());
+        if let Some(link) = &self.link {
+            headers.insert(LINK, link.clone());
+        }
+        headers.insert(CACHE_CONTROL, self.audience.cache_control());
+        headers.insert(VARY, self.audience.vary());
+        if let Audience::Site(_) = self.audience {
+            let policy = HeaderValue::from_static(CONTENT_SECURITY_POLICY);
+            headers.insert(http::header::CONTENT_SECURITY_POLICY, policy);
+            headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+        }
+        answer
+    }
+}
+
+/// An answer, and its body if that has still to be encoded.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) answer: Answer,
+    to_encode: Option<Box<ToEncode>>,
+}
+
+/// A body that has still to be encoded.
+#[derive(Debug)]
+struct ToEncode {
+    key: Key,
+    plain: Body,
+    payer: OwnedPayer,
+}
+
+impl Prepared {
+    fn to_encode(answer: Answer, to_encode: ToEncode) -> Self {
+        Self {
+            answer,
+            to_encode: Some(Box::new(to_encode)),
+        }
+    }
+
+    /// The answer with its body, encoded; plain if too many others wait, if there is no room for it, or if it fails.
+    pub(super) async fn finish(self, cache: &BodyCache) -> Answer {
+        let mut answer = self.answer;
+        let Some(to_encode) = self.to_encode else {
+            return answer;
+        };
+        let ToEncode { key, plain, payer } = *to_encode;
+        let made = cache.compress(key, &plain, payer.key()).await;
+        match made.and_then(|made| payer.payer().hold(&made)) {
+            Some(held) => encode(&mut answer, key.coding, held),
+            None => *answer.body_mut() = plain,
+        }
+        answer
+    }
+}
+
+impl From<Answer> for Prepared {
+    fn from(answer: Answer) -> Self {
+        Self {
+            answer,
+            to_encode: None,
+        }
+    }
+}
+
+impl From<ApiError> for Prepared {
+    fn from(error: ApiError) -> Self {
+        Answer::from(error).into()
+    }
+}

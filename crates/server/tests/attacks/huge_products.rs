@@ -1,0 +1,52 @@
+//! Products with names of megabytes: pages of them are longer than memory for a copy of each would allow.
+
+use std::io::Write as _;
+
+use serde_json::json;
+
+use crate::harness::{Store, gift_card, wait_for};
+use crate::world::{CODINGS, Edge, World};
+
+const PRODUCTS: usize = 8;
+const NAME_BYTES: usize = 5 << 20;
+const REQUESTS: usize = 50;
+
+#[test]
+fn huge_products_leave_the_server_its_memory() {
+    let products: Vec<_> = (0..PRODUCTS)
+        .map(|number| {
+            let mut product = gift_card(&format!("HUGE-{number}"));
+            product["name"] = json!(number.to_string().repeat(NAME_BYTES));
+            product
+        })
+        .collect();
+    let world = World::new(Store::of(&products), Edge::Plain, 100);
+    let product = "/v2/product/HUGE-1";
+    let with_texts = "/v2/product/HUGE-2?content=md";
+    let targets = CODINGS.map(|coding| ("/v2/product", coding));
+    for (target, coding) in targets
+        .into_iter()
+        .chain([(product, "gzip"), (with_texts, "gzip")])
+    {
+        let what = format!("{REQUESTS} times {target} with names of 5 MiB, {coding}");
+        world.survive(&what, world.reader(), || {
+            let answered = world.answered() + REQUESTS as f64;
+            let unread: Vec<_> = (0..REQUESTS)
+                .map(|_| {
+                    let mut socket = world.server.connect();
+                    let head = format!(
+                        "GET {target} HTTP/1.1\r\nHost: v\r\nX-Api-Key: {}\r\nAccept-Encoding: {coding}\r\n\r\n",
+                        world.attacker
+                    );
+                    socket.write_all(head.as_bytes()).expect("sent");
+                    socket
+                })
+                .collect();
+            wait_for("all answers to begin", || {
+                (world.answered() >= answered).then_some(())
+            });
+            unread
+        });
+    }
+    world.assert_gives_back();
+}
