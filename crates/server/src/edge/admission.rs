@@ -206,13 +206,15 @@ impl Limit {
         }
     }
 
-    /// Returns the connection to look at first, of those that may be closed by now.
+    /// Returns the connection to look at first. At a limit of keyless connections it needn't be idle: it makes room,
+    /// too, if it has shown a key since it was counted.
     fn candidate(self, open: &Open, now: u64) -> Option<(u64, u64)> {
-        let first = |queue: &Queue| queue.first().filter(|(due, _)| *due <= now).copied();
+        let first = |queue: &Queue| queue.first().copied();
+        let idle = |queue: &Queue| first(queue).filter(|(due, _)| *due <= now);
         match self {
             Self::Address(address) => first(&open.at(address)?.keyless),
             Self::Keyless => first(&open.keyless),
-            Self::All => first(&open.keyless).or_else(|| first(&open.keyed)),
+            Self::All => idle(&open.keyless).or_else(|| idle(&open.keyed)),
         }
     }
 
@@ -297,6 +299,16 @@ mod tests {
         entry.presence = Arc::new(presence);
         entry.due = admission.due(&entry.presence, 0);
         open.insert(admitted.number, entry);
+    }
+
+    #[test]
+    fn connections_that_showed_a_key_make_room_at_once() {
+        let admission = admission(400, 40);
+        let _open = [0; 40].map(|_| {
+            let admitted = admit(&admission, "192.0.2.1").unwrap();
+            admitted.presence.note(Caller::WithKey);
+            admitted
+        });
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //! - `memory`: the limit on memory: a cgroup, or a limit of the shell where none can be made
 //! - `healthy`: clients that do as they should, beside an attack
 //! - `world`: a server under such a limit, and the table of an attack
-//! - `stuck_streams`, `huge_products`, `greedy_key`, `keyless_connections`: the attacks
+//! - `stuck_streams`, `unread_answers`, `huge_products`, `greedy_key`, `keyless_connections`, `stalled_log`: the attacks
 
 #![expect(
     unreachable_pub,
@@ -24,5 +24,7 @@ mod healthy;
 mod huge_products;
 mod keyless_connections;
 mod memory;
+mod stalled_log;
 mod stuck_streams;
+mod unread_answers;
 mod world;
