@@ -171,7 +171,7 @@ fn products(
     visit_products(rows, &mut texts, taken_down, visit)
 }
 
-/// What stands in the document of a product that has texts of its own.
+/// Part of the document of a product that has texts of its own.
 const OWN_TEXT: &str = "\"texts/";
 
 /// Hands products on; a row without an id, but a code in [`RETIRED_CODE`], is a product that was retired.
