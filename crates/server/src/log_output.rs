@@ -221,7 +221,7 @@ fn write_lines(queue: &Queue, out: impl Write) {
 /// Writer of whole lines.
 struct LineWriter<W> {
     out: W,
-    /// Whether the last write stopped within a line.
+    /// True if the last write stopped within a line.
     is_within_line: bool,
 }
 

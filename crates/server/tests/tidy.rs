@@ -185,7 +185,7 @@ fn commands_print_through_one_place() {
         "io::stdout()",
         "io::stderr",
     ];
-    // The one place; logs, whose lines are escaped; a pipe's name, which `Debug` escapes; and a test's own words.
+    // The one place; logs, whose lines are escaped; and a test's own words.
     let may = [
         "cli/output.rs",
         "cli/logging.rs",

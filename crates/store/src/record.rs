@@ -256,7 +256,7 @@ pub enum CatalogItem<'a> {
         categories: &'a [Box<str>],
         /// Its texts that were taken down.
         taken_down: &'a [TextDigest],
-        /// What tells whether the product is what was written.
+        /// Digest of the product as it was written.
         seal: Seal,
     },
     /// A live product whose row can't be read as one.

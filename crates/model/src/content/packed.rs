@@ -57,7 +57,7 @@ impl PackedMarkdown {
         Self(Bytes::new())
     }
 
-    /// Whether it is that mark.
+    /// Returns true for that mark.
     #[must_use]
     pub fn is_damaged(&self) -> bool {
         self.0.is_empty()

@@ -1,4 +1,4 @@
-//! What no record of a key can have.
+//! Values that no key record can have.
 
 use super::{KeyRecord, NewKey};
 use crate::version::{ApiVersion, VersionError};

@@ -1,4 +1,4 @@
-//! What of a store was found to be damaged when a snapshot was made of it.
+//! Products and texts that were damaged in the store when a snapshot was built.
 
 use std::collections::BTreeSet;
 

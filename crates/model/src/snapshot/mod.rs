@@ -144,7 +144,7 @@ impl Snapshot {
         self.withdrawn.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether its pages are to be sent no further.
+    /// Returns true if its pages must not be sent any further.
     #[must_use]
     pub fn is_withdrawn(&self) -> bool {
         self.withdrawn.0.load(Ordering::Relaxed)
@@ -180,7 +180,7 @@ impl Snapshot {
         &self.texts
     }
 
-    /// What is damaged in the store that this was made of.
+    /// Damage in the store that this was built from.
     #[must_use]
     pub fn damage(&self) -> &Damage {
         &self.damage

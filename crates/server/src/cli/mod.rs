@@ -133,7 +133,7 @@ impl Command {
     }
 }
 
-/// How much of a plan is printed.
+/// Detail of a printed plan.
 #[derive(Debug, Clone, Copy, Default, Args)]
 struct PlanArgs {
     /// Name every product that differs, on a terminal too, where only the first 20 of each kind are named otherwise.

@@ -1,4 +1,4 @@
-//! How far a load or a fetch is, on standard error: bars on a terminal; elsewhere nothing of a load, and a line now and
+//! Progress of a load or a fetch, on standard error: bars on a terminal; elsewhere nothing of a load, and a line now and
 //! then of a fetch, which waits for others.
 
 use std::cell::Cell;

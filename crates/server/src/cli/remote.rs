@@ -59,7 +59,7 @@ impl RemoteArgs {
     }
 }
 
-/// Who reads a table.
+/// Reader of a table.
 #[derive(Debug, Clone, Copy, Args)]
 pub(super) struct ReaderArgs {
     /// With CSV: put an apostrophe before each cell that a spreadsheet would run (those that begin with `=`, `+`, `-`,

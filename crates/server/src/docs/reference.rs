@@ -37,7 +37,7 @@ struct Parameter {
     is_required: bool,
     /// Whether it may be repeated.
     is_list: bool,
-    /// Whether the form has a field for it.
+    /// True if the form has a field for it.
     is_tried: bool,
     values: Vec<String>,
     hint: String,

@@ -1,4 +1,4 @@
-//! How many connections there may be: in all, from one address, and without a key. At a limit the connection that has
+//! Limits of connections: in all, from one address, and without a key. At a limit the connection that has
 //! been idle longest is closed for a new one.
 
 use std::fmt;
@@ -14,7 +14,7 @@ use crate::metrics::{Caller, Refusal};
 /// Says of an address whether it may have any number of connections, as a proxy does that others come through.
 pub type Exempt = dyn Fn(IpAddr) -> bool + Send + Sync;
 
-/// How many connections there may be.
+/// Limits of connections.
 #[derive(Clone)]
 pub struct Limits {
     /// In all.

@@ -17,7 +17,7 @@ pub(super) struct Presence {
     requests: AtomicUsize,
     /// The end of the last answer, in milliseconds after the start.
     idle_since: AtomicU64,
-    /// Whether something waits to be sent; shared with the socket.
+    /// True while something waits to be sent; shared with the socket.
     unsent: Arc<AtomicBool>,
     has_key: AtomicBool,
     evicted: Notify,

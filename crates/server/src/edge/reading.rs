@@ -31,7 +31,7 @@ struct ProgressState {
     reading_head: AtomicBool,
     /// Whether something waits to be sent; shared with whoever watches the connection.
     unsent: Arc<AtomicBool>,
-    /// Whether the target of the request that is arriving has a fragment.
+    /// True if the target of the arriving request has a fragment.
     has_fragment: AtomicBool,
 }
 

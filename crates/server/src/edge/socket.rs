@@ -63,7 +63,7 @@ const UNSENT_BYTES_OF_MANY: u32 = 32 << 10;
 /// Connections that [`UNSENT_BYTES`] are kept of.
 const MAX_WIDE: usize = 64;
 
-/// How many there are, from their first answer until they are closed.
+/// Number of such connections, from their first answer until they are closed.
 static WIDE: AtomicUsize = AtomicUsize::new(0);
 
 /// A client's connection, plain or TLS.
@@ -112,7 +112,7 @@ pub(crate) struct TimedSocket<S: ClientSocket, R> {
     reading: R,
     write_timeout: Duration,
     write_by: Option<Instant>,
-    /// Whether this one counts in [`WIDE`]; decided with its first answer.
+    /// True if this one counts in [`WIDE`]; decided with its first answer.
     is_wide: Option<bool>,
     /// Set once nothing more is written: until when the client may go on sending.
     linger_by: Option<Instant>,

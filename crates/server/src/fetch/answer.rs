@@ -47,7 +47,7 @@ pub(super) enum Came {
     },
 }
 
-/// Whether a host answered at all.
+/// Returns true if a host answered at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Host {
     /// It did, or wasn't asked.

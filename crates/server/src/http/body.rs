@@ -28,7 +28,7 @@ thread_local! {
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What stands ahead of a page's products.
+/// Bytes of a page ahead of its products.
 pub(super) const PAGE_START: &[u8] = b"{\"catalog\":[";
 
 /// A body that is sent, or is about to be.
@@ -56,7 +56,7 @@ impl Default for Source {
 pub(super) struct PageBody {
     pub(super) snapshot: Arc<Snapshot>,
     pub(super) runs: Box<[Run]>,
-    /// What stands behind the products.
+    /// Bytes behind the products.
     pub(super) end: Bytes,
     /// Pays for copies of runs.
     pub(super) payer: OwnedPayer,
@@ -153,7 +153,7 @@ impl Body {
         self.left
     }
 
-    /// Whether nothing is left to be sent.
+    /// Returns true if nothing is left to be sent.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.left == 0

@@ -97,7 +97,7 @@ impl BodyCache {
         }
     }
 
-    /// Whether a body of this account would find no place to wait for its turn to be compressed. One that is just being
+    /// Returns true if a body of this account would find no place to wait for its turn to be compressed. One that is just being
     /// compressed may be found to be so; its client asks again.
     pub(super) fn is_too_busy_for(&self, key: Key, account: &Account) -> bool {
         let is_cached = |cache: &Arc<Bodies>| cache.peek(&key).is_some();

@@ -24,7 +24,7 @@ const ACCEPTED: HeaderValue = HeaderValue::from_static(
     "Content-Type, If-None-Match, Traceparent, Tracestate, X-Api-Key, X-Api-Version, X-Request-Id, X-Simulate",
 );
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD");
-/// How long browsers keep the answer to a preflight, in seconds: two hours, the longest that Chromium allows.
+/// Lifetime of a preflight's answer in browsers, in seconds: two hours, the longest that Chromium allows.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("7200");
 
 /// An origin as browsers write it: scheme, host and, unless it is the scheme's own, port.

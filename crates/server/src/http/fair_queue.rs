@@ -79,7 +79,7 @@ impl FairQueue {
         turn.await.ok()
     }
 
-    /// Whether a body of this key would find no place to wait.
+    /// Returns true if a body of this key would find no place to wait.
     pub(super) fn is_full_for(&self, key: &Account) -> bool {
         self.lock().is_full_for(key, self.cores)
     }

@@ -36,7 +36,7 @@ struct PageHead {
     tag: EntityTag,
     link: Option<HeaderValue>,
     length: usize,
-    /// What applies once the page is asked for again.
+    /// Policy once the page is asked for again.
     cache_plain: CachePolicy,
 }
 

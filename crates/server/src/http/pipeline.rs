@@ -77,7 +77,7 @@ pub(super) fn admit(request: &Parts, trail: &mut Trail<'_>) -> Result<Target, Ap
     }
 }
 
-/// Who asks, and over which connection.
+/// Client and connection of a request.
 #[derive(Debug)]
 pub(super) struct Client<'c> {
     /// The client, as far as proxies are believed.

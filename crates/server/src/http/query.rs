@@ -22,7 +22,7 @@ type Decoded<'q> = Result<Cow<'q, str>, Undecodable<'q>>;
 pub(crate) struct Undecodable<'q> {
     /// The text as the query has it.
     pub(crate) raw: &'q str,
-    /// What the client has to change, for people.
+    /// Advice for the client's developer.
     pub(crate) help: &'static str,
 }
 

@@ -23,7 +23,7 @@ const MOST_HEADERS: usize = 12;
 /// Longest body that is sent plain, in bytes, because too many others wait to be compressed. A longer one is refused.
 const MAX_PLAIN_INSTEAD_BYTES: usize = 2 << 20;
 
-/// Whether the plain body of an answer is cached.
+/// Policy for caching the plain body of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CachePolicy {
     /// It lies ready, or is made quickly.
@@ -42,7 +42,7 @@ pub(super) struct SendContext<'a> {
     pub(super) payer: Payer<'a>,
 }
 
-/// What a read found. Its body is made only if it is sent and isn't cached.
+/// Result of a read. Its body is made only if it is sent and isn't cached.
 pub struct Resource<'s> {
     tag: EntityTag,
     audience: Audience,
@@ -68,7 +68,7 @@ enum Memory {
 }
 
 impl<'s> Resource<'s> {
-    /// What a read found for the holder of a key: the tag of a body of `length` bytes, which refers to memory that is
+    /// Makes a resource for the holder of a key: the tag of a body of `length` bytes, which refers to memory that is
     /// there anyhow.
     pub(super) fn new(
         tag: EntityTag,
@@ -125,7 +125,7 @@ impl<'s> Resource<'s> {
         Self { audience, ..self }
     }
 
-    /// Whether the client already has this answer.
+    /// Returns true if the client already has this answer.
     #[must_use]
     pub fn is_known_to(&self, headers: &HeaderMap) -> bool {
         self.tag.is_known_to(headers)
@@ -257,7 +257,7 @@ impl<'s> Resource<'s> {
         Ok(permit.hold(made).into())
     }
 
-    /// What an answer with this body says of itself.
+    /// Returns the status and headers of an answer with this body.
     fn head(&self) -> Answer {
         let mut answer = Response::new(Body::default());
         let headers = answer.headers_mut();

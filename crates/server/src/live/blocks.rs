@@ -124,7 +124,7 @@ impl Batch {
     }
 }
 
-/// What comes of batches.
+/// Results of batches.
 #[derive(Default)]
 pub(super) struct Made {
     /// Blocks, each with the number of its batch.
@@ -184,11 +184,11 @@ impl BlockMakers {
         self.sent += 1;
     }
 
-    /// What came of all batches.
+    /// Returns the results of all batches.
     ///
     /// # Errors
     ///
-    /// Where a sound product can't be part of a block.
+    /// If a sound product can't be part of a block.
     pub(super) fn finish(self) -> Result<Made, BuildError> {
         drop(self.batches);
         let mut all = Made::default();

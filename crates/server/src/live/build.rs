@@ -20,7 +20,7 @@ use super::blocks::{Batch, BlockMakers, BuildError};
 use crate::metrics::heartbeat::Heartbeat;
 use crate::view::TextAddresses;
 
-/// How long a text is served after the last revision that named it (docs/contract/texts.md#urls).
+/// Time for which a text is served after the last revision that named it (docs/contract/texts.md#urls).
 const TEXT_GRACE: SignedDuration = SignedDuration::from_hours(24);
 
 /// Where fewer products than this stay as they are for each that changed, all is read anew.
@@ -46,7 +46,7 @@ pub fn texts_kept_since(now: Timestamp) -> Timestamp {
 ///
 /// # Errors
 ///
-/// Where the store can't be read, or all of its products are damaged.
+/// If the store can't be read, or all of its products are damaged.
 pub(super) fn build(
     store: &dyn Store,
     last_good: Option<&Snapshot>,

@@ -95,10 +95,10 @@ impl Input {
     }
 }
 
-/// How long the open of a pipe may take before somebody is told of it.
+/// Time after which the wait for a pipe's writer is reported.
 const TOLD_AFTER: Duration = Duration::from_secs(1);
 
-/// Is told what an open waits for.
+/// Receives a message about what an open waits for.
 pub type OnWait = fn(&str);
 
 /// Opens a file. The open of a named pipe waits for a writer, and says so.

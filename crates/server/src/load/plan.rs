@@ -19,7 +19,7 @@ const MAX_SUMMARY: usize = 20;
 /// Minimum number of products with an identical change for it to be summed up.
 const MIN_SHARED_PRODUCTS: usize = 5;
 
-/// How much of a plan its text has. JSON has all of it.
+/// Detail of a plan's text; JSON has all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Listing {
     /// Every product with every change: for files, pipes, and `--all`.

@@ -25,7 +25,7 @@ pub enum OnError {
     Reject,
     /// The records without faults are loaded.
     Skip {
-        /// Where the others are written, unless it is `None`.
+        /// Destination of rejected records, if there is one.
         rejected: Option<RejectedPath>,
     },
 }

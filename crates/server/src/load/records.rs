@@ -12,12 +12,12 @@ use super::rejected::{Original, RejectedFiles};
 use super::report::{Place, Report};
 use super::spool::{Spooled, SpooledRow};
 
-/// How many records are read back before the store has written those before them.
+/// Maximum number of records that are read ahead of the store's writes.
 const READ_AHEAD: usize = 256;
 
 /// The records that can be loaded.
 pub(super) struct Records {
-    /// How many there are at most.
+    /// Maximum number of records.
     pub(super) count: u64,
     pub(super) spooled: Spooled,
     /// Products whose live version stays, since a record of them was rejected: the places of the first
@@ -34,7 +34,7 @@ impl Records {
         self.kept.keys().map(String::as_str)
     }
 
-    /// Whether the live version of a product stays.
+    /// Returns true if the live version of a product stays.
     pub(super) fn keeps(&self, code: &ProductCode) -> bool {
         self.kept.contains_key(code.as_str())
     }

@@ -30,7 +30,7 @@ const MOST_NAMES: u32 = 10_000;
 /// Maximum number of faults that the cell of a rejected row tells.
 const MAX_REASONS: usize = 20;
 
-/// Where files of rejected records go. A file that is there stays: the name gets a number.
+/// Destination of rejected records. Existing files stay: the name gets a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RejectedPath {
     /// A file that was named, whatever it will hold.
@@ -56,7 +56,7 @@ pub(super) struct RejectedFiles {
 }
 
 struct RejectedFile {
-    /// What its rows are of; `None` for lines of JSON.
+    /// Dialect of its rows; `None` for lines of JSON.
     table: Option<Arc<Table>>,
     file: WholeFile,
 }

@@ -156,7 +156,7 @@ pub enum Refusal {
     Address,
 }
 
-/// Whether a good key was shown: by a request, or on a connection.
+/// Caller by the key it showed, with a request or on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Caller {
     /// One was.

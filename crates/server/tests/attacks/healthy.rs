@@ -13,7 +13,7 @@ const THINKING: Duration = Duration::from_millis(5);
 /// Answers of healthy clients.
 #[derive(Debug, Default)]
 pub struct Seen {
-    /// How many by status; 0 where the connection broke.
+    /// Number of answers by status; 0 is a broken connection.
     pub statuses: BTreeMap<u16, usize>,
     times: Vec<Duration>,
 }
@@ -27,7 +27,7 @@ impl Seen {
     }
 }
 
-/// What a client writes to and reads from.
+/// Connection of a client.
 pub trait Stream: Read + Write + Send {}
 
 impl<S: Read + Write + Send> Stream for S {}

@@ -13,7 +13,7 @@ use crate::memory::{MemoryLimit, forget_peak, resident};
 /// Codings that attackers ask for.
 pub const CODINGS: [&str; 3] = ["identity", "gzip", "zstd"];
 
-/// How long after the last attack its memory must be given back.
+/// Time after the last attack in which its memory must be given back.
 const GIVEN_BACK_AFTER: Duration = Duration::from_secs(10);
 
 /// Memory that may stay with the server after attacks: what the allocator keeps for the next requests.
@@ -24,7 +24,7 @@ const MIB: u64 = 1 << 20;
 /// Memory for bodies asked for before, in MiB: less than usual, so that it doesn't hide what attacks take.
 const CACHE_MIB: u64 = 6;
 
-/// What docs/deploying.md says that a server needs ("Sizing").
+/// Memory that a server needs, from docs/deploying.md ("Sizing").
 fn documented_bytes(at_rest: u64, connections: u64, edge: Edge) -> u64 {
     let connection = match edge {
         Edge::Plain => MIB / 8,
@@ -54,7 +54,7 @@ pub struct World {
     _turn: MutexGuard<'static, ()>,
 }
 
-/// How clients connect.
+/// Transport of clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Edge {
     Plain,
@@ -192,7 +192,7 @@ impl World {
         format!("/v2/product?categories={category}&limit={limit}")
     }
 
-    /// How many requests for products and pages were answered.
+    /// Number of answered requests for products and pages.
     pub fn answered(&self) -> f64 {
         let counts = scrape(&self.server);
         let routes = ["/v2/product", "/v2/product/{product_code}"];

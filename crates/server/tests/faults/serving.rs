@@ -58,7 +58,8 @@ impl Catalogs {
         let (before, answered, after) = (number(), answer(server), number());
         assert!(before <= after && after <= self.published, "{when}");
         let possible = [before, after].map(|number| &self.answers[number % 2]);
-        assert!(possible.contains(&&answered), "{when}: {answered}");
+        let said = server.stderr();
+        assert!(possible.contains(&&answered), "{when}: {answered}: {said}");
         before == self.published
     }
 }

@@ -54,7 +54,7 @@ impl Place {
             }
             Err((status, said)) => {
                 assert_eq!(status.code(), Some(1), "{when}: {said}");
-                assert!(said.contains("vitrine: "), "{when}: {said}");
+                assert!(said.contains("\"level\":\"ERROR\""), "{when}: {said}");
                 assert!(!said.contains("panicked"), "{when}: {said}");
             }
         }

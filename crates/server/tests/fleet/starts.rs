@@ -49,7 +49,12 @@ fn a_server_starts_from_what_was_last_good_while_the_database_is_away() {
     assert_eq!(empty.get(&fleet.key, "/v2/ping").status, 503);
     assert_eq!(empty.ask_admin("GET", "/readyz").status, 503);
     // And one of another database's files doesn't show them.
-    let mut other = fleet.serve_command(0, &[]);
+    let (files, copied) = (fleet.state(0), fleet.state(2));
+    std::fs::create_dir(&copied).expect("a directory");
+    for file in ["catalog.snapshot", "keys"] {
+        std::fs::copy(files.join(file), copied.join(file)).expect("a copy");
+    }
+    let mut other = fleet.serve_command(2, &[]);
     other.env(
         "VITRINE_STORE",
         database.url().replace("/postgres", "/another"),

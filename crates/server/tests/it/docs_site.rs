@@ -243,7 +243,7 @@ fn pages_bear_their_headers_and_can_be_asked_for_again() {
     });
 }
 
-/// What browsers send.
+/// `Accept` of browsers.
 const BROWSER: (&str, &str) = (
     "Accept",
     "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",

@@ -1,4 +1,4 @@
-//! What spreadsheets do to values without a trace: refused, or warned of with the cell and the likely cause.
+//! Values that spreadsheets change silently: refused, or warned of with the cell and the likely cause.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What a server holds: in memory, and beside its store.
+//! Memory of a server, and the size of its store's log.
 
 use crate::harness::{Store, are_files, gift_card, scrape, wait_for};
 

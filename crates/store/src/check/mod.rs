@@ -143,7 +143,7 @@ pub(crate) fn key(found: &mut Found, prefix: &str, record: Result<KeyRecord, Sto
     }
 }
 
-/// What stands in a document for each text that is held here, ahead of its digest.
+/// Part of a document ahead of the digest of each text that is held here.
 const TEXT_FIELD: &str = "_markdown_url\":\"texts/";
 
 /// Looks whether the texts of a version are those that its document names.

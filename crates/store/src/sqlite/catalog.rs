@@ -10,7 +10,7 @@ use vitrine_model::revision::Revision;
 
 use super::{during, history};
 use crate::StoreError;
-use crate::record::{CatalogItem, Changes, ItemVisitor, Moment, Seal};
+use crate::record::{CatalogItem, Changes, ItemVisitor, Moment, OwnText, Seal};
 use crate::values::{Lists, TakenDown, bytes_32, from_millis, text_digest};
 
 const READING: &str = "reading the catalog";
@@ -171,7 +171,7 @@ fn products(
     visit_products(rows, &mut texts, taken_down, visit)
 }
 
-/// What stands in the document of a product that has texts of its own.
+/// Part of the document of a product that has texts of its own.
 const OWN_TEXT: &str = "\"texts/";
 
 /// Hands products on; a row without an id, but a code in [`RETIRED_CODE`], is a product that was retired.
@@ -190,7 +190,8 @@ fn visit_products(
             visit(CatalogItem::Retired { code }).map_err(StoreError::Visitor)?;
             continue;
         };
-        let product = Product::read(row, texts, id);
+        let own_texts = own_texts(row, texts, id)?;
+        let product = own_texts.and_then(|own_texts| Product::read(row, &own_texts));
         let lists = product.as_ref().ok().map(|product| {
             let countries = countries.get(product.countries);
             countries.and_then(|countries| Ok((countries, categories.get(product.categories)?)))
@@ -217,6 +218,23 @@ fn visit_products(
     Ok(())
 }
 
+/// Reads the texts of a product's row. The inner error is about their values; the outer one is SQLite's, which calls a
+/// store corrupt, too, if the disk fails once.
+fn own_texts(
+    row: &Row<'_>,
+    texts: &mut Statement<'_>,
+    id: i64,
+) -> Result<Result<Vec<OwnText>, StoreError>, StoreError> {
+    if !text(row, 2).is_ok_and(|document| document.contains(OWN_TEXT)) {
+        return Ok(Ok(Vec::new()));
+    }
+    match history::own_texts(texts, id) {
+        Ok(read) => Ok(read),
+        Err(error) if error.sqlite_error_code().is_none() => Ok(Err(during(READING)(error))),
+        Err(error) => Err(during(READING)(error)),
+    }
+}
+
 /// A row of a product.
 struct Product<'r> {
     code: &'r str,
@@ -229,12 +247,8 @@ struct Product<'r> {
 }
 
 impl<'r> Product<'r> {
-    fn read(row: &'r Row<'_>, texts: &mut Statement<'_>, id: i64) -> Result<Self, StoreError> {
+    fn read(row: &'r Row<'_>, own_texts: &[OwnText]) -> Result<Self, StoreError> {
         let document = text(row, 2)?;
-        let own_texts = match document.contains(OWN_TEXT) {
-            true => history::own_texts(texts, id).map_err(during(READING))??,
-            false => Vec::new(),
-        };
         let is_orderable = row.get(5).map_err(during(READING))?;
         let digest: Vec<u8> = row.get(9).map_err(during(READING))?;
         let (countries, categories) = (text(row, 6)?, text(row, 7)?);
@@ -246,7 +260,7 @@ impl<'r> Product<'r> {
             is_orderable,
             countries,
             categories,
-            seal: Seal::new(bytes_32(&digest)?, is_orderable, parts, &own_texts),
+            seal: Seal::new(bytes_32(&digest)?, is_orderable, parts, own_texts),
         })
     }
 }

@@ -123,7 +123,7 @@ impl FromStr for Allowance {
 pub struct Exceeded {
     /// The limit's rule.
     pub rule: Rule,
-    /// How many products, amounts or discounts.
+    /// Number of products, amounts or discounts.
     pub count: u64,
     /// Of how many live ones.
     pub live: u64,
@@ -133,12 +133,12 @@ pub struct Exceeded {
     /// The greatest share that is allowed.
     #[serde(serialize_with = "serialize_display")]
     pub limit: Percent,
-    /// How many products.
+    /// Number of products.
     pub products: u64,
     /// The first of them.
     #[serde(serialize_with = "serialize_codes")]
     pub first_products: Vec<ProductCode>,
-    /// How many changes there are in each field; none for products that are retired.
+    /// Number of changes in each field; empty for retired products.
     pub by_field: BTreeMap<String, u64>,
 }
 

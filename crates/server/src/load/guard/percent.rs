@@ -13,7 +13,7 @@ impl Percent {
         Self(percent * 100)
     }
 
-    /// Whether `count` of `all` is more than this share.
+    /// Returns true if `count` of `all` is more than this share.
     pub(super) fn is_exceeded(self, count: u64, all: u64) -> bool {
         u128::from(count) * 10_000 > u128::from(all) * u128::from(self.0)
     }

@@ -1,4 +1,4 @@
-//! What a publish does to the live catalog, counted while it goes on.
+//! Counts of a publish's effects on the live catalog, kept while it goes on.
 
 use std::collections::BTreeMap;
 
@@ -16,14 +16,14 @@ const MAX_NAMED: usize = 10;
 /// The state of products that can be sold.
 const LIVE: &str = "LIVE";
 
-/// What a publish does to live products, by rule.
+/// Effects of a publish on live products, by rule.
 #[derive(Debug, Default)]
 pub struct Tally {
     counts: [Count; Rule::ALL.len()],
     compared_amounts: u64,
 }
 
-/// What falls under one rule.
+/// Count and first products of one rule.
 #[derive(Debug, Default)]
 struct Count {
     /// Number of products, amounts or discounts: of what the rule's limit is a share.
@@ -190,7 +190,7 @@ fn count(amounts: &Amounts) -> u64 {
     amounts.iter().map(|kind| kind.len() as u64).sum()
 }
 
-/// How many amounts became another one tenfold. Those that stand in both lists stayed; of the others the
+/// Returns the number of amounts that changed tenfold. Those that stand in both lists stayed; of the others the
 /// least is compared with the least, and so on, so that an amount that came or went shifts nothing.
 fn tenfold(mut old: Vec<Amount>, mut new: Vec<Amount>) -> u64 {
     let both: Vec<Amount> = old

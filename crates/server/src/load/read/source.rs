@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::rows::Row;
 
-/// What can't be read as a record, as it stood in its input.
+/// Unreadable record, as it stands in its input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     /// JSON, or what was in the place of it.
@@ -29,7 +29,7 @@ pub struct Table {
     reasons: Option<usize>,
 }
 
-/// How a table is written.
+/// Dialect of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Dialect {
     pub(super) separator: u8,

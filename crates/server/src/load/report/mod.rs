@@ -79,7 +79,7 @@ pub struct Applied {
 pub struct Rejected {
     /// How many.
     pub records: u64,
-    /// Where they went, with their reasons: JSON and each kind of table into a file of its own.
+    /// Files that hold them, with their reasons: JSON and each kind of table into a file of its own.
     pub files: Vec<PathBuf>,
     /// Nothing was retired because some couldn't be identified.
     pub keeps_all: bool,
