@@ -46,7 +46,7 @@ impl AmountRange {
     }
 }
 
-/// Which amounts of a gift card can be ordered (docs/contract/resources.md#denominations).
+/// Amounts of a gift card that can be ordered (docs/contract/resources.md#denominations).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Denominations {
     kind: DenominationType,

@@ -142,7 +142,7 @@ pub struct SubscriptionPlan {
     pub subscription_plan_code: Line,
 }
 
-/// What a payment adds (docs/contract/resources.md#payment).
+/// Details of a payment (docs/contract/resources.md#payment).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Payment {
     /// The icon's image.

@@ -37,7 +37,7 @@ macro_rules! contract_enum {
 }
 
 contract_enum!(
-    /// Whether a product is live (docs/contract/resources.md#product).
+    /// State of a product (docs/contract/resources.md#product).
     State, "state", "`LIVE`, `TEMPORARILY_DISABLED` or `TEMPORARILY_DEGRADED`", {
     /// The product is live.
     Live = "LIVE",

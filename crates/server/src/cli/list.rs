@@ -179,7 +179,7 @@ fn row(product: &Product) -> [String; 8] {
     ]
 }
 
-/// Whether it is what codes are made of (docs/contract/resources.md#codes), and so nothing to a shell.
+/// Returns true if a text has only characters of codes (docs/contract/resources.md#codes), which no shell interprets.
 fn is_plain(code: &str) -> bool {
     code.bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || b"._~-".contains(&byte))

@@ -82,7 +82,7 @@ pub(super) struct Admission {
 pub(super) struct Admitted {
     admission: Arc<Admission>,
     number: u64,
-    /// What the connection does.
+    /// Activity of the connection.
     pub(super) presence: Arc<Presence>,
 }
 

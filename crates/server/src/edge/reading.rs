@@ -20,7 +20,7 @@ pub(crate) trait Reading {
     fn deadline(&mut self) -> Option<Instant>;
 }
 
-/// What the service and the socket of an HTTP/1.1 connection tell each other; shared by the two.
+/// Progress of an HTTP/1.1 connection, shared by its service and its socket.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Progress(Arc<ProgressState>);
 
@@ -29,7 +29,7 @@ struct ProgressState {
     answering: AtomicBool,
     answered: AtomicU64,
     reading_head: AtomicBool,
-    /// Whether something waits to be sent; shared with whoever watches the connection.
+    /// True while something waits to be sent; shared with the watcher of the connection.
     unsent: Arc<AtomicBool>,
     /// True if the target of the arriving request has a fragment.
     has_fragment: AtomicBool,
@@ -87,7 +87,7 @@ pub(crate) struct Heads {
     read_by: Option<Instant>,
     /// The last bytes that arrived, the newest lowest.
     last: u32,
-    /// Whether the request line is still arriving.
+    /// True while the request line is arriving.
     in_request_line: bool,
 }
 
@@ -204,7 +204,7 @@ pub(crate) struct Frames {
     in_head: bool,
     /// Until when what has begun must be whole.
     whole_by: Option<Instant>,
-    /// Whether something waits to be sent; shared with whoever watches the connection.
+    /// True while something waits to be sent; shared with the watcher of the connection.
     unsent: Arc<AtomicBool>,
 }
 

@@ -32,7 +32,7 @@ pub(super) fn during<T>(id: &mut HeaderValue, judge: impl FnOnce() -> T) -> T {
     judged
 }
 
-/// What the ids of a server process begin with: 64 random bits and a hyphen.
+/// Length of the prefix of a server process's ids: 64 random bits and a hyphen.
 const START_BYTES: usize = 17;
 
 /// Makes ids of requests: a random start, then counting.

@@ -61,7 +61,7 @@ impl Contact {
         (last != NEVER).then(|| Duration::from_millis(u64::try_from(age).unwrap_or(0)))
     }
 
-    /// Whether the keys are young enough to let anybody in (docs/contract/errors.md#types).
+    /// Returns true if the keys are recent enough to be trusted (docs/contract/errors.md#types).
     #[must_use]
     pub fn is_fresh(&self, now: Instant) -> bool {
         self.age(now).is_some_and(|age| age <= self.max_stale)
