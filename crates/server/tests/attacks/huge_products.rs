@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use serde_json::json;
 
-use crate::harness::{Store, gift_card, wait_for};
+use crate::harness::{Store, gift_card};
 use crate::world::{CODINGS, Edge, World};
 
 const PRODUCTS: usize = 8;
@@ -34,17 +34,12 @@ fn huge_products_leave_the_server_its_memory() {
             let unread: Vec<_> = (0..REQUESTS)
                 .map(|_| {
                     let mut socket = world.server.connect();
-                    let head = format!(
-                        "GET {target} HTTP/1.1\r\nHost: v\r\nX-Api-Key: {}\r\nAccept-Encoding: {coding}\r\n\r\n",
-                        world.attacker
-                    );
+                    let head = world.request(target, coding);
                     socket.write_all(head.as_bytes()).expect("sent");
                     socket
                 })
                 .collect();
-            wait_for("all answers to begin", || {
-                (world.answered() >= answered).then_some(())
-            });
+            world.wait_for_answers(answered);
             unread
         });
     }

@@ -5,7 +5,6 @@ use std::io::Write as _;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use socket2::{Domain, Socket, Type};
 
-use crate::harness::wait_for;
 use crate::world::{CODINGS, Edge, World, pages};
 
 const CONNECTIONS: u64 = 1_500;
@@ -22,20 +21,18 @@ fn unread_answers_leave_the_server_its_memory() {
             let answered = world.answered() + CONNECTIONS as f64;
             let unread: Vec<Socket> = (0..CONNECTIONS)
                 .map(|number| {
-                    let mut socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+                    let mut socket =
+                        Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
                     socket.set_recv_buffer_size(4096).expect("a small buffer");
-                    socket.connect(&world.server.address.into()).expect("a connection");
-                    let head = format!(
-                        "GET {} HTTP/1.1\r\nHost: v\r\nX-Api-Key: {}\r\nAccept-Encoding: {coding}\r\n\r\n",
-                        world.page(number as usize), world.attacker
-                    );
+                    socket
+                        .connect(&world.server.address.into())
+                        .expect("a connection");
+                    let head = world.request(&world.page(number as usize), coding);
                     socket.write_all(head.as_bytes()).expect("sent");
                     socket
                 })
                 .collect();
-            wait_for("all answers to begin", || {
-                (world.answered() >= answered).then_some(())
-            });
+            world.wait_for_answers(answered);
             unread
         });
     }

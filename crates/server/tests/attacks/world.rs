@@ -192,6 +192,21 @@ impl World {
         format!("/v2/product?categories={category}&limit={limit}")
     }
 
+    /// An attacker's request over HTTP/1.1.
+    pub fn request(&self, target: &str, coding: &str) -> String {
+        let key = &self.attacker;
+        format!(
+            "GET {target} HTTP/1.1\r\nHost: v\r\nX-Api-Key: {key}\r\nAccept-Encoding: {coding}\r\n\r\n"
+        )
+    }
+
+    /// Waits until that many requests for products and pages were answered.
+    pub fn wait_for_answers(&self, count: f64) {
+        wait_for("all answers to begin", || {
+            (self.answered() >= count).then_some(())
+        });
+    }
+
     /// Number of answered requests for products and pages.
     pub fn answered(&self) -> f64 {
         let counts = scrape(&self.server);
