@@ -1,11 +1,14 @@
-//! The rules of the house that a machine can hold (ARCHITECTURE.md, "Rules held by tests").
+//! Rules that a machine can hold (ARCHITECTURE.md, "Rules held by tests").
+
+#[path = "tidy/language.rs"]
+mod language;
 
 use std::path::{Path, PathBuf};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// The longest file, in lines.
-const MOST_LINES: usize = 400;
+/// Maximum length of a file, in lines.
+const MAX_LINES: usize = 400;
 
 fn files(folder: &str, ending: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
@@ -40,7 +43,7 @@ fn every_file_says_what_it_is_and_fits_a_sitting() {
             let lines = text.lines().count();
             match text.starts_with("//! ") {
                 false => Some(format!("{name} doesn't open with `//!`")),
-                true if lines > MOST_LINES => Some(format!("{name} has {lines} lines")),
+                true if lines > MAX_LINES => Some(format!("{name} has {lines} lines")),
                 true => None,
             }
         });
@@ -321,7 +324,7 @@ fn contract_citations_resolve() {
     assert!(resolved > 40, "{resolved}");
 }
 
-/// What stands between backticks.
+/// Returns the texts between backticks.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
