@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
-use vitrine::http::parameters;
+use vitrine::http::request::parameters;
 use vitrine_model::product::Product;
 use vitrine_model::query::{Cursor, Filter, ListQuery, Orderable};
 

@@ -7,7 +7,7 @@ use html5ever::serialize::{SerializeOpts, TraversalScope, serialize};
 use html5ever::tendril::TendrilSink;
 use html5ever::{Attribute, QualName, local_name, ns, parse_fragment};
 use markup5ever_rcdom::{Handle, NodeData, RcDom, SerializableHandle};
-use vitrine::http::html::HtmlRenderer;
+use vitrine::http::endpoints::html::HtmlRenderer;
 
 /// The elements of CommonMark with tables and strikethrough.
 const ELEMENTS: [&str; 26] = [

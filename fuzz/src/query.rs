@@ -3,7 +3,7 @@
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use vitrine::http::error::ApiError;
-use vitrine::http::parameters;
+use vitrine::http::request::parameters;
 use vitrine_model::query::{Cursor, ListQuery, Orderable};
 use vitrine_wire::error::{ErrorType, FaultType};
 

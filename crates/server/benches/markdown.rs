@@ -3,7 +3,7 @@
 
 use divan::{Bencher, black_box};
 use serde::Deserialize;
-use vitrine::http::html::HtmlRenderer;
+use vitrine::http::endpoints::html::HtmlRenderer;
 
 const TEXTS: &str = include_str!("../../../fixtures/pathological-markdown.ndjson");
 

@@ -6,8 +6,8 @@ use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
 use http::header::ACCEPT_ENCODING;
 use http::{HeaderMap, HeaderValue};
-use vitrine::http::encoding::Accepted;
-use vitrine::http::html::HtmlRenderer;
+use vitrine::http::endpoints::html::HtmlRenderer;
+use vitrine::http::request::encoding::Accepted;
 use vitrine::http::routes::{ROUTES, find};
 use vitrine::metrics::requests::Requests;
 

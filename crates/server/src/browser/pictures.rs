@@ -62,7 +62,7 @@ fn value(attributes: &str, name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::html::HtmlRenderer;
+    use crate::http::endpoints::html::HtmlRenderer;
 
     #[test]
     fn no_picture_is_left_and_the_rest_stays() {

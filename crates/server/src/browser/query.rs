@@ -8,7 +8,7 @@ use vitrine_model::query::Cursor;
 
 use super::answer::Problem;
 use super::group::Group;
-use crate::http::query::{self, Undecodable, encoded};
+use crate::http::request::query::{self, Undecodable, encoded};
 
 /// The longest search, in bytes.
 const LONGEST_SEARCH: usize = 200;

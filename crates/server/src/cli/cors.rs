@@ -5,7 +5,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::reload::Reload;
-use crate::http::cors::{Cors, Origin};
+use crate::http::access::cors::{Cors, Origin};
 
 /// Origins whose pages may ask.
 #[derive(Debug, Args)]

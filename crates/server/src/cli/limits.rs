@@ -9,7 +9,7 @@ use clap::Args;
 use vitrine_model::quota::Quota;
 
 use super::{read_secret, variable};
-use crate::http::failed_keys::FailedKeys;
+use crate::http::access::failed_keys::FailedKeys;
 use crate::limits::{Address, SharedLimits};
 
 /// Where the password of the shared limits may stand instead of a file.

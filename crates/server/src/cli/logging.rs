@@ -15,7 +15,7 @@ use tracing_subscriber::{Registry, fmt, reload};
 
 use super::output;
 use crate::escape;
-use crate::http::request_id;
+use crate::http::request::request_id;
 use crate::log_output::{Log, LogOutput};
 use crate::metrics::{MESSAGES_DROPPED, PANICS};
 use crate::panic_point::PanicPoint;

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-use crate::http::client::{ForwardedHeader, Proxies, TrustedPeer};
+use crate::http::access::client::{ForwardedHeader, Proxies, TrustedPeer};
 
 /// Whose word is taken for a client's address.
 #[derive(Debug, Args)]

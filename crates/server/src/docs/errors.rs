@@ -5,7 +5,7 @@ use vitrine_wire::error::{ErrorBody, ErrorType};
 
 use super::{Context, Heading, markdown};
 use crate::http::error::ApiError;
-use crate::http::parameters;
+use crate::http::request::parameters;
 
 /// Whether the same request may have more luck later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::open::{Entry, Open, Queue};
 use super::presence::Presence;
-use crate::http::client::network;
+use crate::http::access::client::network;
 use crate::metrics::{Caller, Refusal};
 
 /// Says of an address whether it may have any number of connections, as a proxy does that others come through.

@@ -21,7 +21,7 @@ use super::reading::{Frames, Heads, Progress};
 use super::sent_body::SentBody;
 use super::socket::{ClientSocket, TimedSocket, Timeouts};
 use super::tls::{Certificates, HTTP2};
-use crate::http::budget::Account;
+use crate::http::body::budget::Account;
 use crate::http::service::{HasFragment, KeepAlive, Service};
 
 /// How often a connection is looked at whose next request has begun to arrive.

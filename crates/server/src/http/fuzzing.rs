@@ -9,10 +9,10 @@ use http::Request;
 use http_body_util::Full;
 
 use super::App;
+use super::access::client::Peer;
 use super::access_log::{AccessLog, Destination};
-use super::answer::Answer;
-use super::budget::Account;
-use super::client::Peer;
+use super::body::budget::Account;
+use super::response::Answer;
 use super::service::{KeepAlive, Service};
 
 /// Answers requests as a server does, from its id to its last header.

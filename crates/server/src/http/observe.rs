@@ -5,8 +5,8 @@ use std::time::Duration;
 use vitrine_wire::error::ErrorType;
 
 use super::App;
-use super::answer::Answer;
 use super::pipeline::Trail;
+use super::response::Answer;
 use super::routes::Route;
 use crate::metrics::Cause;
 

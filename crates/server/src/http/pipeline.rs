@@ -11,15 +11,20 @@ use vitrine_model::quota::{Admission, Taken};
 use vitrine_model::version::{ApiVersion, VersionError};
 use vitrine_wire::error::ErrorType;
 
-use super::answer::X_API_VERSION;
-use super::budget::Account as SendAccount;
-use super::client::Peer;
+use super::App;
+use super::access::client::Peer;
+use super::access::quota::{Account, Cost, Step};
+use super::access::simulation;
+use super::body::budget::Account as SendAccount;
+use super::endpoints;
+use super::endpoints::texts;
 use super::error::ApiError;
-use super::quota::{Account, Cost, Step};
-use super::resource::{Prepared, Resource, SendContext};
+use super::request::host;
+use super::request::parameters;
+use super::response::X_API_VERSION;
+use super::response::resource::{Prepared, Resource, SendContext};
 use super::routes::{Captured, KeyedOperation, Operation, Route, Target, find, nearest};
 use super::service::HasFragment;
-use super::{App, handlers, host, parameters, simulation, texts};
 use crate::metrics::limits::Decision;
 use crate::panic_point::PanicPoint;
 
@@ -197,7 +202,7 @@ impl<'r> Keyed<'_, 'r> {
                     Some(kind) => Err(simulation::error(kind)),
                     None => {
                         let query = self.request.uri.query();
-                        handlers::read(self.operation, &snapshot, app, self.captured, query)
+                        endpoints::read(self.operation, &snapshot, app, self.captured, query)
                     }
                 });
                 let sending = Some(&key.usage.sending_bytes);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
-use vitrine::http::html::HtmlRenderer;
+use vitrine::http::endpoints::html::HtmlRenderer;
 
 const TEXTS: &str = include_str!(concat!(
     env!("CARGO_MANIFEST_DIR"),

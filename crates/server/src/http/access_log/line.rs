@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::escape::lines;
-use crate::http::client::Peer;
+use crate::http::access::client::Peer;
 
 /// One request, answered.
 #[derive(Debug)]

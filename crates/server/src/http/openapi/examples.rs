@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use vitrine_wire::error::{ErrorBody, ErrorType};
 
 use crate::http::error::ApiError;
-use crate::http::parameters;
+use crate::http::request::parameters;
 use crate::http::routes::{KeyedOperation, Operation};
 
 /// The digest of the text among the examples.

@@ -6,7 +6,7 @@ use vitrine_model::query::Limit;
 
 use super::examples::TEXT_DIGEST;
 use super::request_headers;
-use crate::http::parameters::{self, Multiplicity, Parameter};
+use crate::http::request::parameters::{self, Multiplicity, Parameter};
 use crate::http::routes::Route;
 use crate::view::ContentForm;
 

@@ -5,6 +5,12 @@
 //! more than one copy of the page and much less than writing each run by itself; long runs, and all runs where the
 //! budget has no room for a copy, go out as references. So a client that reads slowly holds a piece or two.
 
+pub(crate) mod budget;
+pub(crate) mod cache;
+pub mod compress;
+mod fair_queue;
+mod piece;
+
 use std::cell::RefCell;
 use std::fmt;
 use std::pin::Pin;
@@ -15,8 +21,8 @@ use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
 use vitrine_model::snapshot::{Run, Snapshot};
 
-use super::budget::OwnedPayer;
-use super::piece::{PIECE_BYTES, Piece};
+use budget::OwnedPayer;
+use piece::{PIECE_BYTES, Piece};
 
 /// From this length on, in bytes, a run goes out as a reference: copying it would cost more.
 const LONG_RUN_BYTES: usize = 16 << 10;
@@ -29,7 +35,7 @@ thread_local! {
 }
 
 /// Bytes of a page ahead of its products.
-pub(super) const PAGE_START: &[u8] = b"{\"catalog\":[";
+pub(crate) const PAGE_START: &[u8] = b"{\"catalog\":[";
 
 /// A body that is sent, or is about to be.
 #[derive(Debug, Clone, Default)]
@@ -53,15 +59,15 @@ impl Default for Source {
 
 /// A page of products: what stands around them, and where they lie.
 #[derive(Clone)]
-pub(super) struct PageBody {
-    pub(super) snapshot: Arc<Snapshot>,
-    pub(super) runs: Box<[Run]>,
+pub(crate) struct PageBody {
+    pub(crate) snapshot: Arc<Snapshot>,
+    pub(crate) runs: Box<[Run]>,
     /// Bytes behind the products.
-    pub(super) end: Bytes,
+    pub(crate) end: Bytes,
     /// Pays for copies of runs.
-    pub(super) payer: OwnedPayer,
+    pub(crate) payer: OwnedPayer,
     /// The next part: 0 is the start, odd ones are runs, even ones the commas between, and the last is the end.
-    pub(super) next: usize,
+    pub(crate) next: usize,
 }
 
 /// A client was too slow to take a page of a catalog that was replaced meanwhile.
@@ -140,7 +146,7 @@ impl fmt::Debug for PageBody {
 
 impl Body {
     /// A page of `length` bytes.
-    pub(super) fn page(page: PageBody, length: usize) -> Self {
+    pub(crate) fn page(page: PageBody, length: usize) -> Self {
         Self {
             source: Source::Page(Box::new(page)),
             left: length,
@@ -203,7 +209,7 @@ impl Body {
     }
 
     /// Gives `read` all of it as one string. A page is written into a buffer that the thread keeps for the next one.
-    pub(super) fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
+    pub(crate) fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
         let page = match &self.source {
             Source::Bytes(bytes) => return read(bytes),
             Source::Page(page) => page,
@@ -261,8 +267,8 @@ pub(crate) mod tests {
     use vitrine_model::revision::Revision;
     use vitrine_model::snapshot::{BlockBuilder, Entry, Facet, TextTable};
 
-    use super::super::budget::{Account, Budget};
     use super::*;
+    use budget::{Account, Budget};
 
     /// A page of products of these lengths, none beside another, and who pays for its copies.
     pub(crate) fn page(lengths: &[usize]) -> (Body, OwnedPayer) {

@@ -9,8 +9,8 @@ use vitrine_model::key::{KeyUsage, KnownKey};
 use vitrine_model::quota::{Admission, Quota, Remaining, Taken};
 use vitrine_wire::error::ErrorType;
 
-use super::App;
-use super::error::{ApiError, RETRY_SOON};
+use crate::http::App;
+use crate::http::error::{ApiError, RETRY_SOON};
 use crate::metrics::limits::{Decision, Place};
 
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
@@ -19,7 +19,7 @@ const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 /// A request that is about to be answered, at the cost of a quota that servers share. Who judges doesn't wait: the
 /// service asks, and lets judge again with what came of it.
 #[derive(Debug)]
-pub(super) struct Cost<'r> {
+pub(crate) struct Cost<'r> {
     prefix: &'r str,
     quota: Quota,
     usage: Arc<KeyUsage>,
@@ -27,7 +27,7 @@ pub(super) struct Cost<'r> {
 
 /// What the quota step comes to.
 #[derive(Debug)]
-pub(super) enum Step<'r> {
+pub(crate) enum Step<'r> {
     /// The request may be answered.
     Granted,
     /// It may not.
@@ -38,7 +38,7 @@ pub(super) enum Step<'r> {
 
 /// The quota of one request's key.
 #[derive(Debug)]
-pub(super) struct Account<'k> {
+pub(crate) struct Account<'k> {
     key: &'k KnownKey,
     /// The key's quota, or the example of a simulated error.
     quota: Option<Quota>,
@@ -51,7 +51,7 @@ pub(super) struct Account<'k> {
 
 impl<'k> Account<'k> {
     /// The account of a key at this moment.
-    pub(super) fn new(key: &'k KnownKey, now: Duration, settled: Option<Taken>) -> Self {
+    pub(crate) fn new(key: &'k KnownKey, now: Duration, settled: Option<Taken>) -> Self {
         Self {
             key,
             quota: key.record.quota,
@@ -62,12 +62,12 @@ impl<'k> Account<'k> {
     }
 
     /// Whether others were asked already, who may have taken the request off the quota.
-    pub(super) fn is_settled(&self) -> bool {
+    pub(crate) fn is_settled(&self) -> bool {
         self.settled.is_some()
     }
 
     /// Takes one request off the quota, if the key has one.
-    pub(super) fn take<'r>(&mut self, app: &App, prefix: &'r str) -> Step<'r> {
+    pub(crate) fn take<'r>(&mut self, app: &App, prefix: &'r str) -> Step<'r> {
         let Some(quota) = self.key.record.quota else {
             return Step::Granted;
         };
@@ -92,7 +92,7 @@ impl<'k> Account<'k> {
     }
 
     /// Describes a quota that is used up if a simulated error says so; a key without a quota gets an example.
-    pub(super) fn simulate(&mut self, kind: ErrorType) {
+    pub(crate) fn simulate(&mut self, kind: ErrorType) {
         if kind == ErrorType::RateLimited {
             self.quota = self.quota.or_else(|| Quota::new(600, 60).ok());
             self.left = Some(Remaining {
@@ -104,7 +104,7 @@ impl<'k> Account<'k> {
 
     /// Adds the headers that say how much of the key's quota is left, if it has one. What costs nothing is told
     /// what this server knows: where servers share quotas, what it last heard.
-    pub(super) fn describe(&self, headers: &mut HeaderMap) {
+    pub(crate) fn describe(&self, headers: &mut HeaderMap) {
         let Some(quota) = self.quota else {
             return;
         };
@@ -121,7 +121,7 @@ impl<'k> Account<'k> {
 impl Cost<'_> {
     /// Asks where quotas are shared. Where that says nothing in time, this server decides alone, by what it
     /// last heard of others and what it granted itself since.
-    pub(super) async fn settle(self, app: &App) -> Taken {
+    pub(crate) async fn settle(self, app: &App) -> Taken {
         let asked = match &app.access.shared {
             Some(shared) => shared.take(self.prefix, self.quota).await,
             None => None,
@@ -164,7 +164,7 @@ fn header(before: &str, requests: u32, between: &str, seconds: u64) -> HeaderVal
 }
 
 /// Whole seconds, rounded up: waiting that long is enough.
-pub(super) fn seconds_up(time: Duration) -> u64 {
+pub(crate) fn seconds_up(time: Duration) -> u64 {
     time.as_secs() + u64::from(time.subsec_nanos() > 0)
 }
 

@@ -35,7 +35,7 @@ impl FailedKeys {
     }
 
     /// Counts a request of this client whose key isn't valid.
-    pub(super) fn take(&self, client: Peer, now: Duration) -> Admission {
+    pub(crate) fn take(&self, client: Peer, now: Duration) -> Admission {
         let Some(limit) = self.limit else {
             return Admission::Granted;
         };

@@ -8,21 +8,21 @@ use bytes::Bytes;
 use vitrine_model::snapshot::Snapshot;
 use vitrine_wire::answer::{Category, CategoryList, CountryList, Pong};
 
-use super::answer::Audience;
-use super::conditional::EntityTag;
-use super::openapi;
 use super::pages::PageHeads;
-use super::resource::Resource;
+use crate::http::openapi;
+use crate::http::response::Audience;
+use crate::http::response::entity_tag::EntityTag;
+use crate::http::response::resource::Resource;
 
 /// A body with its tag.
 #[derive(Debug, Clone)]
-pub(super) struct ReadyBody {
+pub(crate) struct ReadyBody {
     tag: EntityTag,
     body: Bytes,
 }
 
 impl ReadyBody {
-    pub(super) fn of(body: Bytes) -> Self {
+    pub(crate) fn of(body: Bytes) -> Self {
         Self {
             tag: EntityTag::of(&body),
             body,
@@ -35,19 +35,19 @@ impl ReadyBody {
     }
 
     /// What a request for it finds.
-    pub(super) fn resource(&self) -> Resource<'static> {
+    pub(crate) fn resource(&self) -> Resource<'static> {
         Resource::ready(self.tag, self.body.clone())
     }
 }
 
 /// What a snapshot alone determines, made when somebody asks for it, and what is remembered of its pages.
 #[derive(Debug)]
-pub(super) struct OfSnapshot {
+pub(crate) struct OfSnapshot {
     /// Weak, so that the snapshot goes when it is replaced; no other can have its address meanwhile.
     snapshot: Weak<Snapshot>,
     categories: OnceLock<ReadyBody>,
     countries: OnceLock<ReadyBody>,
-    pub(super) pages: PageHeads,
+    pub(crate) pages: PageHeads,
 }
 
 impl OfSnapshot {
@@ -61,7 +61,7 @@ impl OfSnapshot {
     }
 
     /// The categories of its snapshot.
-    pub(super) fn categories(&self, snapshot: &Snapshot) -> Resource<'static> {
+    pub(crate) fn categories(&self, snapshot: &Snapshot) -> Resource<'static> {
         let list = || {
             let category = |code| Category {
                 code: Cow::Borrowed(code),
@@ -74,7 +74,7 @@ impl OfSnapshot {
     }
 
     /// The countries of its snapshot.
-    pub(super) fn countries(&self, snapshot: &Snapshot) -> Resource<'static> {
+    pub(crate) fn countries(&self, snapshot: &Snapshot) -> Resource<'static> {
         let list = || {
             let countries: Vec<String> = snapshot.countries().map(|c| c.to_string()).collect();
             ReadyBody::json(&CountryList {
@@ -87,11 +87,11 @@ impl OfSnapshot {
 
 /// What belongs to the snapshot that was asked last.
 #[derive(Debug, Default)]
-pub(super) struct Ready(ArcSwapOption<OfSnapshot>);
+pub(crate) struct Ready(ArcSwapOption<OfSnapshot>);
 
 impl Ready {
     /// What belongs to a snapshot.
-    pub(super) fn of(&self, snapshot: &Arc<Snapshot>) -> Arc<OfSnapshot> {
+    pub(crate) fn of(&self, snapshot: &Arc<Snapshot>) -> Arc<OfSnapshot> {
         if let Some(ready) = self.0.load_full()
             && ready.snapshot.as_ptr() == Arc::as_ptr(snapshot)
         {
@@ -104,7 +104,7 @@ impl Ready {
 }
 
 /// The answer to a try of a key.
-pub(super) fn pong() -> Resource<'static> {
+pub(crate) fn pong() -> Resource<'static> {
     static PONG: OnceLock<ReadyBody> = OnceLock::new();
     PONG.get_or_init(|| ReadyBody::json(&Pong { message: "pong" }))
         .resource()
@@ -112,11 +112,11 @@ pub(super) fn pong() -> Resource<'static> {
 
 /// OpenAPI document of a server, made on its first request.
 #[derive(Debug, Default)]
-pub(super) struct Document(OnceLock<ReadyBody>);
+pub(crate) struct Document(OnceLock<ReadyBody>);
 
 impl Document {
     /// Returns the document of the service at `public_url`.
-    pub(super) fn of(&self, public_url: &str) -> Resource<'static> {
+    pub(crate) fn of(&self, public_url: &str) -> Resource<'static> {
         let make = || ReadyBody::of(openapi::document(public_url).into());
         let made = self.0.get_or_init(make);
         made.resource().for_audience(Audience::Document)

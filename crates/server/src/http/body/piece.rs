@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use memmap2::MmapMut;
 
 /// Length of a piece, in bytes.
-pub(super) const PIECE_BYTES: usize = 64 << 10;
+pub(crate) const PIECE_BYTES: usize = 64 << 10;
 
 /// Pieces kept while no page needs them.
 const MAX_KEPT: usize = 32;
@@ -15,7 +15,7 @@ static KEPT: Mutex<Vec<MmapMut>> = Mutex::new(Vec::new());
 
 /// A piece of a body.
 #[derive(Debug)]
-pub(super) struct Piece {
+pub(crate) struct Piece {
     /// None only while it is dropped.
     memory: Option<MmapMut>,
     length: usize,
@@ -23,7 +23,7 @@ pub(super) struct Piece {
 
 impl Piece {
     /// An empty piece; `None` if the system has no memory.
-    pub(super) fn new() -> Option<Self> {
+    pub(crate) fn new() -> Option<Self> {
         let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner).pop();
         Some(Self {
             memory: Some(kept.or_else(|| MmapMut::map_anon(PIECE_BYTES).ok())?),
@@ -32,7 +32,7 @@ impl Piece {
     }
 
     /// Appends bytes, if they fit.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> bool {
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> bool {
         let memory = self.memory.as_deref_mut().unwrap_or_default();
         let Some(room) = memory.get_mut(self.length..self.length + bytes.len()) else {
             return false;

@@ -7,14 +7,14 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
-use super::answer::{Answer, Audience, NO_SNIFF, encode};
-use super::body::Body;
-use super::body_cache::{BodyCache, HERE_BYTES, Key};
-use super::budget::{Budget, OwnedPayer, Payer, Permit};
-use super::compress::{MAX_COMPRESSED_BYTES, WORTH_COMPRESSING_BYTES};
-use super::conditional::EntityTag;
-use super::encoding::{Accepted, Coding};
-use super::error::ApiError;
+use super::entity_tag::EntityTag;
+use super::{Answer, Audience, NO_SNIFF, encode};
+use crate::http::body::Body;
+use crate::http::body::budget::{Budget, OwnedPayer, Payer, Permit};
+use crate::http::body::cache::{BodyCache, HERE_BYTES, Key};
+use crate::http::body::compress::{MAX_COMPRESSED_BYTES, WORTH_COMPRESSING_BYTES};
+use crate::http::error::ApiError;
+use crate::http::request::encoding::{Accepted, Coding};
 use crate::web::CONTENT_SECURITY_POLICY;
 
 /// An answer has so many headers at most: nine of its own, the page's neighbours, two of a quota.
@@ -36,10 +36,10 @@ pub enum CachePolicy {
 
 /// Memory for the body of an answer: what is kept already, and who pays for what has to be made.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct SendContext<'a> {
-    pub(super) cache: &'a BodyCache,
-    pub(super) budget: &'a Budget,
-    pub(super) payer: Payer<'a>,
+pub(crate) struct SendContext<'a> {
+    pub(crate) cache: &'a BodyCache,
+    pub(crate) budget: &'a Budget,
+    pub(crate) payer: Payer<'a>,
 }
 
 /// Result of a read. Its body is made only if it is sent and isn't cached.
@@ -70,7 +70,7 @@ enum Memory {
 impl<'s> Resource<'s> {
     /// Makes a resource for the holder of a key: the tag of a body of `length` bytes, which refers to memory that is
     /// there anyhow.
-    pub(super) fn new(
+    pub(crate) fn new(
         tag: EntityTag,
         length: usize,
         body: impl FnOnce(Payer<'_>) -> Result<Body, ApiError> + 's,
@@ -93,7 +93,7 @@ impl<'s> Resource<'s> {
     }
 
     /// A body of about `length` bytes that is made for this answer.
-    pub(super) fn made(
+    pub(crate) fn made(
         tag: EntityTag,
         length: usize,
         make: impl FnOnce() -> Result<Vec<u8>, ApiError> + 's,
@@ -152,7 +152,7 @@ impl<'s> Resource<'s> {
     /// # Errors
     ///
     /// The budget has no room for it.
-    pub(super) fn reserved(mut self, context: SendContext<'_>) -> Result<Self, ApiError> {
+    pub(crate) fn reserved(mut self, context: SendContext<'_>) -> Result<Self, ApiError> {
         if let Memory::Made = self.memory {
             let permit = context.payer.reserve(self.length).ok_or_else(|| {
                 context.budget.refused.increment();
@@ -168,7 +168,7 @@ impl<'s> Resource<'s> {
     /// # Errors
     ///
     /// It would.
-    pub(super) fn not_shed(
+    pub(crate) fn not_shed(
         self,
         request: &HeaderMap,
         context: SendContext<'_>,
@@ -189,7 +189,7 @@ impl<'s> Resource<'s> {
     /// # Errors
     ///
     /// The body can't be made.
-    pub(super) fn found(
+    pub(crate) fn found(
         self,
         request: &HeaderMap,
         context: SendContext<'_>,
@@ -280,8 +280,8 @@ impl<'s> Resource<'s> {
 
 /// An answer, and its body if that has still to be encoded.
 #[derive(Debug)]
-pub(super) struct Prepared {
-    pub(super) answer: Answer,
+pub(crate) struct Prepared {
+    pub(crate) answer: Answer,
     to_encode: Option<Box<ToEncode>>,
 }
 
@@ -302,7 +302,7 @@ impl Prepared {
     }
 
     /// The answer with its body, encoded; plain if too many others wait, if there is no room for it, or if it fails.
-    pub(super) async fn finish(self, cache: &BodyCache) -> Answer {
+    pub(crate) async fn finish(self, cache: &BodyCache) -> Answer {
         let mut answer = self.answer;
         let Some(to_encode) = self.to_encode else {
             return answer;

@@ -6,7 +6,7 @@ use http::header::ACCEPT;
 use super::encoding::thousandths;
 
 /// Returns true if the client prefers HTML over JSON, as browsers do. `*/*` alone and a missing header mean JSON.
-pub(super) fn prefers_html(headers: &HeaderMap) -> bool {
+pub(crate) fn prefers_html(headers: &HeaderMap) -> bool {
     let ranges: Vec<MediaRange<'_>> = headers
         .get_all(ACCEPT)
         .iter()

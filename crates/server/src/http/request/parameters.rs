@@ -5,9 +5,9 @@ use vitrine_model::code::ProductCode;
 use vitrine_model::query::{Cursor, Limit, ListQuery, Orderable};
 use vitrine_wire::error::{FaultType, ParameterFault};
 
-use super::error::ApiError;
 use super::query::pairs;
-use super::routes::{KeyedOperation, Operation};
+use crate::http::error::ApiError;
+use crate::http::routes::{KeyedOperation, Operation};
 use crate::view::ContentForm;
 
 /// A query parameter of an operation.

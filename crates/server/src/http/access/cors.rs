@@ -12,8 +12,8 @@ use http::header::{
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 
-use super::answer::{Answer, vary_by};
-use super::routes::{Operation, Route};
+use crate::http::response::{Answer, vary_by};
+use crate::http::routes::{Operation, Route};
 
 /// Response headers that pages may read, beside those that any page may.
 const EXPOSED: HeaderValue = HeaderValue::from_static(
@@ -105,7 +105,7 @@ impl Cors {
     }
 
     /// Returns true if a request that isn't GET or HEAD is a preflight that may be answered.
-    pub(super) fn permits_preflight(&self, request: &Parts, route: Option<&Route>) -> bool {
+    pub(crate) fn permits_preflight(&self, request: &Parts, route: Option<&Route>) -> bool {
         let headers = &request.headers;
         let is_preflight = request.method == Method::OPTIONS
             && headers.contains_key(ORIGIN)
@@ -114,7 +114,7 @@ impl Cors {
     }
 
     /// Adds to an answer which pages may read it.
-    pub(super) fn describe(
+    pub(crate) fn describe(
         &self,
         request: &HeaderMap,
         route: Option<&Route>,
@@ -148,7 +148,7 @@ impl Cors {
 }
 
 /// Returns the answer to a preflight, but for what [`Cors::describe`] adds.
-pub(super) fn preflight() -> Answer {
+pub(crate) fn preflight() -> Answer {
     let mut answer = Answer::default();
     *answer.status_mut() = StatusCode::NO_CONTENT;
     let headers = answer.headers_mut();

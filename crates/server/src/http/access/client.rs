@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderName};
 use ipnet::IpNet;
 use serde::{Serialize, Serializer};
 
-use super::encoding::is_token;
+use crate::http::request::encoding::is_token;
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 

@@ -5,7 +5,7 @@ use std::io;
 
 use bytes::Bytes;
 
-use super::encoding::Coding;
+use crate::http::request::encoding::Coding;
 
 /// Shorter bodies go out as they are, where the client takes that: little would be saved.
 pub const WORTH_COMPRESSING_BYTES: usize = 1000;

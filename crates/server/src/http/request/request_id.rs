@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 thread_local! {
     static CURRENT: Cell<Option<HeaderValue>> = const { Cell::new(None) };
@@ -23,7 +23,7 @@ pub(crate) fn current() -> Option<String> {
 }
 
 /// Judges a request: until `judge` returns, messages of this thread belong to `id`. It mustn't panic.
-pub(super) fn during<T>(id: &mut HeaderValue, judge: impl FnOnce() -> T) -> T {
+pub(crate) fn during<T>(id: &mut HeaderValue, judge: impl FnOnce() -> T) -> T {
     CURRENT.set(Some(mem::replace(id, HeaderValue::from_static(""))));
     let judged = judge();
     if let Some(own) = CURRENT.take() {
@@ -37,7 +37,7 @@ const START_BYTES: usize = 17;
 
 /// Makes ids of requests: a random start, then counting.
 #[derive(Debug)]
-pub(super) struct RequestIds {
+pub(crate) struct RequestIds {
     /// The random start and a hyphen; room for the count.
     start: [u8; START_BYTES + 16],
     next: AtomicU64,
@@ -45,7 +45,7 @@ pub(super) struct RequestIds {
 
 impl RequestIds {
     /// Ids that no other server process makes.
-    pub(super) fn new() -> Result<Self, getrandom::Error> {
+    pub(crate) fn new() -> Result<Self, getrandom::Error> {
         let mut start = [b'-'; START_BYTES + 16];
         let random = format!("{:016x}", getrandom::u64()?);
         start[..START_BYTES - 1].copy_from_slice(random.as_bytes());
@@ -56,7 +56,7 @@ impl RequestIds {
     }
 
     /// The client's own id where it is a fit one, else a new one.
-    pub(super) fn of(&self, headers: &HeaderMap) -> HeaderValue {
+    pub(crate) fn of(&self, headers: &HeaderMap) -> HeaderValue {
         let mut given = headers.get_all(X_REQUEST_ID).iter();
         if let (Some(id), None) = (given.next(), given.next())
             && is_fit(id.as_bytes())

@@ -19,7 +19,7 @@ const MAX_WAITING: usize = 256;
 
 /// The queues of one server.
 #[derive(Debug)]
-pub(super) struct FairQueue {
+pub(crate) struct FairQueue {
     cores: usize,
     state: Mutex<State>,
 }
@@ -40,11 +40,11 @@ struct KeyQueue {
 
 /// A turn, until this is dropped.
 #[derive(Debug)]
-pub(super) struct Turn(Arc<FairQueue>);
+pub(crate) struct Turn(Arc<FairQueue>);
 
 impl FairQueue {
     /// A queue for as many bodies at a time as there are cores.
-    pub(super) fn new(cores: usize) -> Arc<Self> {
+    pub(crate) fn new(cores: usize) -> Arc<Self> {
         Arc::new(Self {
             cores,
             state: Mutex::new(State {
@@ -55,14 +55,14 @@ impl FairQueue {
     }
 
     /// A turn, if nobody has to wait for one.
-    pub(super) fn try_take(self: &Arc<Self>) -> Option<Turn> {
+    pub(crate) fn try_take(self: &Arc<Self>) -> Option<Turn> {
         let mut state = self.lock();
         state.free = state.free.checked_sub(1)?;
         Some(Turn(Arc::clone(self)))
     }
 
     /// Waits for a turn; `None` if too many bodies of this key wait already.
-    pub(super) async fn take(self: &Arc<Self>, key: &Account) -> Option<Turn> {
+    pub(crate) async fn take(self: &Arc<Self>, key: &Account) -> Option<Turn> {
         let turn = {
             let mut state = self.lock();
             if let Some(free) = state.free.checked_sub(1) {
@@ -80,7 +80,7 @@ impl FairQueue {
     }
 
     /// Returns true if a body of this key would find no place to wait.
-    pub(super) fn is_full_for(&self, key: &Account) -> bool {
+    pub(crate) fn is_full_for(&self, key: &Account) -> bool {
         self.lock().is_full_for(key, self.cores)
     }
 

@@ -8,18 +8,18 @@ use std::fmt;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
-use super::body::Body;
+use super::Body;
 use super::budget::Account;
 use super::compress::{Effort, WORTH_COMPRESSING_BYTES, compress, gzip_thoroughly};
-use super::conditional::ContentHash;
-use super::encoding::Coding;
 use super::fair_queue::FairQueue;
 use crate::error_chain::ErrorChain;
+use crate::http::request::encoding::Coding;
 use crate::metrics::{CacheState, Counter};
 use crate::panic_point::PanicPoint;
 use bytes::Bytes;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
+use vitrine_model::snapshot::ContentHash;
 
 /// What keeping a body takes beside its bytes, about.
 const OVERHEAD_BYTES: u64 = 160;
@@ -29,17 +29,17 @@ const SHARD_BYTES: u64 = 8 << 20;
 
 /// Bodies up to this length are compressed where they are, in less time than it takes to hand
 /// them to another thread and wait for it.
-pub(super) const HERE_BYTES: usize = 16 << 10;
+pub(crate) const HERE_BYTES: usize = 16 << 10;
 
 /// Names a body: its content, and how it is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Key {
+pub(crate) struct Key {
     hash: ContentHash,
-    pub(super) coding: Coding,
+    pub(crate) coding: Coding,
 }
 
 impl Key {
-    pub(super) fn new(hash: ContentHash, coding: Coding) -> Self {
+    pub(crate) fn new(hash: ContentHash, coding: Coding) -> Self {
         Self { hash, coding }
     }
 }
@@ -73,19 +73,19 @@ impl From<Bytes> for Kept {
 }
 
 /// The kept bodies of one server.
-pub(super) struct BodyCache {
+pub(crate) struct BodyCache {
     compressed: Option<Arc<Bodies>>,
     plain: Option<Bodies>,
     compressed_asked: Asked,
     plain_asked: Asked,
     turns: Arc<FairQueue>,
     /// Requests refused because too many bodies waited to be compressed.
-    pub(super) shed: Counter,
+    pub(crate) shed: Counter,
 }
 
 impl BodyCache {
     /// A cache that takes up to `bytes` of memory, a third of it for plain bodies; 0 keeps nothing.
-    pub(super) fn new(bytes: u64) -> Self {
+    pub(crate) fn new(bytes: u64) -> Self {
         let cores = available_parallelism().map_or(1, usize::from);
         Self {
             compressed: bodies(bytes - bytes / 3).map(Arc::new),
@@ -99,7 +99,7 @@ impl BodyCache {
 
     /// Returns true if a body of this account would find no place to wait for its turn to be compressed. One that is just being
     /// compressed may be found to be so; its client asks again.
-    pub(super) fn is_too_busy_for(&self, key: Key, account: &Account) -> bool {
+    pub(crate) fn is_too_busy_for(&self, key: Key, account: &Account) -> bool {
         let is_cached = |cache: &Arc<Bodies>| cache.peek(&key).is_some();
         key.coding != Coding::Identity
             && self.turns.is_full_for(account)
@@ -107,7 +107,7 @@ impl BodyCache {
     }
 
     /// A body that is kept encoded. One that was made quickly, and is asked for again, is made smaller meanwhile.
-    pub(super) fn compressed(&self, key: &Key) -> Option<Bytes> {
+    pub(crate) fn compressed(&self, key: &Key) -> Option<Bytes> {
         let cache = self.compressed.as_ref()?;
         let kept = self.compressed_asked.count(cache.get(key))?;
         if kept.could_be_smaller {
@@ -135,13 +135,13 @@ impl BodyCache {
     }
 
     /// A body that is kept plain.
-    pub(super) fn plain(&self, key: &Key) -> Option<Bytes> {
+    pub(crate) fn plain(&self, key: &Key) -> Option<Bytes> {
         let kept = self.plain.as_ref()?.get(key);
         Some(self.plain_asked.count(kept)?.bytes)
     }
 
     /// How the two parts do, by name.
-    pub(super) fn states(&self) -> [(&'static str, CacheState); 2] {
+    pub(crate) fn states(&self) -> [(&'static str, CacheState); 2] {
         [
             (
                 "compressed",
@@ -152,14 +152,14 @@ impl BodyCache {
     }
 
     /// Keeps a plain body.
-    pub(super) fn keep_plain(&self, key: Key, body: Bytes) {
+    pub(crate) fn keep_plain(&self, key: Key, body: Bytes) {
         if let Some(cache) = &self.plain {
             cache.insert(key, body.into());
         }
     }
 
     /// Compresses a body at once, which must be short.
-    pub(super) fn compress_here(&self, key: Key, plain: &[u8]) -> Option<Bytes> {
+    pub(crate) fn compress_here(&self, key: Key, plain: &[u8]) -> Option<Bytes> {
         let made = log_error(compress(key.coding, Effort::Thorough, plain))?;
         // A shorter one is for a client that refuses plain bodies; others would find it here.
         if let Some(cache) = &self.compressed
@@ -173,7 +173,7 @@ impl BodyCache {
     /// The encoded form of a body: the cached one, or one that is made on a thread that serves nobody. Requests for the
     /// same body meanwhile wait for it; if its maker fails or goes away, one of them makes it. `None` if it can't be
     /// made, or too many bodies of this account wait.
-    pub(super) async fn compress(
+    pub(crate) async fn compress(
         &self,
         key: Key,
         plain: &Body,

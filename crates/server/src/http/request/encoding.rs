@@ -162,7 +162,7 @@ fn member(member: &[u8]) -> Option<(&[u8], u16)> {
 }
 
 /// A `qvalue`: 0 to 1 with up to three digits behind the point.
-pub(super) fn thousandths(value: &[u8]) -> Option<u16> {
+pub(crate) fn thousandths(value: &[u8]) -> Option<u16> {
     let (whole, digits) = match value {
         [whole] => (whole, &[][..]),
         [whole, b'.', digits @ ..] => (whole, digits),
@@ -181,7 +181,7 @@ pub(super) fn thousandths(value: &[u8]) -> Option<u16> {
 }
 
 /// A character of a token (RFC 9110, section 5.6.2).
-pub(super) fn is_token(byte: u8) -> bool {
+pub(crate) fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 

@@ -1,5 +1,8 @@
 //! Answers: bodies, and the headers that every answer of a kind bears.
 
+pub mod entity_tag;
+pub mod resource;
+
 use bytes::Bytes;
 use http::header::{
     ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER, VARY, WWW_AUTHENTICATE,
@@ -8,11 +11,11 @@ use http::header::{
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
 use vitrine_wire::error::{ErrorBody, ErrorType};
 
+use super::access::quota::seconds_up;
 use super::body::Body;
-use super::compress::{Effort, compress};
-use super::encoding::{Accepted, Coding};
+use super::body::compress::{Effort, compress};
 use super::error::ApiError;
-use super::quota::seconds_up;
+use super::request::encoding::{Accepted, Coding};
 
 /// An answer.
 pub type Answer = Response<Body>;
@@ -23,7 +26,7 @@ pub const X_API_VERSION: HeaderName = HeaderName::from_static("x-api-version");
 /// The only content type of JSON answers: a client in the field compares the string.
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-pub(super) const NO_SNIFF: HeaderValue = HeaderValue::from_static("nosniff");
+pub(crate) const NO_SNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 
 /// Who may keep an answer, and how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +44,7 @@ pub enum Audience {
 impl Audience {
     // `const` has the values checked when this is built, and not for each answer.
 
-    pub(super) const fn content_type(self) -> HeaderValue {
+    pub(crate) const fn content_type(self) -> HeaderValue {
         match self {
             Self::KeyHolder | Self::Document => JSON,
             Self::Text => const { HeaderValue::from_static("text/markdown; charset=utf-8") },
@@ -49,7 +52,7 @@ impl Audience {
         }
     }
 
-    pub(super) const fn cache_control(self) -> HeaderValue {
+    pub(crate) const fn cache_control(self) -> HeaderValue {
         match self {
             Self::KeyHolder => {
                 const {
@@ -65,7 +68,7 @@ impl Audience {
         }
     }
 
-    pub(super) const fn vary(self) -> HeaderValue {
+    pub(crate) const fn vary(self) -> HeaderValue {
         match self {
             Self::KeyHolder => {
                 const { HeaderValue::from_static("Accept-Encoding, X-Api-Version, X-Api-Key") }
@@ -78,7 +81,7 @@ impl Audience {
 }
 
 /// Gives an answer its body in a coding.
-pub(super) fn encode(answer: &mut Answer, coding: Coding, body: Bytes) {
+pub(crate) fn encode(answer: &mut Answer, coding: Coding, body: Bytes) {
     *answer.body_mut() = body.into();
     if let Some(coding) = coding.header_value() {
         answer.headers_mut().insert(CONTENT_ENCODING, coding);
@@ -86,7 +89,7 @@ pub(super) fn encode(answer: &mut Answer, coding: Coding, body: Bytes) {
 }
 
 /// Encodes an error for a client that refuses plain bodies. All others get it plain: errors are short.
-pub(super) fn encode_error(answer: &mut Answer, request: &HeaderMap) {
+pub(crate) fn encode_error(answer: &mut Answer, request: &HeaderMap) {
     let is_error = answer.status().is_client_error() || answer.status().is_server_error();
     if !is_error {
         return;
@@ -105,7 +108,7 @@ pub(super) fn encode_error(answer: &mut Answer, request: &HeaderMap) {
 }
 
 /// Adds a request header to the single `Vary` of an answer.
-pub(super) fn vary_by(headers: &mut HeaderMap, name: &'static str) {
+pub(crate) fn vary_by(headers: &mut HeaderMap, name: &'static str) {
     let value = match headers.get(VARY) {
         Some(before) => {
             HeaderValue::from_bytes(&[before.as_bytes(), b", ", name.as_bytes()].concat())

@@ -1,19 +1,31 @@
-//! The operations: each asks the snapshot and says how its answer is made.
+//! Endpoints: each reads the snapshot, and returns a resource whose body is made only if it is sent.
+//!
+//! - `pages`: the list of products
+//! - `texts`: texts, by digest and in a product; `html` renders them
+//! - `precomputed`: answers that a snapshot, or nothing, determines
+//! - `site`: the documentation
+
+pub mod html;
+pub(crate) mod pages;
+pub(crate) mod precomputed;
+pub(crate) mod site;
+pub(crate) mod texts;
 
 use std::sync::Arc;
 
 use vitrine_model::snapshot::Snapshot;
 use vitrine_wire::error::ErrorType;
 
-use super::conditional::EntityTag;
+use super::App;
 use super::error::ApiError;
-use super::resource::Resource;
+use super::request::parameters;
+use super::response::entity_tag::EntityTag;
+use super::response::resource::Resource;
 use super::routes::{Captured, KeyedOperation};
-use super::{App, pages, parameters, ready, texts};
 use crate::view::ContentForm;
 
 /// Reads what a keyed operation asks for.
-pub(super) fn read<'s>(
+pub(crate) fn read<'s>(
     operation: KeyedOperation,
     snapshot: &'s Arc<Snapshot>,
     app: &'s App,
@@ -29,7 +41,7 @@ pub(super) fn read<'s>(
         KeyedOperation::ListCountries => {
             parameters::none(query).map(|()| app.ready.of(snapshot).countries(snapshot))
         }
-        KeyedOperation::Ping => parameters::none(query).map(|()| ready::pong()),
+        KeyedOperation::Ping => parameters::none(query).map(|()| precomputed::pong()),
     }
 }
 

@@ -10,14 +10,14 @@ use vitrine_model::content::{PackedMarkdown, PerText, TextDigest};
 use vitrine_model::snapshot::{ProductView, Snapshot};
 use vitrine_wire::error::ErrorType;
 
-use super::App;
-use super::answer::Audience;
-use super::body_cache::HERE_BYTES;
-use super::conditional::EntityTag;
-use super::error::ApiError;
 use super::html::Html;
-use super::request_id;
-use super::resource::{CachePolicy, Resource};
+use crate::http::App;
+use crate::http::body::cache::HERE_BYTES;
+use crate::http::error::ApiError;
+use crate::http::request::request_id;
+use crate::http::response::Audience;
+use crate::http::response::entity_tag::EntityTag;
+use crate::http::response::resource::{CachePolicy, Resource};
 use crate::view::{ContentForm, ParsedContent, content_json, parse_content};
 
 /// A text that is served.
@@ -51,7 +51,7 @@ impl Shown {
 }
 
 /// The Markdown of a digest.
-pub(super) fn by_digest(
+pub(crate) fn by_digest(
     snapshot: &Snapshot,
     digest: &TextDigest,
     now: Timestamp,
@@ -73,7 +73,7 @@ pub(super) fn by_digest(
 }
 
 /// A product with its texts as Markdown or HTML. `content` is where its content resources lie.
-pub(super) fn in_product<'s>(
+pub(crate) fn in_product<'s>(
     snapshot: &'s Snapshot,
     app: &App,
     product: ProductView<'s>,

@@ -28,16 +28,16 @@ pub(crate) type Account = Arc<AtomicU64>;
 
 /// The accounts of one server.
 #[derive(Debug, Default)]
-pub(super) struct Budget {
+pub(crate) struct Budget {
     total: Account,
     keyless: Account,
     /// Requests refused because an account was full.
-    pub(super) refused: Counter,
+    pub(crate) refused: Counter,
 }
 
 impl Budget {
     /// The accounts that pay for an answer over `connection`; `key` is the account of its key, if it has one.
-    pub(super) fn payer<'a>(
+    pub(crate) fn payer<'a>(
         &'a self,
         key: Option<&'a Account>,
         connection: &'a Account,
@@ -50,14 +50,14 @@ impl Budget {
     }
 
     /// Bytes reserved at this moment.
-    pub(super) fn reserved_bytes(&self) -> u64 {
+    pub(crate) fn reserved_bytes(&self) -> u64 {
         self.total.load(Ordering::Relaxed)
     }
 }
 
 /// The accounts that pay for one answer.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Payer<'a> {
+pub(crate) struct Payer<'a> {
     total: &'a Account,
     key: &'a Account,
     connection: &'a Account,
@@ -65,12 +65,12 @@ pub(super) struct Payer<'a> {
 
 impl Payer<'_> {
     /// The account of the key.
-    pub(super) fn key(&self) -> &Account {
+    pub(crate) fn key(&self) -> &Account {
         self.key
     }
 
     /// Reserves room for a body; `None` if an account is full. One body fits into an empty account, however long it is.
-    pub(super) fn reserve(&self, bytes: usize) -> Option<Permit> {
+    pub(crate) fn reserve(&self, bytes: usize) -> Option<Permit> {
         let mut permit = Permit {
             accounts: [const { None }; 3],
             bytes: bytes as u64,
@@ -88,12 +88,12 @@ impl Payer<'_> {
     }
 
     /// A body that was made, reserved for until the last reference to it is dropped.
-    pub(super) fn hold(&self, bytes: &Bytes) -> Option<Bytes> {
+    pub(crate) fn hold(&self, bytes: &Bytes) -> Option<Bytes> {
         Some(self.reserve(bytes.len())?.hold(bytes.clone()))
     }
 
     /// The accounts, for longer than the request is looked at.
-    pub(super) fn to_owned(self) -> OwnedPayer {
+    pub(crate) fn to_owned(self) -> OwnedPayer {
         OwnedPayer([self.total, self.key, self.connection].map(Arc::clone))
     }
 }
@@ -104,7 +104,7 @@ pub(crate) struct OwnedPayer([Account; 3]);
 
 impl OwnedPayer {
     /// The same, borrowed.
-    pub(super) fn payer(&self) -> Payer<'_> {
+    pub(crate) fn payer(&self) -> Payer<'_> {
         let [total, key, connection] = &self.0;
         Payer {
             total,
@@ -114,14 +114,14 @@ impl OwnedPayer {
     }
 
     /// The account of the key.
-    pub(super) fn key(&self) -> &Account {
+    pub(crate) fn key(&self) -> &Account {
         &self.0[1]
     }
 }
 
 /// Memory reserved for a body, until this is dropped.
 #[derive(Debug)]
-pub(super) struct Permit {
+pub(crate) struct Permit {
     /// In the order of [`LIMITS`]. None only in a permit that was refused.
     accounts: [Option<Account>; 3],
     bytes: u64,
@@ -132,7 +132,7 @@ const LIMITS: [u64; 3] = [TOTAL_BYTES, KEY_BYTES, CONNECTION_BYTES];
 
 impl Permit {
     /// Sets how much is reserved, once it is known to the byte.
-    pub(super) fn resize(&mut self, bytes: usize) {
+    pub(crate) fn resize(&mut self, bytes: usize) {
         let bytes = bytes as u64;
         for account in self.accounts.iter().flatten() {
             if bytes > self.bytes {
@@ -145,7 +145,7 @@ impl Permit {
     }
 
     /// The bytes, reserved for until the last reference to them is dropped.
-    pub(super) fn hold(self, bytes: impl AsRef<[u8]> + Send + 'static) -> Bytes {
+    pub(crate) fn hold(self, bytes: impl AsRef<[u8]> + Send + 'static) -> Bytes {
         Bytes::from_owner(Held {
             bytes,
             _permit: self,

@@ -5,10 +5,10 @@ use http::header::HOST;
 use http::request::Parts;
 use http::{HeaderValue, Version};
 
-use super::error::ApiError;
+use crate::http::error::ApiError;
 
 /// Refuses a request whose `Host` isn't as the RFC demands.
-pub(super) fn check(request: &Parts) -> Result<(), ApiError> {
+pub(crate) fn check(request: &Parts) -> Result<(), ApiError> {
     let mut hosts = request.headers.get_all(HOST).iter();
     let is_right = match (hosts.next(), hosts.next()) {
         // HTTP/2 names it in the target, HTTP/1.0 needn't.

@@ -11,14 +11,14 @@ use http::request::Parts;
 use http::{HeaderValue, StatusCode};
 use vitrine_wire::error::ErrorType;
 
-use super::accept::prefers_html;
-use super::answer::{Answer, Audience, vary_by};
-use super::body::Body;
-use super::error::ApiError;
-use super::ready::ReadyBody;
-use super::resource::Resource;
-use super::routes::Captured;
+use super::precomputed::ReadyBody;
 use crate::docs::{self, PageName};
+use crate::http::body::Body;
+use crate::http::error::ApiError;
+use crate::http::request::accept::prefers_html;
+use crate::http::response::resource::Resource;
+use crate::http::response::{Answer, Audience, vary_by};
+use crate::http::routes::Captured;
 use crate::web;
 
 const HTML: &str = "text/html; charset=utf-8";
@@ -28,7 +28,7 @@ const MAX_SLASHES: usize = 16;
 
 /// The pages and files.
 #[derive(Debug)]
-pub(super) struct Site {
+pub(crate) struct Site {
     /// Where readers find the service.
     public_url: String,
     /// Empty where a page can't be made, which a test of every page excludes.
@@ -38,7 +38,7 @@ pub(super) struct Site {
 
 impl Site {
     /// The site of a service whose readers find it at `public_url`.
-    pub(super) fn new(public_url: &str) -> Self {
+    pub(crate) fn new(public_url: &str) -> Self {
         Self {
             public_url: public_url.to_owned(),
             pages: PageName::all()
@@ -49,7 +49,7 @@ impl Site {
     }
 
     /// The page or file that a path named; none stands for the first page.
-    pub(super) fn find(&self, captured: &Captured) -> Result<Resource<'static>, ApiError> {
+    pub(crate) fn find(&self, captured: &Captured) -> Result<Resource<'static>, ApiError> {
         match captured {
             Captured::Nothing => self.page(PageName::QuickStart),
             Captured::Page(page) => self.page(*page),
@@ -67,7 +67,7 @@ impl Site {
 
     /// Returns the answer to a path that doesn't exist. Clients that prefer HTML get a page, and at `/` a redirect to
     /// the documentation; all others, and every path of the API, get the error as JSON.
-    pub(super) fn not_found(&self, request: &Parts, error: ApiError) -> Answer {
+    pub(crate) fn not_found(&self, request: &Parts, error: ApiError) -> Answer {
         let path = request.uri.path();
         if path == "/v2" || path.starts_with("/v2/") {
             return error.into();

@@ -3,9 +3,7 @@
 use http::header::IF_NONE_MATCH;
 use http::{HeaderMap, HeaderValue};
 use sha2::{Digest, Sha256};
-
-/// The first half of a SHA-256 of whatever determines a body's bytes.
-pub type ContentHash = [u8; 16];
+use vitrine_model::snapshot::ContentHash;
 
 /// The weak entity tag of an answer: one for all encodings, the same as long as its bytes are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

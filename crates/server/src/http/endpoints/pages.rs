@@ -10,13 +10,14 @@ use vitrine_model::query::ListQuery;
 use vitrine_model::snapshot::{Page, Run, Snapshot};
 use vitrine_wire::answer::{Cursors, PageSize, Pagination};
 
-use super::body::{Body, PAGE_START, PageBody};
-use super::budget::Payer;
-use super::conditional::EntityTag;
-use super::error::ApiError;
-use super::query::{encoded, pairs};
-use super::resource::{CachePolicy, Resource};
-use super::{App, parameters};
+use crate::http::App;
+use crate::http::body::budget::Payer;
+use crate::http::body::{Body, PAGE_START, PageBody};
+use crate::http::error::ApiError;
+use crate::http::request::parameters;
+use crate::http::request::query::{encoded, pairs};
+use crate::http::response::entity_tag::EntityTag;
+use crate::http::response::resource::{CachePolicy, Resource};
 
 /// The longest `Link` header, in bytes.
 const MAX_LINK_BYTES: usize = 2 * 1024;
@@ -43,7 +44,7 @@ struct PageHead {
 /// The heads of one snapshot's pages, by the query as it was sent: clients read the same pages again and again,
 /// and most of them have them already.
 #[derive(Debug)]
-pub(super) struct PageHeads(Cache<Box<str>, PageHead, ByLength>);
+pub(crate) struct PageHeads(Cache<Box<str>, PageHead, ByLength>);
 
 #[derive(Debug, Clone)]
 struct ByLength;
@@ -62,7 +63,7 @@ impl Default for PageHeads {
 }
 
 /// The page that a query asks for.
-pub(super) fn find<'s>(
+pub(crate) fn find<'s>(
     snapshot: &'s Arc<Snapshot>,
     app: &App,
     query: Option<&'s str>,

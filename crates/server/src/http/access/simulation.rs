@@ -6,9 +6,9 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use vitrine_model::key::{KeyKind, KnownKey};
 use vitrine_wire::error::ErrorType;
 
-use super::error::ApiError;
-use super::parameters;
-use super::pipeline::single;
+use crate::http::error::ApiError;
+use crate::http::pipeline::single;
+use crate::http::request::parameters;
 
 const X_SIMULATE: HeaderName = HeaderName::from_static("x-simulate");
 
@@ -17,7 +17,7 @@ const X_SIMULATE: HeaderName = HeaderName::from_static("x-simulate");
 /// # Errors
 ///
 /// If the key is no test key, or there is no such type.
-pub(super) fn requested(
+pub(crate) fn requested(
     headers: &HeaderMap,
     key: &KnownKey,
 ) -> Result<Option<ErrorType>, ApiError> {
@@ -35,7 +35,7 @@ pub(super) fn requested(
 }
 
 /// Returns a simulated error: for refused parameters that of a query that has such a fault.
-pub(super) fn error(kind: ErrorType) -> ApiError {
+pub(crate) fn error(kind: ErrorType) -> ApiError {
     let query = match kind {
         ErrorType::BadRequest => "is_orderable=maybe&countries=US",
         ErrorType::PaginationError => "limit=0",
@@ -47,7 +47,7 @@ pub(super) fn error(kind: ErrorType) -> ApiError {
 
 /// Adds the headers that the real error gets outside of the table of errors: after a body that wasn't read, the
 /// connection closes.
-pub(super) fn add_headers(kind: ErrorType, headers: &mut HeaderMap) {
+pub(crate) fn add_headers(kind: ErrorType, headers: &mut HeaderMap) {
     if matches!(kind, ErrorType::PayloadTooLarge | ErrorType::Timeout) {
         headers.insert(CONNECTION, HeaderValue::from_static("close"));
     }
