@@ -1,5 +1,7 @@
 //! Rules that a machine can hold (ARCHITECTURE.md, "Rules held by tests").
 
+#[path = "tidy/documents.rs"]
+mod documents;
 #[path = "tidy/language.rs"]
 mod language;
 
@@ -227,101 +229,6 @@ fn every_route_is_called_by_a_test() {
     let uncalled = routes.lines().filter(|route| !is_called(route));
     let uncalled: Vec<String> = uncalled.map(str::to_owned).collect();
     none("a route without a test", &uncalled);
-}
-
-#[test]
-fn documents_name_only_what_is_there() {
-    let mut broken = Vec::new();
-    for document in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"] {
-        let text = std::fs::read_to_string(Path::new(ROOT).join(document)).expect("a document");
-        for quoted in quoted(&text) {
-            let is_path = [
-                "crates/",
-                "fixtures/",
-                "openapi/",
-                "ci/",
-                "docs/",
-                "deploy/",
-                "fuzz/",
-                ".ci/",
-            ]
-            .iter()
-            .any(|folder| quoted.starts_with(folder));
-            let path = quoted.split([' ', '*', '\n']).next().unwrap_or_default();
-            if is_path && !Path::new(ROOT).join(path).exists() {
-                broken.push(format!("{document} names {path}"));
-            }
-        }
-    }
-    none("documents that name what is gone", &broken);
-}
-
-/// Returns the anchor of a Markdown heading, as code hosts make it.
-fn anchor(heading: &str) -> String {
-    let kept = heading.chars().filter_map(|c| match c {
-        ' ' => Some('-'),
-        c if c.is_alphanumeric() || c == '-' => Some(c.to_ascii_lowercase()),
-        _ => None,
-    });
-    kept.collect()
-}
-
-#[test]
-fn contract_citations_resolve() {
-    let chapters = files("docs/contract", "md");
-    let is_there = |citation: &str| {
-        let (path, section) = citation.split_once('#').unwrap_or((citation, ""));
-        let chapter = chapters.iter().find(|(name, _)| name == path);
-        chapter.is_some_and(|(_, text)| {
-            let headings = text.lines().filter(|line| line.starts_with("## "));
-            section.is_empty()
-                || headings
-                    .into_iter()
-                    .any(|line| anchor(&line[3..]) == section)
-        })
-    };
-    let is_part = |c: char| c.is_ascii_alphanumeric() || "./#-_".contains(c);
-    let mut broken = Vec::new();
-    let mut resolved = 0;
-    for (name, text) in ["crates", "fuzz/src"]
-        .into_iter()
-        .flat_map(|folder| files(folder, "rs"))
-    {
-        for rest in text.split(concat!("(", "docs/contract/")).skip(1) {
-            let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
-            let citation = format!("docs/contract/{}", rest[..end].trim_end_matches('.'));
-            match is_there(&citation) {
-                true => resolved += 1,
-                false => broken.push(format!("{name} cites {citation}")),
-            }
-        }
-        // Documents outside the repository: a reader can't follow the citation.
-        for gone in ["specification", "decisions"] {
-            let cited = [" ", ", "].map(|end| format!("({gone}{end}"));
-            if cited.iter().any(|citation| text.contains(citation)) {
-                broken.push(format!("{name} cites the {gone}"));
-            }
-        }
-    }
-    for (name, text) in &chapters {
-        for link in text
-            .split("](")
-            .skip(1)
-            .filter_map(|rest| rest.split(')').next())
-        {
-            let own = name.trim_start_matches("docs/contract/");
-            let link = if link.starts_with('#') {
-                format!("{own}{link}")
-            } else {
-                link.to_owned()
-            };
-            if !link.starts_with("http") && !is_there(&format!("docs/contract/{link}")) {
-                broken.push(format!("{name} links to {link}"));
-            }
-        }
-    }
-    none("citations of the contract that lead nowhere", &broken);
-    assert!(resolved > 40, "{resolved}");
 }
 
 /// Returns the texts between backticks.

@@ -1,4 +1,4 @@
-//! What `/metrics` says: all that is counted, in one text. `docs/operations.md` explains each metric.
+//! Response of `/metrics`: all counters and gauges in one text. `docs/operations/metrics.md` explains each.
 
 use std::time::Instant;
 

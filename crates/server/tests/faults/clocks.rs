@@ -181,7 +181,7 @@ fn a_quota_goes_by_time_that_passes() {
     }
 }
 
-/// `docs/operations.md`: a clock that went back lets nobody in until the store is there.
+/// `docs/operations/state-directory.md`: if the clock was set back, keys are refused until the store is reachable.
 #[test]
 fn after_a_clock_went_back_kept_keys_open_nothing_until_the_store_is_there() {
     let Some(place) = Place::new() else {

@@ -359,7 +359,10 @@ fn prometheus_itself_can_read_it() {
 
 #[test]
 fn every_metric_is_documented() {
-    let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operations.md");
+    let document = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/operations/metrics.md"
+    );
     let document = std::fs::read_to_string(document).expect("the document");
     // With all that can be told of, whether it is there or not.
     let store = Store::sample();
@@ -379,7 +382,7 @@ fn every_metric_is_documented() {
     for name in &names {
         assert!(
             document.contains(&format!("`{name}")),
-            "docs/operations.md doesn't know {name}"
+            "docs/operations/metrics.md doesn't know {name}"
         );
     }
     // Those that come after the name of another are in the table too, and there are none that are gone.
@@ -390,7 +393,7 @@ fn every_metric_is_documented() {
         let name = quoted.split(['{', ' ', '[']).next().unwrap_or_default();
         assert!(
             names.contains(&name),
-            "docs/operations.md names {name}, which is gone"
+            "docs/operations/metrics.md names {name}, which is gone"
         );
     }
 }

@@ -1,17 +1,15 @@
-//! The commands that docs/operations.md prints for PostgreSQL, run as printed with the roles that it describes.
+//! The commands that docs/operations/postgresql.md prints, run as printed with the roles that it describes.
 
 use std::process::Command;
 
 use crate::harness::{Database, Server, Store, gift_card, skipped, text, wait_for};
 
-const DOCUMENT: &str = include_str!("../../../../docs/operations.md");
+const DOCUMENT: &str = include_str!("../../../../docs/operations/postgresql.md");
 
-/// Returns the indented blocks of the document's section on PostgreSQL.
+/// Returns the indented blocks of the document.
 fn blocks() -> Vec<String> {
-    let (_, section) = DOCUMENT.split_once("\n## PostgreSQL\n").expect("a section");
-    let (section, _) = section.split_once("\n## ").expect("a next section");
     let is_code = |paragraph: &&str| paragraph.lines().all(|line| line.starts_with("    "));
-    let code = section.split("\n\n").filter(is_code);
+    let code = DOCUMENT.split("\n\n").filter(is_code);
     code.map(|paragraph| {
         paragraph
             .trim_end()
