@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
 use vitrine_model::code::ProductCode;
-use vitrine_model::place::Country;
+use vitrine_model::geo::Country;
 use vitrine_model::query::{Cursor, Filter, Limit, ListQuery};
 use vitrine_model::revision::Revision;
 use vitrine_model::snapshot::{BlockBuilder, Categories, Entry, NewProduct, Snapshot, TextTable};

@@ -7,28 +7,32 @@
 //! # Layout
 //!
 //! - [`invalid`]: why a value was refused
-//! - [`code`], [`mod@line`], [`money`], [`place`], [`web`]: the smallest values, each with its rule
+//! - [`code`], [`colour`], [`contact`], [`geo`], [`money`], [`single_line`], [`url`]: small values, each with its rule
 //! - [`product`]: the product and its details; [`content`]: its texts
 //! - [`key`], [`quota`]: who may read, and how often; [`version`]: the dated API versions
 //! - [`hexadecimal`]: bytes for people and files
 //! - [`query`]: what a list request asks for
 //! - [`revision`]: the name of one published state of the catalog
+//! - [`content_hash`]: the hash that entity tags and body caches use
 //! - [`snapshot`]: the immutable catalog in memory, its indexes and the scan of a page
 
 pub mod code;
+pub mod colour;
+pub mod contact;
 pub mod content;
+pub mod content_hash;
+pub mod geo;
 pub mod hexadecimal;
 pub mod invalid;
 pub mod key;
-pub mod line;
 pub mod money;
-pub mod place;
 pub mod product;
 pub mod query;
 pub mod quota;
 pub mod revision;
+pub mod single_line;
 pub mod snapshot;
+pub mod url;
 pub mod version;
-pub mod web;
 
 pub use invalid::Invalid;

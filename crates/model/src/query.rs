@@ -3,7 +3,7 @@
 use std::num::NonZeroU16;
 
 use crate::code::ProductCode;
-use crate::place::Country;
+use crate::geo::Country;
 
 /// The most items of a page, and how many it has by default (docs/contract/listing.md#limit).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

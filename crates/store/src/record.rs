@@ -7,7 +7,7 @@ use std::ops::Range;
 use jiff::Timestamp;
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest, TextName};
-use vitrine_model::place::Country;
+use vitrine_model::geo::Country;
 use vitrine_model::revision::Revision;
 
 pub use crate::seal::Seal;

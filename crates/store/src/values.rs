@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::TextDigest;
+use vitrine_model::geo::Country;
 use vitrine_model::hexadecimal::Hexadecimal;
 use vitrine_model::key::{KeyKind, KeyRecord, SecretHash};
-use vitrine_model::place::Country;
 use vitrine_model::quota::Quota;
 
 use crate::record::{OwnText, StoredProduct};

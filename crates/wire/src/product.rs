@@ -68,19 +68,19 @@ pub struct Product<'a> {
     /// The details of a payout type added later, under its own name.
     #[serde(flatten)]
     #[cfg_attr(feature = "schema", schemars(skip))]
-    pub later: Option<Later<'a>>,
+    pub other: Option<OtherDetail<'a>>,
 }
 
 /// The detail object of a payout type added later, as it was loaded.
 #[derive(Debug)]
-pub struct Later<'a> {
+pub struct OtherDetail<'a> {
     /// The object's key.
     pub payout_type: &'a str,
     /// The object.
     pub detail: Box<RawValue>,
 }
 
-impl Serialize for Later<'_> {
+impl Serialize for OtherDetail<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map([(self.payout_type, &self.detail)])
     }

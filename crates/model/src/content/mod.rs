@@ -6,9 +6,9 @@ use std::str::FromStr;
 use sha2::{Digest, Sha256};
 
 use crate::Invalid;
+use crate::geo::Locale;
 use crate::hexadecimal::{self, Hexadecimal};
-use crate::place::Locale;
-use crate::web::WebUrl;
+use crate::url::WebUrl;
 
 mod packed;
 

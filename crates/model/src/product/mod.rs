@@ -5,30 +5,32 @@
 //!
 //! - `values`: the contract's enums
 //! - `amounts`: which amounts can be ordered
-//! - `later`: payout types added later
+//! - `other`: payout types added later
 
 mod amounts;
-mod later;
+mod other;
 mod values;
 
 pub use amounts::{AmountRange, Denominations};
-pub use later::{LaterDetail, PayoutTypeName};
+pub use other::{OtherDetail, PayoutTypeName};
 pub use values::{
     Availability, BarcodeFormat, DenominationType, ECodeUsageType, ExpiryType, LengthUnit,
     RedeemableAt, State,
 };
 
 use crate::code::ProductCode;
-use crate::line::Line;
+use crate::colour::Colour;
+use crate::contact::PhoneNumber;
+use crate::geo::Country;
 use crate::money::{Amount, Currency, DiscountMultiplier};
-use crate::place::Country;
-use crate::web::{Colour, PhoneNumber, WebUrl};
+use crate::single_line::SingleLine;
+use crate::url::WebUrl;
 
 /// A product, checked. What orders need beside its texts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Product {
     /// The name shown to people.
-    pub name: Line,
+    pub name: SingleLine,
     /// The code used when ordering.
     pub code: ProductCode,
     /// The currency of its amounts.
@@ -38,7 +40,7 @@ pub struct Product {
     /// Whether orders are taken.
     pub is_orderable: bool,
     /// Categories, each once, as loaded; may be empty.
-    pub categories: Vec<Line>,
+    pub categories: Vec<SingleLine>,
     /// Countries where the payout can be spent, each once, as loaded; may be empty.
     pub countries_redeemable_in: Vec<Country>,
     /// Whom a customer can ask.
@@ -70,7 +72,7 @@ pub enum Detail {
     /// `payment` (docs/contract/resources.md#payment).
     Payment(Payment),
     /// A payout type added later, served as it was loaded.
-    Later(LaterDetail),
+    Other(OtherDetail),
 }
 
 impl Detail {
@@ -81,7 +83,7 @@ impl Detail {
             Self::GiftCard(..) => "gift_card",
             Self::Subscription(..) => "subscription",
             Self::Payment(_) => "payment",
-            Self::Later(later) => later.payout_type.as_str(),
+            Self::Other(other) => other.payout_type.as_str(),
         }
     }
 }
@@ -120,7 +122,7 @@ pub struct Assets {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expiry {
     /// The policy in words.
-    pub date_policy: Option<Line>,
+    pub date_policy: Option<SingleLine>,
     /// Months until expiry.
     pub in_months: u32,
     /// From when they count.
@@ -135,11 +137,11 @@ pub struct SubscriptionPlan {
     /// How many units; at least one.
     pub length: u32,
     /// The plan's name.
-    pub name: Line,
+    pub name: SingleLine,
     /// Its price.
     pub price: Amount,
     /// The code used when ordering it.
-    pub subscription_plan_code: Line,
+    pub subscription_plan_code: SingleLine,
 }
 
 /// Details of a payment (docs/contract/resources.md#payment).

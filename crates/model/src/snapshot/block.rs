@@ -21,13 +21,13 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::ContentHash;
+use super::bit_set::BitSet256;
 use super::facet::Facet;
-use super::members::Members;
 use crate::code::ProductCode;
+use crate::content_hash::ContentHash;
 
 const HEADER_BYTES: usize = 12;
-const FACET_BYTES: usize = 4 + Members::ENCODED_BYTES;
+const FACET_BYTES: usize = 4 + BitSet256::ENCODED_BYTES;
 
 /// Up to 256 neighbouring products. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -56,7 +56,7 @@ pub struct Malformed;
 
 impl Block {
     /// The most products of a block.
-    pub const CAPACITY: usize = Members::CAPACITY;
+    pub const CAPACITY: usize = BitSet256::CAPACITY;
 
     /// Takes bytes for a block, after a look at all that the directory says: nothing that is asked of
     /// a block can fail or leave its bytes. What lies in the arena isn't looked at.
@@ -105,7 +105,7 @@ impl Block {
             && self.facets().is_sorted_by(|left, right| left.0 < right.0)
             && self
                 .facets()
-                .all(|(_, members)| members.without(Members::below(self.count)).is_empty())
+                .all(|(_, members)| members.without(BitSet256::below(self.count)).is_empty())
     }
 
     /// The bytes of the directory, which [`from_bytes`](Self::from_bytes) takes back.
@@ -199,25 +199,34 @@ impl Block {
         (end > 0).then_some(start..end)
     }
 
-    /// The hashes of some neighbours.
-    pub(super) fn hashes(&self, places: Range<usize>) -> &[ContentHash] {
+    /// Returns the hash of the product at `place`.
+    pub(super) fn hash(&self, place: usize) -> ContentHash {
+        let bytes = self.hash_bytes(place..place + 1).first_chunk();
+        bytes.map_or_else(ContentHash::default, |bytes| {
+            ContentHash::from_bytes(*bytes)
+        })
+    }
+
+    /// Returns the hashes of neighbouring products, one after the other.
+    pub(super) fn hash_bytes(&self, places: Range<usize>) -> &[u8] {
+        const LENGTH: usize = ContentHash::LENGTH_BYTES;
         let at = self.parts.hashes;
-        let bytes = self
-            .directory
-            .get(at + places.start * 16..at + places.end * 16);
-        bytes.unwrap_or_default().as_chunks().0
+        let range = at + places.start * LENGTH..at + places.end * LENGTH;
+        self.directory.get(range).unwrap_or_default()
     }
 
     /// The products that have a facet.
-    pub(super) fn members(&self, facet: Facet) -> Members {
+    pub(super) fn members(&self, facet: Facet) -> BitSet256 {
         let facets = self.facet_entries();
         let found = facets.binary_search_by_key(&facet, facet_of);
-        found.map_or(Members::default(), |at| Members::decode(&facets[at][4..]))
+        found.map_or(BitSet256::default(), |at| {
+            BitSet256::decode(&facets[at][4..])
+        })
     }
 
     /// Every facet that some product of the block has, with those that have it.
-    pub(super) fn facets(&self) -> impl Iterator<Item = (Facet, Members)> {
-        let decode = |entry| (facet_of(entry), Members::decode(&entry[4..]));
+    pub(super) fn facets(&self) -> impl Iterator<Item = (Facet, BitSet256)> {
+        let decode = |entry| (facet_of(entry), BitSet256::decode(&entry[4..]));
         self.facet_entries().iter().map(decode)
     }
 
@@ -238,7 +247,7 @@ impl Parts {
     fn new(count: usize, facets: usize, codes_bytes: usize) -> Self {
         let content = HEADER_BYTES + count * 4;
         let hashes = content + count * 8;
-        let code_ends = hashes + count * 16;
+        let code_ends = hashes + count * ContentHash::LENGTH_BYTES;
         let codes = code_ends + count * 2;
         let facets_at = codes + codes_bytes;
         Self {

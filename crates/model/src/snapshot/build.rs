@@ -6,11 +6,11 @@ use std::ops::Range;
 use bytes::Bytes;
 use memmap2::MmapMut;
 
+use super::bit_set::BitSet256;
 use super::block::{Block, Malformed};
 use super::facet::Facet;
-use super::members::Members;
-use super::{ContentHash, content_hash};
 use crate::code::ProductCode;
+use crate::content_hash::ContentHash;
 
 /// An arena of so many bytes gets no further product: places in it are told in 32 bits, and what changes
 /// is copied by the block.
@@ -39,7 +39,7 @@ pub struct BlockBuilder {
     code_ends: Vec<u16>,
     codes: Vec<u8>,
     last_code: Range<usize>,
-    facets: BTreeMap<Facet, Members>,
+    facets: BTreeMap<Facet, BitSet256>,
 }
 
 /// A product that a block can't take.
@@ -80,7 +80,7 @@ impl BlockBuilder {
             content,
             facets,
         } = *entry;
-        let hash = content_hash(bytes);
+        let hash = ContentHash::of(bytes);
         self.append(code.as_str(), bytes, content, hash)?;
         let place = self.len() - 1;
         for facet in facets {
@@ -96,14 +96,13 @@ impl BlockBuilder {
             let content = block
                 .content(place)
                 .map(|content| (content.start, content.end));
-            let hash = block.hashes(place..place + 1).first().copied();
             let bytes = block.bytes(place..place + 1);
-            self.append(block.code(place), bytes, content, hash.unwrap_or_default())?;
+            self.append(block.code(place), bytes, content, block.hash(place))?;
         }
         for (facet, members) in block.facets() {
             let kept = members
-                .and(Members::below(places.end))
-                .without(Members::below(places.start));
+                .and(BitSet256::below(places.end))
+                .without(BitSet256::below(places.start));
             if !kept.is_empty() {
                 let moved = self.facets.entry(facet).or_default();
                 kept.iter()
@@ -171,7 +170,9 @@ impl BlockBuilder {
         for number in ends.iter().chain(content.as_flattened()) {
             directory.extend_from_slice(&number.to_le_bytes());
         }
-        directory.extend_from_slice(hashes.as_flattened());
+        for hash in &*hashes {
+            directory.extend_from_slice(hash.as_bytes());
+        }
         for end in &*code_ends {
             directory.extend_from_slice(&end.to_le_bytes());
         }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::place::Country;
+use crate::geo::Country;
 
 /// Something that a filter can ask of a product. The numbers of categories hold only beside the
 /// [`Categories`] that gave them.

@@ -12,12 +12,12 @@
 //! - `scan`: how a page is found; `page`: what it is
 //! - `texts`: the Markdown that is served; `damage`: what is damaged in the store
 
+mod bit_set;
 mod block;
 mod build;
 mod change;
 mod damage;
 mod facet;
-mod members;
 mod page;
 mod scan;
 mod texts;
@@ -28,30 +28,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use jiff::Timestamp;
-use sha2::{Digest, Sha256};
 
+pub use bit_set::BitSet256;
 pub use block::{Block, Malformed};
 pub use build::{BlockBuilder, Entry, Refused};
 pub use change::NewProduct;
 pub use damage::Damage;
 pub use facet::{Categories, Facet};
-pub use members::Members;
 pub use page::{Page, Run};
 pub use texts::{ServedText, TextTable, TextTableBuilder};
 
 use crate::code::ProductCode;
 use crate::content::{PackedMarkdown, TextDigest};
-use crate::place::Country;
+use crate::content_hash::ContentHash;
+use crate::geo::Country;
 use crate::revision::Revision;
-
-/// The first half of the SHA-256 of some rendered bytes.
-pub type ContentHash = [u8; 16];
-
-fn content_hash(bytes: &[u8]) -> ContentHash {
-    let mut hash = ContentHash::default();
-    hash.copy_from_slice(&Sha256::digest(bytes)[..16]);
-    hash
-}
 
 /// One revision of the catalog, ready to be served. A clone shares the products and texts.
 #[derive(Debug, Clone, Default)]
@@ -268,8 +259,7 @@ impl<'s> ProductView<'s> {
     /// The hash of its bytes.
     #[must_use]
     pub fn hash(&self) -> ContentHash {
-        let hashes = self.block.hashes(self.place..self.place + 1);
-        hashes.first().copied().unwrap_or_default()
+        self.block.hash(self.place)
     }
 
     /// Where its content resources lie within [`bytes`](Self::bytes), if it has any.

@@ -3,17 +3,17 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use sha2::{Digest, Sha256};
 
-use super::members::Members;
-use super::{Block, ContentHash, ProductView, Snapshot};
+use super::bit_set::BitSet256;
+use super::{Block, ProductView, Snapshot};
+use crate::content_hash::ContentHash;
 
 /// One page of a list.
 #[derive(Debug)]
 pub struct Page<'s> {
     snapshot: &'s Snapshot,
     /// Blocks, ascending, each with its products on the page: at least one.
-    parts: Vec<(usize, Members)>,
+    parts: Vec<(usize, BitSet256)>,
     has_previous: bool,
     has_next: bool,
 }
@@ -53,7 +53,7 @@ impl Snapshot {
 impl<'s> Page<'s> {
     pub(super) fn new(
         snapshot: &'s Snapshot,
-        parts: Vec<(usize, Members)>,
+        parts: Vec<(usize, BitSet256)>,
         has_previous: bool,
         has_next: bool,
     ) -> Self {
@@ -115,15 +115,10 @@ impl<'s> Page<'s> {
     /// A hash of its products' hashes, in order: it is the same for pages of the same products.
     #[must_use]
     pub fn hash(&self) -> ContentHash {
-        let mut sum = Sha256::new();
-        for (block, members) in self.parts() {
-            for run in members.runs() {
-                sum.update(block.hashes(run).as_flattened());
-            }
-        }
-        let mut hash = ContentHash::default();
-        hash.copy_from_slice(&sum.finalize()[..16]);
-        hash
+        ContentHash::of_parts(
+            self.parts()
+                .flat_map(|(block, members)| members.runs().map(|run| block.hash_bytes(run))),
+        )
     }
 
     /// The page's products, in as few runs as neighbours allow.
@@ -138,7 +133,7 @@ impl<'s> Page<'s> {
         })
     }
 
-    fn parts(&self) -> impl DoubleEndedIterator<Item = (&'s Block, Members)> {
+    fn parts(&self) -> impl DoubleEndedIterator<Item = (&'s Block, BitSet256)> {
         self.parts.iter().map(|(index, members)| {
             // The index came from these blocks.
             (&self.snapshot.blocks[*index], *members)

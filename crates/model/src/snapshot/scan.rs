@@ -2,9 +2,9 @@
 //! have matches, until the page is full and it is known whether more follows.
 
 use super::Snapshot;
+use super::bit_set::BitSet256;
 use super::block::Block;
 use super::facet::Facet;
-use super::members::Members;
 use super::page::Page;
 use crate::code::ProductCode;
 use crate::query::{Cursor, Filter, ListQuery, Orderable};
@@ -93,7 +93,7 @@ impl Snapshot {
 
 /// What a scan found: blocks, each with the matches in it; and whether more lies beyond.
 struct Found {
-    parts: Vec<(usize, Members)>,
+    parts: Vec<(usize, BitSet256)>,
     /// How many matches still fit.
     left: usize,
     has_more: bool,
@@ -109,7 +109,7 @@ impl Found {
     }
 
     /// Takes those of a block's matches that fit, which are `taken`.
-    fn add(&mut self, index: usize, matches: Members, taken: Members) {
+    fn add(&mut self, index: usize, matches: BitSet256, taken: BitSet256) {
         self.has_more = taken != matches;
         if !taken.is_empty() {
             self.left -= taken.len();
@@ -133,7 +133,7 @@ impl Scan<'_> {
         {
             let mut matches = self.matches(block);
             if index == cut.0 {
-                matches = matches.without(Members::below(cut.1));
+                matches = matches.without(BitSet256::below(cut.1));
             }
             found.add(index, matches, matches.first_members(found.left));
             candidate = self.next_block(index + 1);
@@ -150,7 +150,7 @@ impl Scan<'_> {
         {
             let mut matches = self.matches(block);
             if index == cut.0 {
-                matches = matches.and(Members::below(cut.1));
+                matches = matches.and(BitSet256::below(cut.1));
             }
             found.add(index, matches, matches.last_members(found.left));
             candidate = self.previous_block(index);
@@ -202,8 +202,8 @@ impl Scan<'_> {
         })
     }
 
-    fn matches(&self, block: &Block) -> Members {
-        let all = Members::below(block.count());
+    fn matches(&self, block: &Block) -> BitSet256 {
+        let all = BitSet256::below(block.count());
         self.groups
             .iter()
             .fold(all, |all, group| all.and(any_of(block, group)))
@@ -211,15 +211,15 @@ impl Scan<'_> {
 }
 
 /// The products that have one of these facets, which are sorted.
-fn any_of(block: &Block, facets: &[Facet]) -> Members {
-    let union = |any: Members, some: Members| any.or(some);
+fn any_of(block: &Block, facets: &[Facet]) -> BitSet256 {
+    let union = |any: BitSet256, some: BitSet256| any.or(some);
     if facets.len() < MANY_ALTERNATIVES {
         let members = facets.iter().map(|facet| block.members(*facet));
-        return members.fold(Members::default(), union);
+        return members.fold(BitSet256::default(), union);
     }
     block
         .facets()
         .filter(|(facet, _)| facets.binary_search(facet).is_ok())
         .map(|(_, members)| members)
-        .fold(Members::default(), union)
+        .fold(BitSet256::default(), union)
 }

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use sha2::{Digest as _, Sha256};
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
-use vitrine_model::place::Country;
+use vitrine_model::geo::Country;
 use vitrine_model::query::{Limit, ListQuery};
 use vitrine_model::revision::Revision;
 use vitrine_model::snapshot::{
@@ -107,7 +107,7 @@ proptest! {
         prop_assert_eq!(snapshot.is_empty(), catalog.is_empty());
         for code in catalog.keys().chain(&others) {
             let found = snapshot.product(code).map(|product| {
-                (product.code().to_owned(), String::from_utf8(product.bytes().to_vec()).unwrap(), product.hash(), product.content())
+                (product.code().to_owned(), String::from_utf8(product.bytes().to_vec()).unwrap(), *product.hash().as_bytes(), product.content())
             });
             let expected = catalog.get(code).map(|made| {
                 let bytes = rendered(code, made);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use vitrine_model::code::ProductCode;
-use vitrine_model::place::Country;
+use vitrine_model::geo::Country;
 use vitrine_model::revision::Revision;
 use vitrine_model::snapshot::{Block, BlockBuilder, Categories, Entry, Snapshot, TextTable};
 

@@ -94,8 +94,9 @@ proptest! {
         let rendered: Vec<String> = expected.iter().map(|code| rendered(code, &catalog[code])).collect();
         prop_assert_eq!(String::from_utf8(body).unwrap(), rendered.join(","));
         prop_assert_eq!(String::from_utf8(shared).unwrap(), rendered.join(","));
-        let hashes: Vec<u8> = page.products().flat_map(|product| product.hash()).collect();
-        prop_assert_eq!(&page.hash()[..], &Sha256::digest(&hashes)[..16]);
+        let hashes: Vec<u8> = page.products().flat_map(|product| *product.hash().as_bytes()).collect();
+        let hash = page.hash();
+        prop_assert_eq!(&hash.as_bytes()[..], &Sha256::digest(&hashes)[..16]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
 use memchr::memmem::Finder;
-use vitrine_model::snapshot::{Block, Members};
+use vitrine_model::snapshot::{BitSet256, Block};
 
 use super::card::Card;
 use super::group::Group;
@@ -16,7 +16,7 @@ use super::values::Value;
 pub(super) struct CardBlock {
     pub(super) cards: Box<[Card]>,
     /// Which cards have a filter value, ascending.
-    pub(super) values: Box<[(Value, Members)]>,
+    pub(super) values: Box<[(Value, BitSet256)]>,
     /// What is searched: of each card its name and code in lower case, a line's end after each.
     searched: Box<str>,
     /// Where each card ends in that.
@@ -28,7 +28,7 @@ impl CardBlock {
     pub(super) fn read(block: &Block, mut number: impl FnMut(Group, &str) -> Value) -> Self {
         let mut searched = String::new();
         let mut ends = Vec::new();
-        let mut values: BTreeMap<Value, Members> = BTreeMap::new();
+        let mut values: BTreeMap<Value, BitSet256> = BTreeMap::new();
         let mut cards = Vec::new();
         for (place, (code, bytes)) in block.products().enumerate() {
             let card = Card::read(code, bytes, &mut number);
@@ -51,13 +51,13 @@ impl CardBlock {
     }
 
     /// All cards.
-    pub(super) fn all(&self) -> Members {
-        Members::below(self.cards.len())
+    pub(super) fn all(&self) -> BitSet256 {
+        BitSet256::below(self.cards.len())
     }
 
     /// The cards in whose name or code a word occurs.
-    pub(super) fn search(&self, word: &Finder<'_>) -> Members {
-        let mut found = Members::default();
+    pub(super) fn search(&self, word: &Finder<'_>) -> BitSet256 {
+        let mut found = BitSet256::default();
         let mut at = 0;
         while let Some(next) = word.find(&self.searched.as_bytes()[at..]) {
             let place = self.ends.partition_point(|end| *end <= at + next);

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use sha2::{Digest as _, Sha256};
-use vitrine_model::snapshot::{Block, Members, Snapshot};
+use vitrine_model::snapshot::{BitSet256, Block, Snapshot};
 
 use super::block::CardBlock;
 use super::group::Group;
@@ -24,7 +24,7 @@ type BlockDigest = [u8; 32];
 
 /// The cards that have a filter value: where they lie among the blocks that have such cards. What is counted by columns is
 /// read from one end of the memory to the other.
-pub(super) type Column = Vec<(usize, Members)>;
+pub(super) type Column = Vec<(usize, BitSet256)>;
 
 /// The cards of one snapshot.
 #[derive(Debug)]

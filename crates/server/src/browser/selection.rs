@@ -5,7 +5,7 @@ use std::sync::Arc;
 use memchr::memmem::Finder;
 use vitrine_model::code::ProductCode;
 use vitrine_model::query::Cursor;
-use vitrine_model::snapshot::Members;
+use vitrine_model::snapshot::BitSet256;
 
 use super::block::CardBlock;
 use super::card::Card;
@@ -20,7 +20,7 @@ pub(super) type Counts = Arc<[usize]>;
 #[derive(Debug)]
 pub(super) struct Selection {
     /// Those of each block.
-    members: Vec<Members>,
+    members: Vec<BitSet256>,
     /// How many there are ahead of each block; one more at the end: how many there are.
     before: Vec<usize>,
     counts: [Counts; Group::ALL.len()],
@@ -40,8 +40,8 @@ impl Selection {
         query: &Query,
         remembered: impl Fn(Group, &dyn Fn() -> Counts) -> Counts,
     ) -> Self {
-        let all: Vec<Members> = index.blocks.iter().map(|block| block.all()).collect();
-        let having: Vec<(Group, Vec<Members>)> = query
+        let all: Vec<BitSet256> = index.blocks.iter().map(|block| block.all()).collect();
+        let having: Vec<(Group, Vec<BitSet256>)> = query
             .picked_groups()
             .map(|group| (group, any(index, group, query.picked(group))))
             .collect();
@@ -91,7 +91,7 @@ impl Selection {
 
     /// What it takes in memory.
     pub(super) fn size_bytes(&self) -> usize {
-        self.members.len() * size_of::<Members>()
+        self.members.len() * size_of::<BitSet256>()
             + (self.before.len() + self.counts.iter().map(|counts| counts.len()).sum::<usize>())
                 * size_of::<usize>()
     }
@@ -138,7 +138,7 @@ impl Selection {
         let Some(at) = index.blocks.partition_point(starts_below).checked_sub(1) else {
             return 0;
         };
-        let below = Members::below(index.blocks[at].first_not_below(code));
+        let below = BitSet256::below(index.blocks[at].first_not_below(code));
         self.before[at] + self.members[at].and(below).len()
     }
 
@@ -161,8 +161,8 @@ impl Selection {
 }
 
 /// By block: the cards that have one of these values. What was never seen, none has.
-fn any(index: &Index, group: Group, names: &[String]) -> Vec<Members> {
-    let mut any = vec![Members::default(); index.blocks.len()];
+fn any(index: &Index, group: Group, names: &[String]) -> Vec<BitSet256> {
+    let mut any = vec![BitSet256::default(); index.blocks.len()];
     let values = names
         .iter()
         .filter_map(|name| index.values.find(group, name));
@@ -175,7 +175,7 @@ fn any(index: &Index, group: Group, names: &[String]) -> Vec<Members> {
 }
 
 /// By block: the cards in which all words of the search occur, if there are words.
-fn search(index: &Index, query: &Query) -> Option<Vec<Members>> {
+fn search(index: &Index, query: &Query) -> Option<Vec<BitSet256>> {
     let words: Vec<String> = query.words().collect();
     let words: Vec<Finder<'_>> = words
         .iter()
@@ -183,7 +183,7 @@ fn search(index: &Index, query: &Query) -> Option<Vec<Members>> {
         .collect();
     let found = |block: &Arc<CardBlock>| {
         let found = words.iter().map(|word| block.search(word));
-        found.fold(block.all(), Members::and)
+        found.fold(block.all(), BitSet256::and)
     };
     (!words.is_empty()).then(|| index.blocks.iter().map(found).collect())
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use vitrine_model::web::WebUrl;
+use vitrine_model::url::WebUrl;
 
 use super::admin_port::{AdminArgs, AdminPort};
 use super::cors::CorsArgs;

@@ -1,7 +1,7 @@
 //! The settings of traces.
 
 use clap::Args;
-use vitrine_model::web::WebUrl;
+use vitrine_model::url::WebUrl;
 
 use crate::traces::{ARE_BUILT_IN, TraceSettings, Traces};
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde_json::value::RawValue;
 use vitrine_model::content::{Content, Text, TextName};
 use vitrine_model::product::{
-    Assets, CustomerService, Denominations, Detail, Expiry, LaterDetail, Payment, Product,
+    Assets, CustomerService, Denominations, Detail, Expiry, OtherDetail, Payment, Product,
     SubscriptionPlan, Voucher,
 };
 use vitrine_store::record::OwnText;
@@ -34,14 +34,14 @@ pub fn document(product: &Product, content: &Content) -> serde_json::Result<Docu
     let urls = content_urls(content);
     let content_json = serde_json::to_string(&urls)?;
     // What follows the content resources: they end the detail object, which ends the product.
-    let (later, content_tail_bytes) = match &product.detail {
-        Detail::Later(later) => {
-            let (detail, tail) = later_detail(later, &content_json)?;
-            (Some((later, detail)), tail)
+    let (other, content_tail_bytes) = match &product.detail {
+        Detail::Other(other) => {
+            let (detail, tail) = other_detail(other, &content_json)?;
+            (Some((other, detail)), tail)
         }
         _ => (None, Some("}}".len())),
     };
-    let json = serde_json::to_string(&wire_product(product, urls, later))?;
+    let json = serde_json::to_string(&wire_product(product, urls, other))?;
     let content = content_tail_bytes.map(|tail| {
         let end = json.len() - tail;
         end - content_json.len()..end
@@ -73,15 +73,15 @@ pub fn with_content(
 
 /// The detail object with the content resources in place, and how many bytes follow these up to the
 /// product's end.
-fn later_detail(
-    later: &LaterDetail,
+fn other_detail(
+    other: &OtherDetail,
     content_json: &str,
 ) -> serde_json::Result<(Box<RawValue>, Option<usize>)> {
-    let LaterDetail {
+    let OtherDetail {
         payout_type: _,
         head,
         tail,
-    } = later;
+    } = other;
     let text = match tail {
         Some(tail) => format!("{head}{content_json}{tail}"),
         None => head.clone(),
@@ -93,7 +93,7 @@ fn later_detail(
 fn wire_product<'a>(
     product: &'a Product,
     content: ContentUrls<'a>,
-    later: Option<(&'a LaterDetail, Box<RawValue>)>,
+    other: Option<(&'a OtherDetail, Box<RawValue>)>,
 ) -> wire::Product<'a> {
     let Product {
         name,
@@ -133,7 +133,7 @@ fn wire_product<'a>(
         gift_card: None,
         subscription: None,
         payment: None,
-        later: None,
+        other: None,
     };
     let content = ContentResources::Url(content);
     match detail {
@@ -150,9 +150,9 @@ fn wire_product<'a>(
             });
         }
         Detail::Payment(payment) => wire.payment = Some(wire_payment(payment, content)),
-        Detail::Later(_) => {
-            wire.later = later.map(|(later, detail)| wire::Later {
-                payout_type: later.payout_type.as_str(),
+        Detail::Other(_) => {
+            wire.other = other.map(|(other, detail)| wire::OtherDetail {
+                payout_type: other.payout_type.as_str(),
                 detail,
             });
         }

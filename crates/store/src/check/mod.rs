@@ -7,8 +7,8 @@ pub(crate) mod found;
 use serde_json::value::RawValue;
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
+use vitrine_model::geo::Country;
 use vitrine_model::key::KeyRecord;
-use vitrine_model::place::Country;
 
 use crate::StoreError;
 use crate::record::OwnText;

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use tokio_postgres::Row;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
-use vitrine_model::place::Country;
+use vitrine_model::geo::Country;
 use vitrine_model::revision::Revision;
 
 use super::SORTING;

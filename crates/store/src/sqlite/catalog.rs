@@ -5,7 +5,7 @@ use std::ops::Range;
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, Rows, Statement, Transaction};
 use vitrine_model::content::PackedMarkdown;
-use vitrine_model::place::Country;
+use vitrine_model::geo::Country;
 use vitrine_model::revision::Revision;
 
 use super::{during, history};

@@ -19,7 +19,7 @@ use crate::panic_point::PanicPoint;
 use bytes::Bytes;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
-use vitrine_model::snapshot::ContentHash;
+use vitrine_model::content_hash::ContentHash;
 
 /// What keeping a body takes beside its bytes, about.
 const OVERHEAD_BYTES: u64 = 160;

@@ -88,7 +88,8 @@ pub(crate) fn find<'s>(
         products_bytes += snapshot.run(run).len() + 1;
     }
     // The products and the limit determine every byte of the page.
-    let parts = [&page.hash()[..], &list.limit.get().to_le_bytes()];
+    let hash = page.hash();
+    let parts = [&hash.as_bytes()[..], &list.limit.get().to_le_bytes()];
     let last_comma = usize::from(runs > 0);
     let head = PageHead {
         tag: EntityTag::of_parts(parts.into_iter()),

@@ -2,8 +2,7 @@
 
 use http::header::IF_NONE_MATCH;
 use http::{HeaderMap, HeaderValue};
-use sha2::{Digest, Sha256};
-use vitrine_model::snapshot::ContentHash;
+use vitrine_model::content_hash::ContentHash;
 
 /// The weak entity tag of an answer: one for all encodings, the same as long as its bytes are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,31 +12,25 @@ pub struct EntityTag(ContentHash);
 const START: &[u8; 3] = b"W/\"";
 
 /// The length of a tag as it stands in a header: its start, 32 digits, a quote.
-const TAG_BYTES: usize = START.len() + 2 * size_of::<ContentHash>() + 1;
+const TAG_BYTES: usize = START.len() + 2 * ContentHash::LENGTH_BYTES + 1;
 
 impl EntityTag {
     /// The tag of some bytes.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
-        Self::of_parts(std::iter::once(bytes))
+        Self(ContentHash::of(bytes))
     }
 
     /// The tag of an answer that the given parts determine.
     #[must_use]
     pub fn of_parts<'p>(parts: impl Iterator<Item = &'p [u8]>) -> Self {
-        let mut sum = Sha256::new();
-        for part in parts {
-            sum.update(part);
-        }
-        Self::of_digest(&sum.finalize().into())
+        Self(ContentHash::of_parts(parts))
     }
 
     /// The tag of bytes whose SHA-256 is known.
     #[must_use]
     pub fn of_digest(digest: &[u8; 32]) -> Self {
-        let mut hash = ContentHash::default();
-        hash.copy_from_slice(&digest[..size_of::<ContentHash>()]);
-        Self(hash)
+        Self(ContentHash::from_sha256(digest))
     }
 
     /// The tag of bytes whose hash is known.
@@ -77,7 +70,10 @@ impl EntityTag {
     fn text(self) -> [u8; TAG_BYTES] {
         let mut text = [b'"'; TAG_BYTES];
         text[..START.len()].copy_from_slice(START);
-        for (pair, byte) in text[START.len()..].chunks_exact_mut(2).zip(self.0) {
+        for (pair, byte) in text[START.len()..]
+            .chunks_exact_mut(2)
+            .zip(self.0.as_bytes())
+        {
             pair[0] = HEX_DIGITS[usize::from(byte >> 4)];
             pair[1] = HEX_DIGITS[usize::from(byte & 15)];
         }
@@ -113,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_known_tag_is_found_in_lists_weakly_and_by_a_star() {
-        let tag = EntityTag::from_hash([7; 16]);
+        let tag = EntityTag::from_hash(ContentHash::from_bytes([7; 16]));
         let weak = String::from_utf8(tag.text().to_vec()).unwrap();
         assert_eq!(weak, format!("W/\"{}\"", "07".repeat(16)));
         assert_eq!(tag.header_value(), weak);

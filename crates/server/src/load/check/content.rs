@@ -4,7 +4,7 @@ use vitrine_model::Invalid;
 use vitrine_model::content::{
     ContentUpdate, LoadedText, PackedMarkdown, PerText, TextName, Update,
 };
-use vitrine_model::web::WebUrl;
+use vitrine_model::url::WebUrl;
 
 use super::fields::{Context, Faulty, Fields};
 use crate::load::json::Node;

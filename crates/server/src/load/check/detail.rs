@@ -4,7 +4,7 @@ use vitrine_model::Invalid;
 use vitrine_model::content::ContentUpdate;
 use vitrine_model::product::{
     AmountRange, Assets, DenominationType, Denominations, Detail, ECodeUsageType, Expiry,
-    LaterDetail, Payment, PayoutTypeName, SubscriptionPlan, Voucher,
+    OtherDetail, Payment, PayoutTypeName, SubscriptionPlan, Voucher,
 };
 
 use super::content;
@@ -272,8 +272,8 @@ fn payment(
 }
 
 type IconAndColour = (
-    Option<vitrine_model::web::WebUrl>,
-    Option<vitrine_model::web::Colour>,
+    Option<vitrine_model::url::WebUrl>,
+    Option<vitrine_model::colour::Colour>,
 );
 
 fn payment_assets(context: &mut Context<'_>, fields: &Fields<'_>) -> Result<IconAndColour, Faulty> {
@@ -320,10 +320,10 @@ fn later(
         }
     }
     tail.as_mut().unwrap_or(&mut head).push('}');
-    let detail = LaterDetail {
+    let detail = OtherDetail {
         payout_type: payout_type.clone(),
         head,
         tail,
     };
-    Ok((Detail::Later(detail), content))
+    Ok((Detail::Other(detail), content))
 }

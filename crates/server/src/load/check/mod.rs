@@ -12,10 +12,10 @@ mod spreadsheet;
 
 use vitrine_model::Invalid;
 use vitrine_model::content::ContentUpdate;
-use vitrine_model::line::Line;
+use vitrine_model::geo::Country;
 use vitrine_model::money::DiscountMultiplier;
-use vitrine_model::place::Country;
 use vitrine_model::product::{CustomerService, Detail, Product, State};
+use vitrine_model::single_line::SingleLine;
 
 use self::fields::{Context, Faulty, Fields};
 use super::json::{MOST_PROBLEMS, Node};
@@ -102,7 +102,7 @@ fn product(
     let currency = context.required(fields, "currency");
     let state = context.required(fields, "state");
     let is_orderable = context.flag(fields, "is_orderable");
-    let categories = context.texts(fields, "categories", str::parse::<Line>);
+    let categories = context.texts(fields, "categories", str::parse::<SingleLine>);
     let countries = context.texts(fields, "countries_redeemable_in", Country::assigned);
     let customer_service = customer_service(context, fields);
     let discount_multiplier = discount_multiplier(context, fields);

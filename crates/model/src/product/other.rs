@@ -59,7 +59,7 @@ impl FromStr for PayoutTypeName {
 /// The detail object of a payout type added later: its JSON text as it was loaded, in two halves
 /// around the value of its `content_resources`, which alone obeys rules (docs/contract/resources.md#later-payout-types).
 #[derive(Debug, Clone, PartialEq)]
-pub struct LaterDetail {
+pub struct OtherDetail {
     /// The payout type, which is also the object's key.
     pub payout_type: PayoutTypeName,
     /// The object's text up to the value of `content_resources`; all of it where there is none.

@@ -7,9 +7,9 @@ use crate::Invalid;
 
 /// A non-empty text without U+0000 and without blanks (Unicode `White_Space`) around it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Line(Box<str>);
+pub struct SingleLine(Box<str>);
 
-impl Line {
+impl SingleLine {
     /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -17,7 +17,7 @@ impl Line {
     }
 }
 
-impl FromStr for Line {
+impl FromStr for SingleLine {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
@@ -37,7 +37,7 @@ impl FromStr for Line {
     }
 }
 
-impl fmt::Display for Line {
+impl fmt::Display for SingleLine {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.0)
     }

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 /// Which of a block's products are meant, by their offsets in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Members([u64; 4]);
+pub struct BitSet256([u64; 4]);
 
-impl Members {
+impl BitSet256 {
     /// The offsets that a set can hold: 0 to 255.
     pub const CAPACITY: usize = 256;
 
@@ -177,7 +177,7 @@ mod tests {
             from in 0..=256_usize,
             most in 0..300_usize,
         ) {
-            let mut members = Members::default();
+            let mut members = BitSet256::default();
             some.iter().for_each(|offset| members.insert(*offset));
             prop_assert_eq!(members.len(), some.len());
             prop_assert_eq!(members.iter().collect::<BTreeSet<_>>(), some.clone());
@@ -191,7 +191,7 @@ mod tests {
             prop_assert!(members.runs().is_sorted_by(|left, right| left.end < right.start));
             let mut encoded = Vec::new();
             members.encode(&mut encoded);
-            prop_assert_eq!(Members::decode(&encoded), members);
+            prop_assert_eq!(BitSet256::decode(&encoded), members);
         }
     }
 }
