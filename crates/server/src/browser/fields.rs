@@ -29,7 +29,7 @@ pub(super) struct Table {
     pub(super) rows: Vec<Vec<String>>,
 }
 
-/// What stands in a field.
+/// Value of a field.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Value {
     Nothing,
@@ -101,7 +101,7 @@ fn value(node: &Node<'_>) -> Value {
     }
 }
 
-/// Whether a text may be followed: other schemes can act.
+/// Returns true if a text may be a link: schemes other than `http` and `https` can act.
 pub(super) fn is_address(text: &str) -> bool {
     ["https://", "http://"].iter().any(|start| {
         let head = text.get(..start.len());

@@ -1,6 +1,6 @@
-//! Whom the pages answer. The admin port asks for no key; where it is on loopback, that is what keeps others out. A page
-//! of somebody else's, whose name is made to lead to 127.0.0.1 ("DNS rebinding"), would reach it all the same, from
-//! within the operator's own browser. Such a request bears that name in its `Host`.
+//! Names under which the pages answer. The admin port asks for no key; if it is on loopback, that is what
+//! keeps others out. A foreign page whose name is made to lead to 127.0.0.1 ("DNS rebinding") would reach it
+//! all the same, from within the operator's own browser. Such a request bears that name in its `Host`.
 
 use std::net::IpAddr;
 
@@ -21,7 +21,7 @@ impl Hosts {
         }
     }
 
-    /// Whether a request may be answered; else what to say.
+    /// Returns if a request to this host may be answered, else the text of the refusal.
     pub(super) fn judge(&self, host: Option<&str>) -> Result<(), &'static str> {
         let name = host.map(without_port).unwrap_or_default();
         let name = name.trim_end_matches('.').to_ascii_lowercase();

@@ -23,7 +23,7 @@ pub(super) fn in_words(html: &str) -> String {
     out
 }
 
-/// Where a tag ends: behind the first `>` that isn't within quotes.
+/// Returns the index after the end of a tag: after the first `>` that isn't within quotes.
 fn end_of_tag(tag: &str) -> usize {
     let mut is_quoted = false;
     for (at, byte) in tag.bytes().enumerate() {

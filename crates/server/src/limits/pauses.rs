@@ -1,4 +1,4 @@
-//! How long it takes until Redis is tried again.
+//! Pauses between attempts to connect to Redis.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ impl Pauses {
         }
     }
 
-    /// How long to wait now.
+    /// Returns the next pause.
     pub(super) fn take(&mut self) -> Duration {
         let doubled = (self.next * 2).min(LONGEST);
         std::mem::replace(&mut self.next, doubled)

@@ -8,7 +8,7 @@ use vitrine_model::quota::{Admission, Quota, Taken};
 
 const SOURCE: &str = include_str!("take.lua");
 
-/// What the names of states begin with; a key's prefix follows.
+/// Prefix of the states' names; a key's prefix follows.
 const NAMES: &str = "vitrine:quota:";
 
 /// The script as Redis knows it.
@@ -125,7 +125,7 @@ mod tests {
             self.runtime.block_on(taken).unwrap()
         }
 
-        /// When Redis says that a state was written, in microseconds; none where it is gone since.
+        /// Returns the time at which Redis wrote a state, in microseconds; none if the state is gone.
         fn written_at(&mut self, prefix: &str) -> Option<u64> {
             let state: Option<String> = self.ask(&["GET", &[NAMES, prefix].concat()]);
             state.map(|state| state.split_once(' ').unwrap().1.parse().unwrap())

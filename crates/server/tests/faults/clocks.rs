@@ -69,7 +69,7 @@ impl Place {
     }
 }
 
-/// What a server says in its access log of one more request.
+/// Returns the line that a server logs for one more request.
 fn log_line(server: &Server, key: &str) -> Value {
     static ASKED: AtomicU64 = AtomicU64::new(0);
     let id = format!("asked-{}", ASKED.fetch_add(1, Ordering::Relaxed));

@@ -9,7 +9,7 @@ use crate::harness::{Server, text};
 use crate::random::Random;
 use crate::world::{Allowed, SCENARIOS, World, answer};
 
-/// What a disk fails with.
+/// Errors of a failing disk.
 const ERRORS: [Errno; 2] = [BROKEN, FULL];
 
 /// The disk of a world.

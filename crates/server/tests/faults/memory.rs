@@ -8,7 +8,7 @@ use crate::disk::is_thorough;
 use crate::harness::{Server, text, wait_for};
 use crate::world::{Allowed, SCENARIOS, World, answer};
 
-/// How many products the large catalog has.
+/// Number of products in the large catalog.
 const PRODUCTS: &str = "1500";
 
 /// Limits in KiB: from plenty down to what no program starts in.
@@ -88,7 +88,7 @@ fn a_large_load_without_memory_leaves_one_catalog_or_the_other() {
     assert!(done > 0 && failed > 0);
 }
 
-/// Whether a server has ended, of which its parent, this process, wasn't told yet.
+/// Returns true if a server has ended that this process, its parent, hasn't waited for.
 fn has_ended(server: &Server) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.id()));
     status.expect("not waited for").contains("State:\tZ")

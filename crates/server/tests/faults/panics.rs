@@ -52,7 +52,7 @@ impl Place {
         });
     }
 
-    /// What is loaded from now on goes live, and a new key opens the door.
+    /// Checks that a load goes live and that a new key is accepted.
     fn assert_follows(&self) {
         let report = self.store.load_products(&[gift_card("A"), gift_card("B")]);
         self.server.wait_for_loaded(&report);
@@ -67,7 +67,7 @@ impl Place {
     }
 }
 
-/// Which points the tests below have panic.
+/// Points at which the tests below panic.
 const TESTED: [&str; 13] = [
     "handler",
     "version-known",

@@ -36,7 +36,7 @@ struct Case<'c> {
     allowed: &'c Allowed,
     point: &'c str,
     pass: usize,
-    /// Whether others see what was done when the point is passed.
+    /// True if others see the change when the point is passed.
     is_done: bool,
 }
 

@@ -12,7 +12,7 @@ use crate::world::{SCENARIOS, World, answer, reader};
 
 /// Two catalogs, which are published in turn.
 struct Catalogs {
-    /// What a server answers that serves them: the one of even revisions, and the one of odd ones.
+    /// Answers of a server: the one of even revisions, and the one of odd ones.
     answers: [String; 2],
     /// The last revision.
     published: usize,
@@ -42,12 +42,13 @@ impl Catalogs {
         serde_json::from_slice(&done.stdout).expect("a report")
     }
 
-    /// What is answered once the last one that was published is followed.
+    /// Returns the answer once the last published revision is followed.
     fn expected(&self) -> &str {
         &self.answers[self.published % 2]
     }
 
-    /// Whether the last one is live; it may be the one before, but nothing else. Readiness says the same.
+    /// Returns true if the last revision is live; it may be the one before, but nothing else. Readiness says
+    /// the same.
     fn is_followed(&self, server: &Server, when: &str) -> bool {
         let number = || {
             let ready = server.ask_admin("GET", "/readyz");
@@ -181,7 +182,7 @@ fn a_store_whose_locks_failed_is_followed_again() {
     follow_on_a_disk_broken_from(Calls::LocksAndUnlocks, [4, 6].into_iter());
 }
 
-/// What a server keeps in its state directory, as it is told and as it lies there.
+/// State directory of a server, as it is logged and as it lies there.
 struct Kept<'w> {
     world: &'w World,
     server: &'w Server,
@@ -192,12 +193,12 @@ impl Kept<'_> {
         self.world.store.path("state")
     }
 
-    /// How often the snapshot file was written, or couldn't be.
+    /// Returns the number of attempts to write the snapshot file.
     fn tries(&self) -> usize {
         self.server.stderr().matches("the snapshot file ").count()
     }
 
-    /// When the keys file was written, and which file it is.
+    /// Returns the keys file's number and time of change.
     fn keys(&self) -> Option<(u64, std::time::SystemTime)> {
         use std::os::unix::fs::MetadataExt as _;
         let found = std::fs::metadata(self.state().join("keys")).ok()?;

@@ -106,7 +106,7 @@ fn a_server_starts_on_a_full_disk_or_says_why_not() {
     starts_with_calls_failing(Calls::Writes, FULL, "from", 2);
 }
 
-/// What a server answers, if it has a descriptor for one connection more.
+/// Returns the answer of a server, if it has a descriptor for one connection more.
 fn answers_unless_it_says_why_not(server: &Server) -> Option<String> {
     let mut socket = server.connect();
     let soon = std::time::Duration::from_millis(100);

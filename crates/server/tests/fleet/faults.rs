@@ -161,7 +161,7 @@ fn no_read_fails_while_the_schema_is_wrong() {
     survives(&fleet, "another schema", &mut database, away, back);
 }
 
-/// What time it is to a server.
+/// Returns the time by a server's clock.
 fn date(server: &Server, key: &str) -> Timestamp {
     let reply = server.get(key, "/v2/ping");
     let date = reply.header("date").expect("a date");

@@ -9,7 +9,7 @@ use crate::world::Fleet;
 
 const TRIALS: usize = 20;
 
-/// What the contract promises.
+/// Delay that the contract promises.
 const PROMISED: Duration = Duration::from_secs(1);
 
 fn report(what: &str, mut took: Vec<Duration>) {

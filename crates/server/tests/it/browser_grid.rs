@@ -83,7 +83,7 @@ fn decoded(text: &str) -> String {
         .into_owned()
 }
 
-/// Whether a look at the product finds what a query asks for; `but` is a group that isn't looked at.
+/// Returns true if a query selects the product; `but` is a group that isn't looked at.
 fn is_wanted(product: &Value, query: &[(String, String)], but: &str) -> bool {
     let words = query
         .iter()

@@ -1,5 +1,5 @@
-//! What holds of all pages of the catalog browser: whom they answer, what headers they have, and that outside text stays
-//! text. And what a product's page shows.
+//! Rules for all pages of the catalog browser: the hosts they answer, their headers, and that outside text
+//! stays text. And the contents of a product's page.
 
 use serde_json::Value;
 

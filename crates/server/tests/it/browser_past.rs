@@ -1,4 +1,4 @@
-//! What the catalog browser reads from the store: history, revisions and keys; and what it says where it can't.
+//! Browser pages read from the store: history, revisions and keys; and their message if it can't be read.
 
 use serde_json::Value;
 

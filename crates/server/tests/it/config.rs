@@ -18,7 +18,7 @@ pub fn run(store: &Store, arguments: &[&str], environment: &[(&str, &str)]) -> O
     command.output().expect("vitrine runs")
 }
 
-/// What is in effect: the setting's values and where they come from.
+/// Returns the settings in effect: their values and sources.
 fn effective(
     store: &Store,
     arguments: &[&str],

@@ -1,4 +1,4 @@
-//! What is wrong with a settings file: every fault with its place and what to do.
+//! Faults of a settings file: each with its place and its remedy.
 
 use std::path::Path;
 

@@ -1,5 +1,6 @@
-//! What operators deploy beside the program names only what the program has: metrics of dashboards and alerts, pages of
-//! the runbook, options of command lines. `ci/deployment` holds these files against their own schemas and tests.
+//! Files that operators deploy beside the program name only what the program has: metrics of dashboards and
+//! alerts, pages of the runbook, options of command lines. `ci/deployment` holds these files against their
+//! own schemas and tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -12,10 +12,10 @@ use vitrine_wire::error::ErrorType;
 
 use crate::harness::{Reply, Server, Store, text, wait_for};
 
-/// Where readers find the server, other than where it listens: below a path, behind a proxy.
+/// Public address, other than the one listened on: below a path, behind a proxy.
 const PUBLIC_URL: &str = "https://catalog.example/shop";
 
-/// What a page consists of.
+/// Parts of a page.
 #[derive(Default)]
 pub struct Page {
     tags: Vec<Tag>,

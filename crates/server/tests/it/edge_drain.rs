@@ -1,4 +1,5 @@
-//! How a server ends: who is told first, who is still let in, and that no answer is lost, by either protocol.
+//! Shutdown of a server: the order of its steps, new connections meanwhile, and that no answer is lost, by
+//! either protocol.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -6,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::harness::{Certificate, Reply, Server, Store, block_on, read, wait_for};
 
-/// How often a server is ended under load: `ci/long` may say more.
+/// Returns the number of times that a server is ended under load: `ci/long` may say more.
 fn rounds() -> usize {
     let rounds = std::env::var("VITRINE_DRAIN_ROUNDS");
     rounds.map_or(20, |rounds| rounds.parse().expect("a number"))

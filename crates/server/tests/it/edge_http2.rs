@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::harness::{Certificate, Http2, Server, Store, block_on};
 
-/// What a client's connection begins with: the preface, and no settings of its own.
+/// Start of a client's connection: the preface, and no settings of its own.
 pub const START: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 /// A HEADERS frame that ends the stream and not the head: one header, and no CONTINUATION.
 const HALF_HEAD: &[u8] = b"\0\0\x01\x01\x01\0\0\0\x01\x82";

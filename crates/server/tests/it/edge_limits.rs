@@ -1,5 +1,4 @@
-//! How many connections there may be: in all, from one address, and with few descriptors. And what a thousand bad ones
-//! come to.
+//! Limits of connections: in all, from one address, and with few descriptors. And a thousand bad connections.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
@@ -218,7 +217,7 @@ fn p99_until(server: &Server, key: &str, mut is_over: impl FnMut() -> bool) -> D
     }
 }
 
-/// What clients do that a server must get rid of.
+/// Bad behaviour of clients that a server must get rid of.
 #[derive(Debug, Clone, Copy)]
 enum Bad {
     SendsNothing,
@@ -268,10 +267,10 @@ fn hold(server: &Server, key: &str, bad: Bad, count: usize) -> (Duration, Durati
     (took.expect("all were cut"), p99)
 }
 
-/// When bad connections can't be believed to be cut any more.
+/// Time after which bad connections can't be believed to be cut any more.
 const MUCH_TOO_LONG: Duration = Duration::from_secs(120);
 
-/// How many bad connections at once: `ci/long` may say more.
+/// Returns the number of bad connections at once: `ci/long` may say more.
 fn bad_connections() -> usize {
     let count = std::env::var("VITRINE_BAD_CONNECTIONS");
     count.map_or(1000, |count| count.parse().expect("a number"))

@@ -1,4 +1,4 @@
-//! Where a server listens: several addresses, Unix sockets, sockets that systemd passes.
+//! Listening: several addresses, Unix sockets, sockets that systemd passes.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -22,7 +22,7 @@ fn ask(mut stream: impl Read + Write, key: &str) -> Reply {
     Reply::parse(&answer, "GET")
 }
 
-/// Where a server listens beside its first address.
+/// Returns the addresses that a server listens on beside its first.
 fn others(server: &Server) -> Vec<String> {
     let said = server.stderr();
     said.lines()

@@ -1,4 +1,4 @@
-//! What the service manager is told.
+//! Messages to the service manager.
 
 use std::os::unix::net::UnixDatagram;
 use std::time::Duration;

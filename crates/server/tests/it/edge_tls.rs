@@ -142,7 +142,7 @@ fn a_renewed_certificate_is_shown_to_new_connections_and_open_ones_stay() {
     assert_eq!(ping(&mut open, &key).status, 200);
 }
 
-/// What a server says that isn't to start with these two files.
+/// Returns the error of a server that refuses to start with these two files.
 fn refusal(store: &Store, chain: &str, key: &str) -> String {
     let arguments = [
         "serve",

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::harness::{KeepAlive, Reply, Server, Store, gift_card, text, wait_for};
 
-/// What would be answered if it were taken for a request.
+/// Bytes that would be answered if they were taken for a request.
 const SMUGGLED: &str = "GET /v2/smuggled HTTP/1.1\r\nHost: x\r\n\r\n";
 
 fn served() -> (Store, String, Server) {

@@ -1,4 +1,4 @@
-//! What can't be loaded: empty, of another kind, cut off, too large, too deep, not there. Each is
+//! Inputs that can't be loaded: empty, of another kind, cut off, too large, too deep, not there. Each is
 //! refused with its place, or is an error that names it, and changes nothing.
 
 use std::fs::File;
@@ -9,8 +9,7 @@ use serde_json::Value;
 use crate::harness::{Store, gift_card, text};
 use crate::products::{assert_holds, pretty, with};
 
-/// What is refused: a name for it, its bytes, its rule, and the line of the fault where the input
-/// has lines.
+/// Refused input: its name, its bytes, its rule, and the line of the fault if the input has lines.
 type Refused = (&'static str, Vec<u8>, &'static str, Option<u64>);
 
 fn with_text(what: &'static str, text: String, rule: &'static str, line: Option<u64>) -> Refused {

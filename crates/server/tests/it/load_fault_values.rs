@@ -1,4 +1,4 @@
-//! What a load refuses in values of the right type: each breaks one rule of the contract.
+//! Refused values of the right type: each breaks one rule of the contract.
 
 use crate::fault_case::{Case, assert_refused, wrong};
 use crate::harness::gift_card;

@@ -1,4 +1,4 @@
-//! What a load refuses in fields that are there or not: wrong types, missing fields, codes.
+//! Refused fields: wrong types, missing fields, codes.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What can be loaded, told apart by content: all spellings of a catalog are one catalog.
+//! Formats of input, told apart by content: all spellings of a catalog are one catalog.
 
 use std::io::Write as _;
 use std::process::Stdio;

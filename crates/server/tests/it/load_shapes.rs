@@ -27,7 +27,7 @@ fn no_texts() -> Value {
     })
 }
 
-/// What gift cards and subscriptions show alike.
+/// Fields that gift cards and subscriptions show alike.
 fn voucher() -> Value {
     json!({
         "assets": {"card_image_url": null, "icon_image_url": null, "primary_color": null},

@@ -79,7 +79,7 @@ fn meant() -> Vec<Value> {
     vec![card, pay]
 }
 
-/// How a spreadsheet saves.
+/// Format in which a spreadsheet saves.
 struct Spreadsheet {
     name: &'static str,
     start: &'static str,
@@ -87,7 +87,7 @@ struct Spreadsheet {
     line_end: &'static str,
     /// All texts, not only those that need it.
     quotes_all: bool,
-    /// Whether the last line ends.
+    /// True if the last line ends.
     is_ended: bool,
 }
 
@@ -187,7 +187,7 @@ fn what_a_spreadsheet_saves_is_the_catalog_that_it_shows() {
     }
 }
 
-/// What spreadsheets make of cells: the column, the cell, the rule, and words that help.
+/// Cells mangled by spreadsheets: the column, the cell, the rule, and words that help.
 const MANGLED: [(&str, &str, &str, &str); 25] = [
     (
         "denominations_minimum_value",

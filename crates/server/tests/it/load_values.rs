@@ -1,4 +1,4 @@
-//! What becomes of values on their way from a file to an answer, and what is warned of.
+//! Values on their way from a file to an answer, and warnings about them.
 
 use serde_json::{Value, json};
 

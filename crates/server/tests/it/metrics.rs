@@ -1,4 +1,4 @@
-//! What `/metrics` says of what a server does.
+//! Metrics of a server, as `/metrics` tells them.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::harness::{ALLOW_ALL, Reply, Server, Store, gift_card, text, wait_for};
 use crate::mirror_source::{Fake, base, mirror, mirrored, page};
 
-/// Where clients find both, so that addresses of texts don't differ.
+/// Public address of both, so that addresses of texts don't differ.
 const PUBLIC_URL: &str = "https://catalog.example";
 
 /// A served store, and a key of it.

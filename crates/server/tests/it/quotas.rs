@@ -15,7 +15,7 @@ fn told(reply: &Reply, parameter: &str) -> u64 {
     told.expect(parameter).parse().expect("a number")
 }
 
-/// What `RateLimit` says is left.
+/// Returns the number of requests left by `RateLimit`.
 fn left(reply: &Reply) -> u64 {
     told(reply, "r=")
 }

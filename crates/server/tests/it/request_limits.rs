@@ -1,4 +1,4 @@
-//! How large a request may be, and the id that it gets.
+//! Limits of a request's size, and its id.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -1,5 +1,5 @@
-//! What is exported, in any format, loads into an empty store as the same catalog: to the byte, in
-//! every answer, whatever the products hold.
+//! Round trips: an export, in any format, loads into an empty store as the same catalog: to the byte, in
+//! every answer, for all values of products.
 
 use std::path::Path;
 

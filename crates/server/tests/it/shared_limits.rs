@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::harness::{Redis, Reply, Server, Store, gift_card, scrape, wait_for};
 
-/// How long it takes at most until servers limit together again.
+/// Maximum time until servers limit together again.
 const CONVERGENCE: Duration = Duration::from_secs(5);
 
 /// Requests that a quota grants, of which none comes back while a test runs.
@@ -23,12 +23,12 @@ fn fleet(store: &Store, url: &str) -> [Server; 3] {
     [(); 3].map(|()| server(store, url))
 }
 
-/// How often this server asked Redis.
+/// Returns the number of times that this server asked Redis.
 fn asked(server: &Server) -> f64 {
     scrape(server).value("vitrine_limits_round_trip_duration_seconds_count")
 }
 
-/// How often these servers decided by themselves.
+/// Returns the number of times that these servers decided by themselves.
 fn decided_alone(servers: &[Server]) -> f64 {
     let local = "vitrine_quota_decisions_total{decided=\"local\"";
     servers.iter().map(|server| scrape(server).sum(local)).sum()
@@ -75,7 +75,7 @@ pub fn is_granted(reply: &Reply) -> bool {
     }
 }
 
-/// What `RateLimit` says is left.
+/// Returns the part of `RateLimit` that says what is left.
 fn left(reply: &Reply) -> String {
     let limit = reply.header("ratelimit").expect("RateLimit");
     limit.split(';').nth(1).expect("r=").to_owned()

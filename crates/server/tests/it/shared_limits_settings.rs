@@ -1,4 +1,4 @@
-//! How servers are told where their limits are shared, and what isn't taken.
+//! Settings of shared limits, and those that are refused.
 
 use std::process::Output;
 

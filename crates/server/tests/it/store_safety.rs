@@ -30,7 +30,7 @@ fn exit(output: &Output) -> Option<i32> {
     output.status.code()
 }
 
-/// What a store shows of itself through commands.
+/// Returns the state of a store that commands show.
 fn state(store: &Store) -> (String, Value) {
     (store.ok(&["keys", "list", "--json"]), check(store))
 }

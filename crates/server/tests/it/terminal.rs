@@ -1,4 +1,4 @@
-//! What a person at a terminal is asked and shown, and a program isn't.
+//! Questions and progress at a terminal; a program sees neither.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;

@@ -298,7 +298,7 @@ fn a_text_that_no_product_names_any_more_is_served_a_day_longer() {
     }
 }
 
-/// What a text's address and each form of its product's texts give.
+/// Returns the status of a text's address and each form of its product's texts.
 fn seen(server: &Server, key: &str, text: &str) -> (u16, [Value; 3]) {
     let forms = FORMS.map(|(form, suffix)| {
         content(server, key, "A", form)[format!("description{suffix}")].clone()

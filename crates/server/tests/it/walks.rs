@@ -191,7 +191,7 @@ impl Asked {
         format!("/v2/product?{}", pairs.join("&"))
     }
 
-    /// What filtering and cutting the input gives.
+    /// Returns the codes that filtering and cutting the input gives.
     fn expected(&self, products: &BTreeMap<String, Value>) -> Vec<String> {
         let any_of = |product: &Value, field: &str, wanted: &[String]| {
             let has = |wanted: &String| {
