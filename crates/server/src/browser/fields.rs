@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_fields_are_shown_and_only_web_addresses_can_be_followed() {
+    fn only_web_addresses_become_links() {
         let (node, _) = Node::parse(
             r##"{"name":"A","n":1.50,"ok":true,"none":null,"website_url":"HTTPS://a.example/","bad":"javascript:alert(1)",
             "primary_color":"#3A7D44","countries_redeemable_in":["SE","NO"],"later":{"deep":{"x":"y"},"content_resources":{"locale":"z"}},

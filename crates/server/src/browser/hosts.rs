@@ -21,7 +21,11 @@ impl Hosts {
         }
     }
 
-    /// Returns if a request to this host may be answered, else the text of the refusal.
+    /// Checks the `Host` of a request.
+    ///
+    /// # Errors
+    ///
+    /// If the pages don't answer under it; the text says so.
     pub(super) fn judge(&self, host: Option<&str>) -> Result<(), &'static str> {
         let name = host.map(without_port).unwrap_or_default();
         let name = name.trim_end_matches('.').to_ascii_lowercase();
@@ -52,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_and_named_hosts_are_answered_and_nobody_else() {
+    fn only_addresses_and_named_hosts_are_answered() {
         let hosts = Hosts::new(vec!["Admin.Example".to_owned()]);
         for fine in [
             "127.0.0.1",

@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_browser_owns_its_addresses_and_no_others() {
+    fn browser_owns_only_its_addresses() {
         for own in [
             "/",
             "/catalog",

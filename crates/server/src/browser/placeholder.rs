@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn initials_are_letters_whatever_the_name_is() {
+    fn initials_of_any_name_are_letters() {
         assert_eq!(initials("Pandanlane Hawker Pass"), "PH");
         assert_eq!(initials("<script>alert(1)</script>"), "SA");
         assert_eq!(initials("élan ß"), "ÉSS");

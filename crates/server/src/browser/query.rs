@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_says_what_the_query_was() {
+    fn address_round_trips_the_query() {
         let text = "q=caf%C3%A9+%26+bar&country=SE&country=NO&country=SE&category=food%20%2B%20drink&after=A-1";
         let query = Query::parse(Some(text)).unwrap();
         assert_eq!(query.search, "café & bar");
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_ignored() {
+    fn unknown_and_repeated_parameters_are_refused() {
         for refused in [
             "colour=red",
             "q=a&q=b",

@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_is_idle_once_its_last_stream_was_taken() {
+    fn connection_is_idle_once_its_last_stream_was_taken() {
         let activity = activity(|timeouts| timeouts.idle = Duration::ZERO);
         assert_eq!(
             activity.verdict(),
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_is_useless_where_nothing_is_asked_for_or_taken() {
+    fn silent_or_stuck_connection_is_useless() {
         let silent = activity(|timeouts| timeouts.head = Duration::ZERO);
         assert_eq!(silent.verdict(), Verdict::Useless);
         let stuck = activity(|timeouts| timeouts.write = Duration::ZERO);

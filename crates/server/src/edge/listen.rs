@@ -282,7 +282,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_at_a_time_has_the_lock_though_each_removes_it() {
+    fn removed_lock_file_is_held_by_one_at_a_time() {
         use std::sync::atomic::{AtomicBool, Ordering};
         let directory = tempfile::tempdir().unwrap();
         let socket = directory.path().join("v.sock");

@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_and_a_head_are_waited_for_until_they_are_whole() {
+    fn partial_frame_or_head_has_a_deadline() {
         const SETTINGS: u8 = 4;
         let whole = frame(SETTINGS, 0, 3);
         let waiting = waits(&whole);

@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_connection_that_fails_keeps_no_others_waiting() {
+    fn connection_that_fails_keeps_no_others_waiting() {
         for errno in [Errno::CONNABORTED, Errno::HOSTUNREACH, Errno::PROTO] {
             assert!(is_of_one_connection(&errno.into()), "{errno}");
         }

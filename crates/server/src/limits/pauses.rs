@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_double_up_to_a_second_and_begin_anew_after_a_connection_that_held() {
+    fn pauses_double_and_reset_after_a_lasting_connection() {
         let mut pauses = Pauses::new();
         let mut taken = || pauses.take().as_millis();
         let six: [u128; 6] = std::array::from_fn(|_| taken());

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn the_script_grants_what_the_model_grants_at_the_same_times() {
+    fn script_grants_as_the_model_does() {
         let Some(connected) = Connected::start() else {
             return;
         };
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_goes_by_itself_and_outlives_whatever_happens_to_redis() {
+    fn state_expires_by_itself_and_survives_redis_failures() {
         let Some(mut connected) = Connected::start() else {
             return;
         };

@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_request_is_counted_once_from_whatever_thread() {
+    fn request_on_any_thread_is_counted_once() {
         let requests = Requests::new(&["/a", "/b"]);
         let nanoseconds = [0, 50_000, 50_001, 5_000_000_000, 5_000_000_001];
         std::thread::scope(|scope| {

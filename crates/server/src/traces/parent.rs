@@ -70,7 +70,7 @@ mod tests {
     const SPAN: &str = "b7ad6b7169203331";
 
     #[test]
-    fn what_is_to_the_letter_is_read() {
+    fn only_exact_traceparents_are_read() {
         let read = |text: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert(TRACEPARENT, HeaderValue::from_static(text));

@@ -210,12 +210,12 @@ fn kill_at_many_moments(target: &Target, random: &mut Random) -> Tally {
 }
 
 #[test]
-fn a_load_killed_at_any_moment_leaves_the_old_catalog_or_the_new_one() {
+fn killed_load_leaves_the_old_or_the_new_catalog() {
     kill_at_many_moments(&Target::new(), &mut Random::seeded("kills"));
 }
 
 #[test]
-fn a_load_killed_at_any_moment_leaves_a_server_answering() {
+fn killed_load_leaves_a_server_answering() {
     let target = Target::new();
     let key = target.store.key("reader", &[]);
     let server = target.store.serve();

@@ -38,7 +38,7 @@ fn live(world: &World) -> u64 {
 }
 
 #[test]
-fn a_command_without_memory_changes_nothing_or_does_it() {
+fn command_without_memory_is_done_or_changes_nothing() {
     for scenario in [SCENARIOS[0], SCENARIOS[1]] {
         let (allowed, _) = Allowed::by(scenario);
         let (mut done, mut failed) = (0, 0);
@@ -66,7 +66,7 @@ fn a_command_without_memory_changes_nothing_or_does_it() {
 }
 
 #[test]
-fn a_large_load_without_memory_leaves_one_catalog_or_the_other() {
+fn large_load_without_memory_leaves_a_whole_catalog() {
     let world = World::new(SCENARIOS[0]);
     large(&world);
     let (mut done, mut failed) = (0, 0);
@@ -95,7 +95,7 @@ fn has_ended(server: &Server) -> bool {
 }
 
 #[test]
-fn a_server_without_memory_loses_nothing() {
+fn server_without_memory_loses_nothing() {
     let world = World::new(SCENARIOS[0]);
     large(&world);
     let serve = || {

@@ -132,7 +132,7 @@ fn follow_with_calls_failing(calls: Calls, error: Errno, apart: u64) {
 }
 
 #[test]
-fn each_call_with_which_a_server_follows_may_fail() {
+fn each_call_of_following_may_fail() {
     follow_with_calls_failing(Calls::All, BROKEN, 3);
     follow_with_calls_failing(Calls::Locks, BROKEN, 3);
 }
@@ -170,14 +170,14 @@ fn follow_on_a_disk_broken_from(calls: Calls, numbers: impl Iterator<Item = u64>
 }
 
 #[test]
-fn a_server_says_that_its_store_cannot_be_read_and_follows_once_it_can() {
+fn unreadable_store_is_reported_and_later_followed() {
     let numbers = numbers("calls from which on all fail", 5);
     follow_on_a_disk_broken_from(Calls::All, numbers);
 }
 
 /// SQLite held a lock that the system hadn't given back, and the server never read its store again.
 #[test]
-fn a_store_whose_locks_failed_is_followed_again() {
+fn store_whose_locks_failed_is_followed_again() {
     // SQLite itself tries for some ten seconds.
     follow_on_a_disk_broken_from(Calls::LocksAndUnlocks, [4, 6].into_iter());
 }
@@ -273,7 +273,7 @@ fn keep_with_calls_failing(calls: Calls, error: Errno, apart: u64) {
 }
 
 #[test]
-fn each_call_with_which_a_server_keeps_what_is_live_may_fail() {
+fn each_call_of_keeping_state_may_fail() {
     for (calls, error, apart) in [
         (Calls::Writes, FULL, 4),
         (Calls::All, BROKEN, 5),
@@ -285,7 +285,7 @@ fn each_call_with_which_a_server_keeps_what_is_live_may_fail() {
 
 /// The access log stopped for good when its disk was full once.
 #[test]
-fn an_access_log_whose_disk_was_full_goes_on() {
+fn access_log_continues_after_a_full_disk() {
     let world = world();
     let log = world.store.path("access.log");
     let disk = Disk::new(&log, &world.store.path(""), Calls::Writes);

@@ -133,7 +133,7 @@ fn crawl(server: &Server) -> BTreeMap<String, Reply> {
 }
 
 #[test]
-fn every_link_leads_somewhere_and_every_error_type_has_its_page() {
+fn docs_links_resolve_and_error_types_have_pages() {
     let store = Store::sample();
     let server = store.serve_as(PUBLIC_URL);
     let answers = crawl(&server);

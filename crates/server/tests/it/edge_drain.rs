@@ -14,7 +14,7 @@ fn rounds() -> usize {
 }
 
 #[test]
-fn readiness_fails_at_once_and_connections_are_accepted_for_the_delay() {
+fn readiness_fails_before_listeners_close() {
     let store = Store::sample();
     let key = store.key("client", &[]);
     let mut server = store.serve_with(&["--drain-delay", "3s", "--admin-listen", "127.0.0.1:0"]);
@@ -44,7 +44,7 @@ fn readiness_fails_at_once_and_connections_are_accepted_for_the_delay() {
 }
 
 #[test]
-fn what_is_left_at_the_end_of_the_drain_is_cut() {
+fn open_connections_are_cut_after_the_drain_timeout() {
     let store = Store::sample();
     let mut server = store.serve_with(&["--drain-timeout", "1s"]);
     let key = store.key("client", &[]);
@@ -58,7 +58,7 @@ fn what_is_left_at_the_end_of_the_drain_is_cut() {
 }
 
 #[test]
-fn a_second_signal_cuts() {
+fn second_signal_cuts() {
     let store = Store::sample();
     let key = store.key("client", &[]);
     let mut server = store.serve_with(&["--drain-delay", "1h"]);

@@ -62,7 +62,7 @@ fn assert_turned_away(reply: &Reply) {
 }
 
 #[test]
-fn one_connection_too_many_is_told_so_and_room_is_used_again() {
+fn connection_beyond_the_limit_gets_503_until_room() {
     let (_store, key, server) = served(&["--max-connections", "3"]);
     let mut connections: Vec<_> = (0..3).map(|_| in_use(&server, &key)).collect();
     for target in ["/v2/ping", "/v2/product", "/nowhere"] {
@@ -97,7 +97,7 @@ fn one_address_has_its_share() {
 }
 
 #[test]
-fn with_tls_one_too_many_is_closed_before_the_handshake() {
+fn tls_connection_beyond_the_limit_is_closed() {
     let store = Store::sample();
     let certificate = Certificate::new(&store, "server");
     let server = certificate.serve(&store, &["--max-connections", "1"]);
@@ -111,7 +111,7 @@ fn with_tls_one_too_many_is_closed_before_the_handshake() {
 }
 
 #[test]
-fn with_few_descriptors_fewer_connections_are_let_in() {
+fn few_descriptors_lower_the_connection_limit() {
     let store = Store::sample();
     let key = store.key("client", &[]);
     let mut command = std::process::Command::new("sh");
@@ -277,7 +277,7 @@ fn bad_connections() -> usize {
 }
 
 #[test]
-fn a_thousand_bad_connections_are_cut_at_their_limit() {
+fn thousand_bad_connections_are_cut_at_their_limit() {
     let count = bad_connections();
     // This process needs descriptors too.
     let room = vitrine::edge::descriptors::make_room(count * 2);

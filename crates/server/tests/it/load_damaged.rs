@@ -122,7 +122,7 @@ fn no_product_or_too_deep() -> Vec<Refused> {
 }
 
 #[test]
-fn what_cannot_be_read_is_refused_whole_with_its_place() {
+fn unreadable_input_is_refused_with_its_place() {
     let store = Store::new();
     let kept = store.write("kept.json", gift_card("KEPT").to_string());
     store.load(&kept);
@@ -152,7 +152,7 @@ fn what_cannot_be_read_is_refused_whole_with_its_place() {
 }
 
 #[test]
-fn what_cannot_be_opened_is_an_error_that_names_it() {
+fn unopenable_input_is_an_error_that_names_it() {
     let store = Store::new();
     let kept = store.write("kept.json", gift_card("KEPT").to_string());
     store.load(&kept);
@@ -179,7 +179,7 @@ fn what_cannot_be_opened_is_an_error_that_names_it() {
 }
 
 #[test]
-fn a_line_of_200_megabytes_is_one_fault_among_good_lines() {
+fn line_of_200_megabytes_is_one_fault_among_good_lines() {
     let store = Store::new();
     let kept = store.write("kept.json", gift_card("KEPT").to_string());
     store.load(&kept);

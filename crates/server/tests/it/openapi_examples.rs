@@ -226,7 +226,7 @@ fn every_example_is_what_the_server_answers() {
 }
 
 #[test]
-fn every_error_type_is_shown_wherever_it_can_come_up() {
+fn every_possible_error_type_has_an_example() {
     let store = Store::new();
     let document = document(&store);
     let error = &document["components"]["schemas"]["Error"];

@@ -108,7 +108,7 @@ fn all_shared(store: &Store, servers: &[Server], mut trial: impl FnMut(&str)) {
 }
 
 #[test]
-fn three_servers_grant_what_one_quota_grants() {
+fn three_servers_grant_one_quota() {
     let Some(redis) = Redis::start("a shared quota") else {
         return;
     };
@@ -125,7 +125,7 @@ fn three_servers_grant_what_one_quota_grants() {
 }
 
 #[test]
-fn servers_tell_what_all_of_them_left() {
+fn servers_report_the_shared_remainder() {
     let Some(redis) = Redis::start("the headers of a shared quota") else {
         return;
     };
@@ -164,7 +164,7 @@ fn servers_tell_what_all_of_them_left() {
 }
 
 #[test]
-fn a_quota_drips_as_fast_for_a_fleet_as_for_one() {
+fn quota_drips_as_fast_for_a_fleet_as_for_one() {
     let Some(redis) = Redis::start("the pace of a shared quota") else {
         return;
     };
@@ -285,17 +285,17 @@ fn goes_on(fault: impl FnOnce(&mut Redis), mended: impl FnOnce(&mut Redis)) {
 }
 
 #[test]
-fn a_redis_that_is_killed_takes_nothing_down() {
+fn killed_redis_fails_no_request() {
     goes_on(Redis::kill, Redis::restart);
 }
 
 #[test]
-fn a_redis_that_hangs_takes_nothing_down() {
+fn hung_redis_fails_no_request() {
     goes_on(|redis| redis.signal("STOP"), |redis| redis.signal("CONT"));
 }
 
 #[test]
-fn a_redis_that_may_not_be_written_takes_nothing_down() {
+fn read_only_redis_fails_no_request() {
     // As after a failover to which servers haven't followed yet.
     goes_on(
         |redis| assert_eq!(redis.ask("REPLICAOF 127.0.0.1 1"), "+OK"),
@@ -304,7 +304,7 @@ fn a_redis_that_may_not_be_written_takes_nothing_down() {
 }
 
 #[test]
-fn a_redis_that_may_not_be_written_is_never_taken_for_a_good_one() {
+fn read_only_redis_keeps_the_breaker_open() {
     let Some(redis) = Redis::start("shared limits and a Redis that may only be read") else {
         return;
     };
@@ -320,7 +320,7 @@ fn a_redis_that_may_not_be_written_is_never_taken_for_a_good_one() {
 }
 
 #[test]
-fn the_third_answer_in_a_row_that_is_late_opens_the_breaker() {
+fn third_late_answer_in_a_row_opens_the_breaker() {
     let Some(redis) = Redis::start("shared limits and a Redis that is late") else {
         return;
     };
@@ -348,7 +348,7 @@ fn the_third_answer_in_a_row_that_is_late_opens_the_breaker() {
 }
 
 #[test]
-fn a_redis_that_is_flushed_begins_anew() {
+fn flushed_redis_starts_quotas_anew() {
     let Some(redis) = Redis::start("shared limits and a Redis that is flushed") else {
         return;
     };
