@@ -19,7 +19,7 @@ const RECORDS: &str = include_str!("../../fixtures/catalog.ndjson");
 /// Small blocks: pages begin and end in many of them.
 const PRODUCTS_PER_BLOCK: usize = 7;
 
-/// Where clients find the service.
+/// Public address of the service.
 pub const PUBLIC_URL: &str = "https://catalog.example";
 
 /// The sample catalog.

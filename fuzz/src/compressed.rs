@@ -9,7 +9,7 @@ use vitrine::load::report::Severity;
 
 use crate::load::Pieces;
 
-/// What is done to the packed bytes.
+/// Damage to the packed bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Damage {
     None,

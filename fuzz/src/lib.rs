@@ -1,5 +1,5 @@
-//! What must hold of every input from outside, held against made-up ones: each module has a `check` that takes any
-//! bytes and panics where the program doesn't do what a naive model says, or what was promised.
+//! Rules for every input from outside, held against made-up ones: each module has a `check` that takes any
+//! bytes and panics if the program differs from a naive model, or from its promises.
 //!
 //! A file in `targets/` hands libFuzzer's inputs to it, `corpus/` has inputs to start from, and `dictionaries/` has
 //! words for some. `ci/fuzz` runs all.

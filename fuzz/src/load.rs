@@ -1,4 +1,4 @@
-//! What loads read: bytes to records, records to products or findings, and products back to records.
+//! Input of loads: bytes to records, records to products or findings, and products back to records.
 
 use std::io::{self, BufReader, Read};
 
@@ -49,7 +49,7 @@ impl Read for Pieces<'_> {
     }
 }
 
-/// What holds of whatever was read.
+/// Checks the rules for all that was read.
 pub fn check_items(bytes: &[u8], items: &[Item]) {
     // A record, or a finding, takes at least a byte.
     assert!(items.len() <= bytes.len() + 1, "{} items", items.len());
@@ -128,7 +128,7 @@ fn check_finding(finding: &Finding, lines: u64) {
     assert!(shown.len() < 16_000, "{} bytes: {shown}", shown.len());
 }
 
-/// What is served of a product loads again into the same product.
+/// Checks that a product as served loads again into the same product.
 fn round_trip(checked: &CheckedRecord) {
     let CheckedRecord { product, content } = checked;
     let content = content.apply(&Content::default());

@@ -39,7 +39,8 @@ const ELEMENTS: [&str; 26] = [
     "ul",
 ];
 
-/// What only so many levels of Markdown can make: each is two elements at most, and a table four.
+/// Maximum number of elements that so many levels of Markdown can make: each is two elements at most, and a
+/// table four.
 const MOST_LEVELS: usize = 210;
 
 /// Renders.

@@ -13,13 +13,13 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::markdown::RENDERER;
 
-/// How long a text is made.
+/// Length of a text, in bytes.
 const TEXT_BYTES: usize = 64 << 10;
 
-/// What takes as long as text that people write takes at most.
+/// Part of a text that takes as long as people's texts take at most.
 const USUAL: &str = "- a\n";
 
-/// How many times as long as that a text may take.
+/// Maximum time of a text, as a multiple of that.
 const MOST_TIMES: u32 = 4;
 
 static USUAL_TIME: LazyLock<Duration> = LazyLock::new(usual_time);

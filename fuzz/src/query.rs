@@ -13,7 +13,7 @@ const RESERVED: [&str; 5] = [".", "..", "categories", "countries", "changes"];
 /// So many faults are told at most.
 const MOST_TOLD: usize = 100;
 
-/// What a naive reading finds.
+/// Result of a naive reading.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Reading {
     orderable: bool,
@@ -206,7 +206,7 @@ pub fn rendered(list: &ListQuery) -> String {
     query
 }
 
-/// What was refused, as a naive reading says it. Names are shortened in errors.
+/// Returns the refused parameters, as a naive reading says them. Names are shortened in errors.
 fn faults(error: &ApiError) -> Vec<(FaultType, String)> {
     let fault = |detail: &vitrine_wire::error::ParameterFault| {
         let [query, name] = &detail.location;
@@ -224,7 +224,7 @@ fn shortened((kind, name): &(FaultType, String)) -> (FaultType, String) {
     }
 }
 
-/// What holds of every error about parameters.
+/// Checks the rules for every error about parameters.
 fn check_error(error: &ApiError) {
     let is_paging = |(kind, name): &(FaultType, String)| match kind {
         FaultType::MutuallyExclusive | FaultType::InvalidCursor => true,

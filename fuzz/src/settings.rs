@@ -65,7 +65,7 @@ fn check_again(set: &[Set]) {
     assert_eq!(said(&again), said(set));
 }
 
-/// What each setting of a file says is right; together they are in effect, or refused with a line.
+/// Checks a file whose settings are each right: together they are in effect, or refused with a line.
 fn check_whole(bytes: &[u8], set: &[Set]) {
     fs::write(FILE.path(), bytes).expect("a file");
     match in_effect(FILE.path()) {

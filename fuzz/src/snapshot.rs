@@ -68,7 +68,7 @@ pub fn check(bytes: &[u8]) {
     written_again();
 }
 
-/// What was taken is written, and read again.
+/// Checks that a snapshot that was read is written, and read again.
 fn written_again() {
     let now = Timestamp::UNIX_EPOCH;
     let Some(read) = read_snapshot(&WORLD.directory, Source::Read) else {

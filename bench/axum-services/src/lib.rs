@@ -1,4 +1,4 @@
-//! What the axum services share: the product as typed structs, the page, the key check and the server.
+//! Parts shared by the axum services: the product as typed structs, the page, the key check and the server.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -24,26 +24,26 @@ pub struct Product {
     pub currency: String,
     /// Its state.
     pub state: String,
-    /// Whether it can be ordered.
+    /// True if it can be ordered.
     pub is_orderable: bool,
     /// The name of the detail object.
     pub payout_type: String,
     /// Its categories.
     pub categories: Vec<String>,
-    /// Where it can be spent.
+    /// Countries where it can be spent.
     pub countries_redeemable_in: Vec<String>,
-    /// Whom customers ask.
+    /// Contact for customers.
     pub customer_service: CustomerService,
     /// The discount.
     pub discount_multiplier: String,
-    /// How orders are filled.
+    /// Availability of orders.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub availability: Option<String>,
     /// The details.
     pub gift_card: GiftCard,
 }
 
-/// Whom customers ask.
+/// Contact for customers.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CustomerService {
     phone_number: Option<String>,
@@ -98,7 +98,7 @@ struct ContentResources {
     locale: Option<String>,
 }
 
-/// What a list asks for.
+/// Parameters of a list.
 #[derive(Debug, Deserialize)]
 pub struct ListQuery {
     /// Any of these countries.
@@ -198,7 +198,7 @@ impl Columns {
 }
 
 impl CustomerService {
-    /// Whom customers ask.
+    /// Makes a contact.
     pub fn new(phone_number: Option<String>, website_url: Option<String>) -> Self {
         Self {
             phone_number,

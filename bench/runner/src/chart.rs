@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use crate::report::{Results, Row, number, ratio};
 use crate::work::Work;
 
-/// What the picture shows, one group of bars each.
+/// Work in the picture, one group of bars each.
 const GROUPS: [Work; 3] = [Work::Product, Work::Page, Work::PageGzip];
 
 const WIDTH: f64 = 860.0;
-/// Where bars begin and end.
+/// Left and right end of bars.
 const LEFT: f64 = 270.0;
 const RIGHT: f64 = 700.0;
 const BAR: f64 = 22.0;

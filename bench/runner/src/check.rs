@@ -7,7 +7,7 @@ use crate::contender::{self, Running};
 use crate::work::{Audience, Work};
 use crate::world::World;
 
-/// Which requests are compared: these of each work, but for files of pages, of which there is one.
+/// Numbers of the requests that are compared, of each work; of files of pages there is one.
 const NUMBERS: [u64; 3] = [0, 1, 7];
 
 /// A server and what it is asked for, each by its index.
@@ -113,7 +113,7 @@ fn json(bytes: &[u8]) -> Result<Value> {
     serde_json::from_slice(bytes).context("a body is no JSON")
 }
 
-/// Where two values differ first, and how.
+/// Returns the first difference of two values, with its place.
 fn difference(expected: &Value, found: &Value, place: String) -> Option<String> {
     if expected == found {
         return None;

@@ -49,7 +49,7 @@ pub struct Reader {
     /// The beginning of a head or of a chunk's size.
     pending: Vec<u8>,
     head: Head,
-    /// Whether heads and bodies are kept.
+    /// True if heads and bodies are kept.
     keeps: bool,
     body: Vec<u8>,
 }
@@ -69,7 +69,7 @@ impl Reader {
     /// Takes what came; tells the status when the answer is complete.
     ///
     /// # Errors
-    /// Where that is no HTTP, or more than the one answer.
+    /// If that is no HTTP, or more than the one answer.
     pub fn feed(&mut self, mut input: &[u8]) -> Result<Option<u16>> {
         while !input.is_empty() {
             let used = match self.state {
@@ -180,7 +180,7 @@ impl Answer {
     /// The body, decoded.
     ///
     /// # Errors
-    /// Where the encoding is unknown or the body isn't in it.
+    /// If the encoding is unknown or the body isn't in it.
     pub fn decoded(&self) -> Result<Vec<u8>> {
         let mut plain = Vec::new();
         match self.head.encoding.as_str() {
@@ -199,7 +199,7 @@ impl Answer {
 /// Asks once, on a connection of its own.
 ///
 /// # Errors
-/// Where the server can't be reached or doesn't speak HTTP.
+/// If the server can't be reached or doesn't speak HTTP.
 pub fn fetch(address: SocketAddr, path: &str, headers: &[(&str, &str)]) -> Result<Answer> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(Duration::from_secs(30)))?;

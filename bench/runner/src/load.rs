@@ -18,10 +18,10 @@ use crate::http::Reader;
 /// Set by Ctrl-C; whatever runs long looks at it.
 pub static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// How long the last answers are waited for.
+/// Time to wait for the last answers.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// When requests are sent.
+/// Pace of requests.
 #[derive(Debug, Clone, Copy)]
 pub enum Pace {
     /// As soon as a connection is free.
@@ -30,13 +30,13 @@ pub enum Pace {
     Open(f64),
 }
 
-/// What is sent, how.
+/// Plan of a load.
 pub struct Plan<'a> {
     /// The server.
     pub address: SocketAddr,
-    /// How many connections there are.
+    /// Number of connections.
     pub connections: usize,
-    /// When requests are sent.
+    /// Pace of requests.
     pub pace: Pace,
     /// For how long; what is under way then is waited for.
     pub duration: Duration,
@@ -44,13 +44,13 @@ pub struct Plan<'a> {
     pub most: u64,
     /// The status of a good answer.
     pub expected: u16,
-    /// Whether a core is free for waiting without sleep.
+    /// True if a core is free for waiting without sleep.
     pub may_spin: bool,
     /// Writes the next request.
     pub next: &'a mut dyn FnMut(&mut Vec<u8>),
 }
 
-/// What came of it.
+/// Outcome of a load.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// Good answers.
@@ -83,7 +83,7 @@ impl Outcome {
 struct Connection {
     stream: TcpStream,
     reader: Reader,
-    /// When the request under way was due.
+    /// Time at which the request under way was due.
     due: Option<Instant>,
 }
 

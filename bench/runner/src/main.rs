@@ -35,13 +35,13 @@ const MOST_FOR_SERVICES: u64 = 100_000;
 #[derive(Debug, Parser)]
 #[command(name = "ci/bench")]
 struct Arguments {
-    /// How many products the catalog has: 2,000 or more.
+    /// Number of products in the catalog: 2,000 or more.
     #[arg(long, value_name = "N", default_value_t = 5_000)]
     products: u64,
     /// Random letters that each product's name has more, for pages that compress worse.
     #[arg(long, value_name = "N", default_value_t = 0)]
     letters: usize,
-    /// How often everything is measured.
+    /// Number of repetitions.
     #[arg(long, value_name = "N", default_value_t = 3)]
     repetitions: u32,
     /// Seconds of one measurement.
@@ -192,7 +192,7 @@ fn run(world: &World, wanted: &[&'static Kind], effort: Effort, must_all: bool) 
     })
 }
 
-/// What was measured where.
+/// Describes the machine, the versions and the effort.
 fn setting(world: &World, effort: &Effort) -> Result<Vec<String>> {
     let processor = std::fs::read_to_string("/proc/cpuinfo")?;
     let processor = processor

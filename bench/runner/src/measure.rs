@@ -12,10 +12,10 @@ use crate::process;
 use crate::work::Work;
 use crate::world::World;
 
-/// How long and how often.
+/// Duration and repetitions.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Effort {
-    /// How often everything is measured.
+    /// Number of repetitions.
     pub repetitions: u32,
     /// Seconds of one measurement.
     pub seconds: f64,
@@ -28,7 +28,7 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// What is asked for at fixed times, and how often a second.
+    /// Returns the work of the open loop, with its requests a second.
     pub fn open_loop(&self) -> [(Work, f64); 2] {
         [
             (Work::Product, self.product_rate),
@@ -44,9 +44,9 @@ impl Effort {
 /// One measurement.
 #[derive(Debug, Clone, Serialize)]
 pub struct Sample {
-    /// What was asked for.
+    /// Kind of request.
     pub work: &'static str,
-    /// Which server.
+    /// Name of the server.
     pub server: &'static str,
     /// In which repetition, from 0.
     pub repetition: u32,
@@ -64,7 +64,7 @@ pub struct Sample {
     pub p99_microseconds: f64,
 }
 
-/// What one plan comes to.
+/// Runs one plan.
 ///
 /// # Errors
 /// If the server can't be reached, or Ctrl-C was pressed.

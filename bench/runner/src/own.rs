@@ -1,4 +1,4 @@
-//! What Vitrine alone is asked: how it starts, what it holds, and what a new revision does to it.
+//! Facts of Vitrine alone: its start, its memory, and the cost of a new revision.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -17,12 +17,12 @@ use crate::revision::{self, CHANGED, Loads, Revisions};
 use crate::work::Work;
 use crate::world::World;
 
-/// How long the snapshot file may take to be written, or a catalog to be made.
+/// Timeout of writing the snapshot file, and of making a catalog.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// What a start needs and gives back is no memory at rest.
+/// Time in which memory settles: what a start needs and gives back is no memory at rest.
 pub const SETTLES_IN: Duration = Duration::from_secs(1);
 
-/// Where the server says that it took a snapshot from.
+/// Sources of a snapshot, as the server logs them.
 const FROM_STORE: &str = "store";
 const FROM_CHANGES: &str = "changes";
 const FROM_FILE: &str = "snapshot file";
@@ -173,7 +173,7 @@ fn changes(server: &Running) -> Result<Vec<Swapped>> {
     }
 }
 
-/// What a revision of some changed products takes.
+/// Measures a revision of some changed products.
 fn revision(
     world: &World,
     server: &Running,

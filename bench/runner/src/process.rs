@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// How long a server may take to end when it is told to; then it is killed.
+/// Time that a server may take to end when it is told to; then it is killed.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A server's process with all its children. Dropping it ends them.
@@ -21,13 +21,13 @@ pub struct Process {
     ends_at: Signal,
 }
 
-/// What is started, where.
+/// Start of a process.
 pub struct Start<'a> {
-    /// What people call it; its log is `NAME.log`.
+    /// Name for people; its log is `NAME.log`.
     pub name: &'a str,
     /// The cores that it and its children run on, as `taskset` takes them.
     pub cores: &'a str,
-    /// Whose rights it gets; the runner's own without.
+    /// User that runs it; the runner's own without.
     pub user: Option<&'a str>,
     /// The folder of its log.
     pub folder: &'a Path,
@@ -79,7 +79,7 @@ impl Process {
         self.child.id()
     }
 
-    /// What it has said so far on standard error.
+    /// Returns its standard error so far.
     pub fn said(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
@@ -187,7 +187,7 @@ pub struct Resident {
     pub peak: f64,
 }
 
-/// What one process holds in memory.
+/// Returns the memory of one process.
 ///
 /// # Errors
 /// If there is no such process.

@@ -12,7 +12,7 @@ use crate::report::{ratio, spread};
 use crate::work::Work;
 use crate::world::{World, find};
 
-/// What instructions are counted of, and over how many requests.
+/// Work whose instructions are counted, and the number of requests.
 const COUNTED: [(Work, u64); 4] = [
     (Work::Product, 500),
     (Work::Page, 50),

@@ -1,4 +1,4 @@
-//! What a revision of which no product is as it was does to a running Vitrine: all of the catalog is made anew.
+//! Revisions that change every product, under a running Vitrine: all of the catalog is made anew.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +11,7 @@ use crate::process;
 use crate::report::Fact;
 use crate::world::{World, done, renamed};
 
-/// How often all is replaced: what isn't given back adds up.
+/// Number of times that all is replaced: memory that isn't given back adds up.
 const TIMES: usize = 4;
 
 /// Replaces all products a few times; what the server holds meanwhile and afterwards.

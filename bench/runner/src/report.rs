@@ -11,11 +11,11 @@ use crate::work::Work;
 /// Everything that was found out.
 #[derive(Serialize)]
 pub struct Results {
-    /// What was measured where: machine, versions, commit.
+    /// Setting: machine, versions, commit.
     pub setting: Vec<String>,
-    /// How many products there were.
+    /// Number of products.
     pub products: u64,
-    /// How much was done.
+    /// Duration and repetitions.
     pub effort: Effort,
     /// The closed loop.
     pub closed: Vec<Sample>,
@@ -23,14 +23,14 @@ pub struct Results {
     pub open: Vec<Sample>,
     /// Memory of each server after all, MiB.
     pub memory: Vec<(&'static str, f64)>,
-    /// What Vitrine alone can be asked.
+    /// Facts of Vitrine alone.
     pub own: Vec<Fact>,
 }
 
 /// One figure of Vitrine alone.
 #[derive(Serialize)]
 pub struct Fact {
-    /// What it is.
+    /// Name of the fact.
     pub what: String,
     /// Its value in each repetition.
     pub values: Vec<f64>,
@@ -44,7 +44,7 @@ pub struct Row {
     pub kind: &'static Kind,
     /// The median of CPU time, µs a request.
     pub cpu: f64,
-    /// How many times as much as Vitrine's of the same repetition: median, least, greatest.
+    /// Multiple of Vitrine's value in the same repetition: median, least, greatest.
     pub ratio: (f64, f64, f64),
 }
 

@@ -18,9 +18,9 @@ use crate::http;
 use crate::load::INTERRUPTED;
 use crate::world::World;
 
-/// How many products a revision changes.
+/// Number of products that a revision changes.
 pub const CHANGED: usize = 100;
-/// How long a revision may take to be seen.
+/// Timeout of a revision's being seen.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Two files of the same products, spread over the catalog, each with other names: loaded in turn, each is a
@@ -66,8 +66,8 @@ impl Revisions {
     }
 }
 
-/// Who loads: Vitrine, on the servers' core, whenever nothing else wants that. On the load generator's, it would hold
-/// that up, and answers would seem late.
+/// Loader: Vitrine, on the servers' core, whenever nothing else wants that. On the load generator's, it would
+/// hold that up, and answers would seem late.
 struct Loader {
     program: PathBuf,
     cores: String,

@@ -1,10 +1,10 @@
-//! What servers are asked for.
+//! Kinds of requests.
 
 use crate::contender::Running;
 use crate::http;
 use crate::world::{CATEGORY, COUNTRY, World};
 
-/// How many of the pages that nobody has asked for before there are as files.
+/// Number of pages as files, of those that nobody has asked for before.
 pub const NEW_PAGES_AS_FILES: u64 = 100;
 
 /// One kind of request.
@@ -30,7 +30,7 @@ pub enum Work {
     SmallPage,
 }
 
-/// Who is asked.
+/// Servers that are asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
     /// All servers.
@@ -87,7 +87,7 @@ impl Work {
         }
     }
 
-    /// Who is asked for it.
+    /// Returns the servers that are asked for it.
     pub fn audience(self) -> Audience {
         match self {
             Self::Product | Self::Page | Self::PageGzip | Self::SmallPage => Audience::All,
@@ -113,7 +113,8 @@ impl Work {
         }
     }
 
-    /// How many requests a run may make: there are only so many pages that nobody has asked for.
+    /// Returns the maximum number of requests of a run: there are only so many pages that nobody has asked
+    /// for.
     pub fn most(self) -> u64 {
         match self {
             Self::NewPage => 4_000,
@@ -126,7 +127,7 @@ impl Work {
         matches!(self, Self::NewPage | Self::NewPageGzip | Self::NewPageZstd)
     }
 
-    /// Where the `number`th request goes.
+    /// Returns the path of the `number`th request.
     fn path(self, world: &World, has_files: bool, number: u64) -> String {
         let place = usize::try_from(number).unwrap_or(0);
         match self {

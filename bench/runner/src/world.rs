@@ -1,4 +1,4 @@
-//! Where things are: the project, the work folder, the cores, and the invented catalog.
+//! Surroundings of a run: the project, the work folder, the cores, and the invented catalog.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -17,15 +17,15 @@ use crate::load::INTERRUPTED;
 pub const COUNTRY: &str = "US";
 /// The category that narrows it further.
 pub const CATEGORY: &str = "fashion";
-/// How many single products are asked for in turn.
+/// Number of single products that are asked for in turn.
 const ASKED_FOR: usize = 1_000;
 
-/// What all contenders share.
+/// Settings that all contenders share.
 #[derive(Clone)]
 pub struct World {
     /// The project's folder.
     pub root: PathBuf,
-    /// Where the runner writes; emptied at its start.
+    /// Folder in which the runner writes; emptied at its start.
     pub folder: PathBuf,
     /// The program that is measured.
     pub vitrine: PathBuf,
@@ -33,11 +33,11 @@ pub struct World {
     pub server_cores: String,
     /// The cores of everything else, as `taskset` takes them.
     pub other_cores: String,
-    /// Whether there are such cores beside the servers' own.
+    /// True if there are such cores beside the servers' own.
     pub has_spare_core: bool,
-    /// How many products there are.
+    /// Number of products.
     pub products: u64,
-    /// How many random letters each of their names has more.
+    /// Number of random letters that each of their names has more.
     pub letters: usize,
     /// The products, one a line, as `vitrine generate` prints them but for those letters.
     pub file: PathBuf,
@@ -223,7 +223,7 @@ pub fn done(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Where a program is: in `PATH`, or in one of `folders`.
+/// Returns the path of a program: in `PATH`, or in one of `folders`.
 pub fn find(program: &str, folders: &[PathBuf]) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let in_path = std::env::split_paths(&path);

@@ -1,4 +1,4 @@
-//! What single steps of a load cost.
+//! Costs of single steps of a load.
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};

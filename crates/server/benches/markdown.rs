@@ -1,5 +1,5 @@
-//! What rendering 64 kB of Markdown costs, for each text of `fixtures/pathological-markdown.ndjson`: texts that are
-//! known to be slow in one implementation or another. None may take more than 50 ms.
+//! Cost of rendering 64 kB of Markdown, for each text of `fixtures/pathological-markdown.ndjson`: texts that
+//! are known to be slow in one implementation or another. None may take more than 50 ms.
 
 use divan::{Bencher, black_box};
 use serde::Deserialize;
@@ -7,7 +7,7 @@ use vitrine::http::endpoints::html::HtmlRenderer;
 
 const TEXTS: &str = include_str!("../../../fixtures/pathological-markdown.ndjson");
 
-/// How long a text is made.
+/// Length of a text, in bytes.
 const TEXT_BYTES: usize = 64 << 10;
 
 /// A text: its start, a part as often as it fits, the middle, and a tail as often as the part.

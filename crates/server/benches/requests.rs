@@ -1,4 +1,4 @@
-//! What single steps of a request cost, and a scrape.
+//! Costs of single steps of a request, and of a scrape.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a file comes to under each coding and level, and how long that takes: the figures of
+//! Size of a file under each coding and level, and time for it: the figures of
 //! `docs/decisions/0004-compression.md`.
 //!
 //!     cargo run --release --example compression -- page.json
@@ -6,7 +6,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-/// How often each level has its turn.
+/// Number of turns of each level.
 const ROUNDS: usize = 15;
 
 fn main() -> io::Result<()> {

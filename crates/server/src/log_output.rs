@@ -1,7 +1,8 @@
 //! Log output that never blocks its callers: a bounded queue of lines for each descriptor, and a thread that writes them.
 //!
-//! When the reader of a log is slow or gone, lines are dropped and counted; the number is logged once writing
-//! works again. The access log and the server's messages each have a queue, so that neither waits for the other's reader.
+//! If the reader of a log is slow or gone, lines are dropped and counted; the number is logged once writing
+//! works again. The access log and the server's messages each have a queue, so that neither waits for the
+//! other's reader.
 
 use std::fs::File;
 use std::io::{self, Write};

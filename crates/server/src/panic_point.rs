@@ -18,7 +18,7 @@ macro_rules! panic_points {
             /// All of them. Tests walk them all.
             pub const ALL: &'static [Self] = &[$(Self::$point,)*];
 
-            /// What tests call it.
+            /// Returns the name that tests use.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
@@ -54,12 +54,12 @@ impl PanicPoint {
     ///
     /// # Panics
     ///
-    /// Where the environment says so.
+    /// If the environment says so.
     #[cfg(feature = "fail-points")]
     pub fn pass(self) {
         use std::sync::atomic::{AtomicU64, Ordering};
 
-        /// How often the one point that the environment names was passed.
+        /// Number of passes of the one point that the environment names.
         static PASSES: AtomicU64 = AtomicU64::new(0);
 
         let said = std::env::var("VITRINE_FAIL_POINT").unwrap_or_default();

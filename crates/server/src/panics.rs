@@ -1,4 +1,4 @@
-//! What becomes of panics: each is a bug, and none may end what lives as long as the server.
+//! Handling of panics: each is a bug, and none may end what lives as long as the server.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING};
 
-/// What `Accept-Encoding` says, in thousandths.
+/// Weights of `Accept-Encoding`, in thousandths.
 #[derive(Debug, Default)]
 pub(super) struct Weights(Vec<(String, u16)>);
 
@@ -33,7 +33,7 @@ impl Weights {
         }
     }
 
-    /// What is said of a plain body.
+    /// Returns the weight of a plain body.
     pub(super) fn plain(&self) -> Option<u16> {
         self.of(&["identity"])
     }

@@ -34,7 +34,8 @@ const X_API_VERSION: HeaderName = HeaderName::from_static("x-api-version");
 const X_SIMULATE: HeaderName = HeaderName::from_static("x-simulate");
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// What is asked for: a long list, a short one, a product, a text's forms, and what has no body worth compressing.
+/// Paths of requests: a long list, a short one, a product, a text's forms, and one without a body worth
+/// compressing.
 const TARGETS: [&str; 5] = [
     "/v2/product?limit=9",
     "/v2/product?limit=1",
@@ -43,7 +44,7 @@ const TARGETS: [&str; 5] = [
     "/v2/ping",
 ];
 
-/// What a key is.
+/// State of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Key {
     Good,

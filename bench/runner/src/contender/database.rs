@@ -10,9 +10,9 @@ use rustix::process::Signal;
 use crate::process::{Process, Start};
 use crate::world::{World, done, find, free_port};
 
-/// How long the cluster may take to start.
+/// Timeout of the cluster's start.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Who runs it where the runner is root, as which PostgreSQL refuses to run.
+/// User that runs it if the runner is root, as which PostgreSQL refuses to run.
 const USER: &str = "postgres";
 
 /// A cluster with the products in it.
@@ -22,7 +22,7 @@ pub struct Postgres {
     port: u16,
 }
 
-/// Where a program of the server is: Debian keeps them out of `PATH`, by version.
+/// Returns the path of a program of the server: Debian keeps them out of `PATH`, by version.
 pub fn program(name: &str) -> Option<PathBuf> {
     let versions = std::fs::read_dir("/usr/lib/postgresql")
         .into_iter()

@@ -25,9 +25,9 @@ use crate::world::{World, find, free_port};
 use database::Postgres;
 pub use vitrine::{Manner, VitrineStore, start_vitrine};
 
-/// What the services hash and look up.
+/// Key that the services hash and look up.
 const KEY: &str = "vitrine_0neIpVTF3s3.05UddyMlW7X6WD7ZLATdWmqazyiI14Drn783pqArSwEP";
-/// How long a server may take to answer for the first time.
+/// Timeout of a server's first answer.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Pages before that are asked for when bodies are compared, and for files.
@@ -39,9 +39,9 @@ pub struct Kind {
     pub name: &'static str,
     /// Its name in the table.
     pub title: &'static str,
-    /// Whether it sends files that Vitrine's answers were written to.
+    /// True if it sends files that Vitrine's answers were written to.
     pub has_files: bool,
-    /// What must be installed.
+    /// Programs that must be installed.
     needs: &'static [Need],
     /// Prepares the data and starts it.
     start: fn(&'static Kind, &Around) -> Result<Running>,
@@ -49,17 +49,17 @@ pub struct Kind {
 
 /// A server that answers.
 pub struct Running {
-    /// What it is.
+    /// Kind of server.
     pub kind: &'static Kind,
     /// From its start to its first answer.
     pub started_in: Duration,
-    /// Where it listens.
+    /// Address that it listens on.
     pub address: SocketAddr,
     /// The key that it knows.
     pub key: String,
     /// The tag of the page of 500, empty where it has none.
     pub page_tag: String,
-    /// How many pages were asked for that should be new to it.
+    /// Number of pages asked for that should be new to it.
     pub pages_asked_for: AtomicU64,
     /// Its process.
     pub process: Process,
@@ -68,7 +68,7 @@ pub struct Running {
 }
 
 impl Kind {
-    /// Whether it is a build of Vitrine.
+    /// Returns true if it is a build of Vitrine.
     pub fn is_vitrine(&self) -> bool {
         self.name.starts_with("vitrine")
     }
@@ -83,7 +83,7 @@ impl Running {
     }
 }
 
-/// What a machine must have.
+/// Need of a machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Need {
     Nginx,
@@ -119,7 +119,7 @@ impl Need {
     }
 }
 
-/// What a server is started in the middle of.
+/// Surroundings in which a server is started.
 pub struct Around<'a> {
     /// Data, folders, cores.
     world: &'a World,
@@ -221,7 +221,7 @@ pub static OLDER: Kind = Kind {
     start: vitrine::start,
 };
 
-/// What was started. The servers end before the database does.
+/// Servers that were started. They end before the database does.
 pub struct Started {
     /// The servers, Vitrine first.
     pub servers: Vec<Running>,

@@ -10,7 +10,7 @@ use crate::world::find;
 const CONFIGURATION: &str = include_str!("../../../nginx/nginx.conf");
 /// Room for every file that is asked for, its compressed form included; otherwise as nginx has it.
 const OPEN_FILE_CACHE: &str = "open_file_cache max=10000;";
-/// Where Debian puts it, which isn't in everyone's `PATH`.
+/// Folders in which Debian puts it, which aren't in everyone's `PATH`.
 const FOLDERS: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
 
 pub(super) fn program() -> Option<PathBuf> {

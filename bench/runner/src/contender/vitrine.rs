@@ -64,12 +64,12 @@ impl VitrineStore {
     }
 }
 
-/// How a server is started.
+/// Options of a server's start.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Manner<'a> {
     /// valgrind, where instructions are to be counted.
     pub valgrind: Option<&'a Path>,
-    /// Where the server keeps its snapshot file, if it does.
+    /// Folder of the server's snapshot file, if it keeps one.
     pub state: Option<&'a Path>,
 }
 

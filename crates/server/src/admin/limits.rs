@@ -1,4 +1,4 @@
-//! What `/metrics` says of limits.
+//! Samples of limits for `/metrics`.
 
 use crate::http::App;
 use crate::limits::SharedLimits;

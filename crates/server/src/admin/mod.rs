@@ -29,11 +29,11 @@ use crate::edge::reading::{Heads, Progress};
 use crate::edge::socket::{TimedSocket, Timeouts};
 use crate::http::App;
 
-/// How many connections are open at most; more wait in the system's queue.
+/// Maximum number of open connections; more wait in the system's queue.
 const MOST_CONNECTIONS: usize = 64;
-/// How many pages are made at once, and names looked up for their pictures; more wait.
+/// Maximum number of threads that make pages and look up the names of pictures' hosts; more wait.
 const MOST_BLOCKING_THREADS: usize = 8;
-/// How long to wait before accepting again where that failed.
+/// Pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// An admin port that answers until this is dropped.
@@ -48,7 +48,7 @@ impl Admin {
     ///
     /// # Errors
     ///
-    /// Where the system gives no thread or can't wait on the socket.
+    /// If the system gives no thread or can't wait on the socket.
     pub fn start(listener: TcpListener, app: Arc<App>, browser: Arc<Browser>) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let runtime = tokio::runtime::Builder::new_current_thread()

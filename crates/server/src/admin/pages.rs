@@ -1,4 +1,4 @@
-//! What the admin port answers.
+//! Pages of the admin port.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -72,7 +72,7 @@ fn page(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) 
     page
 }
 
-/// Why the server shouldn't be sent requests.
+/// Reason for which the server shouldn't be sent requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum NotReady {
@@ -88,7 +88,7 @@ pub(super) enum NotReady {
     StaleKeys,
 }
 
-/// Why the server shouldn't be sent requests, if it shouldn't.
+/// Returns the reason for which the server shouldn't be sent requests, or none if it is ready.
 pub(super) fn not_ready(app: &App) -> Option<NotReady> {
     if app.draining.load(Ordering::Relaxed) {
         return Some(NotReady::Draining);
@@ -116,14 +116,14 @@ struct Readiness {
     store: StoreContact,
 }
 
-/// How things stand with the store that is followed.
+/// Contact with the store that is followed.
 #[derive(Debug, Serialize)]
 struct StoreContact {
-    /// Whether it could be read when it was last tried.
+    /// True if the last attempt to read it succeeded.
     readable: bool,
-    /// How long ago keys were last known to be the store's; null before that was ever so.
+    /// Seconds since keys were last known to be the store's; null until then.
     contact_age_seconds: Option<u64>,
-    /// How old keys may become.
+    /// Maximum age of keys, in seconds.
     max_stale_keys_seconds: u64,
 }
 
@@ -146,7 +146,7 @@ fn store_contact(app: &App) -> StoreContact {
     }
 }
 
-/// Whether the store could be read when that was last tried.
+/// Returns true if the last attempt to read the store succeeded.
 pub(super) fn is_store_readable(app: &App) -> bool {
     let metrics = &app.live.metrics;
     !metrics.follow_catalog.is_failing() && !metrics.follow_keys.is_failing()

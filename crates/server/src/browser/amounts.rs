@@ -3,10 +3,10 @@
 use serde::Deserialize;
 use std::borrow::Cow;
 
-/// How many amounts of a list are shown.
+/// Maximum number of amounts of a list that are shown.
 const MOST_SHOWN: usize = 4;
 
-/// What a detail object says of amounts; every part may be missing.
+/// Amounts in a detail object; every part may be missing.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Denominations<'a> {
     #[serde(borrow, rename = "type")]
@@ -18,7 +18,7 @@ pub(super) struct Denominations<'a> {
     available_list: Option<Vec<Cow<'a, str>>>,
 }
 
-/// What a plan says of its price.
+/// Price of a plan.
 #[derive(Debug, Deserialize)]
 pub(super) struct Plan<'a> {
     #[serde(borrow)]

@@ -1,4 +1,4 @@
-//! What all answers of the browser have in common: their headers, and pages that say what is wrong.
+//! Headers of all the browser's answers, and pages that report a problem.
 
 use askama::Template;
 use bytes::Bytes;
@@ -18,16 +18,16 @@ pub type Page = Response<Full<Bytes>>;
 /// A page, or what is in its way.
 pub(super) type Shown = Result<Page, Problem>;
 
-/// Where pages find their files.
+/// Base address of pages' files.
 pub(super) const ASSETS: &str = "/assets";
 
 const HTML: &str = "text/html; charset=utf-8";
 const NO_STORE: &str = "no-store";
 
-/// How long a reader's browser may keep a picture or a file: long enough for a walk through the pages.
+/// Caching of pictures and files by a reader's browser: long enough for a walk through the pages.
 const FOR_A_WALK: &str = "private, max-age=300";
 
-/// What a picture of somebody else's may do where it is opened by itself: show itself.
+/// Content security policy of another server's picture that is opened by itself: it may show itself.
 const PICTURE_POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'none'";
 
@@ -122,7 +122,7 @@ pub(super) fn svg(svg: String) -> Page {
     image("image/svg+xml", svg.into())
 }
 
-/// What is in the way of a page.
+/// Problem that keeps a page from being shown.
 #[derive(Debug)]
 pub(super) struct Problem {
     status: StatusCode,
@@ -149,17 +149,17 @@ impl Problem {
         }
     }
 
-    /// That the address can't be read.
+    /// Returns the problem of an address that can't be read.
     pub(super) fn bad_request(why: &str) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "This address can't be read", why)
     }
 
-    /// That nothing is there.
+    /// Returns the problem of an address at which there is nothing.
     pub(super) fn not_found(title: &str, help: &str) -> Self {
         Self::new(StatusCode::NOT_FOUND, title, help)
     }
 
-    /// That no catalog was loaded yet.
+    /// Returns the problem of a server that has no catalog yet.
     pub(super) fn no_catalog() -> Self {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -168,7 +168,7 @@ impl Problem {
         )
     }
 
-    /// That the store can't be read now.
+    /// Logs a store's error; returns the problem of a store that can't be read.
     pub(super) fn store_away(error: &(dyn std::error::Error + 'static)) -> Self {
         tracing::warn!(error = %ErrorChain(error), "the browser can't read the store");
         Self::new(
@@ -178,7 +178,7 @@ impl Problem {
         )
     }
 
-    /// That something went wrong here.
+    /// Returns the problem of a failure in the server.
     pub(super) fn failed(title: &str) -> Self {
         let help = "Something went wrong in the server; its log says more.";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, title, help)

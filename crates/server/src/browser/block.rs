@@ -15,11 +15,11 @@ use super::values::Value;
 #[derive(Debug)]
 pub(super) struct CardBlock {
     pub(super) cards: Box<[Card]>,
-    /// Which cards have a filter value, ascending.
+    /// Cards that have a filter value, by value, ascending.
     pub(super) values: Box<[(Value, BitSet256)]>,
-    /// What is searched: of each card its name and code in lower case, a line's end after each.
+    /// Text that is searched: each card's name and code in lower case, a line's end after each.
     searched: Box<str>,
-    /// Where each card ends in that.
+    /// End of each card in the searched text.
     ends: Box<[usize]>,
 }
 

@@ -1,4 +1,4 @@
-//! What the grid shows of a product, read once from what is served.
+//! Cards of products in the grid, read once from the products' served bytes.
 
 use std::borrow::Cow;
 
@@ -25,7 +25,7 @@ pub(super) struct Card {
     pub(super) values: Box<[Value]>,
 }
 
-/// How many countries a card names.
+/// Maximum number of countries that a card names.
 const MOST_COUNTRIES: usize = 5;
 
 #[derive(Debug, Default, Deserialize)]
@@ -84,7 +84,8 @@ impl<'a> Parsed<'a> {
     }
 }
 
-/// What the detail object of a payout type added later says of pictures, where it says so as the others do.
+/// Reads name and pictures of a payout type added later, as far as its detail object has them where the
+/// others do.
 fn later_detail<'a>(bytes: &'a [u8], payout_type: &str) -> Detail<'a> {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return Detail::default();
@@ -157,7 +158,7 @@ fn few(words: &[Cow<'_, str>]) -> String {
     }
 }
 
-/// What is known of a product's pictures.
+/// Name, colour and pictures of a product.
 #[derive(Debug)]
 pub(super) struct Pictured<'a> {
     pub(super) name: String,

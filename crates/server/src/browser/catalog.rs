@@ -17,10 +17,10 @@ use super::placeholder::Colour;
 use super::query::Query;
 use super::selection::{Selection, Stretch};
 
-/// How many products a page shows: it fills rows of 2, 3, 4 and 6.
+/// Number of products on a page: it fills rows of 2, 3, 4 and 6.
 const PAGE: usize = 48;
 
-/// How many values of a group are shown at once; more are behind a disclosure.
+/// Number of values of a group that are shown at once; more are behind a disclosure.
 const MOST_OPEN: usize = 8;
 
 #[derive(Template)]
@@ -32,7 +32,7 @@ struct CatalogPage<'a> {
     query: &'a Query,
     groups: Vec<GroupView<'a>>,
     picked: Vec<PickedView>,
-    /// How many products there are, and which of them are shown.
+    /// Number of products in the catalog; of those selected, which are shown.
     total: String,
     shown: Option<(String, String)>,
     cards: Vec<CardView<'a>>,
@@ -57,7 +57,7 @@ struct GroupView<'a> {
 
 /// A filter value.
 struct ValueView<'a> {
-    /// What stands in the address.
+    /// Value as it stands in the address.
     value: &'a str,
     label: Cow<'a, str>,
     count: usize,

@@ -1,4 +1,4 @@
-//! How differences between two versions of a product are shown.
+//! Differences between two versions of a product, for people.
 
 use super::fields::{label, plain};
 use crate::load::difference::FieldChange;
@@ -7,15 +7,15 @@ use crate::load::json::Node;
 /// A field that differs, as people read it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ChangeView {
-    /// Which field: the words of its place.
+    /// Name of the field: the words of its place.
     pub(super) place: String,
     /// The place as programs name it.
     pub(super) pointer: String,
-    /// Whether only a part of a list is shown.
+    /// True if only a part of a list is shown.
     pub(super) is_part: bool,
-    /// What is gone; of lists only what isn't in the new one.
+    /// Old value; of lists only the entries that aren't in the new one.
     pub(super) old: Option<String>,
-    /// What came; of lists only what wasn't in the old one.
+    /// New value; of lists only the entries that weren't in the old one.
     pub(super) new: Option<String>,
 }
 

@@ -29,7 +29,7 @@ pub(super) struct Table {
     pub(super) rows: Vec<Vec<String>>,
 }
 
-/// What stands in a field.
+/// Value of a field.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Value {
     Nothing,
@@ -101,7 +101,7 @@ fn value(node: &Node<'_>) -> Value {
     }
 }
 
-/// Whether a text may be followed: other schemes can act.
+/// Returns true if a text may be a link: schemes other than `http` and `https` can act.
 pub(super) fn is_address(text: &str) -> bool {
     ["https://", "http://"].iter().any(|start| {
         let head = text.get(..start.len());
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_fields_are_shown_and_only_web_addresses_can_be_followed() {
+    fn only_web_addresses_become_links() {
         let (node, _) = Node::parse(
             r##"{"name":"A","n":1.50,"ok":true,"none":null,"website_url":"HTTPS://a.example/","bad":"javascript:alert(1)",
             "primary_color":"#3A7D44","countries_redeemable_in":["SE","NO"],"later":{"deep":{"x":"y"},"content_resources":{"locale":"z"}},

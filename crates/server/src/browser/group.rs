@@ -1,4 +1,4 @@
-//! What the grid can be filtered by.
+//! Groups of values by which the grid can be filtered.
 
 use std::borrow::Cow;
 

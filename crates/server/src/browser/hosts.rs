@@ -1,6 +1,6 @@
-//! Whom the pages answer. The admin port asks for no key; where it is on loopback, that is what keeps others out. A page
-//! of somebody else's, whose name is made to lead to 127.0.0.1 ("DNS rebinding"), would reach it all the same, from
-//! within the operator's own browser. Such a request bears that name in its `Host`.
+//! Names under which the pages answer. The admin port asks for no key; if it is on loopback, that is what
+//! keeps others out. A foreign page whose name is made to lead to 127.0.0.1 ("DNS rebinding") would reach it
+//! all the same, from within the operator's own browser. Such a request bears that name in its `Host`.
 
 use std::net::IpAddr;
 
@@ -21,7 +21,11 @@ impl Hosts {
         }
     }
 
-    /// Whether a request may be answered; else what to say.
+    /// Checks the `Host` of a request.
+    ///
+    /// # Errors
+    ///
+    /// If the pages don't answer under it; the text says so.
     pub(super) fn judge(&self, host: Option<&str>) -> Result<(), &'static str> {
         let name = host.map(without_port).unwrap_or_default();
         let name = name.trim_end_matches('.').to_ascii_lowercase();
@@ -52,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_and_named_hosts_are_answered_and_nobody_else() {
+    fn only_addresses_and_named_hosts_are_answered() {
         let hosts = Hosts::new(vec!["Admin.Example".to_owned()]);
         for fine in [
             "127.0.0.1",

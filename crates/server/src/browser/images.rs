@@ -18,7 +18,7 @@ use tokio::sync::Semaphore;
 use super::sniff;
 use crate::outside::{self, guard};
 
-/// Where pictures come from.
+/// Source of pictures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ImageSource {
     /// They are made here: nobody is asked.
@@ -32,15 +32,15 @@ pub enum ImageSource {
 
 /// The longest picture, in bytes.
 const MOST_BYTES: usize = 2 << 20;
-/// How much kept pictures may take, in bytes.
+/// Maximum size of kept pictures, in bytes.
 const KEPT_BYTES: u64 = 32 << 20;
-/// How many servers are asked at once.
+/// Maximum number of servers asked at once.
 const MOST_AT_ONCE: usize = 8;
-/// How long a picture may take, and how long one waits for its turn.
+/// Timeout of a picture, and of waiting for a turn.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long a picture is kept.
+/// Time for which a picture is kept.
 const KEPT_FOR: Duration = Duration::from_secs(60 * 60);
-/// How long an address that gave none isn't asked again.
+/// Time for which an address that gave none isn't asked again.
 const FAILED_FOR: Duration = Duration::from_secs(5 * 60);
 
 /// A picture.
@@ -50,7 +50,7 @@ pub(super) struct Image {
     pub(super) bytes: Bytes,
 }
 
-/// What an address gave, and until when that counts.
+/// Result of asking an address, and its expiry.
 #[derive(Debug, Clone)]
 struct Known {
     image: Option<Image>,
@@ -70,7 +70,7 @@ impl Weighter<String, Known> for BySize {
 /// Fetches pictures, and keeps them.
 #[derive(Debug)]
 pub(super) struct Images {
-    /// Who asks, if anybody is asked, and whether in private networks too.
+    /// Client that fetches pictures, in private networks too if so set; none if pictures are made here.
     client: Option<Client>,
     source: ImageSource,
     turns: Arc<Semaphore>,

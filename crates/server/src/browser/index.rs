@@ -15,11 +15,11 @@ use super::query::Query;
 use super::selection::{Counts, Selection};
 use super::values::Values;
 
-/// How much the selections of an index may take, in bytes, and how much its counts.
+/// Maximum size of an index's selections, and of its counts, in bytes.
 const SELECTION_BYTES: u64 = 16 << 20;
 const COUNTS_BYTES: u64 = 4 << 20;
 
-/// What a block's bytes are known by: an index must not keep them alive.
+/// Digest that identifies a block's bytes: an index must not keep them alive.
 type BlockDigest = [u8; 32];
 
 /// The cards that have a filter value: where they lie among the blocks that have such cards. What is counted by columns is
@@ -34,9 +34,10 @@ pub(super) struct Index {
     /// By group and number of a filter value: which cards of which blocks have it.
     columns: [Vec<Column>; Group::ALL.len()],
     digests: Vec<BlockDigest>,
-    /// What was selected of it lately, by the address of the first page: a reader turns pages.
+    /// Recent selections, by the address of the first page: a reader turns pages.
     selections: Cache<String, Arc<Selection>, BySize>,
-    /// How many products the values of a group leave, by what else was picked: a reader tries one value after the other.
+    /// Numbers of products that a group's values leave, by the other values picked: a reader tries one value
+    /// after the other.
     counts: Cache<(Group, String), Counts, BySize>,
 }
 
@@ -88,12 +89,12 @@ impl Index {
         }
     }
 
-    /// Which cards have which values of a group, by the values' numbers.
+    /// Returns the cards that have each value of a group, by the values' numbers.
     pub(super) fn columns(&self, group: Group) -> &[Column] {
         &self.columns[group as usize]
     }
 
-    /// What a query selects, wherever its page lies.
+    /// Returns the selection of a query, on any page.
     pub(super) fn select(&self, query: &Query) -> Arc<Selection> {
         let address = query.first_page().address();
         if let Some(known) = self.selections.get(&address) {
@@ -112,7 +113,8 @@ impl Index {
     }
 }
 
-/// What is in a block's directory determines its products: it has their codes and the hashes of their bytes.
+/// Returns the digest of a block's directory. It determines the products: it has their codes and the hashes
+/// of their bytes.
 fn digest(block: &Block) -> BlockDigest {
     Sha256::digest(block.directory()).into()
 }

@@ -1,4 +1,5 @@
-//! Who has keys. Of a key only what names it is known here; neither its secret nor that secret's hash is ever shown.
+//! List of all keys: their labels, status and last use. Neither a key's secret nor that secret's hash is
+//! known here.
 
 use askama::Template;
 use http::StatusCode;
@@ -26,7 +27,7 @@ struct KeyView {
     quota: Option<String>,
     version: Option<String>,
     created: String,
-    /// When it ends or ended: expiry or revocation.
+    /// Time at which it ends or ended: expiry or revocation.
     expires: Option<String>,
     revoked: Option<String>,
     last_used: Option<String>,

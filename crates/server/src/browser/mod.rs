@@ -52,14 +52,14 @@ use self::index::Indexes;
 use crate::http::App;
 use crate::http::routes::product_code;
 
-/// What operators say of the browser.
+/// Settings of the browser.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     /// The names under which it answers, beside addresses and `localhost`.
     pub hosts: Vec<String>,
-    /// Where its images come from.
+    /// Source of its images.
     pub images: ImageSource,
-    /// Why it isn't shown, where it isn't.
+    /// Text shown instead of the pages if they are hidden.
     pub hidden: Option<&'static str>,
 }
 
@@ -79,7 +79,7 @@ impl fmt::Debug for Browser {
     }
 }
 
-/// What is asked for.
+/// Request for a page.
 #[derive(Debug, Clone)]
 pub struct Asked {
     /// The address's path.
@@ -90,12 +90,12 @@ pub struct Asked {
     pub host: Option<String>,
 }
 
-/// Which picture of a product is meant.
+/// Picture of a product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Picture {
-    /// That of the card; where there is none, the icon.
+    /// The card's picture; if there is none, the icon.
     Card,
-    /// The icon; where there is none, that of the card.
+    /// The icon; if there is none, the card's picture.
     Icon,
 }
 
@@ -116,7 +116,7 @@ impl Browser {
     ///
     /// # Errors
     ///
-    /// Where the client that fetches images can't be set up.
+    /// If the client that fetches images can't be set up.
     pub fn new(
         app: Arc<App>,
         store: Arc<dyn Store>,
@@ -132,7 +132,7 @@ impl Browser {
         }))
     }
 
-    /// Whether an address is one of the browser's.
+    /// Returns true if an address is one of the browser's.
     #[must_use]
     pub fn owns(path: &str) -> bool {
         let first = path.split('/').nth(1).unwrap_or_default();
@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_browser_owns_its_addresses_and_no_others() {
+    fn browser_owns_only_its_addresses() {
         for own in [
             "/",
             "/catalog",

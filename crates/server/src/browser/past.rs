@@ -1,4 +1,4 @@
-//! How a product came to be what it is: its versions, read from the store.
+//! History of a product: its versions, read from the store.
 
 use vitrine_model::code::ProductCode;
 use vitrine_store::record::{Life, Moment, PublishedRevision, StoredProduct, Touch};
@@ -7,22 +7,22 @@ use vitrine_store::{Store, StoreError};
 use super::changes::{ChangeView, view};
 use crate::load::difference::difference;
 
-/// How many versions of a product are shown.
+/// Maximum number of versions of a product that are shown.
 const MOST_VERSIONS: u32 = 20;
 
 /// Something that happened to a product.
 #[derive(Debug)]
 pub(super) struct Event {
     pub(super) revision: u64,
-    /// When that was and who did it, where it is known.
+    /// Time and author, if known.
     pub(super) published: Option<PublishedRevision>,
     pub(super) touch: Touch,
     pub(super) changes: Vec<ChangeView>,
-    /// Whether it may have been live before in another version, which was pruned.
+    /// True if an older version may have been pruned.
     pub(super) is_oldest_kept: bool,
 }
 
-/// What happened to a product, the newest first.
+/// Returns the events of a product, the newest first.
 pub(super) fn events(store: &dyn Store, code: &ProductCode) -> Result<Vec<Event>, StoreError> {
     let lives = store.lives(code, MOST_VERSIONS + 1)?;
     let versions: Vec<Option<StoredProduct>> = lives
@@ -94,7 +94,7 @@ pub(super) fn product(
     }
 }
 
-/// What a revision did, in a word.
+/// Returns the word for a change.
 pub(super) fn word(touch: Touch) -> &'static str {
     match touch {
         Touch::Created => "Created",

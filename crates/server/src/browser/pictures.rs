@@ -23,7 +23,7 @@ pub(super) fn in_words(html: &str) -> String {
     out
 }
 
-/// Where a tag ends: behind the first `>` that isn't within quotes.
+/// Returns the index after the end of a tag: after the first `>` that isn't within quotes.
 fn end_of_tag(tag: &str) -> usize {
     let mut is_quoted = false;
     for (at, byte) in tag.bytes().enumerate() {
@@ -65,7 +65,7 @@ mod tests {
     use crate::http::endpoints::html::HtmlRenderer;
 
     #[test]
-    fn no_picture_is_left_and_the_rest_stays() {
+    fn html_without_pictures_keeps_the_rest() {
         let markdown = "A ![one <b> \"q\"](https://a.example/x.png \"t>i\") b [![two](https://b.example/y.svg)](https://c.example \"<img src=x>\") `<img>`";
         let html = HtmlRenderer::new().sanitised(markdown);
         assert!(html.matches("<img ").count() >= 2, "{html}");

@@ -1,4 +1,4 @@
-//! What is shown where there is no picture: the initials of the product on its own colour.
+//! Placeholders for missing pictures: the initials of the product on its own colour.
 
 use vitrine_model::hexadecimal::Hexadecimal;
 
@@ -33,10 +33,10 @@ pub(super) fn svg(name: &str, own: Option<Colour>) -> String {
     )
 }
 
-/// Where black and white have the same contrast to a ground (WCAG 2.2): 4.58.
+/// Luminance at which black and white have the same contrast to a ground (WCAG 2.2): 4.58.
 const MIDDLE: f64 = 0.179;
 
-/// How light a colour is (WCAG 2.2, "relative luminance").
+/// Returns the luminance of a colour (WCAG 2.2, "relative luminance").
 fn luminance([red, green, blue]: Colour) -> f64 {
     let linear = |channel: u8| match f64::from(channel) / 255.0 {
         share if share <= 0.04045 => share / 12.92,
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn initials_are_letters_whatever_the_name_is() {
+    fn initials_of_any_name_are_letters() {
         assert_eq!(initials("Pandanlane Hawker Pass"), "PH");
         assert_eq!(initials("<script>alert(1)</script>"), "SA");
         assert_eq!(initials("élan ß"), "ÉSS");

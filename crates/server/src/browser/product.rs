@@ -52,7 +52,7 @@ struct TextView {
     label: String,
     /// As partners get it.
     html: Option<String>,
-    /// Where it is, of one that isn't held here.
+    /// Address of a text that isn't held here.
     address: Option<String>,
 }
 

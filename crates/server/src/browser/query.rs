@@ -1,5 +1,5 @@
-//! What an address asks of the grid. Everything that a reader picked is in the address, so that it can be kept and
-//! passed on; nothing of an address is ignored.
+//! Query of the grid, as its address holds it. Everything that a reader picked is in the address, so that it
+//! can be kept and passed on; nothing of an address is ignored.
 
 use std::fmt::Write as _;
 
@@ -13,10 +13,10 @@ use crate::http::request::query::{self, Undecodable, encoded};
 /// The longest search, in bytes.
 const LONGEST_SEARCH: usize = 200;
 
-/// What the grid is to show.
+/// Query of the grid.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Query {
-    /// What is searched for, as it was typed.
+    /// Searched text, as typed.
     pub(super) search: String,
     /// The values picked of each group, in the order of [`Group::ALL`].
     picked: [Vec<String>; Group::ALL.len()],
@@ -79,7 +79,7 @@ impl Query {
         Ok(())
     }
 
-    /// What was picked of a group.
+    /// Returns the values picked of a group.
     pub(super) fn picked(&self, group: Group) -> &[String] {
         &self.picked[group as usize]
     }
@@ -95,7 +95,7 @@ impl Query {
         self.search.split_whitespace().map(str::to_lowercase)
     }
 
-    /// Whether it asks for everything.
+    /// Returns true if it selects everything.
     pub(super) fn is_all(&self) -> bool {
         self.search.is_empty() && self.picked.iter().all(Vec::is_empty)
     }
@@ -180,7 +180,7 @@ pub(super) fn nothing(query: Option<&str>) -> Result<(), Problem> {
     }
 }
 
-/// That there is no such parameter.
+/// Returns the problem of an unknown parameter.
 pub(super) fn unknown(name: &str) -> Problem {
     refused(
         name,
@@ -188,12 +188,12 @@ pub(super) fn unknown(name: &str) -> Problem {
     )
 }
 
-/// That a parameter is there more than once.
+/// Returns the problem of a parameter that is there more than once.
 pub(super) fn repeated(name: &str) -> Problem {
     refused(name, "is there twice; name it once")
 }
 
-/// That a parameter can't be taken.
+/// Returns the problem of a parameter that is refused.
 pub(super) fn refused(name: &str, why: &str) -> Problem {
     Problem::bad_request(&format!("`{name}` {why}."))
 }
@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_says_what_the_query_was() {
+    fn address_round_trips_the_query() {
         let text = "q=caf%C3%A9+%26+bar&country=SE&country=NO&country=SE&category=food%20%2B%20drink&after=A-1";
         let query = Query::parse(Some(text)).unwrap();
         assert_eq!(query.search, "café & bar");
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_ignored() {
+    fn unknown_and_repeated_parameters_are_refused() {
         for refused in [
             "colour=red",
             "q=a&q=b",

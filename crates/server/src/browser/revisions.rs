@@ -1,4 +1,4 @@
-//! What each load did: all revisions, and one of them product by product.
+//! List of all revisions, and one of them product by product.
 
 use askama::Template;
 use http::StatusCode;
@@ -14,7 +14,7 @@ use super::query::{pairs, refused, repeated, unknown};
 use super::{Browser, past};
 use crate::load::difference::difference;
 
-/// How many revisions a page shows.
+/// Number of revisions on a page.
 const PAGE: u32 = 50;
 /// The last page that can be asked for: history is read from its newest end.
 const LAST_PAGE: u32 = 200;
@@ -24,7 +24,7 @@ const KINDS: [(Touch, &str); 3] = [
     (Touch::Changed, "changed"),
     (Touch::Retired, "retired"),
 ];
-/// How many products a revision's page shows: each is read twice.
+/// Number of products on a revision's page: each is read twice.
 const PRODUCTS: u32 = 25;
 
 #[derive(Template)]
@@ -45,9 +45,9 @@ struct RevisionPage {
     here: &'static str,
     number: u64,
     published: PublishedRevision,
-    /// Whether what it changed can be read.
+    /// True if its changes can be read.
     is_readable: bool,
-    /// Whether what was before it can be read.
+    /// True if the revision before it can be read.
     has_before: bool,
     /// The kinds of changes, with their counts and the page that shows them alone.
     kinds: [KindView; 3],
@@ -75,7 +75,7 @@ struct KindView {
     is_current: bool,
 }
 
-/// What a revision did to a product.
+/// Change of a product by a revision.
 struct ProductChange {
     touched: Touched,
     name: Option<String>,
@@ -87,7 +87,8 @@ pub(super) fn minute(moment: &Timestamp) -> String {
     moment.strftime("%Y-%m-%d %H:%M UTC").to_string()
 }
 
-/// What happened, in a word, and how it is marked: by its colour, and by a sign for who doesn't see that.
+/// Returns class, sign and word of a change: its mark by colour, and by a sign for those who don't see
+/// colours.
 pub(super) fn word_badge(touch: &Touch) -> (&'static str, &'static str, &'static str) {
     let (class, sign) = match touch {
         Touch::Created => ("good", "+"),

@@ -1,4 +1,4 @@
-//! What a query selects of an index, and how many products each filter value would leave.
+//! Selection of a query in an index, and the number of products that each filter value would leave.
 
 use std::sync::Arc;
 
@@ -21,12 +21,12 @@ pub(super) type Counts = Arc<[usize]>;
 pub(super) struct Selection {
     /// Those of each block.
     members: Vec<BitSet256>,
-    /// How many there are ahead of each block; one more at the end: how many there are.
+    /// Number of selected cards before each block, and at the end the number of all.
     before: Vec<usize>,
     counts: [Counts; Group::ALL.len()],
 }
 
-/// Where a page lies in a selection: half-open.
+/// Range of a page in a selection: half-open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stretch {
     pub(super) start: usize,
@@ -34,7 +34,7 @@ pub(super) struct Stretch {
 }
 
 impl Selection {
-    /// What a query selects; `remembered` is asked for the counts of each group, and has it counted where it must.
+    /// Selects by a query; `remembered` is asked for the counts of each group, and has it counted if it must.
     pub(super) fn of(
         index: &Index,
         query: &Query,
@@ -79,24 +79,24 @@ impl Selection {
         }
     }
 
-    /// How many products there are.
+    /// Returns the number of products selected.
     pub(super) fn len(&self) -> usize {
         self.before.last().copied().unwrap_or_default()
     }
 
-    /// How many products each value of a group would leave.
+    /// Returns the number of products that each value of a group would leave.
     pub(super) fn counts(&self, group: Group) -> &Counts {
         &self.counts[group as usize]
     }
 
-    /// What it takes in memory.
+    /// Returns the size in memory, in bytes.
     pub(super) fn size_bytes(&self) -> usize {
         self.members.len() * size_of::<BitSet256>()
             + (self.before.len() + self.counts.iter().map(|counts| counts.len()).sum::<usize>())
                 * size_of::<usize>()
     }
 
-    /// Where the page of a cursor lies.
+    /// Returns the range of a cursor's page.
     pub(super) fn page(&self, index: &Index, cursor: &Cursor, most: usize) -> Stretch {
         let start = match cursor {
             Cursor::Start => 0,
@@ -130,7 +130,7 @@ impl Selection {
         }
     }
 
-    /// How many of the selected have a code below `code`.
+    /// Returns the number of selected products with a code below `code`.
     fn rank(&self, index: &Index, code: &ProductCode) -> usize {
         let code = code.as_str();
         let starts_below =

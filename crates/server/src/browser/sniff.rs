@@ -1,4 +1,4 @@
-//! What kind of picture some bytes are: by the bytes, whatever the other server calls them.
+//! Type of a picture, by its bytes, not by the name that the other server gives it.
 
 /// The `Content-Type` of a picture that browsers show; none where the bytes are no such picture.
 pub(super) fn content_type(bytes: &[u8]) -> Option<&'static str> {
@@ -16,7 +16,7 @@ pub(super) fn content_type(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Whether these are a document of SVG: its first element says so.
+/// Returns true if the bytes are an SVG document: its first element says so.
 fn is_svg(bytes: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return false;

@@ -8,7 +8,7 @@ use super::group::Group;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Value(u32);
 
-/// How many bits a number in a group has: millions of categories fit.
+/// Bits of a value's number in a group: millions of categories fit.
 const NUMBER_BITS: u32 = 24;
 
 impl Value {

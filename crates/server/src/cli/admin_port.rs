@@ -13,7 +13,7 @@ use crate::admin::Admin;
 use crate::browser::{self, Browser};
 use crate::http::App;
 
-/// Where the admin port is, if there is one.
+/// Settings of the admin port.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Admin port")]
 pub(super) struct AdminArgs {
@@ -46,7 +46,7 @@ pub(super) struct AdminArgs {
         value_delimiter = ','
     )]
     admin_host: Vec<String>,
-    /// Where the catalog browser's images come from.
+    /// Source of the catalog browser's images.
     #[arg(
         long,
         env = "VITRINE_BROWSER_IMAGES",
@@ -56,7 +56,7 @@ pub(super) struct AdminArgs {
     browser_images: ImagesArg,
 }
 
-/// Where images come from.
+/// Source of images.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum ImagesArg {
     /// The server fetches them from where products say, in the public internet, when somebody looks.
@@ -67,11 +67,11 @@ enum ImagesArg {
     Placeholder,
 }
 
-/// What is answered in the place of the browser's pages, where other machines reach the port.
+/// Answer in place of the browser's pages if other machines can reach the port.
 const HIDDEN: &str = "the catalog browser isn't shown beyond loopback unless the server has --browser-beyond-loopback\n";
 
 impl AdminArgs {
-    /// What is wrong with these settings together, and which of them it is.
+    /// Refuses settings that don't go together; names the setting and the fault.
     pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
         match self.admin_listen {
             Some(address) if is_beyond_loopback(address) && !self.admin_beyond_loopback => {
@@ -87,7 +87,7 @@ impl AdminArgs {
         }
     }
 
-    /// What the browser is to be.
+    /// Returns the browser's settings.
     fn browser(&self) -> browser::Settings {
         let is_hidden =
             self.admin_listen.is_some_and(is_beyond_loopback) && !self.browser_beyond_loopback;
@@ -117,7 +117,7 @@ impl AdminArgs {
     }
 }
 
-/// Whether other machines may reach an address.
+/// Returns true if other machines can reach an address.
 fn is_beyond_loopback(address: SocketAddr) -> bool {
     !address.ip().to_canonical().is_loopback()
 }
@@ -126,7 +126,7 @@ fn is_beyond_loopback(address: SocketAddr) -> bool {
 #[derive(Debug)]
 pub(super) struct AdminPort {
     listener: TcpListener,
-    /// Where it is.
+    /// Address that it listens on.
     pub(super) address: SocketAddr,
     browser: browser::Settings,
 }

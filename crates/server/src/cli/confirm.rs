@@ -17,8 +17,8 @@ pub(super) struct ConfirmArgs {
 }
 
 impl ConfirmArgs {
-    /// Returns where `--yes` was given, or whoever sits at the terminal types `yes` after `warning`.
-    /// Where nobody can be asked, ends the program as a wrong command line does.
+    /// Returns if `--yes` was given or the person at the terminal types `yes` after `warning`. Without a
+    /// terminal, ends the program as a wrong command line does.
     pub(super) fn confirm(self, warning: &str) -> anyhow::Result<()> {
         if !self.yes && !is_at_terminal() {
             let message = format!("{warning}; there is no terminal to ask on, so give --yes\n");

@@ -23,11 +23,11 @@ use crate::load::{self, Input, Settings};
 /// The sample catalog, which documentation and tests use too.
 const SAMPLE: &[u8] = include_bytes!("../../../../fixtures/catalog.ndjson");
 
-/// Where the demo listens unless told otherwise.
+/// Default address of the demo.
 const USUAL_ADDRESS: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
 
-/// Where its catalog browser listens, where that is free.
+/// Default address of its catalog browser, if that is free.
 const USUAL_ADMIN_ADDRESS: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 9090);
 

@@ -16,12 +16,13 @@ use crate::edge::server;
 use crate::edge::socket::Timeouts;
 use crate::edge::tls::{Certificates, Files};
 
-/// Where clients connect, and how many may.
+/// Settings of listeners and connections.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Where clients connect")]
 pub(super) struct EdgeArgs {
-    /// Where to listen: an address and a port (port 0 takes a free one), `unix:/PATH` for a Unix socket, or `systemd`
-    /// for the sockets of a socket unit. May be given several times, or several with commas between them.
+    /// Address to listen on: an address and a port (port 0 takes a free one), `unix:/PATH` for a Unix socket,
+    /// or `systemd` for the sockets of a socket unit. May be given several times, or several with commas
+    /// between them.
     #[arg(
         long,
         env = "VITRINE_LISTEN",
@@ -30,7 +31,7 @@ pub(super) struct EdgeArgs {
         value_delimiter = ','
     )]
     listen: Vec<Address>,
-    /// Who may connect to Unix sockets, as the mode of their files.
+    /// Mode of Unix sockets' files: who may connect.
     #[arg(
         long,
         env = "VITRINE_UNIX_SOCKET_MODE",
@@ -46,9 +47,9 @@ pub(super) struct EdgeArgs {
     /// The certificate's private key: PEM, without a password.
     #[arg(long, env = "VITRINE_TLS_KEY", value_name = "FILE")]
     tls_key: Option<PathBuf>,
-    /// How many connections there may be. For one more the one that was idle longest is closed, first one without a
-    /// good key; if none is idle, it is answered with 503 and closed. If the system gives fewer descriptors, they are
-    /// the limit. Connections without a good key get three quarters.
+    /// Maximum number of connections. For one more the one that was idle longest is closed, first one without
+    /// a good key; if none is idle, it is answered with 503 and closed. If the system gives fewer
+    /// descriptors, they are the limit. Connections without a good key get three quarters.
     #[arg(
         long,
         env = "VITRINE_MAX_CONNECTIONS",
@@ -57,8 +58,8 @@ pub(super) struct EdgeArgs {
         value_parser = clap::value_parser!(u32).range(1..=1_000_000)
     )]
     max_connections: u32,
-    /// How many of them may come from one address; of IPv6, from one network of 64 bits. Those without a good key get
-    /// half.
+    /// Maximum number of connections from one address; of IPv6, from one network of 64 bits. Those without a
+    /// good key get half.
     #[arg(
         long,
         env = "VITRINE_MAX_CONNECTIONS_PER_ADDRESS",
@@ -67,8 +68,8 @@ pub(super) struct EdgeArgs {
         value_parser = clap::value_parser!(u32).range(1..=1_000_000)
     )]
     max_connections_per_address: u32,
-    /// How old a connection may become before its next answer is its last. Shorter ages spread clients over new servers
-    /// sooner.
+    /// Maximum age of a connection before its next answer is its last. Shorter ages spread clients over new
+    /// servers sooner.
     #[arg(
         long,
         env = "VITRINE_CONNECTION_AGE",
@@ -77,7 +78,8 @@ pub(super) struct EdgeArgs {
         value_parser = time::length
     )]
     connection_age: Duration,
-    /// How long to accept connections once told to end, not being ready any more: as long as balancers take to notice.
+    /// Time to accept connections once told to end, not being ready any more: as long as balancers take to
+    /// notice.
     #[arg(
         long,
         env = "VITRINE_DRAIN_DELAY",
@@ -86,7 +88,7 @@ pub(super) struct EdgeArgs {
         value_parser = time::length
     )]
     drain_delay: Duration,
-    /// How long what is open may then take before it is cut.
+    /// Time that open connections may then take before they are cut.
     #[arg(
         long,
         env = "VITRINE_DRAIN_TIMEOUT",
@@ -133,8 +135,9 @@ impl EdgeArgs {
         faults
     }
 
-    /// What is wrong with the certificate or its key, and with which of them. A reload leaves this to the certificate
-    /// that is shown: a new one that can't be used doesn't keep other settings from changing.
+    /// Refuses a certificate or key that can't be used; names the setting and the fault. A reload leaves this
+    /// to the certificate that is shown: a new one that can't be used doesn't keep other settings from
+    /// changing.
     pub(super) fn check_certificate(&self) -> Result<(), (&'static str, String)> {
         let Some(files) = self.certificate() else {
             return Ok(());
@@ -168,7 +171,7 @@ impl EdgeArgs {
         Listening::new(listeners, scheme, public_url)
     }
 
-    /// How clients are treated.
+    /// Returns the server's settings.
     pub(super) fn settings(&self) -> anyhow::Result<server::Settings> {
         let certificates = self.certificate().map(Certificates::load).transpose()?;
         let limits = Limits {

@@ -1,10 +1,10 @@
-//! That every command's help has examples, and that they are command lines which the program takes.
+//! Tests that every command's help has examples, and that they are command lines which the program takes.
 
 use clap::{Command, CommandFactory as _, Parser as _};
 
 use super::Cli;
 
-/// Where the part of a line ends that is a command of its own.
+/// Operators that end a command of its own within a line.
 const OPERATORS: [&str; 5] = ["|", ">", ">>", "&&", ";"];
 
 /// The command lines of our program in the examples of a help text.

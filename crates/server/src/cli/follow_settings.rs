@@ -11,7 +11,7 @@ use super::store_args::StoreArgs;
 use super::time;
 use crate::live::{StateDirectory, Stores};
 
-/// Which store is read, and what holds while it is away.
+/// Settings of following the store, and of its absence.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Following the store")]
 pub(super) struct FollowArgs {
@@ -28,8 +28,8 @@ pub(super) struct FollowArgs {
     /// a server whose store isn't there ends; `vitrine load`, `keys create`, `mirror` and `restore` make one.
     #[arg(long, env = "VITRINE_CREATE", value_parser = BoolishValueParser::new())]
     create: bool,
-    /// How long keys are trusted since the store was last read: while it is away, nobody sees a revocation.
-    /// Past that, requests that need a key are answered with 503, and /readyz fails.
+    /// Time for which keys are trusted since the store was last read: while it is away, nobody sees a
+    /// revocation. Past that, requests that need a key are answered with 503, and /readyz fails.
     #[arg(
         long,
         env = "VITRINE_MAX_STALE_KEYS",
@@ -41,7 +41,7 @@ pub(super) struct FollowArgs {
 }
 
 impl FollowArgs {
-    /// What is wrong with the settings together.
+    /// Refuses settings that don't go together; names the setting and the fault.
     pub(super) fn check(&self, store: &StoreArgs) -> Result<(), (&'static str, String)> {
         match &self.follow_store {
             Some(_) if !store.url.is_postgres() => Err((

@@ -19,10 +19,10 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Generate {
-    /// How many.
+    /// Number of products.
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     products: u64,
-    /// Which ones.
+    /// Seed: the same one gives the same products.
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
 }

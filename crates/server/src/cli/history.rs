@@ -34,14 +34,14 @@ Examples:
 
 /// List the revisions, the newest first.
 ///
-/// Who made one is the `SUDO_USER`, `USER` or `LOGNAME` of the command that did;
-/// `unknown` where none was set.
+/// The author of a revision is the `SUDO_USER`, `USER` or `LOGNAME` of the command that made it; `unknown` if
+/// none was set.
 #[derive(Debug, Args)]
 #[command(after_help = HISTORY_EXAMPLES)]
 pub(super) struct History {
     #[command(flatten)]
     output: OutputArgs,
-    /// How many at most.
+    /// Maximum number of revisions.
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: u32,
 }

@@ -12,16 +12,16 @@ use super::{read_secret, variable};
 use crate::http::access::failed_keys::FailedKeys;
 use crate::limits::{Address, SharedLimits};
 
-/// Where the password of the shared limits may stand instead of a file.
+/// Environment variable of the shared limits' password, instead of a file.
 const PASSWORD_VARIABLE: &str = "VITRINE_LIMITS_PASSWORD";
 
-/// How often who may ask.
+/// Settings of quotas and of failed keys.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits")]
 pub(super) struct LimitArgs {
-    /// Where the quotas of keys are counted: `memory`, by each server for itself, or a Redis or Valkey that several
-    /// servers share, such as redis://127.0.0.1:6379/0, or rediss://… for TLS. A password stands elsewhere, in
-    /// --limits-password-file or the environment variable VITRINE_LIMITS_PASSWORD.
+    /// Place where the quotas of keys are counted: `memory`, by each server for itself, or a Redis or Valkey
+    /// that several servers share, such as redis://127.0.0.1:6379/0, or rediss://… for TLS. A password stands
+    /// elsewhere, in --limits-password-file or the environment variable VITRINE_LIMITS_PASSWORD.
     #[arg(
         long,
         env = "VITRINE_LIMITS",
@@ -33,8 +33,8 @@ pub(super) struct LimitArgs {
     /// A file that holds the password of the Redis, and nothing else.
     #[arg(long, env = "VITRINE_LIMITS_PASSWORD_FILE", value_name = "FILE")]
     limits_password_file: Option<PathBuf>,
-    /// How many requests with keys that are wrong, expired or revoked an address may send, in how many seconds, before
-    /// they get 429; `off` counts none. Valid keys are answered in any case.
+    /// Maximum number of requests with keys that are wrong, expired or revoked from one address, in so many
+    /// seconds, before it gets 429; `off` counts none. Valid keys are answered in any case.
     #[arg(
         long,
         env = "VITRINE_FAILED_KEYS",
@@ -61,13 +61,13 @@ impl FromStr for FailedKeyLimit {
 }
 
 impl LimitArgs {
-    /// What is wrong with these settings together, and which of them it is.
+    /// Refuses settings that don't go together; names the setting and the fault.
     pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
         let checked = self.address(None);
         checked.map(drop).map_err(|wrong| ("limits", wrong))
     }
 
-    /// Where quotas are shared, if they are.
+    /// Returns the address of the shared limits, if quotas are shared.
     fn address(&self, password: Option<&str>) -> Result<Option<Address>, String> {
         match self.limits.as_str() {
             "memory" => Ok(None),

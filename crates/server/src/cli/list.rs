@@ -25,7 +25,7 @@ Environment:
 
 /// The most products that a page can have (docs/contract/listing.md#limit).
 const PAGE_PRODUCTS: u16 = 500;
-/// How many amounts and countries of a product a table shows one by one.
+/// Maximum number of amounts and countries of a product that a table shows one by one.
 const MOST_SHOWN: usize = 6;
 
 /// List products of a server of this API, as its clients do: page by page, to the last one.

@@ -47,7 +47,7 @@ Examples:
 pub(super) struct Load {
     #[command(flatten)]
     output: OutputArgs,
-    /// What becomes of live products that the files don't name.
+    /// Handling of live products missing from the input.
     #[arg(long, value_name = "MODE", default_value = "replace")]
     mode: ModeArg,
     /// With `--mode merge`: retire this product. Give it once for each.
@@ -56,7 +56,7 @@ pub(super) struct Load {
     /// With `--mode merge`: retire the products whose codes stand in this file, one a line.
     #[arg(long, value_name = "FILE")]
     retire_file: Option<PathBuf>,
-    /// What becomes of the load where a record has a fault.
+    /// Handling of records that have faults.
     #[arg(long, value_name = "WHAT", default_value = "reject")]
     on_error: OnErrorArg,
     /// With `--on-error skip`: where the rejected records go, with their reasons; by default
@@ -79,7 +79,7 @@ pub(super) struct Load {
     dry_run: bool,
     #[command(flatten)]
     plan: PlanArgs,
-    /// What the history is to say of this load.
+    /// Note for the history.
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
     /// Print a file to fill in, with an example of each payout type, and load nothing.
@@ -211,8 +211,8 @@ impl Load {
         Ok(retire)
     }
 
-    /// Where rejected records go: where it was said, or beside the first input. A directory has them
-    /// beside it and not in it, where the next load would find them.
+    /// Returns the path for rejected records: the given one, or one beside the first input. A directory has
+    /// them beside it and not in it, where the next load would find them.
     fn rejected_file(&self) -> RejectedPath {
         if let Some(path) = &self.rejected {
             return RejectedPath::Named(path.clone());
@@ -261,7 +261,7 @@ pub(super) fn print_report(
     Ok(outcome)
 }
 
-/// Who runs the program, for the history.
+/// Returns the user who runs the program, for the history.
 pub(super) fn operator() -> String {
     ["SUDO_USER", "USER", "LOGNAME"]
         .into_iter()

@@ -141,7 +141,7 @@ impl Level {
 /// Target of the messages that name the ports, which are written at every level.
 pub(super) const STARTED: &str = "vitrine::started";
 
-/// Where the level is changed.
+/// Handle through which the level is changed.
 static LEVEL: OnceLock<reload::Handle<Targets, Registry>> = OnceLock::new();
 
 static IS_JSON: AtomicBool = AtomicBool::new(false);

@@ -58,7 +58,7 @@ pub(super) struct MirrorCommand {
     /// Mirror again and again, with this pause in between (30s, 10m, 1h), until SIGTERM or Ctrl-C.
     #[arg(long, value_name = "SPAN", value_parser = time::pause)]
     every: Option<Duration>,
-    /// How often a request that fails is tried again, with growing pauses.
+    /// Number of retries of a request that fails, with growing pauses.
     #[arg(long, value_name = "N", default_value_t = Retries::default().most)]
     retries: u32,
     /// Send the key over plain http to another machine, where anybody on the way can read it.
@@ -70,7 +70,7 @@ pub(super) struct MirrorCommand {
     /// Write metrics for node_exporter's textfile collector here after each round.
     #[arg(long, value_name = "FILE")]
     metrics_file: Option<PathBuf>,
-    /// What the history is to say. By default `mirror of URL`.
+    /// Note for the history. By default `mirror of URL`.
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
     #[command(flatten)]
@@ -150,7 +150,7 @@ fn until_told() -> anyhow::Result<Told> {
 /// A round that was made.
 struct Round {
     ended: anyhow::Result<Report>,
-    /// Whether the metrics tell of it.
+    /// Result of writing the metrics.
     recorded: anyhow::Result<()>,
 }
 
@@ -158,7 +158,7 @@ struct Round {
 struct Rounds<'s> {
     store: &'s dyn Store,
     mirror: Mirror,
-    /// How each round is loaded.
+    /// Settings of each round's load.
     settings: Settings,
     output: OutputArgs,
     metrics: Option<Metrics>,

@@ -58,7 +58,7 @@ pub use settings::fuzzing;
 use settings::{CommandLine, ConfigArgs, Read, Stop};
 use store_args::StoreArgs;
 
-/// How much of a secret's file is read, in bytes: a wrong one may have no end.
+/// Maximum number of bytes read of a secret's file: a wrong one may have no end.
 const MOST_SECRET_BYTES: u64 = 64 << 10;
 
 const EXAMPLES: &str = "\
@@ -141,7 +141,7 @@ struct PlanArgs {
     all: bool,
 }
 
-/// How what is printed is printed.
+/// Format of what is printed.
 #[derive(Debug, Clone, Copy, Args)]
 struct OutputArgs {
     /// Print JSON, for programs.
@@ -149,14 +149,14 @@ struct OutputArgs {
     json: bool,
 }
 
-/// What a command came to, where it didn't fail.
+/// Outcome of a command that didn't fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Done,
     Refused,
     /// A part was done; the report says what was left out.
     Partial,
-    /// What was looked at has faults; they were printed.
+    /// Faults were found and printed.
     Faulty,
 }
 
@@ -224,7 +224,7 @@ fn run(command_line: CommandLine, read: Read) -> anyhow::Result<Outcome> {
     }
 }
 
-/// What it comes to where the settings can't be taken. A wrong command line ends the program.
+/// Handles settings that can't be used. A wrong command line ends the program.
 fn stopped(stop: Stop) -> anyhow::Result<Outcome> {
     match stop {
         Stop::CommandLine(error) => error.exit(),
@@ -268,7 +268,7 @@ fn nothing_was_changed(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-/// What an environment variable holds; an empty one counts as none.
+/// Returns the value of an environment variable; an empty one counts as none.
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
@@ -296,7 +296,8 @@ fn print(text: &str) -> io::Result<()> {
 
 const CAN_NOT_WRITE: &str = "can't write to standard output";
 
-/// What a command came to that wrote to standard output piece by piece; a reader that has gone away is no failure.
+/// Returns the outcome of a command that wrote to standard output piece by piece; a reader that has gone away
+/// is no failure.
 fn written(outcome: anyhow::Result<()>) -> anyhow::Result<Outcome> {
     let is_broken_pipe = |error: &anyhow::Error| {
         error.chain().any(|cause| {

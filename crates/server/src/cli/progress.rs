@@ -12,7 +12,7 @@ use crate::escape::single_line;
 use crate::fetch;
 use crate::load::progress::Progress;
 
-/// How often a bar is drawn while nothing is told.
+/// Interval at which a bar is drawn without progress.
 const STEADY: Duration = Duration::from_millis(250);
 
 const READING: &str =

@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 
 use crate::http::access::client::{ForwardedHeader, Proxies, TrustedPeer};
 
-/// Whose word is taken for a client's address.
+/// Settings of trusted proxies.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Proxies")]
 pub(super) struct ProxyArgs {

@@ -33,8 +33,8 @@ pub(super) struct Prune {
     output: OutputArgs,
     #[command(flatten)]
     confirm: ConfirmArgs,
-    /// How many revisions to keep, the live one included; or for how long, such as 90d or 12h: then
-    /// all that were live within that time are kept.
+    /// Number of revisions to keep, the live one included; or a span, such as 90d or 12h: then all that were
+    /// live within that time are kept.
     #[arg(long, value_name = "N|SPAN", value_parser = keep)]
     keep: Keep,
     /// Show what would be freed, and free nothing.
@@ -87,7 +87,7 @@ impl Prune {
     }
 }
 
-/// Whether what is told was done.
+/// Effect that a report tells of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Effect {
     /// There is nothing to free.
@@ -97,7 +97,7 @@ enum Effect {
     Freed,
 }
 
-/// What goes, in words.
+/// Describes what is freed.
 fn freed(pruned: &Pruned) -> String {
     let Pruned {
         revisions,

@@ -22,7 +22,7 @@ Exit codes:
   0  it is ready; with --live, it lives
   1  it isn't, or the admin port doesn't answer";
 
-/// How long the whole exchange may take: probes come every few seconds.
+/// Timeout of the whole exchange: probes come every few seconds.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The longest answer that is read, in bytes; a true one has some hundred.
 const LONGEST: usize = 64 << 10;

@@ -24,7 +24,7 @@ pub(super) type Change = Box<dyn FnOnce() + Send>;
 
 type Prepare = Box<dyn Fn(&Serve) -> anyhow::Result<Change> + Send>;
 
-/// What happens at SIGHUP. The default takes no notice of it: the process ends, as without a server.
+/// Reload at SIGHUP. The default doesn't handle the signal: the process ends, as without a server.
 #[derive(Default)]
 pub(super) struct Reload(Option<Waiting>);
 

@@ -16,7 +16,7 @@ use crate::load::json::Node;
 /// others on the machine.
 const KEY_VARIABLE: &str = "VITRINE_KEY";
 
-/// Which server is asked, and with which key.
+/// Address of a server, and the key for it.
 #[derive(Debug, Args)]
 pub(super) struct RemoteArgs {
     /// The server's address, with `/v2` or without.
@@ -80,10 +80,10 @@ impl ReaderArgs {
     }
 }
 
-/// How products are printed.
+/// Format of printed products.
 #[derive(Debug, Args)]
 pub(super) struct FormatArgs {
-    /// How to print it. By default a table on a terminal, and JSON (of a list, one product a line) elsewhere.
+    /// Output format. By default a table on a terminal, and JSON (of a list, one product a line) elsewhere.
     #[arg(long = "format", value_name = "FORMAT")]
     name: Option<FormatName>,
     /// The same as `--format json`.
@@ -97,9 +97,9 @@ pub(super) struct FormatArgs {
 pub(super) enum FormatName {
     /// For people.
     Table,
-    /// What the server sent; a list as an array.
+    /// JSON as the server sent it; a list as an array.
     Json,
-    /// What the server sent, one product a line.
+    /// JSON as the server sent it, one product a line.
     Ndjson,
     /// A table for spreadsheets, with the columns of `vitrine export`.
     Csv,

@@ -25,7 +25,7 @@ pub(super) struct Rollback {
     output: OutputArgs,
     #[command(flatten)]
     confirm: ConfirmArgs,
-    /// What the history is to say of it.
+    /// Note for the history.
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
     /// The revision.

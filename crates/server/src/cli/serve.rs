@@ -54,15 +54,15 @@ Environment:
 pub(super) struct Serve {
     #[command(flatten)]
     edges: EdgeArgs,
-    /// Where clients find the service, without `/v2`: the addresses of texts are made from it.
-    /// By default the first address listened on.
+    /// Public address of the service, without `/v2`: the addresses of texts are made from it. By default the
+    /// first address listened on.
     #[arg(long, env = "VITRINE_PUBLIC_URL", value_name = "URL", value_parser = checked_public_url)]
     public_url: Option<String>,
     /// A directory where the server keeps a copy of the live catalog, so that its next start needn't read
     /// the store. It must be this server's alone, and is made where it is missing.
     #[arg(long, env = "VITRINE_STATE_DIR", value_name = "DIR")]
     state_dir: Option<PathBuf>,
-    /// Where the access log goes, one JSON object a line.
+    /// Destination of the access log, one JSON object a line.
     #[arg(
         long,
         env = "VITRINE_ACCESS_LOG",
@@ -70,8 +70,8 @@ pub(super) struct Serve {
         default_value = "stdout"
     )]
     access_log: AccessLogArg,
-    /// How much memory may go to bodies that are kept, in MiB: two thirds to compressed ones, a third
-    /// to plain pages. 0 keeps none.
+    /// Maximum memory for bodies that are kept, in MiB: two thirds for compressed ones, a third for plain
+    /// pages. 0 keeps none.
     #[arg(
         long,
         env = "VITRINE_CACHE_MIB",
@@ -123,7 +123,7 @@ impl Serve {
         faults
     }
 
-    /// What is wrong with the certificate: found at the start, or before by `vitrine config check`.
+    /// Refuses a certificate that can't be used: at the start, or before by `vitrine config check`.
     pub(super) fn check_certificate(&self) -> Result<(), (&'static str, String)> {
         self.edges.check_certificate()
     }
@@ -214,25 +214,25 @@ pub(super) fn checked_public_url(url: &str) -> Result<String, String> {
     Ok(trimmed.to_owned())
 }
 
-/// What a server does beside answering.
+/// Settings of a server beside its catalog.
 #[derive(Debug)]
 pub(super) struct Settings {
-    /// How it treats its clients.
+    /// Listeners, timeouts and limits of connections.
     pub(super) edge: server::Settings,
-    /// Where it shows its state to operators.
+    /// Port that shows the server's state to operators.
     pub(super) admin: Option<AdminPort>,
-    /// Where it keeps what is live for its next start.
+    /// Directory that keeps what is live for the next start.
     pub(super) state: Option<StateDirectory>,
-    /// How long keys are trusted while the store is away.
+    /// Time for which keys are trusted while the store is away.
     pub(super) max_stale_keys: Duration,
-    /// How often who may ask.
+    /// Quotas and limits of failed keys.
     pub(super) access: Access,
     pub(super) access_log: Destination,
-    /// How much memory kept bodies may take.
+    /// Maximum memory for kept bodies.
     pub(super) cache_mib: u32,
-    /// Where spans of requests go.
+    /// Exporter of requests' spans.
     pub(super) traces: Traces,
-    /// What SIGHUP changes.
+    /// Handler of SIGHUP.
     pub(super) reload: Reload,
 }
 
@@ -327,7 +327,7 @@ pub(super) fn serve(
     Ok(())
 }
 
-/// How long work that can't be broken off may take once the server has ended.
+/// Time that work which can't be broken off may take once the server has ended.
 const BLOCKING_GRACE: Duration = Duration::from_secs(1);
 
 /// The signals that end a server.
@@ -370,7 +370,7 @@ impl Ending {
     }
 }
 
-/// How often the files of a certificate are looked at.
+/// Interval at which the files of a certificate are looked at.
 const CERTIFICATE_CHECK: Duration = Duration::from_secs(10);
 
 /// Reads certificates again when their files change.

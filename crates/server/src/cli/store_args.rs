@@ -11,7 +11,7 @@ use vitrine_store::{IfMissing, Store, StoreAddress, StoreError};
 
 use super::read_secret;
 
-/// Where the catalog and its keys rest, and how long to wait for others there.
+/// Address of the store, and the time to wait for others there.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Store")]
 pub(super) struct StoreArgs {
@@ -35,7 +35,7 @@ pub(super) struct StoreArgs {
         value_name = "FILE"
     )]
     password_file: Option<PathBuf>,
-    /// How long to wait for another process that is writing to the store.
+    /// Time to wait for another process that is writing to the store.
     #[arg(
         long = "wait",
         global = true,

@@ -5,7 +5,7 @@ use vitrine_model::url::WebUrl;
 
 use crate::traces::{ARE_BUILT_IN, TraceSettings, Traces};
 
-/// Where spans of requests go, if they do.
+/// Collector of requests' spans, and sampling.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Traces")]
 pub(super) struct TraceArgs {
@@ -18,8 +18,8 @@ pub(super) struct TraceArgs {
         value_parser = endpoint
     )]
     traces_endpoint: Option<String>,
-    /// Which part of the requests is sampled, from 0 to 1. It counts for requests without a `traceparent`; others are
-    /// sampled as their client says there.
+    /// Share of the requests that is sampled, from 0 to 1. It counts for requests without a `traceparent`;
+    /// others are sampled as their client says there.
     #[arg(
         long,
         env = "VITRINE_TRACES_SAMPLE_RATIO",
@@ -54,7 +54,7 @@ fn ratio(text: &str) -> Result<f64, String> {
 }
 
 impl TraceArgs {
-    /// What is wrong with these settings together, and which of them it is.
+    /// Refuses settings that don't go together; names the setting and the fault.
     pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
         match self.traces_endpoint {
             Some(_) if !ARE_BUILT_IN => Err((

@@ -7,7 +7,7 @@ use super::{Context, Heading, markdown};
 use crate::http::error::ApiError;
 use crate::http::request::parameters;
 
-/// Whether the same request may have more luck later.
+/// Advice on sending the same request again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Retry {
     /// It fails again until it is changed.
@@ -42,7 +42,7 @@ impl Retry {
     }
 }
 
-/// What a type means and when it comes, in Markdown.
+/// Returns the meaning of a type and the conditions under which it comes, in Markdown.
 const fn meaning(kind: ErrorType) -> &'static str {
     match kind {
         ErrorType::BadRequest => {
@@ -94,7 +94,7 @@ const fn meaning(kind: ErrorType) -> &'static str {
     }
 }
 
-/// What to do about it, in Markdown.
+/// Returns the remedy, in Markdown.
 const fn remedy(kind: ErrorType) -> &'static str {
     match kind {
         ErrorType::BadRequest => {
@@ -140,7 +140,7 @@ const fn remedy(kind: ErrorType) -> &'static str {
     }
 }
 
-/// Whether trying again makes sense.
+/// Returns the advice on trying again.
 const fn retry(kind: ErrorType) -> Retry {
     match kind {
         ErrorType::BadRequest

@@ -9,7 +9,7 @@ pub(super) struct Guide {
     pub(super) name: &'static str,
     /// Its title.
     pub(super) title: &'static str,
-    /// What it is about, in a sentence.
+    /// Summary in one sentence.
     lead: &'static str,
     text: &'static str,
 }

@@ -27,9 +27,9 @@ pub enum PageName {
     QuickStart,
     /// A guide, by its place in the table.
     Guide(usize),
-    /// What can go wrong, in a table.
+    /// Table of all error types.
     Errors,
-    /// What an error type means, by its place in [`ErrorType::ALL`].
+    /// One error type, by its place in [`ErrorType::ALL`].
     Error(usize),
     /// All operations and their answers.
     Reference,
@@ -157,7 +157,7 @@ pub fn render_not_found(
     )
 }
 
-/// What all templates need to know.
+/// Values that all templates need.
 struct Context<'p> {
     /// The page, unless its path doesn't exist.
     page: Option<PageName>,
@@ -224,7 +224,7 @@ struct Link {
     href: String,
     title: &'static str,
     is_current: bool,
-    /// Whether the current page lies below it.
+    /// True if the current page lies below it.
     is_open: bool,
 }
 
@@ -234,7 +234,7 @@ struct Heading {
     title: String,
 }
 
-/// What `templates/docs/page.html` shows around every page.
+/// Frame around every page: `templates/docs/page.html`.
 #[derive(Template)]
 #[template(path = "docs/page.html")]
 struct PageTemplate<'p> {

@@ -35,7 +35,7 @@ struct Parameter {
     /// `path`, `query` or `header`.
     place: String,
     is_required: bool,
-    /// Whether it may be repeated.
+    /// True if it may be repeated.
     is_list: bool,
     /// True if the form has a field for it.
     is_tried: bool,

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_has_its_share_and_proxies_have_any() {
+    fn address_has_its_share_and_proxy_has_no_limit() {
         let admission = admission(100, 2);
         let _first = admit(&admission, "192.0.2.1").unwrap();
         let second = admit(&admission, "::ffff:192.0.2.1").unwrap();
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_let_in_where_it_is_full_and_nothing_is_remembered() {
+    fn full_admission_refuses_and_leaves_no_entries() {
         let admission = admission(3, 2);
         let open = ["192.0.2.1", "192.0.2.9", "192.0.2.2"].map(|one| admit(&admission, one));
         assert!(open.iter().all(Result::is_ok));

@@ -24,37 +24,37 @@ use super::tls::{Certificates, HTTP2};
 use crate::http::body::budget::Account;
 use crate::http::service::{HasFragment, KeepAlive, Service};
 
-/// How often a connection is looked at whose next request has begun to arrive.
+/// Interval at which a connection is checked whose next request has begun to arrive.
 const HEAD_CHECK: Duration = Duration::from_millis(50);
-/// How often an HTTP/2 connection is looked at.
+/// Interval at which an HTTP/2 connection is checked.
 const HTTP2_CHECK: Duration = Duration::from_secs(1);
-/// How long a connection that was asked to end may take for it, while requests are being answered.
+/// Time that a connection asked to end may take for it while requests are being answered.
 const GOODBYE: Duration = Duration::from_secs(60);
 /// The same, while none are: for the client to say that it has understood.
 const QUIET_GOODBYE: Duration = Duration::from_secs(5);
 /// Time for a connection that is closed for another, in which its client may be told. Nobody waits for a request of it.
 const EVICTION: Duration = Duration::from_millis(250);
-/// How long a connection that is turned away may take for its request and its answer.
+/// Time that a connection that is turned away may take for its request and its answer.
 const REFUSAL: Duration = Duration::from_secs(3);
 /// The most headers that hyper parses: more than ours, so that ours answers.
 const PARSED_HEADERS: usize = 512;
-/// The longest head of HTTP/1.1 that is kept until it is whole: more than ours, so that ours answers.
+/// Maximum length of an HTTP/1.1 head that is kept until it is whole: more than ours, so that ours answers.
 const HEAD_BYTES: usize = 64 << 10;
 /// The most that HTTP/2's headers may come to: more than ours, so that ours answers.
 const HEADER_LIST_BYTES: u32 = 64 << 10;
-/// How many requests of one connection are answered at once.
+/// Maximum number of requests of one connection that are answered at once.
 const MOST_STREAMS: u32 = 100;
-/// How many streams a client may have reset that weren't answered yet, before that is taken for an attack.
+/// Maximum number of unanswered streams that a client may have reset before it is taken for an attack.
 const MOST_RESETS: usize = 20;
-/// How much of an answer is kept ready for a stream beyond what the client takes.
+/// Bytes of an answer that are kept ready for a stream beyond what the client takes.
 const STREAM_BUFFER_BYTES: usize = 64 << 10;
-/// How often a quiet HTTP/2 connection is asked whether its client is still there, and how long that may take.
+/// Interval of pings on a quiet HTTP/2 connection, and the time in which its client must reply.
 const PING: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(10));
 
-/// How far a server's end has come.
+/// Phase of a server's shutdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Phase {
-    /// It serves.
+    /// Accepts connections and answers requests.
     Serving,
     /// No connections are accepted any more: those that are open end with their next answer.
     Closing,
@@ -62,13 +62,13 @@ pub(super) enum Phase {
     Quiet,
 }
 
-/// What all connections of a server share.
+/// State shared by all connections of a server.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) service: Service,
     pub(super) timeouts: Timeouts,
     pub(super) certificates: Option<Arc<Certificates>>,
-    /// Whether the listeners are closed: the next answer is a connection's last.
+    /// True once the listeners are closed: the next answer is a connection's last.
     pub(super) closing: AtomicBool,
 }
 

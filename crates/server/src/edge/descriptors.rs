@@ -1,9 +1,10 @@
-//! How many descriptors the system lets this process have: a connection is one.
+//! Maximum number of descriptors that the system lets this process have: a connection is one.
 
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// What is needed beside connections: the store, files, logs, the admin port, connections that are turned away.
+/// Descriptors reserved for all but connections: the store, files, logs, the admin port, connections that are
+/// turned away.
 const OTHERS: u64 = 160;
 
 /// Raises the limit of this process, as far as the system lets it, to what so many connections need. Returns how many

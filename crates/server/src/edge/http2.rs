@@ -1,6 +1,6 @@
-//! What only HTTP/2 needs. One connection carries many requests at once, and each has a window of its own for what
-//! the client is willing to take: so a socket that is never full doesn't mean that anything is taken, and one
-//! that is quiet doesn't mean that nothing is asked for.
+//! Checks that only HTTP/2 needs. One connection carries many requests at once, and each has a window of its
+//! own for what the client is willing to take: so a socket that is never full doesn't mean that anything is
+//! taken, and one that is quiet doesn't mean that nothing is asked for.
 //!
 //! Bodies are handed over in pieces that tell when they have gone to the socket (`sent_body`). From that follows, for a stream and
 //! for a connection, when the client last took something.
@@ -22,28 +22,30 @@ tokio::task_local! {
     static STREAM: Arc<Stream>;
 }
 
-/// What one connection is doing; shared by its streams and whoever watches it.
+/// Streams of one connection: how many are open, and when the client last took something. Shared by its
+/// streams and its watcher.
 #[derive(Debug)]
 pub(super) struct Activity {
     start: Instant,
     presence: Arc<Presence>,
     timeouts: Timeouts,
-    /// How many streams were begun.
+    /// Number of streams begun.
     begun: AtomicU64,
-    /// How many of them haven't ended.
+    /// Number of streams that haven't ended.
     open: AtomicUsize,
-    /// How many of those have something for the client to take.
+    /// Number of open streams that have something for the client to take.
     sending: AtomicUsize,
-    /// When the client last took something or something began to be there for it, in milliseconds after the start.
+    /// Time at which the client last took something or something began to be there for it, in milliseconds
+    /// after the start.
     taken: AtomicU64,
-    /// When a stream ended last, in the same way.
+    /// Time at which a stream last ended, in milliseconds after the start.
     ended: AtomicU64,
 }
 
-/// What is to be thought of a connection.
+/// Judgement of a connection's use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It is of use.
+    /// Requests are being answered, or the last one ended recently.
     Busy,
     /// Nothing was asked for in a while.
     Idle,
@@ -69,18 +71,18 @@ impl Activity {
         u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Whether that moment is so long ago.
+    /// Returns true if `limit` has passed since `moment` (milliseconds after the start).
     fn is_over(&self, moment: &AtomicU64, limit: Duration) -> bool {
         let since = self.now().saturating_sub(moment.load(Ordering::Relaxed));
         Duration::from_millis(since) >= limit
     }
 
-    /// How long the connection has been open.
+    /// Returns the time for which the connection has been open.
     pub(super) fn age(&self) -> Duration {
         self.start.elapsed()
     }
 
-    /// Whether nothing is being answered, and all that was has been taken.
+    /// Returns true if no stream is open: all answers have been taken.
     pub(super) fn is_quiet(&self) -> bool {
         self.open.load(Ordering::Relaxed) == 0
     }
@@ -110,7 +112,7 @@ impl Activity {
 pub(super) struct Stream {
     activity: Arc<Activity>,
     sending: AtomicBool,
-    /// When the client last took something of it, in milliseconds after the connection's start.
+    /// Time at which the client last took something of it, in milliseconds after the connection's start.
     taken: AtomicU64,
 }
 
@@ -232,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_is_idle_once_its_last_stream_was_taken() {
+    fn connection_is_idle_once_its_last_stream_was_taken() {
         let activity = activity(|timeouts| timeouts.idle = Duration::ZERO);
         assert_eq!(
             activity.verdict(),
@@ -253,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_is_useless_where_nothing_is_asked_for_or_taken() {
+    fn silent_or_stuck_connection_is_useless() {
         let silent = activity(|timeouts| timeouts.head = Duration::ZERO);
         assert_eq!(silent.verdict(), Verdict::Useless);
         let stuck = activity(|timeouts| timeouts.write = Duration::ZERO);

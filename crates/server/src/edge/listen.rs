@@ -17,17 +17,17 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::umask;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-/// How many connections the system keeps for us until they are accepted; it may allow fewer.
+/// Maximum number of connections that the system keeps for us until they are accepted; it may allow fewer.
 const BACKLOG: i32 = 4096;
 
-/// Where to listen.
+/// Address to listen on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
     /// An address and a port.
     Tcp(SocketAddr),
     /// A socket in the file system.
     Unix(PathBuf),
-    /// Whatever systemd passes.
+    /// The sockets that systemd passes.
     Systemd,
 }
 
@@ -85,11 +85,11 @@ pub enum Listener {
 }
 
 impl Listener {
-    /// Where it listens, by `host:port` for TCP.
+    /// Returns the address that it listens on, as `host:port` for TCP.
     ///
     /// # Errors
     ///
-    /// Where the system doesn't know.
+    /// If the system doesn't know the address.
     pub fn address(&self) -> io::Result<Address> {
         Ok(match self {
             Self::Tcp(listener) | Self::PassedTcp(listener) => Address::Tcp(listener.local_addr()?),
@@ -106,7 +106,7 @@ impl Listener {
 ///
 /// # Errors
 ///
-/// Where one of them can't be had, with its name.
+/// If one of them can't be listened on; the error names it.
 pub fn listen_all(addresses: &[Address], socket_mode: u32) -> anyhow::Result<Vec<Listener>> {
     let mut listeners = Vec::new();
     for address in addresses {
@@ -129,7 +129,7 @@ pub fn listen_all(addresses: &[Address], socket_mode: u32) -> anyhow::Result<Vec
 ///
 /// # Errors
 ///
-/// Where it is taken, or not this machine's.
+/// If the address is taken, or not this machine's.
 pub fn tcp(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(
         Domain::for_address(address),
@@ -282,7 +282,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_at_a_time_has_the_lock_though_each_removes_it() {
+    fn removed_lock_file_is_held_by_one_at_a_time() {
         use std::sync::atomic::{AtomicBool, Ordering};
         let directory = tempfile::tempdir().unwrap();
         let socket = directory.path().join("v.sock");

@@ -50,9 +50,9 @@ fn waiting(listener: Listener) -> io::Result<Waiting> {
     })
 }
 
-/// What the system runs for each packet to a listener that is ending: one that begins a connection (SYN without ACK, of
-/// the flags in a TCP header's byte 13) is dropped as if it had been lost on the way, all others pass. A client
-/// that tries again a second later is refused.
+/// Packet filter that the system runs for each packet to a listener that is ending: one that begins a
+/// connection (SYN without ACK, of the flags in a TCP header's byte 13) is dropped as if it had been lost on
+/// the way, all others pass. A client that tries again a second later is refused.
 fn no_new_connections() -> [SockFilter; 5] {
     const LOAD_BYTE: u16 = 0x30;
     const AND: u16 = 0x54;
@@ -138,7 +138,7 @@ fn rest(mut accept: impl FnMut() -> io::Result<Accepted>) -> Vec<Accepted> {
 #[derive(Debug, Default)]
 pub(super) struct Listeners {
     all: Vec<Waiting>,
-    /// Which is looked at first: a busy one must not keep others waiting.
+    /// Index of the listener that is looked at first: a busy one must not keep others waiting.
     next: usize,
 }
 

@@ -1,7 +1,7 @@
 //! The edge: where clients connect. Listening, TLS, who is let in, limits on time, and how a server ends.
 //!
-//! What a request is answered is `http`'s business: this room brings it there, over HTTP/1.1 or HTTP/2, and
-//! takes the answer away. `docs/edges.md` tells operators every limit and why it is what it is.
+//! Requests are answered by `http`; this module brings them there, over HTTP/1.1 or HTTP/2, and takes the
+//! answers away. `docs/edges.md` tells operators every limit and its reason.
 //!
 //! - [`listen`]: addresses, Unix sockets, sockets that systemd opened
 //! - [`tls`]: certificates, and their reload

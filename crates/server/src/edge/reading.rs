@@ -1,5 +1,5 @@
-//! When a connection from which nothing comes has been waited for long enough: that depends on what has begun to
-//! arrive, which each protocol shows in its own way.
+//! Read deadlines: the time for which a connection may send nothing depends on what has begun to arrive,
+//! which each protocol shows in its own way.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,9 +14,9 @@ pub(crate) trait Reading {
     fn note(&mut self, bytes: &[u8]);
     /// Bytes went out.
     fn note_written(&mut self);
-    /// Whether what there is to be sent has to wait for the client.
+    /// Notes if what there is to be sent has to wait for the client.
     fn note_unsent(&mut self, _waits: bool) {}
-    /// Nothing more is there to be read: until when may that last?
+    /// Returns the time until which nothing more may arrive, or none if there is no limit.
     fn deadline(&mut self) -> Option<Instant>;
 }
 
@@ -56,7 +56,7 @@ impl Progress {
         self.0.reading_head.store(false, Ordering::Relaxed);
     }
 
-    /// Whether a part of a head has arrived and the rest hasn't.
+    /// Returns true if a part of a head has arrived and the rest hasn't.
     pub(crate) fn is_reading_head(&self) -> bool {
         self.0.reading_head.load(Ordering::Relaxed)
     }
@@ -68,7 +68,7 @@ impl Progress {
     }
 }
 
-/// What the socket waits for when it waits to read.
+/// Part of a request that the socket waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Waiting {
     /// The first byte of a head.
@@ -105,15 +105,15 @@ impl Heads {
         }
     }
 
-    /// Whether a request was answered since this was last asked.
+    /// Returns true if a request was answered since the last call.
     fn has_answered(&mut self) -> bool {
         let answered = self.progress.0.answered.load(Ordering::Relaxed);
         std::mem::replace(&mut self.answered, answered) != answered
     }
 
-    /// Whether what arrived ends as a head does. Half a head may come in one piece with a whole request, and then
-    /// only its bytes tell that it is there. A request's body may end in any way: behind one, a client has as
-    /// long as if it had begun a head.
+    /// Returns true if the bytes received end as a head does. Half a head may come in one piece with a whole
+    /// request, and then only its bytes tell that it is there. A request's body may end in any way: behind
+    /// one, a client has as long as if it had begun a head.
     fn ends_with_head(&self) -> bool {
         let [_, a, b, c] = self.last.to_be_bytes();
         // The parser takes a bare line feed as the end of a line too.
@@ -184,7 +184,7 @@ impl Reading for Heads {
     }
 }
 
-/// What every HTTP/2 connection of a client begins with (RFC 9113, 3.4), in bytes.
+/// Length of the preface with which a client begins each HTTP/2 connection (RFC 9113, 3.4), in bytes.
 const PREFACE: usize = 24;
 /// The head of a frame, in bytes (RFC 9113, 4.1).
 const FRAME_HEAD: usize = 9;
@@ -196,11 +196,11 @@ const END_HEADERS: u8 = 4;
 /// a connection without requests may last is `http2`'s to watch.
 pub(crate) struct Frames {
     timeouts: Timeouts,
-    /// What is left to skip: the preface, then frames' payloads.
+    /// Bytes left to skip: the preface, then frames' payloads.
     skip: usize,
     head: [u8; FRAME_HEAD],
     head_filled: usize,
-    /// Whether a head has begun whose last frame hasn't come.
+    /// True from a head's first frame to its last.
     in_head: bool,
     /// Until when what has begun must be whole.
     whole_by: Option<Instant>,
@@ -283,7 +283,7 @@ mod tests {
         frame
     }
 
-    /// Whether the watch waits for more, after each byte.
+    /// Returns, for each byte, true if the watch waits for more after it.
     fn waits(stream: &[u8]) -> Vec<bool> {
         let mut frames = Frames::new(Timeouts::default(), Arc::default());
         frames.note(&[b'p'; PREFACE]);
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_and_a_head_are_waited_for_until_they_are_whole() {
+    fn partial_frame_or_head_has_a_deadline() {
         const SETTINGS: u8 = 4;
         let whole = frame(SETTINGS, 0, 3);
         let waiting = waits(&whole);

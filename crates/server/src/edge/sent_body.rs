@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_body_goes_in_pieces_and_all_of_it_goes() {
+    fn body_is_sent_whole_in_pieces() {
         let (body, _) = crate::http::body::tests::page(&[20_000, 300, 5, 9_000, 14_000, 40_000]);
         let whole = body.clone().into_bytes();
         let mut body = SentBody::new(body);

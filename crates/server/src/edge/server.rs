@@ -26,28 +26,28 @@ use crate::http::App;
 use crate::http::access_log::AccessLog;
 use crate::http::service::Service;
 
-/// How long a quiet connection stays open while the server ends: its next request may be on the way.
+/// Time that a quiet connection stays open while the server ends: its next request may be on the way.
 const QUIET_GRACE: Duration = Duration::from_secs(5);
-/// How long connections are still accepted that had begun to be made before new ones were refused: a way to the client
-/// and back.
+/// Time for which connections are still accepted that had begun before new ones were refused: a way to the
+/// client and back.
 const HANDSHAKE_GRACE: Duration = Duration::from_millis(250);
-/// How long to wait before accepting again where that failed, out of descriptors for one.
+/// Pause after a failed accept, for instance without free descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// How many connections are being told at a time that there are too many; more are closed without a word.
+/// Maximum number of connections at a time that are told that there are too many; more are closed at once.
 const MOST_REFUSALS: usize = 32;
 
-/// How a server treats its clients.
+/// Timeouts, connection limits, certificates and shutdown times of a server.
 #[derive(Debug)]
 pub struct Settings {
-    /// How long things may take.
+    /// Timeouts of connections and requests.
     pub timeouts: Timeouts,
-    /// How many connections there may be.
+    /// Maximum numbers of connections.
     pub limits: Limits,
-    /// What TCP connections are shown; without it they speak plain HTTP.
+    /// Certificates for TCP connections; without them these speak plain HTTP.
     pub certificates: Option<Arc<Certificates>>,
-    /// How long connections are still accepted once the server is told to end.
+    /// Time for which connections are still accepted once the server is told to end.
     pub drain_delay: Duration,
-    /// How long open connections may then take.
+    /// Time that open connections may then take.
     pub drain_timeout: Duration,
 }
 
@@ -79,7 +79,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// Where the system can't wait on a socket, or has no random numbers.
+    /// If the system can't wait on a socket, or has no random numbers.
     pub fn new(
         listeners: Vec<Listener>,
         app: Arc<App>,
@@ -235,8 +235,9 @@ impl Server {
     }
 }
 
-/// Whether an error is of one connection, which failed before it was taken: others are waiting. These are accept(2)'s, under
-/// "Error handling". Whatever else comes, as where the system has no room, is likely to come again at once.
+/// Returns true if an error is of one connection, which failed before it was taken: others are waiting. The
+/// codes are those of accept(2), under "Error handling". Any other error, as when the system has no room, is
+/// likely to come again at once.
 fn is_of_one_connection(error: &io::Error) -> bool {
     const OF_ONE: [Errno; 10] = [
         Errno::CONNABORTED,
@@ -258,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_connection_that_fails_keeps_no_others_waiting() {
+    fn connection_that_fails_keeps_no_others_waiting() {
         for errno in [Errno::CONNABORTED, Errno::HOSTUNREACH, Errno::PROTO] {
             assert!(is_of_one_connection(&errno.into()), "{errno}");
         }

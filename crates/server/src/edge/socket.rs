@@ -17,10 +17,10 @@ use tokio_rustls::server::TlsStream;
 
 use super::reading::Reading;
 
-/// How long a connection stays open for reading after its last answer, for the client to have taken that.
+/// Time for which a connection stays open for reading after its last answer, so that the client can take it.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// How long things may take.
+/// Timeouts of connections and requests.
 #[derive(Debug, Clone, Copy)]
 pub struct Timeouts {
     /// For a TLS handshake.
@@ -35,7 +35,7 @@ pub struct Timeouts {
     pub idle: Duration,
     /// For a body to arrive.
     pub body: Duration,
-    /// How long a connection may live before it is asked to end.
+    /// Maximum age of a connection before it is asked to end.
     pub age: Duration,
 }
 
@@ -102,7 +102,8 @@ impl ClientSocket for UnixStream {
     /// The system keeps some 200 KiB of it, and asks nobody.
     fn limit_unsent(&self, _bytes: u32) {}
 
-    /// What it hasn't read is in its own queue, which ends with it.
+    /// Discards bytes that the client hasn't read; by default they are in the socket's own queue, which ends
+    /// with it.
     fn forget_unsent(&self) {}
 }
 
@@ -192,7 +193,7 @@ impl<S: ClientSocket, R: Reading> TimedSocket<S, R> {
 }
 
 impl<S: ClientSocket, R> Drop for TimedSocket<S, R> {
-    /// Where it is cut while the client takes nothing, the system would go on keeping all that was written.
+    /// Discards what was written if the client takes nothing: the system would go on keeping it.
     fn drop(&mut self) {
         if self.write_by.is_some() {
             self.socket.forget_unsent();

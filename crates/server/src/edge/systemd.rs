@@ -1,5 +1,5 @@
-//! What the service manager is told: that the server answers, reloads, ends, lives, and what it serves. Where nothing
-//! asks for it (`NOTIFY_SOCKET`), nothing is told.
+//! Messages to the service manager: that the server answers, reloads, ends, lives, and what it serves. None
+//! is sent if `NOTIFY_SOCKET` is not set.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use sd_notify::NotifyState;
 
 use crate::live::Live;
 
-/// How often the line of state is looked at where there is no watchdog.
+/// Interval at which the state line is looked at without a watchdog.
 const STATUS_EVERY: Duration = Duration::from_secs(5);
 
 /// The server answers.

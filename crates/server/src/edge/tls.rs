@@ -26,7 +26,7 @@ const HTTP1: &[u8] = b"http/1.1";
 /// The longest file that is read: a chain of certificates is some kilobytes.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// Where a certificate and its key are.
+/// Paths of a certificate and its key.
 #[derive(Debug, Clone)]
 pub struct Files {
     /// The server's certificate, and those that lead from it to one that clients know, in PEM.
@@ -39,7 +39,7 @@ pub struct Files {
 pub struct Certificates {
     files: Files,
     live: ArcSwap<ServerConfig>,
-    /// What the files looked like when they were read last, whatever came of it.
+    /// Identity of the files as last read, whether or not they were usable.
     seen: Mutex<Seen>,
     metrics: Arc<TlsMetrics>,
 }
@@ -52,7 +52,7 @@ impl Certificates {
     ///
     /// # Errors
     ///
-    /// Where they can't be used, with the file and what is wrong in it.
+    /// If they can't be used, with the file and its fault.
     pub fn load(files: Files) -> anyhow::Result<Self> {
         let metrics = Arc::new(TlsMetrics::default());
         let seen = files.seen();
@@ -100,13 +100,13 @@ impl Certificates {
         }
     }
 
-    /// What is counted of TLS.
+    /// Returns the counters of TLS.
     #[must_use]
     pub fn metrics(&self) -> &Arc<TlsMetrics> {
         &self.metrics
     }
 
-    /// What a handshake needs.
+    /// Returns the configuration for a handshake.
     pub(super) fn config(&self) -> Arc<ServerConfig> {
         self.live.load_full()
     }

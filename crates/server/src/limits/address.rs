@@ -1,4 +1,4 @@
-//! Where shared limits are kept: the address of a Redis, told apart from its password, which stands elsewhere.
+//! Address of the Redis that holds shared limits, apart from its password, which is kept elsewhere.
 
 use std::fmt;
 
@@ -13,8 +13,8 @@ impl Address {
     ///
     /// # Errors
     ///
-    /// Where the address isn't such a one, or has a password in it: addresses are shown, passwords mustn't be. The
-    /// text says what is wrong without repeating the address.
+    /// If the address has another form, or has a password in it: addresses are shown, passwords mustn't be.
+    /// The text says what is wrong without repeating the address.
     pub fn new(url: &str, password: Option<&str>) -> Result<Self, String> {
         let expected = "expected `memory`, or an address such as redis://127.0.0.1:6379/0, or rediss://… for TLS";
         let parsed = redis::parse_redis_url(url)

@@ -31,14 +31,14 @@ use script::Script;
 
 pub use address::Address;
 
-/// How long a request waits for Redis at most.
+/// Maximum time that a request waits for Redis.
 const PATIENCE: Duration = Duration::from_millis(20);
-/// So many answers in a row that come too late open the breaker. Not the first: Redis may pause for a moment, and
-/// whoever limits alone limits less well.
+/// Number of late answers in a row that open the breaker. More than one: Redis may pause for a moment, and a
+/// server limits less well alone.
 const MOST_OVERDUE: u32 = 3;
-/// How long connecting may take.
+/// Maximum time for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-/// How many requests may wait to be written to Redis's socket.
+/// Maximum number of requests that wait to be written to Redis's socket.
 const QUEUE: usize = 1024;
 
 /// The quotas of a fleet's keys.
@@ -49,7 +49,7 @@ pub struct SharedLimits {
     connection: ArcSwapOption<Connection>,
     /// Wakes the task that connects again.
     opened: Notify,
-    /// What is counted.
+    /// Counters of requests to Redis.
     pub metrics: SharedMetrics,
 }
 
@@ -57,7 +57,7 @@ pub struct SharedLimits {
 struct Connection {
     link: MultiplexedConnection,
     script: Script,
-    /// How many answers in a row came too late.
+    /// Number of late answers in a row.
     overdue: AtomicU32,
 }
 
@@ -67,7 +67,7 @@ impl std::fmt::Debug for Connection {
     }
 }
 
-/// Why a connection is no good.
+/// Fault of a connection.
 #[derive(Debug, thiserror::Error)]
 enum Fault {
     #[error("it doesn't answer in time")]
@@ -96,7 +96,7 @@ impl SharedLimits {
         tokio::spawn(async move { limits.stay_connected(first).await });
     }
 
-    /// Whether Redis is asked: the breaker is closed.
+    /// Returns true if the breaker is closed: Redis is asked.
     #[must_use]
     pub fn are_reachable(&self) -> bool {
         self.connection.load().is_some()

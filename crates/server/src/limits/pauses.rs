@@ -1,4 +1,4 @@
-//! How long it takes until Redis is tried again.
+//! Pauses between attempts to connect to Redis.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ impl Pauses {
         }
     }
 
-    /// How long to wait now.
+    /// Returns the next pause.
     pub(super) fn take(&mut self) -> Duration {
         let doubled = (self.next * 2).min(LONGEST);
         std::mem::replace(&mut self.next, doubled)
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_double_up_to_a_second_and_begin_anew_after_a_connection_that_held() {
+    fn pauses_double_and_reset_after_a_lasting_connection() {
         let mut pauses = Pauses::new();
         let mut taken = || pauses.take().as_millis();
         let six: [u128; 6] = std::array::from_fn(|_| taken());

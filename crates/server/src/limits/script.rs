@@ -8,7 +8,7 @@ use vitrine_model::quota::{Admission, Quota, Taken};
 
 const SOURCE: &str = include_str!("take.lua");
 
-/// What the names of states begin with; a key's prefix follows.
+/// Prefix of the states' names; a key's prefix follows.
 const NAMES: &str = "vitrine:quota:";
 
 /// The script as Redis knows it.
@@ -125,7 +125,7 @@ mod tests {
             self.runtime.block_on(taken).unwrap()
         }
 
-        /// When Redis says that a state was written, in microseconds; none where it is gone since.
+        /// Returns the time at which Redis wrote a state, in microseconds; none if the state is gone.
         fn written_at(&mut self, prefix: &str) -> Option<u64> {
             let state: Option<String> = self.ask(&["GET", &[NAMES, prefix].concat()]);
             state.map(|state| state.split_once(' ').unwrap().1.parse().unwrap())
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn the_script_grants_what_the_model_grants_at_the_same_times() {
+    fn script_grants_as_the_model_does() {
         let Some(connected) = Connected::start() else {
             return;
         };
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_goes_by_itself_and_outlives_whatever_happens_to_redis() {
+    fn state_expires_by_itself_and_survives_redis_failures() {
         let Some(mut connected) = Connected::start() else {
             return;
         };

@@ -9,7 +9,7 @@ pub(super) type Ends<const BUCKETS: usize> = [(u64, &'static str); BUCKETS];
 /// The last bucket's end.
 pub(super) const NO_END: (u64, &str) = (u64::MAX, "+Inf");
 
-/// How often something took how long.
+/// Histogram of durations.
 #[derive(Debug)]
 pub struct Histogram<const BUCKETS: usize> {
     ends: &'static Ends<BUCKETS>,
@@ -17,10 +17,10 @@ pub struct Histogram<const BUCKETS: usize> {
     nanoseconds: AtomicU64,
 }
 
-/// What a histogram tells.
+/// Snapshot of a histogram.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Times {
-    /// How many took at most so many seconds, ascending; the last are all.
+    /// Number of durations of at most so many seconds, ascending; the last are all.
     pub at_most: Vec<(&'static str, u64)>,
     /// The time of all of them.
     pub total: Duration,
@@ -44,7 +44,7 @@ impl<const BUCKETS: usize> Histogram<BUCKETS> {
         self.nanoseconds.fetch_add(nanoseconds, Ordering::Relaxed);
     }
 
-    /// What was counted until now.
+    /// Returns the counts so far.
     #[must_use]
     pub fn times(&self) -> Times {
         let mut before = 0;
@@ -72,7 +72,7 @@ impl Times {
     }
 }
 
-/// Whether ends are written as they are.
+/// Checks that each end in nanoseconds is the one written in seconds.
 #[cfg(test)]
 pub(super) fn assert_written(ends: &[(u64, &str)]) {
     assert!(ends.is_sorted());

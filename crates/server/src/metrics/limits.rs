@@ -1,9 +1,10 @@
-//! What is counted of limits: quotas of keys, how asking for shared ones goes, and keys that aren't valid.
+//! Counters of limits: decisions on quotas of keys, requests to the shared limits, and keys that aren't
+//! valid.
 
 use super::Counter;
 use super::histogram::{Ends, Histogram, NO_END};
 
-/// Where it was decided whether a request is within its key's quota.
+/// Place that decided if a request is within its key's quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// By all servers together.
@@ -12,7 +13,7 @@ pub enum Place {
     Local,
 }
 
-/// What was decided.
+/// Decision on a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
     /// The request is answered.
@@ -26,14 +27,14 @@ pub enum Decision {
 pub struct Decisions([Counter; 2]);
 
 impl Decisions {
-    /// How often it was decided so.
+    /// Returns the number of decisions of a kind.
     #[must_use]
     pub fn of(&self, decision: Decision) -> &Counter {
         &self.0[decision as usize]
     }
 }
 
-/// What a server counts of its limits.
+/// Counters of a server's limits.
 #[derive(Debug, Default)]
 pub struct LimitMetrics {
     quotas: [Decisions; 2],
@@ -58,7 +59,7 @@ pub enum Breaker {
     Open,
 }
 
-/// How long asking for shared limits takes.
+/// Bucket ends of a request to the shared limits.
 const ENDS: Ends<9> = [
     (100_000, "0.0001"),
     (250_000, "0.00025"),
@@ -71,14 +72,14 @@ const ENDS: Ends<9> = [
     NO_END,
 ];
 
-/// What a server counts of asking for shared limits.
+/// Counters of requests to the shared limits.
 #[derive(Debug)]
 pub struct SharedMetrics {
-    /// How long asking took, whatever came of it.
+    /// Durations of requests, successful or not.
     pub round_trips: Histogram<{ ENDS.len() }>,
-    /// How often no answer came in time.
+    /// Number of requests that timed out.
     pub timeouts: Counter,
-    /// How often asking failed otherwise.
+    /// Number of requests that failed otherwise.
     pub failures: Counter,
     turns: [Counter; 2],
 }
@@ -95,7 +96,7 @@ impl Default for SharedMetrics {
 }
 
 impl SharedMetrics {
-    /// How often the breaker came into this state.
+    /// Returns the number of times that the breaker changed to a state.
     #[must_use]
     pub fn turned(&self, to: Breaker) -> &Counter {
         &self.turns[to as usize]

@@ -1,4 +1,4 @@
-//! What a running server counts, for whoever watches it.
+//! Counters of a running server, for those who watch it.
 //!
 //! Rooms count here what they do; only the admin port reads it. Nothing here knows HTTP, a catalog or a
 //! store. Names and labels come from tables of the program, never from a request: no path, code or key.
@@ -49,14 +49,14 @@ impl Counter {
         self.0.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// How many there were.
+    /// Returns the count.
     #[must_use]
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// How often the program panicked, on whichever thread: each is a bug.
+/// Number of panics, on any thread: each is a bug.
 pub static PANICS: Counter = Counter(AtomicU64::new(0));
 
 /// Lines of the access log that were dropped.
@@ -80,14 +80,14 @@ impl Gauge {
         self.set(moment.as_duration().as_secs_f64());
     }
 
-    /// What it was set to last.
+    /// Returns the value that was set last.
     #[must_use]
     pub fn get(&self) -> f64 {
         f64::from_bits(self.0.load(Ordering::Relaxed))
     }
 }
 
-/// What one server counts of its requests.
+/// Counters of one server's requests.
 #[derive(Debug)]
 pub struct Metrics {
     /// Requests, answered.
@@ -100,7 +100,7 @@ pub struct Metrics {
     pub connections: Arc<Connections>,
     /// TLS of clients' connections, where there is any.
     pub tls: Option<Arc<TlsMetrics>>,
-    /// When the process started, as nearly as it knows.
+    /// Start of the process, as nearly as it knows.
     pub started: Timestamp,
 }
 
@@ -119,7 +119,7 @@ impl Metrics {
     }
 }
 
-/// Where an error came from.
+/// Cause of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
     /// It happened.
@@ -136,7 +136,7 @@ pub struct Errors {
 }
 
 impl Errors {
-    /// How many errors of this type were answered.
+    /// Returns the number of errors of a type that were answered.
     #[must_use]
     pub fn of(&self, kind: ErrorType, cause: Cause) -> &Counter {
         let counters = match cause {
@@ -147,7 +147,7 @@ impl Errors {
     }
 }
 
-/// Why a connection is turned away.
+/// Reason for which a connection is turned away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
     /// There are as many as there may be.
@@ -168,13 +168,13 @@ pub enum Caller {
 /// Connections of clients.
 #[derive(Debug, Default)]
 pub struct Connections {
-    /// How many were accepted.
+    /// Number of connections accepted.
     pub accepted: Counter,
-    /// How often one couldn't be accepted, for want of descriptors for one.
+    /// Number of connections that couldn't be accepted, for instance for want of descriptors.
     pub not_accepted: Counter,
-    /// How many were turned away because there were as many as there may be.
+    /// Number of connections turned away at the limit of all.
     refused_full: Counter,
-    /// How many were turned away because there were as many from their address.
+    /// Number of connections turned away at the limit of their address.
     refused_address: Counter,
     evicted_with_key: Counter,
     evicted_without_key: Counter,
@@ -193,7 +193,7 @@ impl Connections {
         OpenConnection(Arc::clone(self))
     }
 
-    /// How many were turned away: because of their address, or because there were too many in all.
+    /// Returns the number of connections turned away for a reason.
     #[must_use]
     pub fn refused(&self, reason: Refusal) -> &Counter {
         match reason {
@@ -211,7 +211,7 @@ impl Connections {
         }
     }
 
-    /// How many are open now.
+    /// Returns the number of connections that are open now.
     #[must_use]
     pub fn open_now(&self) -> u64 {
         // In this order: one that closes in between must not make it negative.
@@ -231,15 +231,15 @@ impl Drop for OpenConnection {
 pub struct TlsMetrics {
     /// Until when the certificate may be used.
     pub not_after: Gauge,
-    /// How often it was read again.
+    /// Number of successful reloads.
     pub reloads: Counter,
-    /// How often it couldn't be.
+    /// Number of failed reloads.
     pub reload_failures: Counter,
     /// Handshakes that failed.
     pub handshake_failures: Counter,
 }
 
-/// How following the store goes.
+/// Counters of following the store.
 #[derive(Debug, Default)]
 pub struct LiveMetrics {
     /// Swaps of the catalog.
@@ -254,7 +254,7 @@ pub struct LiveMetrics {
     pub store_log_bytes: Gauge,
 }
 
-/// How a snapshot came about.
+/// Origin of a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rebuild {
     /// From all that the store holds.
@@ -268,12 +268,12 @@ pub enum Rebuild {
 pub struct Swaps {
     full: Counter,
     changes: Counter,
-    /// How long the last one took, from the change being noticed to its being live, in seconds.
+    /// Duration of the last swap, from the change being noticed to its being live, in seconds.
     pub last_seconds: Gauge,
-    /// When the live snapshot became so.
+    /// Time at which the live snapshot became so.
     pub live_since: Gauge,
-    /// How long after its publish the last revision went live that this server followed, in seconds, by the
-    /// clocks of the two machines.
+    /// Time from the publish of the last followed revision to its being live, in seconds, by the clocks of
+    /// the two machines.
     pub last_lag: Gauge,
 }
 
@@ -284,7 +284,7 @@ impl Swaps {
         self.last_seconds.set(took.as_secs_f64());
     }
 
-    /// How many there were of a kind.
+    /// Returns the number of swaps of a kind.
     #[must_use]
     pub fn of(&self, rebuild: Rebuild) -> &Counter {
         match rebuild {
@@ -299,7 +299,7 @@ impl Swaps {
 pub struct Following {
     /// Rounds in which the store couldn't be read.
     pub failures: Counter,
-    /// When the store was last read.
+    /// Time at which the store was last read.
     pub last_success: Gauge,
     /// Signs of life of the thread.
     pub heartbeat: Heartbeat,
@@ -316,20 +316,20 @@ impl Following {
         self.failing.store(outcome.is_err(), Ordering::Relaxed);
     }
 
-    /// Whether the last round failed.
+    /// Returns true if the last round failed.
     #[must_use]
     pub fn is_failing(&self) -> bool {
         self.failing.load(Ordering::Relaxed)
     }
 }
 
-/// What a cache says of itself.
+/// State of a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheState {
-    /// How often it had what was asked for.
+    /// Number of lookups that found an entry.
     pub hits: u64,
-    /// How often it hadn't.
+    /// Number of lookups that found none.
     pub misses: u64,
-    /// What it holds, in bytes.
+    /// Size of its entries, in bytes.
     pub bytes: u64,
 }

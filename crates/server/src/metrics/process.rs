@@ -1,6 +1,6 @@
-//! What the system knows of the process, under the names that Prometheus's own libraries use.
+//! Figures of the process from the system, under the names that Prometheus's own libraries use.
 //!
-//! Where the system doesn't say, there is no sample.
+//! A figure that the system doesn't tell has no sample.
 
 use rustix::process::{Resource, getrlimit};
 use rustix::time::{ClockId, clock_gettime};

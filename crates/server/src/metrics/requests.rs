@@ -1,4 +1,4 @@
-//! What every request pays for: its count by route and status, its time by route, its bytes.
+//! Counters of every request: its count by route and status, its time by route, its bytes.
 //!
 //! One table of atomics, made at the start: a request adds to four of them, found by its route's index.
 //! Each thread adds to one of several copies of the table, so that cores don't fight for cache lines; a
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::histogram::{Ends, Histogram, NO_END, Times};
 
-/// How long requests take.
+/// Bucket ends of a request's duration.
 const ENDS: Ends<17> = [
     (50_000, "0.00005"),
     (100_000, "0.0001"),
@@ -53,7 +53,7 @@ const PLACES: [u8; 600] = {
     places
 };
 
-/// What is counted of one route by one copy.
+/// Counts of one route in one copy.
 #[derive(Debug)]
 struct Route {
     by_status: [AtomicU64; STATUSES.len()],
@@ -84,7 +84,7 @@ pub struct Requests {
     shards: Box<[Shard]>,
 }
 
-/// What a scrape tells of one route.
+/// Counts of one route, as scraped.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RouteCounts {
     /// The route's template; `none` for requests that found no route.
@@ -121,7 +121,7 @@ impl Requests {
         route.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// What was counted until now, by route.
+    /// Returns the counts so far, by route.
     #[must_use]
     pub fn counts(&self) -> Vec<RouteCounts> {
         let routes = self.routes.iter().enumerate();
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_request_is_counted_once_from_whatever_thread() {
+    fn request_on_any_thread_is_counted_once() {
         let requests = Requests::new(&["/a", "/b"]);
         let nanoseconds = [0, 50_000, 50_001, 5_000_000_000, 5_000_000_001];
         std::thread::scope(|scope| {

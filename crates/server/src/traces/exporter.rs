@@ -1,4 +1,4 @@
-//! How spans are made and sent: OTLP as protobuf over HTTP, in batches, by a thread of the SDK's own.
+//! Spans' exporter: OTLP as protobuf over HTTP, in batches, by a thread of the SDK's own.
 //!
 //! The client is a blocking one: in the SDK's thread there is no runtime for another. When the collector
 //! doesn't keep up, spans are dropped; requests never wait.
@@ -23,10 +23,10 @@ use opentelemetry_sdk::trace::{Sampler, SdkTracer, SdkTracerProvider};
 use super::{RequestSpan, TraceParent, TraceSettings};
 use crate::outside;
 
-/// How long the collector may take for a batch.
+/// Timeout of a batch.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long the server waits at its end for the last batch: as long as the collector may take for one.
+/// Time that the server waits at its end for the last batch: that of any batch.
 const LAST_BATCH: Duration = TIMEOUT;
 
 /// The longest `tracestate` that is passed on, in characters: what the recommendation asks for.

@@ -1,10 +1,10 @@
 //! Traces: one span for each request that is sampled, sent to an OpenTelemetry collector.
 //!
-//! What of this costs a library or time is behind the feature `traces`. Without it, all that is done is to read
-//! `traceparent`, so that the access log can say which trace a request belongs to.
+//! All that needs a library or time is behind the feature `traces`. Without it, only `traceparent` is read,
+//! so that the access log can name the trace of a request.
 //!
-//! - `parent`: what a client says of its trace
-//! - `exporter`: how spans are made and sent
+//! - `parent`: the client's trace
+//! - `exporter`: makes and sends spans
 
 #[cfg(feature = "traces")]
 mod exporter;
@@ -16,25 +16,25 @@ use http::{HeaderMap, Method};
 
 pub use parent::TraceParent;
 
-/// Where spans go, and how many.
+/// Collector's address, sampling and service name.
 #[derive(Debug, Clone)]
 pub struct TraceSettings {
     /// The address that takes OTLP over HTTP, its path included.
     pub endpoint: String,
-    /// Which part of the requests without a trace of their own is kept, from 0 to 1.
+    /// Share of the requests without a trace of their own that is kept, from 0 to 1.
     pub sample_ratio: f64,
     /// The name that the server has among others.
     pub service_name: String,
 }
 
-/// Where the spans of a server go. By default nowhere.
+/// Exporter of a server's spans. By default none.
 #[derive(Debug, Clone, Default)]
 pub struct Traces {
     #[cfg(feature = "traces")]
     exporter: Option<exporter::Exporter>,
 }
 
-/// Whether this program can send spans.
+/// True if this program can send spans.
 pub const ARE_BUILT_IN: bool = cfg!(feature = "traces");
 
 /// An answered request, as its span tells of it: no path, no query, no key.
@@ -44,7 +44,7 @@ pub const ARE_BUILT_IN: bool = cfg!(feature = "traces");
     expect(dead_code, reason = "only the exporter reads it")
 )]
 pub(crate) struct RequestSpan<'r> {
-    /// What the client said of its trace.
+    /// The client's trace.
     pub(crate) parent: Option<TraceParent<'r>>,
     /// The request's headers, for `tracestate`.
     pub(crate) headers: &'r HeaderMap,
@@ -64,7 +64,7 @@ impl Traces {
     ///
     /// # Errors
     ///
-    /// Where the exporter can't be made: the address isn't one, TLS can't be set up.
+    /// If the exporter can't be made: the address isn't one, or TLS can't be set up.
     pub fn start(settings: &TraceSettings) -> anyhow::Result<Self> {
         Ok(Self {
             exporter: Some(exporter::Exporter::start(settings)?),

@@ -4,7 +4,7 @@ use http::{HeaderMap, HeaderName};
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
-/// How long version 00 is: `00-` + 32 + `-` + 16 + `-` + 2.
+/// Length of version 00 in bytes: `00-` + 32 + `-` + 16 + `-` + 2.
 const BYTES: usize = 55;
 
 /// A client's span, of which the request is a part.
@@ -14,7 +14,7 @@ pub struct TraceParent<'r> {
     pub trace_id: &'r str,
     /// The client's span: 16 such digits.
     pub span_id: &'r str,
-    /// Whether the client keeps its part of the trace.
+    /// True if the client keeps its part of the trace.
     pub is_sampled: bool,
 }
 
@@ -70,7 +70,7 @@ mod tests {
     const SPAN: &str = "b7ad6b7169203331";
 
     #[test]
-    fn what_is_to_the_letter_is_read() {
+    fn only_exact_traceparents_are_read() {
         let read = |text: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert(TRACEPARENT, HeaderValue::from_static(text));

@@ -1,10 +1,11 @@
-//! What all pages for people share, on the main port and on the admin port: files that they name, and what browsers
-//! may do with them. Templates are in `templates/`, every one of which starts from `layout.html`; files in `assets/`.
+//! Parts shared by all pages for people, on the main port and on the admin port: files that they name, and
+//! the policy that browsers apply to them. Templates are in `templates/`, every one of which starts from
+//! `layout.html`; files in `assets/`.
 //!
 //! Everything is in the program: pages ask no other origin for anything.
 
-/// What a page may do: show and run what its own server sends, and nothing else. No style or script inside the page,
-/// no frame around it, no form or base address that leads elsewhere.
+/// Content security policy of pages: they may show and run what their own server sends, and nothing else. No
+/// style or script inside the page, no frame around it, no form or base address that leads elsewhere.
 pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; \
      connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 

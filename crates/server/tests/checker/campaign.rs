@@ -14,18 +14,17 @@ use crate::case::{self, Pace};
 use crate::lies::Lie;
 use crate::operation::{Operation, operations};
 
-/// How many cases run at a time: one where the real thing lies, since soon one fails.
+/// Number of cases that run at a time: one for a liar, since soon one fails.
 const WORKERS: usize = 4;
 
-/// How often a case that fails is tried with something left out or made simpler. Where the real thing lies, it is
-/// enough that most is left out.
+/// Maximum number of attempts to make a failing case smaller. For a liar it is enough that most is left out.
 const MOST_SHRINKS: u32 = 300;
 const MOST_SHRINKS_OF_LIES: u32 = 60;
 
-/// How long a case waits for what must come within a second, on a machine with much else to do.
+/// Timeout of what must come within a second, on a machine with much else to do.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The same where a case is known to fail, or the real thing to lie: most of the time it waits in vain.
+/// The same for a case that is known to fail, or for a liar: most of the time it waits in vain.
 const LITTLE_PATIENCE: Duration = Duration::from_secs(3);
 const PATIENCE_WITH_LIARS: Duration = Duration::from_secs(1);
 
@@ -41,7 +40,7 @@ pub struct Campaign {
 #[derive(Debug, Default)]
 pub struct Count(AtomicU64);
 
-/// What was done.
+/// Counts of what was done.
 #[derive(Debug, Default)]
 pub struct Tally {
     pub cases: Count,

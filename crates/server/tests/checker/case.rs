@@ -17,12 +17,12 @@ use crate::timeline::SERVERS;
 use crate::walk::Walk;
 use crate::world::World;
 
-/// How operations follow each other.
+/// Pace of operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
     /// At once: servers notice what changed at any time after it.
     AsItComes,
-    /// When all servers have noticed.
+    /// After all servers have noticed.
     Settled,
 }
 
@@ -32,7 +32,7 @@ struct Case<'t> {
     view: View,
     memory: Memory,
     walks: Vec<Walk>,
-    /// How many keys were made.
+    /// Number of keys made.
     keys: usize,
     tally: &'t Tally,
 }
@@ -169,7 +169,7 @@ impl Case<'_> {
         self.publish(next, report["revision"]["number"].as_u64())
     }
 
-    /// What changes something makes a revision, and nothing else does.
+    /// Checks that a change makes a revision, and nothing else does.
     fn publish(&mut self, next: Catalog, revision: Option<u64>) -> Result<(), String> {
         let newest = self.view.catalogs.newest();
         let is_new = self.live() != next;

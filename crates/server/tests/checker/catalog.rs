@@ -19,7 +19,7 @@ pub const COUNTRIES: [&str; 3] = ["DE", "FR", "GB"];
 /// Categories of products.
 pub const CATEGORIES: [&str; 3] = ["books", "food", "café & bistro"];
 
-/// Where clients find the service: the same whichever server answers.
+/// Public address: the same whichever server answers.
 pub const PUBLIC_URL: &str = "https://catalog.example";
 
 /// A payout type: two that have details of their own, and one that is added later.
@@ -30,7 +30,7 @@ pub enum Payout {
     Voucher,
 }
 
-/// What a product is, but for its text.
+/// Facts of a product, without its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     pub name: u8,
@@ -41,7 +41,7 @@ pub struct Facts {
     pub discount_thousandths: u16,
 }
 
-/// What a product's description is.
+/// Description of a product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Text {
     None,
@@ -49,7 +49,7 @@ pub enum Text {
     Outside(u8),
 }
 
-/// What a record says of the description.
+/// Update of the description by a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextUpdate {
     /// Nothing: the text stays as it is.
@@ -78,7 +78,7 @@ pub struct Product {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Catalog(pub BTreeMap<&'static str, Product>);
 
-/// Which products a list has.
+/// Filter of a list.
 #[derive(Debug, Clone)]
 pub struct Filter {
     pub countries: Vec<&'static str>,
@@ -86,7 +86,7 @@ pub struct Filter {
     pub is_orderable: Option<bool>,
 }
 
-/// Where a page lies.
+/// Position of a page.
 #[derive(Debug, Clone, Copy)]
 pub enum Cursor {
     Start,
@@ -94,7 +94,7 @@ pub enum Cursor {
     Before(&'static str),
 }
 
-/// How a product's texts are asked for.
+/// Form of a product's texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
     Url,

@@ -1,5 +1,5 @@
-//! Whether an answer is one that the model allows: it must be what the contract says of one state of the catalog and
-//! one of the keys, each of which the server may still show. So no answer is ever a mixture.
+//! Judgement of answers: each must be what the contract says of one state of the catalog and one of the keys,
+//! both of which the server may still show. So no answer is ever a mixture.
 
 use std::collections::BTreeSet;
 
@@ -25,11 +25,11 @@ pub struct State {
 #[derive(Debug)]
 pub struct View {
     pub catalogs: Timeline<State>,
-    /// Which keys are good.
+    /// Good keys.
     pub keys: Timeline<BTreeSet<usize>>,
 }
 
-/// Who asked whom for what.
+/// Request, with its server and its key.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
     pub server: usize,

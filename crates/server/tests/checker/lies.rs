@@ -1,5 +1,5 @@
-//! How the real thing can be made to lie: what a client would see of a server with such a defect. The checker has to
-//! find each of them, or it would find nothing.
+//! Lies: answers as a client would see them from a server with a defect. The checker has to find each of
+//! them, or it would find nothing.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub enum Lie {
     Mix,
 }
 
-/// What a liar remembers.
+/// Memory of a liar.
 #[derive(Debug, Default)]
 pub struct Liar {
     tags: BTreeMap<String, String>,
@@ -32,7 +32,7 @@ pub struct Liar {
 }
 
 impl Lie {
-    /// What is asked in the place of `path`.
+    /// Returns the path that is asked in place of `path`.
     pub fn path(self, path: &str) -> String {
         let name = match self {
             Self::Filter => "countries_redeemable_in=",
@@ -54,7 +54,7 @@ impl Lie {
 }
 
 impl Liar {
-    /// What is answered in the place of `reply`.
+    /// Returns the reply that is given in place of `reply`.
     pub fn reply(&mut self, lie: Lie, path: &str, mut reply: Reply) -> Reply {
         if reply.status != 200 || !path.starts_with("/v2/product") {
             return reply;

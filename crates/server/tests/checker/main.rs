@@ -45,7 +45,7 @@ use campaign::Campaign;
 use lies::Lie;
 
 #[test]
-fn the_clients_view_is_what_the_contract_says() {
+fn clients_view_is_what_the_contract_says() {
     let campaign = Campaign::from_environment();
     match campaign.run() {
         Ok(tally) => println!("seed {}: {tally}", campaign.seed),
@@ -68,31 +68,31 @@ fn is_found(lie: Lie) {
 }
 
 #[test]
-fn a_filter_that_forgets_a_country_is_found() {
+fn filter_that_forgets_a_country_is_found() {
     is_found(Lie::Filter);
 }
 
 #[test]
-fn a_cursor_that_is_passed_over_is_found() {
+fn cursor_that_is_passed_over_is_found() {
     is_found(Lie::Cursor);
 }
 
 #[test]
-fn a_revocation_that_never_comes_is_found() {
+fn revocation_that_never_comes_is_found() {
     is_found(Lie::Revocation);
 }
 
 #[test]
-fn a_roll_back_to_another_revision_is_found() {
+fn roll_back_to_another_revision_is_found() {
     is_found(Lie::RollBack);
 }
 
 #[test]
-fn a_tag_that_stays_when_the_answer_changes_is_found() {
+fn tag_that_stays_when_the_answer_changes_is_found() {
     is_found(Lie::Tag);
 }
 
 #[test]
-fn a_page_of_two_catalogs_is_found() {
+fn page_of_two_catalogs_is_found() {
     is_found(Lie::Mix);
 }

@@ -1,5 +1,5 @@
-//! What clients keep: answers by their tags. A tag stands for the same bytes for as long as the case lasts, and the same
-//! bytes have the same tag: over loads, roll backs, restarts and servers.
+//! Memory of clients: answers by their tags. A tag stands for the same bytes for as long as the case lasts,
+//! and the same bytes have the same tag: over loads, roll backs, restarts and servers.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::operation::Target;
 pub struct Memory {
     body_of: BTreeMap<String, Vec<u8>>,
     tag_of: BTreeMap<Vec<u8>, String>,
-    /// What was asked, and the tag that came.
+    /// Requests, with the tags of their answers.
     asked: Vec<(Target, String)>,
 }
 

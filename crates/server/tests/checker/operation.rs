@@ -1,5 +1,5 @@
-//! What may happen in a case, and how it is drawn. Numbers choose among what there is when they are used, so that an
-//! operation means something whatever was taken out before it.
+//! Operations of a case, and their random choice. Numbers choose among what there is when they are used, so
+//! that an operation means something after those before it were taken out.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub struct Query {
     pub limit: Option<usize>,
 }
 
-/// What is read.
+/// Target of a read.
 #[derive(Debug, Clone)]
 pub enum Target {
     List(Query),
@@ -32,14 +32,14 @@ pub enum Target {
     Text(u8),
 }
 
-/// Which way a walk goes.
+/// Direction of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     Forwards,
     Backwards,
 }
 
-/// How a server ends.
+/// End of a server.
 #[derive(Debug, Clone, Copy)]
 pub enum End {
     Killed,

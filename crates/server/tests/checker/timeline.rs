@@ -3,7 +3,7 @@
 //! A server follows the store a moment later: what it shows is a state between the newest that it is known to have, and
 //! the newest that there is. It never goes back. Every answer that fits only later states says that it has come so far.
 
-/// How many servers there are.
+/// Number of servers.
 pub const SERVERS: usize = 2;
 
 /// States in the order in which they came to be.
@@ -49,7 +49,7 @@ impl<T> Timeline<T> {
         found.is_some()
     }
 
-    /// Whether a server is known to show the newest state.
+    /// Returns true if a server is known to show the newest state.
     pub fn is_settled(&self, server: usize) -> bool {
         self.oldest[server] + 1 == self.states.len()
     }

@@ -65,8 +65,8 @@ impl Walk {
         Ok(false)
     }
 
-    /// What the contract promises of a whole walk: nothing twice, all in order, and everything that was there all the
-    /// time. `states` are all that there were.
+    /// Checks the contract's promises of a whole walk: nothing twice, all in order, and everything that was
+    /// there all the time. `states` are all that there were.
     pub fn check(&self, states: &[State]) -> Result<(), String> {
         let is_in_order = self.seen.windows(2).all(|pair| match self.way {
             Way::Forwards => pair[0] < pair[1],

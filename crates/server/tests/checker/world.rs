@@ -13,7 +13,7 @@ use crate::lies::{Liar, Lie};
 use crate::operation::End;
 use crate::timeline::SERVERS;
 
-/// Where files rest in memory: what is written to a disk that breaks is the business of other tests.
+/// Folder of files in memory: disks that break are the business of other tests.
 const MEMORY: &str = "/dev/shm";
 
 /// A server, and a connection to it.
@@ -35,7 +35,7 @@ pub struct World {
     directory: TempDir,
     own_key: String,
     keys: Vec<Key>,
-    /// How long is waited for what must come within a second.
+    /// Timeout of what must come within a second.
     patience: Duration,
     lie: Option<Lie>,
     liar: Liar,

@@ -69,7 +69,7 @@ impl Place {
     }
 }
 
-/// What a server says in its access log of one more request.
+/// Returns the line that a server logs for one more request.
 fn log_line(server: &Server, key: &str) -> Value {
     static ASKED: AtomicU64 = AtomicU64::new(0);
     let id = format!("asked-{}", ASKED.fetch_add(1, Ordering::Relaxed));
@@ -104,7 +104,7 @@ const JUMPS: [(&str, i64, bool); 6] = [
 ];
 
 #[test]
-fn a_clock_that_jumps_locks_nobody_out() {
+fn clock_that_jumps_locks_nobody_out() {
     let Some(place) = Place::new() else {
         return;
     };
@@ -147,7 +147,7 @@ fn a_clock_that_jumps_locks_nobody_out() {
 }
 
 #[test]
-fn the_access_log_s_times_are_the_clock_s() {
+fn access_log_times_follow_the_clock() {
     let Some(place) = Place::new() else {
         return;
     };
@@ -163,7 +163,7 @@ fn the_access_log_s_times_are_the_clock_s() {
 }
 
 #[test]
-fn a_quota_goes_by_time_that_passes() {
+fn quota_goes_by_time_that_passes() {
     let Some(place) = Place::new() else {
         return;
     };
@@ -183,7 +183,7 @@ fn a_quota_goes_by_time_that_passes() {
 
 /// `docs/operations/state-directory.md`: if the clock was set back, keys are refused until the store is reachable.
 #[test]
-fn after_a_clock_went_back_kept_keys_open_nothing_until_the_store_is_there() {
+fn cached_keys_are_refused_after_a_clock_went_back() {
     let Some(place) = Place::new() else {
         return;
     };

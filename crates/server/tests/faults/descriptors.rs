@@ -24,7 +24,7 @@ const NOT_STARTED: i32 = 127;
 const PANICKED: i32 = 101;
 
 #[test]
-fn with_too_few_descriptors_a_command_changes_nothing_or_does_it() {
+fn command_without_descriptors_is_done_or_changes_nothing() {
     let mut refused = 0;
     for scenario in SCENARIOS {
         let (allowed, _) = Allowed::by(scenario);

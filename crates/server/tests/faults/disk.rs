@@ -9,26 +9,26 @@ use tempfile::TempDir;
 
 use crate::random::Random;
 
-/// What calls fail with: its name, and its number in the system.
+/// Error of a failing call: its name, and its number in the system.
 pub type Errno = (&'static str, &'static str);
 
 pub const BROKEN: Errno = ("EIO", "5");
 pub const FULL: Errno = ("ENOSPC", "28");
 pub const NO_DESCRIPTORS: Errno = ("EMFILE", "24");
 
-/// Which calls count.
+/// Calls that count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Calls {
-    /// That write.
+    /// Calls that write.
     Writes,
-    /// That use a file in any way.
+    /// Calls that use a file in any way.
     All,
-    /// That open a file.
+    /// Calls that open a file.
     Opens,
-    /// That lock a part of a file.
+    /// Calls that lock a part of a file.
     Locks,
-    /// That lock or unlock a part of a file. One lock that isn't given back is held until the file is closed, and
-    /// nobody is told.
+    /// Calls that lock or unlock a part of a file. One lock that isn't given back is held until the file is
+    /// closed, and nobody is told.
     LocksAndUnlocks,
 }
 
@@ -114,7 +114,7 @@ impl Disk {
     }
 }
 
-/// Whether all is to be gone through, rather than a part by chance.
+/// Returns true if all cases are to be tried, not just a random part.
 pub fn is_thorough() -> bool {
     std::env::var("VITRINE_FAULTS").is_ok_and(|value| value == "all")
 }

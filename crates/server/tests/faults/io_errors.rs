@@ -9,7 +9,7 @@ use crate::harness::{Server, text};
 use crate::random::Random;
 use crate::world::{Allowed, SCENARIOS, World, answer};
 
-/// What a disk fails with.
+/// Errors of a failing disk.
 const ERRORS: [Errno; 2] = [BROKEN, FULL];
 
 /// The disk of a world.
@@ -98,7 +98,7 @@ fn each_file_may_be_one_too_many() {
 }
 
 #[test]
-fn the_disk_may_break_for_good_at_each_call() {
+fn disk_may_break_for_good_at_each_call() {
     one_call_after_the_other("from", Calls::Writes, BROKEN, 3);
     one_call_after_the_other("from", Calls::Writes, FULL, 3);
 }
@@ -134,7 +134,7 @@ fn any_calls_may_fail_under_a_server() {
 
 /// A prune frees what nobody reads any more, batch by batch: broken off anywhere, it can be done again.
 #[test]
-fn a_prune_may_be_broken_off_at_each_call() {
+fn prune_may_be_broken_off_at_each_call() {
     for error in ERRORS {
         let mut survived = 0;
         for call in numbers("calls of a prune", 2) {
@@ -169,7 +169,7 @@ fn a_prune_may_be_broken_off_at_each_call() {
 
 /// A server whose own disk fails goes on answering, and follows once the disk is well again.
 #[test]
-fn a_server_may_meet_a_failing_disk() {
+fn server_may_meet_a_failing_disk() {
     for (number, error) in ERRORS.into_iter().enumerate() {
         let world = World::new(SCENARIOS[0]);
         let mut command = world.store.command(&["serve", "--listen", "127.0.0.1:0"]);

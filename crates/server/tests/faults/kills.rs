@@ -18,7 +18,7 @@ const KILLS: u32 = 50;
 /// Enough that a commit takes some time.
 const PRODUCTS: usize = 40;
 
-/// How many loads are measured at most, to see three that commit.
+/// Maximum number of loads that are measured, to see three that commit.
 const MOST_MEASURED: u32 = 50;
 
 /// A catalog whose every product differs from those of another name.
@@ -33,7 +33,7 @@ fn catalog(store: &Store, name: &str) -> PathBuf {
     store.write(&format!("{name}.ndjson"), lines.join("\n"))
 }
 
-/// When a load is killed.
+/// Start of the time to a kill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum From {
     /// So long after its start.
@@ -49,7 +49,7 @@ struct Target {
     new: PathBuf,
 }
 
-/// How far a load came.
+/// Progress of a load.
 #[derive(Debug, Default, Clone, Copy)]
 struct Progress {
     began_to_commit: bool,
@@ -64,7 +64,7 @@ impl Target {
         Self { store, old, new }
     }
 
-    /// What changes with the first byte of a commit.
+    /// Returns length and time of change of the store's log, which change with the first byte of a commit.
     fn log(&self) -> Option<(u64, i64, i64)> {
         let log = std::fs::metadata(self.store.path("vitrine.db-wal")).ok()?;
         (log.len() > 0).then(|| (log.len(), log.mtime(), log.mtime_nsec()))
@@ -98,7 +98,7 @@ impl Target {
         progress
     }
 
-    /// How long a load and its commit take, when nobody kills them.
+    /// Returns the durations of a load and of its commit, undisturbed.
     fn measure(&self) -> (Duration, Duration) {
         let mut takes = Vec::new();
         // On a busy machine a whole commit may pass between two looks: such a load tells nothing.
@@ -144,7 +144,7 @@ impl Target {
 }
 
 impl Progress {
-    /// Whether the time to the kill runs.
+    /// Returns true if the time to the kill runs.
     fn counts(self, from: From) -> bool {
         from == From::Start || self.began_to_commit
     }
@@ -210,12 +210,12 @@ fn kill_at_many_moments(target: &Target, random: &mut Random) -> Tally {
 }
 
 #[test]
-fn a_load_killed_at_any_moment_leaves_the_old_catalog_or_the_new_one() {
+fn killed_load_leaves_the_old_or_the_new_catalog() {
     kill_at_many_moments(&Target::new(), &mut Random::seeded("kills"));
 }
 
 #[test]
-fn a_load_killed_at_any_moment_leaves_a_server_answering() {
+fn killed_load_leaves_a_server_answering() {
     let target = Target::new();
     let key = target.store.key("reader", &[]);
     let server = target.store.serve();

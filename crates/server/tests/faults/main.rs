@@ -1,4 +1,4 @@
-//! What becomes of a store when the program dies or the disk fails, at every step that writes.
+//! State of a store after the program dies or the disk fails, at every step that writes.
 //!
 //!     cargo test --features fail-points --test faults
 //!

@@ -8,7 +8,7 @@ use crate::disk::is_thorough;
 use crate::harness::{Server, text, wait_for};
 use crate::world::{Allowed, SCENARIOS, World, answer};
 
-/// How many products the large catalog has.
+/// Number of products in the large catalog.
 const PRODUCTS: &str = "1500";
 
 /// Limits in KiB: from plenty down to what no program starts in.
@@ -38,7 +38,7 @@ fn live(world: &World) -> u64 {
 }
 
 #[test]
-fn a_command_without_memory_changes_nothing_or_does_it() {
+fn command_without_memory_is_done_or_changes_nothing() {
     for scenario in [SCENARIOS[0], SCENARIOS[1]] {
         let (allowed, _) = Allowed::by(scenario);
         let (mut done, mut failed) = (0, 0);
@@ -66,7 +66,7 @@ fn a_command_without_memory_changes_nothing_or_does_it() {
 }
 
 #[test]
-fn a_large_load_without_memory_leaves_one_catalog_or_the_other() {
+fn large_load_without_memory_leaves_a_whole_catalog() {
     let world = World::new(SCENARIOS[0]);
     large(&world);
     let (mut done, mut failed) = (0, 0);
@@ -88,14 +88,14 @@ fn a_large_load_without_memory_leaves_one_catalog_or_the_other() {
     assert!(done > 0 && failed > 0);
 }
 
-/// Whether a server has ended, of which its parent, this process, wasn't told yet.
+/// Returns true if a server has ended that this process, its parent, hasn't waited for.
 fn has_ended(server: &Server) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.id()));
     status.expect("not waited for").contains("State:\tZ")
 }
 
 #[test]
-fn a_server_without_memory_loses_nothing() {
+fn server_without_memory_loses_nothing() {
     let world = World::new(SCENARIOS[0]);
     large(&world);
     let serve = || {

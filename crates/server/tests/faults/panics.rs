@@ -52,7 +52,7 @@ impl Place {
         });
     }
 
-    /// What is loaded from now on goes live, and a new key opens the door.
+    /// Checks that a load goes live and that a new key is accepted.
     fn assert_follows(&self) {
         let report = self.store.load_products(&[gift_card("A"), gift_card("B")]);
         self.server.wait_for_loaded(&report);
@@ -67,7 +67,7 @@ impl Place {
     }
 }
 
-/// Which points the tests below have panic.
+/// Points at which the tests below panic.
 const TESTED: [&str; 13] = [
     "handler",
     "version-known",
@@ -91,7 +91,7 @@ fn every_point_has_its_test() {
 }
 
 #[test]
-fn a_panic_in_a_handler_is_answered_with_500_and_the_connection_lives_on() {
+fn panic_in_a_handler_is_answered_with_500() {
     let place = Place::new("handler=panic@2", &[]);
     let mut connection = place.server.keep_alive();
     let mut get = |target: &str| connection.get(&place.key, target).expect("an answer");
@@ -124,7 +124,7 @@ fn a_panic_in_a_handler_is_answered_with_500_and_the_connection_lives_on() {
 }
 
 #[test]
-fn a_panic_behind_the_version_step_tells_the_version() {
+fn panic_behind_the_version_step_names_the_version() {
     let place = Place::new("version-known=panic@1", &[]);
     let get = || place.server.get(&place.key, "/v2/product");
     for status in [500, 200] {
@@ -155,7 +155,7 @@ fn every_handler_may_panic_again_and_again() {
 }
 
 #[test]
-fn a_body_whose_compression_panics_goes_out_as_it_is() {
+fn body_whose_compression_panics_is_sent_plain() {
     let products: Vec<Value> = (0..100).map(|n| gift_card(&format!("P{n}"))).collect();
     let store = Store::of(&products);
     let key = store.key("reader", &[]);
@@ -174,7 +174,7 @@ fn a_body_whose_compression_panics_goes_out_as_it_is() {
 }
 
 #[test]
-fn the_access_log_goes_on_after_a_panic() {
+fn access_log_goes_on_after_a_panic() {
     let place = Place::new("access-log=panic@1", &[]);
     assert_eq!(place.server.get(&place.key, "/v2/ping").status, 200);
     wait_for("the line", || {
@@ -197,7 +197,7 @@ fn messages_are_written_after_a_panic_of_their_thread() {
 }
 
 #[test]
-fn the_admin_port_goes_on_after_a_panic() {
+fn admin_port_goes_on_after_a_panic() {
     let place = Place::new("admin-page=panic@1", &[]);
     assert!(place.server.keep_alive_admin().get("", "/livez").is_none());
     assert_eq!(place.ready().0, 200);
@@ -206,7 +206,7 @@ fn the_admin_port_goes_on_after_a_panic() {
 
 /// Whoever followed was gone for good after a panic, and its server called itself ready.
 #[test]
-fn a_server_follows_on_after_a_panic_of_a_following_thread() {
+fn follower_continues_after_a_panic() {
     for fault in ["follow-keys=panic@2", "follow-catalog=panic@2"] {
         let place = Place::new(fault, &[]);
         place.assert_follows();
@@ -215,7 +215,7 @@ fn a_server_follows_on_after_a_panic_of_a_following_thread() {
 }
 
 #[test]
-fn a_server_whose_following_thread_always_panics_says_that_it_does_not_follow() {
+fn always_panicking_follower_is_reported() {
     let place = Place::new("follow-catalog=panic@2+", &[]);
     let before = place.server.get(&place.key, "/v2/product").body;
     place.store.load_products(&[gift_card("B")]);
@@ -238,7 +238,7 @@ fn a_server_whose_following_thread_always_panics_says_that_it_does_not_follow() 
 }
 
 #[test]
-fn a_server_that_panics_at_its_start_ends_or_serves_what_was_last_good() {
+fn panic_at_the_start_ends_or_serves_the_last_good() {
     let store = Store::sample();
     let key = store.key("reader", &[]);
     for fault in ["follow-keys", "follow-catalog", "make-block"] {
@@ -270,7 +270,7 @@ fn wait_for_files(store: &Store, server: Server) -> Server {
 }
 
 #[test]
-fn a_catalog_whose_blocks_panic_is_read_again() {
+fn catalog_whose_blocks_panic_is_reread() {
     let store = Store::of(&[gift_card("A")]);
     let backup = store.path("backup.db").display().to_string();
     store.ok(&["backup", &backup]);
@@ -295,7 +295,7 @@ fn a_catalog_whose_blocks_panic_is_read_again() {
 }
 
 #[test]
-fn the_state_files_are_written_after_a_panic() {
+fn state_files_are_written_after_a_panic() {
     for fault in ["keys-file", "snapshot-file"] {
         let store = Store::sample();
         let key = store.key("reader", &[]);
@@ -318,7 +318,7 @@ fn the_state_files_are_written_after_a_panic() {
 }
 
 #[test]
-fn a_server_whose_writing_down_of_keys_panics_ends_as_it_should() {
+fn panic_while_storing_key_use_leaves_a_clean_exit() {
     let mut place = Place::new("key-use=panic@1+", &[]);
     assert_eq!(place.server.get(&place.key, "/v2/ping").status, 200);
     place.server.signal("TERM");
@@ -327,7 +327,7 @@ fn a_server_whose_writing_down_of_keys_panics_ends_as_it_should() {
 }
 
 #[test]
-fn a_reload_that_panics_is_done_again_at_the_next_signal() {
+fn reload_after_a_panic_succeeds() {
     let place = Place::new("reload=panic@1", &[]);
     place.server.signal("HUP");
     place.wait_for_panics(1.0);

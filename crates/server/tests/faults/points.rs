@@ -36,7 +36,7 @@ struct Case<'c> {
     allowed: &'c Allowed,
     point: &'c str,
     pass: usize,
-    /// Whether others see what was done when the point is passed.
+    /// True if others see the change when the point is passed.
     is_done: bool,
 }
 
@@ -136,12 +136,12 @@ fn every_point_is_passed_by_a_scenario() {
 }
 
 #[test]
-fn a_command_that_dies_at_any_point_leaves_the_old_state_or_the_new() {
+fn killed_command_leaves_the_old_or_the_new_state() {
     walk(|case| case.run("kill", &World::new(case.scenario), None));
 }
 
 #[test]
-fn a_command_that_dies_under_a_server_leaves_it_answering() {
+fn killed_command_leaves_a_server_answering() {
     walk(|case| {
         let world = World::new(case.scenario);
         let server = world.serve();
@@ -150,12 +150,12 @@ fn a_command_that_dies_under_a_server_leaves_it_answering() {
 }
 
 #[test]
-fn an_error_at_any_point_is_told_and_changes_nothing() {
+fn error_at_any_point_is_reported_and_changes_nothing() {
     walk(|case| case.run("error", &World::new(case.scenario), None));
 }
 
 #[test]
-fn an_error_under_a_server_leaves_it_answering() {
+fn error_under_a_server_leaves_it_answering() {
     walk(|case| {
         let world = World::new(case.scenario);
         let server = world.serve();
@@ -165,7 +165,7 @@ fn an_error_under_a_server_leaves_it_answering() {
 
 /// A server writes when keys were used, in the end at the latest.
 #[test]
-fn a_server_that_dies_or_fails_where_it_writes_leaves_a_sound_store() {
+fn server_failing_at_a_write_leaves_a_sound_store() {
     for point in OF_SERVERS {
         for action in ["kill", "error"] {
             let when = format!("serve: {point}={action}@1");

@@ -12,7 +12,7 @@ use crate::world::{SCENARIOS, World, answer, reader};
 
 /// Two catalogs, which are published in turn.
 struct Catalogs {
-    /// What a server answers that serves them: the one of even revisions, and the one of odd ones.
+    /// Answers of a server: the one of even revisions, and the one of odd ones.
     answers: [String; 2],
     /// The last revision.
     published: usize,
@@ -42,12 +42,13 @@ impl Catalogs {
         serde_json::from_slice(&done.stdout).expect("a report")
     }
 
-    /// What is answered once the last one that was published is followed.
+    /// Returns the answer once the last published revision is followed.
     fn expected(&self) -> &str {
         &self.answers[self.published % 2]
     }
 
-    /// Whether the last one is live; it may be the one before, but nothing else. Readiness says the same.
+    /// Returns true if the last revision is live; it may be the one before, but nothing else. Readiness says
+    /// the same.
     fn is_followed(&self, server: &Server, when: &str) -> bool {
         let number = || {
             let ready = server.ask_admin("GET", "/readyz");
@@ -131,7 +132,7 @@ fn follow_with_calls_failing(calls: Calls, error: Errno, apart: u64) {
 }
 
 #[test]
-fn each_call_with_which_a_server_follows_may_fail() {
+fn each_call_of_following_may_fail() {
     follow_with_calls_failing(Calls::All, BROKEN, 3);
     follow_with_calls_failing(Calls::Locks, BROKEN, 3);
 }
@@ -169,19 +170,19 @@ fn follow_on_a_disk_broken_from(calls: Calls, numbers: impl Iterator<Item = u64>
 }
 
 #[test]
-fn a_server_says_that_its_store_cannot_be_read_and_follows_once_it_can() {
+fn unreadable_store_is_reported_and_later_followed() {
     let numbers = numbers("calls from which on all fail", 5);
     follow_on_a_disk_broken_from(Calls::All, numbers);
 }
 
 /// SQLite held a lock that the system hadn't given back, and the server never read its store again.
 #[test]
-fn a_store_whose_locks_failed_is_followed_again() {
+fn store_whose_locks_failed_is_followed_again() {
     // SQLite itself tries for some ten seconds.
     follow_on_a_disk_broken_from(Calls::LocksAndUnlocks, [4, 6].into_iter());
 }
 
-/// What a server keeps in its state directory, as it is told and as it lies there.
+/// State directory of a server, as it is logged and as it lies there.
 struct Kept<'w> {
     world: &'w World,
     server: &'w Server,
@@ -192,12 +193,12 @@ impl Kept<'_> {
         self.world.store.path("state")
     }
 
-    /// How often the snapshot file was written, or couldn't be.
+    /// Returns the number of attempts to write the snapshot file.
     fn tries(&self) -> usize {
         self.server.stderr().matches("the snapshot file ").count()
     }
 
-    /// When the keys file was written, and which file it is.
+    /// Returns the keys file's number and time of change.
     fn keys(&self) -> Option<(u64, std::time::SystemTime)> {
         use std::os::unix::fs::MetadataExt as _;
         let found = std::fs::metadata(self.state().join("keys")).ok()?;
@@ -272,7 +273,7 @@ fn keep_with_calls_failing(calls: Calls, error: Errno, apart: u64) {
 }
 
 #[test]
-fn each_call_with_which_a_server_keeps_what_is_live_may_fail() {
+fn each_call_of_keeping_state_may_fail() {
     for (calls, error, apart) in [
         (Calls::Writes, FULL, 4),
         (Calls::All, BROKEN, 5),
@@ -284,7 +285,7 @@ fn each_call_with_which_a_server_keeps_what_is_live_may_fail() {
 
 /// The access log stopped for good when its disk was full once.
 #[test]
-fn an_access_log_whose_disk_was_full_goes_on() {
+fn access_log_continues_after_a_full_disk() {
     let world = world();
     let log = world.store.path("access.log");
     let disk = Disk::new(&log, &world.store.path(""), Calls::Writes);

@@ -102,11 +102,11 @@ fn each_file_that_a_start_opens_may_be_one_too_many() {
 }
 
 #[test]
-fn a_server_starts_on_a_full_disk_or_says_why_not() {
+fn start_on_a_full_disk_serves_or_reports_why_not() {
     starts_with_calls_failing(Calls::Writes, FULL, "from", 2);
 }
 
-/// What a server answers, if it has a descriptor for one connection more.
+/// Returns the answer of a server, if it has a descriptor for one connection more.
 fn answers_unless_it_says_why_not(server: &Server) -> Option<String> {
     let mut socket = server.connect();
     let soon = std::time::Duration::from_millis(100);
@@ -124,7 +124,7 @@ fn answers_unless_it_says_why_not(server: &Server) -> Option<String> {
 
 /// The limits that a shell sets: what works with so many descriptors, and what is said with fewer.
 #[test]
-fn a_start_with_few_descriptors_serves_or_says_why_not() {
+fn start_with_few_descriptors_serves_or_reports_why_not() {
     let place = Place::new();
     let mut served = 0;
     for most in (4..64).step_by(3) {

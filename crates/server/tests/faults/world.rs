@@ -14,7 +14,7 @@ use crate::harness::{Page, Server, Store, Web, gift_card, text};
 #[derive(Debug, Clone, Copy)]
 pub struct Scenario {
     pub name: &'static str,
-    /// Which store it writes to: `vitrine.db` has a past, `other.db` isn't there.
+    /// Store that it writes to: `vitrine.db` has a past, `other.db` isn't there.
     pub store: &'static str,
     /// `TEXT` stands for the digest of a live text, `WEB` for another server.
     pub arguments: &'static [&'static str],
@@ -157,7 +157,7 @@ fn template() -> &'static Template {
     })
 }
 
-/// What a store holds, without what is random or a time: products, texts, keys.
+/// Contents of a store without its random parts and times: products, texts, keys.
 pub type State = Vec<String>;
 
 /// The state of a store; one that isn't there holds as much as an empty one.
@@ -252,7 +252,7 @@ impl World {
         self.command(self.scenario.arguments)
     }
 
-    /// What the scenario can change: its store, and the backup it makes.
+    /// Returns the states that the scenario can change: of its store, and of the backup it makes.
     pub fn state(&self) -> [State; 2] {
         [self.scenario.store, "copy.db"].map(|name| state(&self.store.path(name)))
     }
@@ -295,7 +295,7 @@ pub fn reader() -> &'static str {
     &template().reader
 }
 
-/// What a server over the store with a past answers.
+/// Returns the answer of a server over the store with a past.
 pub fn answer(server: &Server) -> String {
     let reply = server.get(&template().reader, "/v2/product?limit=500");
     assert_eq!(reply.status, 200, "{}", text(&reply.body));
@@ -329,7 +329,7 @@ impl Allowed {
         (allowed, said)
     }
 
-    /// Whether the scenario was done, wholly; panics where it was done in part.
+    /// Returns true if the scenario was done wholly, false if not at all; panics if it was done in part.
     pub fn is_new(&self, world: &World, when: &str) -> bool {
         let state = world.state();
         let is_known = state == self.old || state == self.new;

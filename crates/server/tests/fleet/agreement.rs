@@ -8,7 +8,7 @@ use crate::harness::{Reply, gift_card};
 use crate::world::Fleet;
 
 #[test]
-fn the_same_revision_is_the_same_bytes_tags_and_cursors_on_every_server() {
+fn servers_agree_on_bytes_tags_and_cursors() {
     if !is_there() {
         return;
     }
@@ -59,7 +59,7 @@ fn the_same_revision_is_the_same_bytes_tags_and_cursors_on_every_server() {
 }
 
 #[test]
-fn a_walk_over_different_servers_during_loads_gets_everything_once() {
+fn walk_over_servers_during_loads_is_whole() {
     if !is_there() {
         return;
     }

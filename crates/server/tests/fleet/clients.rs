@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::harness::server::KeepAlive;
 use crate::harness::text;
 
-/// What they ask for, one after the other.
+/// Paths that they ask for, one after the other.
 const TARGETS: [&str; 4] = [
     "/v2/product/P0007",
     "/v2/product?limit=50",
@@ -17,13 +17,13 @@ const TARGETS: [&str; 4] = [
     "/v2/product/categories",
 ];
 
-/// How long a client thinks between two requests: some hundred requests a second leave the machine's time to others.
+/// Pause of a client between two requests: some hundred requests a second leave the machine's time to others.
 const THINKING: Duration = Duration::from_millis(3);
 
 /// Clients of one server.
 struct Told {
     answers: AtomicU64,
-    /// What was wrong.
+    /// Faults seen.
     wrong: Mutex<Vec<String>>,
     slowest: Mutex<Duration>,
 }
@@ -59,7 +59,7 @@ impl Clients {
         }
     }
 
-    /// How many answers came, from the server that gave the fewest.
+    /// Returns the number of answers from the server that gave the fewest.
     pub fn fewest_answers(&self) -> u64 {
         let counts = self
             .told
@@ -68,7 +68,7 @@ impl Clients {
         counts.min().unwrap_or(0)
     }
 
-    /// What was wrong until now.
+    /// Returns the faults seen so far.
     pub fn wrong(&self) -> Vec<String> {
         let of = |told: &Arc<Told>| lock(&told.wrong).clone();
         self.told.iter().flat_map(of).collect()

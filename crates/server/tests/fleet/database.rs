@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::harness::{skipped, text, wait_for};
 
-/// Where Debian puts the server's programs, the newest version last.
+/// Returns Debian's folder of the server's programs, of the newest version.
 fn programs() -> Option<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql").ok()?;
     let directories = versions.filter_map(|entry| Some(entry.ok()?.path().join("bin")));
@@ -22,7 +22,8 @@ fn programs() -> Option<PathBuf> {
     found.pop()
 }
 
-/// Whether tests that need a PostgreSQL can run; says so where they can't, and fails where they must.
+/// Returns true if there is a PostgreSQL for tests; if not, says that they are skipped, or fails if they must
+/// run.
 pub fn is_there() -> bool {
     let is_there = programs().is_some();
     if !is_there {
@@ -153,7 +154,7 @@ impl Database {
         }
     }
 
-    /// Where it listens.
+    /// Returns the address that it listens on.
     pub fn address(&self) -> String {
         format!("{}:{}", self.host(), self.port)
     }

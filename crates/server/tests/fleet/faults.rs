@@ -55,7 +55,7 @@ fn wait_for_the_end_of_the_fault(begun: Instant) {
 }
 
 #[test]
-fn no_read_fails_while_the_database_is_killed_stopped_or_restarted() {
+fn reads_survive_a_killed_or_stopped_database() {
     if !is_there() {
         return;
     }
@@ -91,7 +91,7 @@ fn no_read_fails_while_the_database_is_killed_stopped_or_restarted() {
 }
 
 #[test]
-fn no_read_fails_while_the_network_to_the_database_is_down() {
+fn reads_survive_a_cut_network_to_the_database() {
     if !is_there() {
         return;
     }
@@ -109,7 +109,7 @@ fn no_read_fails_while_the_network_to_the_database_is_down() {
 }
 
 #[test]
-fn no_read_fails_while_the_network_to_the_database_stalls() {
+fn reads_survive_a_stalled_network_to_the_database() {
     if !is_there() {
         return;
     }
@@ -133,7 +133,7 @@ fn no_read_fails_while_the_network_to_the_database_stalls() {
 }
 
 #[test]
-fn no_read_fails_while_the_schema_is_wrong() {
+fn reads_survive_a_wrong_schema() {
     if !is_there() {
         return;
     }
@@ -161,7 +161,7 @@ fn no_read_fails_while_the_schema_is_wrong() {
     survives(&fleet, "another schema", &mut database, away, back);
 }
 
-/// What time it is to a server.
+/// Returns the time by a server's clock.
 fn date(server: &Server, key: &str) -> Timestamp {
     let reply = server.get(key, "/v2/ping");
     let date = reply.header("date").expect("a date");
@@ -169,7 +169,7 @@ fn date(server: &Server, key: &str) -> Timestamp {
 }
 
 #[test]
-fn a_killed_server_comes_back_and_a_wrong_clock_harms_nobody() {
+fn killed_server_returns_and_wrong_clock_is_harmless() {
     if !is_there() {
         return;
     }

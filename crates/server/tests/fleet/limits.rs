@@ -38,7 +38,7 @@ fn survives(
 }
 
 #[test]
-fn no_read_fails_while_the_shared_limits_are_killed_stopped_or_flushed() {
+fn reads_survive_failing_shared_limits() {
     if !is_there() {
         return;
     }

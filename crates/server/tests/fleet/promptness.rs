@@ -9,7 +9,7 @@ use crate::world::Fleet;
 
 const TRIALS: usize = 20;
 
-/// What the contract promises.
+/// Delay that the contract promises.
 const PROMISED: Duration = Duration::from_secs(1);
 
 fn report(what: &str, mut took: Vec<Duration>) {
@@ -21,7 +21,7 @@ fn report(what: &str, mut took: Vec<Duration>) {
 }
 
 #[test]
-fn a_revoked_key_is_refused_by_all_servers_within_a_second() {
+fn revoked_key_is_refused_by_all_servers_within_a_second() {
     if !is_there() {
         return;
     }
@@ -48,7 +48,7 @@ fn a_revoked_key_is_refused_by_all_servers_within_a_second() {
 }
 
 #[test]
-fn a_published_change_is_served_by_all_servers_within_a_second() {
+fn published_change_is_served_by_all_servers_within_a_second() {
     if !is_there() {
         return;
     }

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 #[derive(Default)]
 struct State {
-    /// What comes from the database doesn't arrive.
+    /// True while bytes from the database don't arrive.
     answers_cut: AtomicBool,
-    /// Nor does what goes there.
+    /// True while bytes to the database don't arrive.
     requests_cut: AtomicBool,
     ended: AtomicBool,
 }

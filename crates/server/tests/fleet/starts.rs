@@ -5,7 +5,7 @@ use crate::harness::{gift_card, text, wait_for};
 use crate::world::Fleet;
 
 #[test]
-fn a_server_starts_from_what_was_last_good_while_the_database_is_away() {
+fn start_without_the_database_serves_the_last_good() {
     if !is_there() {
         return;
     }
@@ -117,7 +117,7 @@ fn keys_grow_old_across_starts() {
 }
 
 #[test]
-fn a_database_that_failed_over_to_an_older_state_is_followed() {
+fn database_back_at_an_older_state_is_followed() {
     if !is_there() {
         return;
     }
@@ -150,7 +150,7 @@ fn a_database_that_failed_over_to_an_older_state_is_followed() {
 }
 
 #[test]
-fn a_server_starts_from_what_was_last_good_whatever_state_the_database_is_in() {
+fn start_over_any_database_state_serves_the_last_good() {
     if !is_there() {
         return;
     }

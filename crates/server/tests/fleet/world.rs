@@ -14,7 +14,7 @@ pub struct Fleet {
     pub key: String,
 }
 
-/// How long a fault lasts.
+/// Returns the duration of a fault.
 pub fn fault_lasts() -> Duration {
     seconds("VITRINE_FAULT_SECONDS", 5)
 }
@@ -85,7 +85,7 @@ impl Fleet {
         assert!(output.status.success(), "{}", text(&output.stderr));
     }
 
-    /// Where the servers listen.
+    /// Returns the addresses that the servers listen on.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.servers.iter().map(|server| server.address).collect()
     }

@@ -20,7 +20,7 @@ fn assert_guarded(reply: &Reply) {
 }
 
 #[test]
-fn each_page_answers_get_and_head_and_nothing_else_does() {
+fn only_get_and_head_are_answered() {
     let (_store, _key, server) = served();
     for (target, status, content_type) in [
         ("/livez", 200, "text/plain; charset=utf-8"),
@@ -61,7 +61,7 @@ fn each_page_answers_get_and_head_and_nothing_else_does() {
 }
 
 #[test]
-fn a_server_is_ready_once_a_catalog_is_live() {
+fn server_is_ready_once_a_catalog_is_live() {
     let store = Store::new();
     let server = store.serve_with(&FREE_PORT);
     assert_eq!(server.ask_admin("GET", "/livez").status, 200);
@@ -101,7 +101,7 @@ fn a_server_is_ready_once_a_catalog_is_live() {
 }
 
 #[test]
-fn a_draining_server_lives_and_is_not_ready() {
+fn draining_server_lives_and_is_not_ready() {
     let (_store, key, mut server) = served();
     let mut connection = server.keep_alive();
     assert_eq!(
@@ -139,7 +139,7 @@ fn without_a_setting_there_is_no_admin_port() {
 }
 
 #[test]
-fn other_machines_reach_it_only_where_that_is_said_twice() {
+fn admin_port_beyond_loopback_needs_two_settings() {
     let store = Store::sample();
     for address in [
         "0.0.0.0:0",
@@ -173,7 +173,7 @@ fn other_machines_reach_it_only_where_that_is_said_twice() {
 }
 
 #[test]
-fn an_address_that_is_taken_ends_the_command_and_is_named() {
+fn taken_address_ends_the_command_and_is_named() {
     let (store, _key, server) = served();
     let taken = server.admin().to_string();
     let output = store.run(&["serve", "--listen", "127.0.0.1:0", "--admin-listen", &taken]);
@@ -186,7 +186,7 @@ fn an_address_that_is_taken_ends_the_command_and_is_named() {
 }
 
 #[test]
-fn its_requests_stay_out_of_the_access_log_and_the_counts() {
+fn admin_requests_are_neither_logged_nor_counted() {
     let (_store, key, mut server) = served();
     for target in ["/livez", "/readyz", "/metrics", "/none"] {
         server.ask_admin("GET", target);
@@ -203,7 +203,7 @@ fn its_requests_stay_out_of_the_access_log_and_the_counts() {
 }
 
 #[test]
-fn silent_clients_are_cut_there_too_and_others_answered_meanwhile() {
+fn silent_admin_clients_are_cut_and_others_answered() {
     let (_store, _key, server) = served();
     let connect = |_| TcpStream::connect(server.admin()).expect("a connection");
     let mut silent: Vec<TcpStream> = (0..10).map(connect).collect();
@@ -221,7 +221,7 @@ fn silent_clients_are_cut_there_too_and_others_answered_meanwhile() {
 }
 
 #[test]
-fn a_flood_of_silent_clients_delays_others_and_locks_nobody_out() {
+fn silent_admin_clients_lock_nobody_out() {
     let (_store, _key, server) = served();
     // More than it has open at once: those beyond wait in the system's queue until others were cut.
     let connect = |_| TcpStream::connect(server.admin()).expect("a connection");

@@ -83,7 +83,7 @@ fn decoded(text: &str) -> String {
         .into_owned()
 }
 
-/// Whether a look at the product finds what a query asks for; `but` is a group that isn't looked at.
+/// Returns true if a query selects the product; `but` is a group that isn't looked at.
 fn is_wanted(product: &Value, query: &[(String, String)], but: &str) -> bool {
     let words = query
         .iter()
@@ -168,7 +168,7 @@ fn compare(browsed: &Browsed, products: &[Value], query: &str) {
 }
 
 #[test]
-fn the_sample_catalog_is_filtered_as_a_look_at_each_product_would() {
+fn grid_equals_a_naive_filter_of_the_sample() {
     let products = std::fs::read_to_string(SAMPLE).expect("the sample catalog");
     let products: Vec<Value> = products
         .lines()
@@ -195,7 +195,7 @@ fn the_sample_catalog_is_filtered_as_a_look_at_each_product_would() {
 }
 
 #[test]
-fn a_catalog_of_several_blocks_is_too() {
+fn grid_equals_a_naive_filter_of_several_blocks() {
     let products = made_up();
     let browsed = open(Store::of(&products), &[]);
     for query in [
@@ -214,7 +214,7 @@ fn a_catalog_of_several_blocks_is_too() {
 }
 
 #[test]
-fn the_grid_follows_loads() {
+fn grid_follows_loads() {
     let store = Store::of(&[gift_card("A"), gift_card("B")]);
     let browsed = open(store, &[]);
     assert_eq!(walk(&browsed, ""), ["A", "B"]);
@@ -227,7 +227,7 @@ fn the_grid_follows_loads() {
 }
 
 #[test]
-fn an_empty_result_says_what_to_do_and_a_lost_page_leads_back() {
+fn empty_result_and_lost_page_lead_back() {
     let browsed = open(Store::sample(), &[]);
     let page = browsed.page("/catalog?q=nothing+of+the+kind");
     assert!(
@@ -245,7 +245,7 @@ fn an_empty_result_says_what_to_do_and_a_lost_page_leads_back() {
 }
 
 #[test]
-fn nothing_of_an_address_is_ignored() {
+fn wrong_browser_parameters_are_refused() {
     let browsed = open(Store::sample(), &[]);
     for (target, named) in [
         ("/catalog?colour=red", "colour"),

@@ -35,7 +35,7 @@ fn is_placeholder(reply: &Reply) -> bool {
 }
 
 #[test]
-fn pictures_are_fetched_once_and_everything_else_becomes_a_placeholder() {
+fn pictures_are_fetched_once_or_replaced() {
     let with = |kind: &str, body: &[u8]| Page::ok(body).with("Content-Type", kind);
     let web = Web::of(&[
         ("/png", with("text/plain", PNG)),
@@ -93,7 +93,7 @@ fn pictures_are_fetched_once_and_everything_else_becomes_a_placeholder() {
 }
 
 #[test]
-fn private_networks_are_not_asked_unless_that_is_said() {
+fn private_networks_are_asked_only_if_allowed() {
     let web = Web::of(&[("/png", Page::ok(PNG))]);
     let products = [
         pictured("A", &web.url("/png")),

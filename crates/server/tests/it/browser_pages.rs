@@ -1,5 +1,5 @@
-//! What holds of all pages of the catalog browser: whom they answer, what headers they have, and that outside text stays
-//! text. And what a product's page shows.
+//! Rules for all pages of the catalog browser: the hosts they answer, their headers, and that outside text
+//! stays text. And the contents of a product's page.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::harness::browsed::{Browsed, attribute, open};
 use crate::harness::{Store, gift_card, text, wait_for};
 
 #[test]
-fn pages_answer_only_by_addresses_and_names_that_are_theirs() {
+fn pages_answer_only_their_hosts() {
     let browsed = open(
         Store::sample(),
         &["--admin-host", "admin.example,other.example"],
@@ -58,7 +58,7 @@ fn pages_answer_only_by_addresses_and_names_that_are_theirs() {
 }
 
 #[test]
-fn every_answer_has_the_headers_that_keep_it_harmless() {
+fn every_answer_has_security_headers() {
     let browsed = open(Store::sample(), &[]);
     for (target, status) in [
         ("/catalog", 200),
@@ -178,7 +178,7 @@ fn outside_text_stays_text() {
 }
 
 #[test]
-fn a_product_shows_its_json_texts_and_later_kinds() {
+fn product_page_shows_json_texts_and_later_types() {
     let mut product = gift_card("A");
     product["gift_card"]["content_resources"]["description_md"] =
         "# Hello\n\nSome **bold** words.".into();
@@ -220,7 +220,7 @@ fn a_product_shows_its_json_texts_and_later_kinds() {
 }
 
 #[test]
-fn beyond_loopback_the_browser_is_shown_where_that_is_said() {
+fn browser_beyond_loopback_needs_a_setting() {
     let store = Store::sample();
     let usual = ["--admin-listen", "0.0.0.0:0", "--admin-beyond-loopback"];
     let browsed = Browsed {

@@ -1,4 +1,4 @@
-//! What the catalog browser reads from the store: history, revisions and keys; and what it says where it can't.
+//! Browser pages read from the store: history, revisions and keys; and their message if it can't be read.
 
 use serde_json::Value;
 
@@ -57,7 +57,7 @@ fn history_shows_what_each_load_changed() {
 }
 
 #[test]
-fn a_revision_is_paged_by_product() {
+fn revision_is_paged_by_product() {
     let products: Vec<Value> = (0..60)
         .map(|number| gift_card(&format!("P-{number:02}")))
         .collect();
@@ -84,7 +84,7 @@ fn a_revision_is_paged_by_product() {
 }
 
 #[test]
-fn history_is_asked_for_one_thing_and_says_what_it_cannot_read() {
+fn wrong_history_parameters_and_lost_pages_are_refused() {
     let browsed = open(Store::of(&[gift_card("A")]), &[]);
     for (target, said) in [
         ("/revisions?page=1&page=2", "page is there twice"),
@@ -175,7 +175,7 @@ fn rotated_key_has_one_status_in_list_and_browser() {
 }
 
 #[test]
-fn while_nothing_is_loaded_or_the_store_is_away_pages_say_so() {
+fn pages_report_a_missing_catalog_or_store() {
     let browsed = open(Store::new(), &[]);
     let page = browsed.ask("/catalog");
     assert_eq!(page.status, 503);

@@ -7,7 +7,7 @@ use vitrine_store::{IfMissing, open};
 use crate::harness::{Store, gift_card, skipped, text};
 
 #[test]
-fn who_finds_the_store_busy_is_told_who_writes() {
+fn busy_store_is_reported_with_its_writer() {
     let store = Store::of(&[gift_card("A")]);
     let lines = [gift_card("A"), gift_card("B")].map(|product| product.to_string());
     let file = store.write("b.json", lines.join("\n"));

@@ -46,7 +46,7 @@ fn asked(server: &Server, key: &str, target: &str, tags: &[&str]) -> Reply {
 }
 
 #[test]
-fn answers_say_how_long_they_may_be_kept_and_what_they_vary_by() {
+fn answers_have_cache_control_and_vary() {
     let store = catalog();
     let key = store.key("partner", &[]);
     let server = store.serve();
@@ -66,7 +66,7 @@ fn answers_say_how_long_they_may_be_kept_and_what_they_vary_by() {
 }
 
 #[test]
-fn a_client_that_has_the_answer_is_told_so_without_a_body() {
+fn matching_tag_is_answered_without_a_body() {
     let store = catalog();
     let key = store.key("partner", &[]);
     let server = store.serve();
@@ -101,7 +101,7 @@ fn a_client_that_has_the_answer_is_told_so_without_a_body() {
 }
 
 #[test]
-fn a_client_that_has_another_answer_gets_this_one() {
+fn other_tag_is_answered_with_the_body() {
     let store = catalog();
     let key = store.key("partner", &[]);
     let server = store.serve();
@@ -143,7 +143,7 @@ fn errors_are_never_not_modified() {
 }
 
 #[test]
-fn tags_are_the_same_exactly_where_the_bytes_are() {
+fn equal_tags_mean_equal_bytes() {
     let store = catalog();
     let key = store.key("partner", &[]);
     let mut bodies: HashMap<String, Vec<u8>> = HashMap::new();
@@ -188,7 +188,7 @@ fn tags_are_the_same_exactly_where_the_bytes_are() {
 }
 
 #[test]
-fn a_page_keeps_its_tag_until_a_product_on_it_changes() {
+fn page_keeps_its_tag_until_a_product_on_it_changes() {
     let store = catalog();
     let key = store.key("partner", &[]);
     let server = store.serve();
@@ -240,7 +240,7 @@ fn a_page_keeps_its_tag_until_a_product_on_it_changes() {
 }
 
 #[test]
-fn a_product_with_its_texts_keeps_its_tag_while_its_bytes_stay() {
+fn product_with_texts_keeps_its_tag_with_its_bytes() {
     let load = |store: &Store, markdown: &str, outside: &str| {
         let mut product = gift_card("A");
         let texts = &mut product["gift_card"]["content_resources"];

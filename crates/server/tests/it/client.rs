@@ -136,7 +136,7 @@ fn texts_are_found_by_their_addresses() {
 }
 
 #[test]
-fn what_the_server_refuses_is_told() {
+fn server_errors_reach_the_caller() {
     let store = Store::sample();
     let key = store.key("client", &[]);
     let server = store.serve();
@@ -178,7 +178,7 @@ fn what_the_server_refuses_is_told() {
 }
 
 #[test]
-fn an_answer_from_the_cache_costs_no_quota() {
+fn answer_from_the_cache_costs_no_quota() {
     let store = Store::sample();
     let key = store.key("client", &["--quota", "2/86400"]);
     let server = store.serve();
@@ -212,7 +212,7 @@ fn an_answer_from_the_cache_costs_no_quota() {
 }
 
 #[test]
-fn a_walk_is_whole_while_the_catalog_changes() {
+fn walk_is_whole_while_the_catalog_changes() {
     let store = Store::sample();
     let key = store.key("client", &[]);
     let server = store.serve();

@@ -18,7 +18,7 @@ pub fn run(store: &Store, arguments: &[&str], environment: &[(&str, &str)]) -> O
     command.output().expect("vitrine runs")
 }
 
-/// What is in effect: the setting's values and where they come from.
+/// Returns the settings in effect: their values and sources.
 fn effective(
     store: &Store,
     arguments: &[&str],
@@ -65,7 +65,7 @@ pub fn faults(store: &Store, content: impl AsRef<[u8]>) -> Vec<(u64, u64, String
 }
 
 #[test]
-fn flags_go_before_the_environment_before_the_file_before_defaults() {
+fn sources_of_settings_have_their_order() {
     let store = Store::new();
     let file = store.write(
         "vitrine.toml",
@@ -112,7 +112,7 @@ fn flags_go_before_the_environment_before_the_file_before_defaults() {
 }
 
 #[test]
-fn a_server_runs_with_what_its_file_says() {
+fn server_takes_settings_from_its_file() {
     let store = Store::sample();
     let content = format!(
         "store = '{}'\nlisten = \"127.0.0.1:0\"\npublic_url = 'https://catalog.example'\n\
@@ -151,7 +151,7 @@ fn a_server_runs_with_what_its_file_says() {
 }
 
 #[test]
-fn passwords_are_shown_nowhere_and_files_with_them_are_not_for_everybody() {
+fn passwords_are_hidden_and_their_files_private() {
     let store = Store::new();
     let secret = "hunter2";
     let address = format!("postgres://vitrine:{secret}@127.0.0.1:1/vitrine");
@@ -202,7 +202,7 @@ fn passwords_are_shown_nowhere_and_files_with_them_are_not_for_everybody() {
 }
 
 #[test]
-fn the_manual_is_what_the_program_prints_and_says_the_defaults() {
+fn settings_manual_is_printed_with_the_defaults() {
     let store = Store::new();
     let printed = store.ok(&["config", "default"]);
     if std::env::var_os("VITRINE_BLESS").is_some() {

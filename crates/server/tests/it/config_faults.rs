@@ -1,4 +1,4 @@
-//! What is wrong with a settings file: every fault with its place and what to do.
+//! Faults of a settings file: each with its place and its remedy.
 
 use std::path::Path;
 
@@ -123,7 +123,7 @@ const FAULTS: [(u64, u64, &str, &str); 16] = [
 ];
 
 #[test]
-fn every_fault_of_a_file_is_told_at_once_with_its_place() {
+fn every_fault_of_a_file_is_reported_with_its_place() {
     let store = Store::new();
     let found = faults(&store, FAULTY);
     assert_eq!(found.len(), FAULTS.len(), "{found:#?}");
@@ -159,7 +159,7 @@ fn every_fault_of_a_file_is_told_at_once_with_its_place() {
 }
 
 #[test]
-fn what_is_no_file_of_settings_is_told_as_such() {
+fn wrong_kinds_of_settings_files_are_refused() {
     let store = Store::new();
     let found = faults(&store, b"listen = \"127.0.0.1:0\"\nstore = \"\xff\"\n");
     assert_eq!(
@@ -200,7 +200,7 @@ fn what_is_no_file_of_settings_is_told_as_such() {
 }
 
 #[test]
-fn what_would_only_fail_at_the_start_is_found_by_a_check() {
+fn check_finds_faults_of_the_start() {
     let store = Store::new();
     let file = store.write("file", "").display().to_string();
     let content = format!("\nadmin_listen = \"0.0.0.0:0\"\nstate_dir = '{file}'\n");
@@ -215,7 +215,7 @@ fn what_would_only_fail_at_the_start_is_found_by_a_check() {
 }
 
 #[test]
-fn what_a_server_refuses_to_start_with_is_no_sound_file() {
+fn check_refuses_what_a_start_refuses() {
     let store = Store::new();
     let socket = store.path("vitrine.sock").display().to_string();
     let limits = "limits = 'redis://:hunter2@limits.internal'";
@@ -244,7 +244,7 @@ fn what_a_server_refuses_to_start_with_is_no_sound_file() {
 }
 
 #[test]
-fn a_setting_that_lacks_another_is_told_with_its_line() {
+fn setting_that_needs_another_is_reported_with_its_line() {
     let store = Store::new();
     let file = store.write("a.pem", "").display().to_string();
     for (one, other) in [
@@ -262,7 +262,7 @@ fn a_setting_that_lacks_another_is_told_with_its_line() {
 }
 
 #[test]
-fn a_certificate_that_cannot_be_used_is_found_by_a_check() {
+fn check_finds_an_unusable_certificate() {
     let store = Store::new();
     let pair = Certificate::new(&store, "pair");
     let other = Certificate::new(&store, "other");
@@ -291,7 +291,7 @@ fn a_certificate_that_cannot_be_used_is_found_by_a_check() {
 }
 
 #[test]
-fn no_complaint_about_a_value_shows_its_password() {
+fn errors_about_values_show_no_password() {
     let store = Store::new();
     let endpoint = "http://u:hunter2@collector.internal:4318/v1 x";
     for command in [&["serve"][..], &["config", "show"]] {

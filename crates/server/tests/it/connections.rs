@@ -15,7 +15,7 @@ fn served() -> (Store, String, Server) {
 }
 
 #[test]
-fn a_draining_server_answers_on_open_connections_and_says_goodbye() {
+fn draining_server_answers_and_closes_open_connections() {
     let (_store, key, mut server) = served();
     let mut connection = server.keep_alive();
     assert_eq!(
@@ -38,7 +38,7 @@ fn a_draining_server_answers_on_open_connections_and_says_goodbye() {
 }
 
 #[test]
-fn a_request_on_its_way_is_answered_while_the_server_ends() {
+fn request_under_way_is_answered_during_shutdown() {
     let (_store, key, mut server) = served();
     let mut socket = server.connect();
     socket
@@ -112,7 +112,7 @@ fn cut_after(server: &Server, sent: &str) -> Duration {
 }
 
 #[test]
-fn silent_clients_and_half_heads_are_cut_and_others_served_meanwhile() {
+fn silent_clients_and_half_heads_are_cut() {
     let (_store, key, server) = served();
     std::thread::scope(|scope| {
         for sent in ["", "GET", "GET /v2/ping HTTP/1.1\r\nHost: x\r\nX-Api-"] {
@@ -128,7 +128,7 @@ fn silent_clients_and_half_heads_are_cut_and_others_served_meanwhile() {
 }
 
 #[test]
-fn a_quiet_connection_outlives_the_limit_for_heads() {
+fn quiet_connection_outlives_the_limit_for_heads() {
     let (_store, key, server) = served();
     let mut connection = server.keep_alive();
     assert_eq!(
@@ -144,7 +144,7 @@ fn a_quiet_connection_outlives_the_limit_for_heads() {
 }
 
 #[test]
-fn a_client_that_never_reads_is_cut() {
+fn client_that_never_reads_is_cut() {
     let (_store, key, server) = served();
     let mut socket = server.connect();
     let request = format!("GET /v2/product HTTP/1.1\r\nHost: x\r\nX-Api-Key: {key}\r\n\r\n");
@@ -173,7 +173,7 @@ fn a_client_that_never_reads_is_cut() {
 }
 
 #[test]
-fn a_body_that_never_comes_is_answered_with_timeout() {
+fn body_that_never_comes_is_answered_with_timeout() {
     let (_store, key, server) = served();
     let head = format!(
         "GET /v2/ping HTTP/1.1\r\nHost: x\r\nX-Api-Key: {key}\r\nContent-Length: 5\r\n\r\n"
@@ -205,7 +205,7 @@ fn pipelined_requests_are_answered_in_order() {
 }
 
 #[test]
-fn a_head_that_cannot_be_parsed_gets_a_bare_status_and_a_closed_connection() {
+fn malformed_head_is_refused_and_closes_the_connection() {
     let (_store, _key, server) = served();
     for head in [
         "NOT HTTP\r\n\r\n",
@@ -218,7 +218,7 @@ fn a_head_that_cannot_be_parsed_gets_a_bare_status_and_a_closed_connection() {
 }
 
 #[test]
-fn the_access_log_has_one_json_object_a_request_and_no_secret() {
+fn access_log_has_one_json_line_a_request_without_secrets() {
     let (_store, key, mut server) = served();
     let secret = key.split_once('.').expect("two parts").1.to_owned();
     let id = [("X-Api-Key", key.as_str()), ("X-Request-Id", "my-id:1")];
@@ -243,7 +243,7 @@ fn the_access_log_has_one_json_object_a_request_and_no_secret() {
 }
 
 #[test]
-fn an_old_connection_ends_with_an_answer_and_loses_no_request() {
+fn old_connection_ends_without_losing_a_request() {
     let store = Store::sample();
     let key = store.key("client", &[]);
     let server = store.serve_with(&["--connection-age", "1s"]);
@@ -281,7 +281,7 @@ fn an_old_connection_ends_with_an_answer_and_loses_no_request() {
 }
 
 #[test]
-fn half_a_head_that_comes_with_a_whole_request_is_cut_like_any_other() {
+fn half_a_head_behind_a_whole_request_is_cut() {
     let (_store, key, server) = served();
     let request = format!("GET /v2/ping HTTP/1.1\r\nHost: x\r\nX-Api-Key: {key}\r\n\r\nGET /v2/pi");
     let time = cut_after(&server, &request);

@@ -1,5 +1,6 @@
-//! What operators deploy beside the program names only what the program has: metrics of dashboards and alerts, pages of
-//! the runbook, options of command lines. `ci/deployment` holds these files against their own schemas and tests.
+//! Files that operators deploy beside the program name only what the program has: metrics of dashboards and
+//! alerts, pages of the runbook, options of command lines. `ci/deployment` holds these files against their
+//! own schemas and tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -144,7 +145,7 @@ fn every_metric_of_dashboard_and_alerts_is_there() {
 }
 
 #[test]
-fn every_alert_has_its_page_in_the_runbook_and_the_other_way_round() {
+fn alerts_and_runbook_sections_correspond() {
     let rules = read(RULES);
     let alerts = rules
         .lines()
@@ -196,7 +197,7 @@ fn dashboard_panels_take_a_third_of_the_width_at_least() {
 }
 
 #[test]
-fn what_units_images_and_manifests_run_is_a_command_line() {
+fn deployed_command_lines_are_valid() {
     let store = Store::new();
     for (path, commands) in [
         ("deploy/systemd/vitrine.service", &["serve"][..]),
@@ -238,7 +239,7 @@ const SETTINGS: [&str; 3] = [
 ];
 
 #[test]
-fn settings_files_set_what_there_is_to_set() {
+fn deployed_settings_files_are_valid() {
     let store = Store::new();
     for path in SETTINGS {
         let file = format!("{ROOT}{path}");

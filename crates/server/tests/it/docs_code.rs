@@ -90,8 +90,8 @@ impl Script {
     }
 }
 
-/// Whether a value is as a page prints it: `"…"` stands for any value, at the end of an array for any number of elements
-/// like those before it, as a name for more members.
+/// Returns true if a value is as a page prints it: `"…"` stands for any value, at the end of an array for any
+/// number of elements like those before it, as a name for more members.
 fn is_as_printed(printed: &Value, value: &Value) -> bool {
     match (printed, value) {
         (Value::String(any), _) if any == "…" => true,

@@ -258,7 +258,7 @@ fn recipes_retry_after_a_429_and_finish() {
 }
 
 #[test]
-fn the_java_recipe_walks_all_pages_by_links() {
+fn java_recipe_walks_all_pages_by_links() {
     let store = Store::sample();
     let key = store.key("reader", &["--quota", "1/1"]);
     let server = store.serve();

@@ -12,10 +12,10 @@ use vitrine_wire::error::ErrorType;
 
 use crate::harness::{Reply, Server, Store, text, wait_for};
 
-/// Where readers find the server, other than where it listens: below a path, behind a proxy.
+/// Public address, other than the one listened on: below a path, behind a proxy.
 const PUBLIC_URL: &str = "https://catalog.example/shop";
 
-/// What a page consists of.
+/// Parts of a page.
 #[derive(Default)]
 pub struct Page {
     tags: Vec<Tag>,
@@ -133,7 +133,7 @@ fn crawl(server: &Server) -> BTreeMap<String, Reply> {
 }
 
 #[test]
-fn every_link_leads_somewhere_and_every_error_type_has_its_page() {
+fn docs_links_resolve_and_error_types_have_pages() {
     let store = Store::sample();
     let server = store.serve_as(PUBLIC_URL);
     let answers = crawl(&server);

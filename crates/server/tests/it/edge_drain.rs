@@ -1,4 +1,5 @@
-//! How a server ends: who is told first, who is still let in, and that no answer is lost, by either protocol.
+//! Shutdown of a server: the order of its steps, new connections meanwhile, and that no answer is lost, by
+//! either protocol.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -6,14 +7,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::harness::{Certificate, Reply, Server, Store, block_on, read, wait_for};
 
-/// How often a server is ended under load: `ci/long` may say more.
+/// Returns the number of times that a server is ended under load: `ci/long` may say more.
 fn rounds() -> usize {
     let rounds = std::env::var("VITRINE_DRAIN_ROUNDS");
     rounds.map_or(20, |rounds| rounds.parse().expect("a number"))
 }
 
 #[test]
-fn readiness_fails_at_once_and_connections_are_accepted_for_the_delay() {
+fn readiness_fails_before_listeners_close() {
     let store = Store::sample();
     let key = store.key("client", &[]);
     let mut server = store.serve_with(&["--drain-delay", "3s", "--admin-listen", "127.0.0.1:0"]);
@@ -43,7 +44,7 @@ fn readiness_fails_at_once_and_connections_are_accepted_for_the_delay() {
 }
 
 #[test]
-fn what_is_left_at_the_end_of_the_drain_is_cut() {
+fn open_connections_are_cut_after_the_drain_timeout() {
     let store = Store::sample();
     let mut server = store.serve_with(&["--drain-timeout", "1s"]);
     let key = store.key("client", &[]);
@@ -57,7 +58,7 @@ fn what_is_left_at_the_end_of_the_drain_is_cut() {
 }
 
 #[test]
-fn a_second_signal_cuts() {
+fn second_signal_cuts() {
     let store = Store::sample();
     let key = store.key("client", &[]);
     let mut server = store.serve_with(&["--drain-delay", "1h"]);

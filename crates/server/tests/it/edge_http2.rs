@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::harness::{Certificate, Http2, Server, Store, block_on};
 
-/// What a client's connection begins with: the preface, and no settings of its own.
+/// Start of a client's connection: the preface, and no settings of its own.
 pub const START: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 /// A HEADERS frame that ends the stream and not the head: one header, and no CONTINUATION.
 const HALF_HEAD: &[u8] = b"\0\0\x01\x01\x01\0\0\0\x01\x82";
@@ -31,7 +31,7 @@ fn served() -> (Store, String, Certificate, Server) {
 }
 
 #[test]
-fn silent_connections_and_half_heads_are_cut() {
+fn silent_http2_connections_and_half_heads_are_cut() {
     let (_store, _key, certificate, server) = served();
     std::thread::scope(|scope| {
         for (what, sent) in [
@@ -60,7 +60,7 @@ fn silent_connections_and_half_heads_are_cut() {
 }
 
 #[test]
-fn a_head_that_comes_bit_by_bit_is_cut_though_something_always_comes() {
+fn slow_http2_head_is_cut() {
     let (_store, _key, certificate, server) = served();
     let mut stream = certificate.connect(server.address, &["h2"]).expect("TLS");
     stream
@@ -103,7 +103,7 @@ async fn client(certificate: &Certificate, server: &Server, window: u32) -> Http
 }
 
 #[test]
-fn a_client_whose_window_is_shut_is_cut() {
+fn client_whose_window_is_shut_is_cut() {
     let (_store, key, certificate, server) = served();
     block_on(async {
         for window in [0, 1, 20_000] {
@@ -127,7 +127,7 @@ fn a_client_whose_window_is_shut_is_cut() {
 }
 
 #[test]
-fn a_stream_that_nobody_takes_is_reset_alone() {
+fn stream_that_nobody_takes_is_reset_alone() {
     let (_store, key, certificate, server) = served();
     block_on(async {
         let mut client = client(&certificate, &server, 20_000).await;
@@ -182,7 +182,7 @@ fn request(stream: u32, key: &str, target: &str) -> Vec<u8> {
 /// RFC 9113 lets a server cut a body as it likes. But clients count small frames and close a connection on which too
 /// many come, and where each of many answers stops at the end of its window, each may leave a crumb.
 #[test]
-fn a_body_leaves_no_crumbs_where_the_usual_window_ends() {
+fn body_of_default_window_size_is_sent_whole() {
     const DATA: u8 = 0;
     const END_STREAM: u8 = 1;
     let (_store, key, certificate, server) = served();

@@ -1,5 +1,4 @@
-//! How many connections there may be: in all, from one address, and with few descriptors. And what a thousand bad ones
-//! come to.
+//! Limits of connections: in all, from one address, and with few descriptors. And a thousand bad connections.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
@@ -63,7 +62,7 @@ fn assert_turned_away(reply: &Reply) {
 }
 
 #[test]
-fn one_connection_too_many_is_told_so_and_room_is_used_again() {
+fn connection_beyond_the_limit_gets_503_until_room() {
     let (_store, key, server) = served(&["--max-connections", "3"]);
     let mut connections: Vec<_> = (0..3).map(|_| in_use(&server, &key)).collect();
     for target in ["/v2/ping", "/v2/product", "/nowhere"] {
@@ -98,7 +97,7 @@ fn one_address_has_its_share() {
 }
 
 #[test]
-fn with_tls_one_too_many_is_closed_before_the_handshake() {
+fn tls_connection_beyond_the_limit_is_closed() {
     let store = Store::sample();
     let certificate = Certificate::new(&store, "server");
     let server = certificate.serve(&store, &["--max-connections", "1"]);
@@ -112,7 +111,7 @@ fn with_tls_one_too_many_is_closed_before_the_handshake() {
 }
 
 #[test]
-fn with_few_descriptors_fewer_connections_are_let_in() {
+fn few_descriptors_lower_the_connection_limit() {
     let store = Store::sample();
     let key = store.key("client", &[]);
     let mut command = std::process::Command::new("sh");
@@ -218,7 +217,7 @@ fn p99_until(server: &Server, key: &str, mut is_over: impl FnMut() -> bool) -> D
     }
 }
 
-/// What clients do that a server must get rid of.
+/// Bad behaviour of clients that a server must get rid of.
 #[derive(Debug, Clone, Copy)]
 enum Bad {
     SendsNothing,
@@ -268,17 +267,17 @@ fn hold(server: &Server, key: &str, bad: Bad, count: usize) -> (Duration, Durati
     (took.expect("all were cut"), p99)
 }
 
-/// When bad connections can't be believed to be cut any more.
+/// Time after which bad connections can't be believed to be cut any more.
 const MUCH_TOO_LONG: Duration = Duration::from_secs(120);
 
-/// How many bad connections at once: `ci/long` may say more.
+/// Returns the number of bad connections at once: `ci/long` may say more.
 fn bad_connections() -> usize {
     let count = std::env::var("VITRINE_BAD_CONNECTIONS");
     count.map_or(1000, |count| count.parse().expect("a number"))
 }
 
 #[test]
-fn a_thousand_bad_connections_are_cut_at_their_limit() {
+fn thousand_bad_connections_are_cut_at_their_limit() {
     let count = bad_connections();
     // This process needs descriptors too.
     let room = vitrine::edge::descriptors::make_room(count * 2);

@@ -1,4 +1,4 @@
-//! Where a server listens: several addresses, Unix sockets, sockets that systemd passes.
+//! Listening: several addresses, Unix sockets, sockets that systemd passes.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -22,7 +22,7 @@ fn ask(mut stream: impl Read + Write, key: &str) -> Reply {
     Reply::parse(&answer, "GET")
 }
 
-/// Where a server listens beside its first address.
+/// Returns the addresses that a server listens on beside its first.
 fn others(server: &Server) -> Vec<String> {
     let said = server.stderr();
     said.lines()
@@ -73,7 +73,7 @@ fn on_socket(store: &Store, path: &Path, more: &[&str]) -> Server {
 }
 
 #[test]
-fn a_dead_servers_socket_is_replaced_and_a_living_ones_stays() {
+fn socket_of_a_dead_server_only_is_replaced() {
     let store = Store::sample();
     let key = store.key("client", &[]);
     let path = store.path("v.sock");
@@ -126,7 +126,7 @@ fn a_dead_servers_socket_is_replaced_and_a_living_ones_stays() {
 }
 
 #[test]
-fn a_living_programs_socket_stays_though_it_accepts_nobody() {
+fn socket_of_a_live_program_stays() {
     let store = Store::sample();
     let path = store.path("v.sock");
     let address = SockAddr::unix(&path).expect("an address");
@@ -160,7 +160,7 @@ fn a_living_programs_socket_stays_though_it_accepts_nobody() {
 }
 
 #[test]
-fn a_successors_socket_is_not_removed() {
+fn socket_of_a_successor_is_not_removed() {
     let store = Store::sample();
     let path = store.path("v.sock");
     let mut server = on_socket(&store, &path, &[]);
@@ -172,7 +172,7 @@ fn a_successors_socket_is_not_removed() {
 }
 
 #[test]
-fn wrong_addresses_are_refused_with_what_is_right() {
+fn wrong_addresses_are_refused_with_a_correction() {
     let store = Store::new();
     for (listen, code, what) in [
         ("8080", 2, "127.0.0.1:8080"),

@@ -1,4 +1,4 @@
-//! What the service manager is told.
+//! Messages to the service manager.
 
 use std::os::unix::net::UnixDatagram;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::harness::{Server, Store, wait_for};
 
 #[test]
-fn the_service_manager_is_told_what_happens() {
+fn service_manager_gets_state_messages() {
     let store = Store::sample();
     let path = store.path("notify.sock");
     let socket = UnixDatagram::bind(&path).expect("a socket");

@@ -30,7 +30,7 @@ fn ping(stream: &mut TlsStream, key: &str) -> Reply {
 }
 
 #[test]
-fn both_protocols_are_spoken_over_tls_and_give_the_same() {
+fn both_protocols_over_tls_answer_alike() {
     let store = Store::sample();
     let key = store.key("client", &[]);
     let certificate = Certificate::new(&store, "server");
@@ -91,7 +91,7 @@ fn both_protocols_are_spoken_over_tls_and_give_the_same() {
 }
 
 #[test]
-fn a_renewed_certificate_is_shown_to_new_connections_and_open_ones_stay() {
+fn renewed_certificate_is_shown_to_new_connections() {
     let store = Store::sample();
     let key = store.key("client", &[]);
     let first = Certificate::new(&store, "server");
@@ -142,7 +142,7 @@ fn a_renewed_certificate_is_shown_to_new_connections_and_open_ones_stay() {
     assert_eq!(ping(&mut open, &key).status, 200);
 }
 
-/// What a server says that isn't to start with these two files.
+/// Returns the error of a server that refuses to start with these two files.
 fn refusal(store: &Store, chain: &str, key: &str) -> String {
     let arguments = [
         "serve",
@@ -159,7 +159,7 @@ fn refusal(store: &Store, chain: &str, key: &str) -> String {
 }
 
 #[test]
-fn a_faulty_pair_is_refused_with_the_file_and_what_is_wrong() {
+fn faulty_pair_is_refused_with_file_and_fault() {
     let store = Store::new();
     let pair = Certificate::new(&store, "pair");
     let other = Certificate::new(&store, "other");
@@ -200,7 +200,7 @@ fn a_faulty_pair_is_refused_with_the_file_and_what_is_wrong() {
 }
 
 #[test]
-fn an_expired_certificate_is_served_with_a_warning() {
+fn expired_certificate_is_served_with_a_warning() {
     let store = Store::sample();
     let key = rcgen::KeyPair::generate().expect("a key");
     let mut parameters = rcgen::CertificateParams::new(["localhost".to_owned()]).expect("names");
@@ -235,7 +235,7 @@ fn an_expired_certificate_is_served_with_a_warning() {
 }
 
 #[test]
-fn a_handshake_that_never_ends_is_cut() {
+fn handshake_that_never_ends_is_cut() {
     let store = Store::sample();
     let certificate = Certificate::new(&store, "server");
     let server = certificate.serve(&store, &[]);

@@ -105,7 +105,7 @@ fn every_answer_decodes_to_the_same_bytes() {
 }
 
 #[test]
-fn each_client_gets_what_it_likes_best_and_we_do_among_that() {
+fn client_preference_precedes_ours() {
     let store = Store::sample();
     let key = store.key("reader", &[]);
     let server = store.serve();
@@ -165,7 +165,7 @@ fn wildcard_in_accept_encoding_gets_gzip() {
 }
 
 #[test]
-fn head_says_of_the_encoded_body_what_get_does() {
+fn head_describes_the_encoded_body_as_get_does() {
     let store = Store::sample();
     let key = store.key("reader", &[]);
     let server = store.serve();
@@ -184,7 +184,7 @@ fn head_says_of_the_encoded_body_what_get_does() {
 }
 
 #[test]
-fn not_modified_says_nothing_of_encodings() {
+fn not_modified_has_no_encoding_headers() {
     let store = Store::sample();
     let key = store.key("reader", &[]);
     let server = store.serve();
@@ -241,7 +241,7 @@ fn errors_are_plain_unless_that_is_refused() {
 }
 
 #[test]
-fn an_encoded_page_stays_as_it_is_while_other_products_change() {
+fn encoded_page_is_unaffected_by_other_products() {
     let named = |code: &str, name: &str| {
         let mut product = gift_card(code);
         product["name"] = json!(name);
@@ -277,7 +277,7 @@ fn an_encoded_page_stays_as_it_is_while_other_products_change() {
 }
 
 #[test]
-fn all_of_a_crowd_that_asks_for_a_new_page_get_it() {
+fn concurrent_requests_for_a_new_page_are_answered() {
     let store = Store::sample();
     let key = store.key("reader", &[]);
     // The addresses of texts are part of the bytes.
@@ -311,7 +311,7 @@ fn all_of_a_crowd_that_asks_for_a_new_page_get_it() {
 }
 
 #[test]
-fn the_access_log_counts_what_is_sent() {
+fn access_log_counts_what_is_sent() {
     let store = Store::sample();
     let key = store.key("reader", &[]);
     let server = store.serve();
@@ -325,7 +325,7 @@ fn the_access_log_counts_what_is_sent() {
 }
 
 #[test]
-fn a_page_that_is_asked_for_again_becomes_smaller() {
+fn page_compresses_better_at_the_second_request() {
     let store = Store::new();
     let invented = store.ok(&["generate", "--products", "300"]);
     store.load(store.write("invented.ndjson", invented));
@@ -343,7 +343,7 @@ fn a_page_that_is_asked_for_again_becomes_smaller() {
 }
 
 #[test]
-fn a_page_put_together_of_many_parts_is_kept_once_it_is_asked_for_again() {
+fn page_of_many_parts_is_kept_at_the_second_request() {
     let products: Vec<Value> = (0..300)
         .map(|number| {
             let mut product = gift_card(&format!("P{number:03}"));

@@ -20,7 +20,7 @@ fn assert_told_to_wait(reply: &Reply) {
 }
 
 #[test]
-fn too_many_wrong_keys_are_told_to_wait_and_a_good_one_never() {
+fn only_wrong_keys_are_limited() {
     let store = catalog();
     let key = store.key("partner", &[]);
     let test = store.key("test", &["--test"]);
@@ -88,7 +88,7 @@ fn too_many_wrong_keys_are_told_to_wait_and_a_good_one_never() {
 }
 
 #[test]
-fn by_default_there_is_a_limit_and_it_can_be_lifted() {
+fn default_limit_of_failed_keys_can_be_lifted() {
     let store = catalog();
     let server = store.serve();
     let mut connection = server.keep_alive();
@@ -126,7 +126,7 @@ fn ask(server: &Server, id: &str, headers: Headers<'_>) -> (u16, String) {
 }
 
 #[test]
-fn a_trusted_proxy_is_believed_who_its_client_is() {
+fn client_address_is_taken_from_a_trusted_proxy() {
     let store = catalog();
     let server = store.serve_with(&[
         "--failed-keys",
@@ -173,7 +173,7 @@ fn a_trusted_proxy_is_believed_who_its_client_is() {
 }
 
 #[test]
-fn the_standard_header_is_read_where_that_is_asked_for() {
+fn forwarded_header_is_read_if_set() {
     let store = catalog();
     let options = [
         "--trusted-proxies",
@@ -195,7 +195,7 @@ fn the_standard_header_is_read_where_that_is_asked_for() {
 }
 
 #[test]
-fn whoever_is_not_trusted_only_claims() {
+fn client_address_from_an_untrusted_proxy_is_ignored() {
     let store = catalog();
     for options in [&[][..], &["--trusted-proxies", "10.0.0.0/8,unix"]] {
         let server = store.serve_with(&[&["--failed-keys", "3/3600"], options].concat());

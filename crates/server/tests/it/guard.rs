@@ -207,7 +207,7 @@ fn refusal_names_first_products_and_counts_by_field() {
 }
 
 #[test]
-fn more_than_a_twentieth_of_the_amounts_changed_tenfold_is_refused() {
+fn feed_with_amounts_changed_tenfold_is_refused() {
     // A lost decimal point: 5.00 and 50.00 become 500.00 and 5000.00.
     assert_guards("amounts", 5, |count| {
         products(|number, product| {
@@ -223,7 +223,7 @@ fn more_than_a_twentieth_of_the_amounts_changed_tenfold_is_refused() {
 }
 
 #[test]
-fn more_than_a_twentieth_of_the_discounts_changed_tenfold_is_refused() {
+fn feed_with_discounts_changed_tenfold_is_refused() {
     let store = Store::new();
     let with_discount = |count: usize, discount: &str| {
         products(|number, product| {
@@ -251,7 +251,7 @@ fn more_than_a_twentieth_of_the_discounts_changed_tenfold_is_refused() {
 }
 
 #[test]
-fn a_merge_is_measured_against_the_whole_live_catalog() {
+fn merge_is_measured_against_the_whole_live_catalog() {
     let store = Store::of(&products(all));
     let mut one = gift_card("P000");
     one["gift_card"]["denominations"]["maximum_value"] = "5000.00".into();
@@ -272,7 +272,7 @@ fn a_merge_is_measured_against_the_whole_live_catalog() {
 }
 
 #[test]
-fn a_first_load_and_a_growing_catalog_are_not_guarded() {
+fn first_load_and_a_growing_catalog_are_not_guarded() {
     let store = Store::new();
     assert_eq!(load(&store, &[gift_card("A")], &[]).0, 0);
     let mut grown = products(all);
@@ -281,7 +281,7 @@ fn a_first_load_and_a_growing_catalog_are_not_guarded() {
 }
 
 #[test]
-fn an_allowance_that_makes_no_sense_is_a_wrong_command_line() {
+fn senseless_allowance_is_a_wrong_command_line() {
     let store = Store::new();
     for wrong in [
         "retire",
@@ -299,7 +299,7 @@ fn an_allowance_that_makes_no_sense_is_a_wrong_command_line() {
 }
 
 #[test]
-fn a_mirror_is_guarded_too_and_its_metrics_say_so() {
+fn guarded_mirror_is_refused_and_its_metrics_show_it() {
     let original = Store::of(&[gift_card("A"), gift_card("B")]);
     let (key, server) = (original.key("mirror", &[]), original.serve());
     let base = crate::mirror_source::base(&server);

@@ -12,7 +12,7 @@ fn named(code: &str, name: &str) -> Value {
 }
 
 #[test]
-fn a_dry_run_says_what_would_change_and_changes_nothing() {
+fn dry_run_shows_changes_and_changes_nothing() {
     let store = Store::of(&[named("A", "one"), named("B", "one"), named("C", "one")]);
     let mut changed = named("B", "two");
     changed["gift_card"]["denominations"]["maximum_value"] = "60.00".into();
@@ -66,7 +66,7 @@ fn a_dry_run_says_what_would_change_and_changes_nothing() {
 }
 
 #[test]
-fn a_merge_changes_what_it_names_and_retires_what_it_is_told_to() {
+fn merge_changes_and_retires_only_named_products() {
     let store = Store::of(&[named("A", "one"), named("B", "one"), named("C", "one")]);
     let file = store.write("more.json", named("B", "two").to_string());
     let file = file.display().to_string();
@@ -88,7 +88,7 @@ fn a_merge_changes_what_it_names_and_retires_what_it_is_told_to() {
 }
 
 #[test]
-fn history_tells_who_did_what_and_why() {
+fn history_shows_author_counts_and_note() {
     let store = Store::new();
     let file = store.write("a.json", gift_card("A").to_string());
     let file = file.display().to_string();
@@ -180,7 +180,7 @@ fn plans_in_a_pipe_name_every_product() {
 }
 
 #[test]
-fn a_product_can_be_shown_as_it_is_and_as_it_was() {
+fn product_is_shown_at_any_revision() {
     let store = Store::of(&[named("A", "one")]);
     store.load_products(&[named("A", "two")]);
     assert_eq!(store.json(&["show", "A"])["name"], "two");
@@ -191,7 +191,7 @@ fn a_product_can_be_shown_as_it_is_and_as_it_was() {
 }
 
 #[test]
-fn an_empty_catalog_is_exported_as_an_empty_array() {
+fn empty_catalog_is_exported_as_an_empty_array() {
     let store = Store::of(&[gift_card("A"), gift_card("B")]);
     let codes = store.write("codes", "\u{feff}A\r\n\n");
     let codes = codes.display().to_string();
@@ -209,7 +209,7 @@ fn an_empty_catalog_is_exported_as_an_empty_array() {
 }
 
 #[test]
-fn a_rollback_gives_the_answers_of_that_revision_byte_for_byte() {
+fn rollback_restores_answers_byte_for_byte() {
     let store = Store::new();
     let mut then = Vec::new();
     for number in 1..=20 {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::harness::{KeepAlive, Reply, Server, Store, gift_card, text, wait_for};
 
-/// What would be answered if it were taken for a request.
+/// Bytes that would be answered if they were taken for a request.
 const SMUGGLED: &str = "GET /v2/smuggled HTTP/1.1\r\nHost: x\r\n\r\n";
 
 fn served() -> (Store, String, Server) {
@@ -59,7 +59,7 @@ pub fn assert_rests(server: &Server, after: &str) {
 }
 
 #[test]
-fn a_body_is_never_taken_for_a_request() {
+fn body_is_never_taken_for_a_request() {
     let (_store, key, server) = served();
     let head = format!("GET /v2/ping HTTP/1.1\r\nHost: x\r\nX-Api-Key: {key}\r\n");
     let length = SMUGGLED.len();
@@ -92,7 +92,7 @@ fn a_body_is_never_taken_for_a_request() {
 }
 
 #[test]
-fn a_body_without_one_clear_end_is_refused_and_the_connection_closed() {
+fn body_of_ambiguous_length_is_refused() {
     let (_store, key, server) = served();
     let head = format!("GET /v2/ping HTTP/1.1\r\nHost: x\r\nX-Api-Key: {key}\r\n");
     for framing in [
@@ -123,7 +123,7 @@ fn a_body_without_one_clear_end_is_refused_and_the_connection_closed() {
 }
 
 #[test]
-fn a_head_that_may_be_read_in_two_ways_is_refused() {
+fn ambiguous_head_is_refused() {
     let (_store, key, server) = served();
     let valid = format!("GET /v2/ping HTTP/1.1\r\nHost: x\r\nX-Api-Key: {key}\r\n");
     for head in [
@@ -302,7 +302,7 @@ fn nothing_is_upgraded() {
 }
 
 #[test]
-fn an_answer_to_head_or_304_leaves_the_next_one_in_its_place() {
+fn answers_without_a_body_keep_pipelining_in_order() {
     let (_store, key, server) = served();
     let mut connection: KeepAlive = server.keep_alive();
     let tag = connection.get(&key, "/v2/product").expect("an answer");

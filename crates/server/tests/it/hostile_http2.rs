@@ -8,7 +8,7 @@ use crate::edge_http2::{START, frame};
 use crate::harness::{Certificate, Server, Store};
 use crate::hostile_http::assert_rests;
 
-/// How many frames a flood has.
+/// Number of frames in a flood.
 const FLOOD: u32 = 100_000;
 
 /// A whole request without a key, in HPACK's static table: GET, https, `/`.
@@ -16,10 +16,10 @@ fn request(stream: u32) -> Vec<u8> {
     frame(1, 0x5, stream, &[0x82, 0x87, 0x84])
 }
 
-/// What makes the frames of a flood.
+/// Maker of a flood's frames.
 type Frames = Box<dyn FnMut(u32) -> Vec<u8>>;
 
-/// How a flood ended.
+/// End of a flood.
 #[derive(Debug, PartialEq, Eq)]
 enum End {
     /// The server closed the connection.

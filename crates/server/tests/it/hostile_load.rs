@@ -73,7 +73,7 @@ fn nothing_of_a_feed_steers_the_terminal() {
 }
 
 #[test]
-fn a_report_replaces_nothing_but_a_report() {
+fn report_overwrites_only_a_report() {
     let store = Store::of(&[gift_card("A")]);
     let feed = gift_card("B").to_string();
     let file = shown(&store.write("feed.ndjson", &feed));
@@ -134,7 +134,7 @@ fn rejected_records_are_not_lost_to_the_report() {
 }
 
 #[test]
-fn an_interrupted_load_leaves_nothing_beside_its_inputs() {
+fn interrupted_load_leaves_nothing_beside_its_inputs() {
     let store = Store::of(&[gift_card("A")]);
     let feed = store.path("feed");
     std::fs::create_dir(&feed).expect("a directory");
@@ -169,7 +169,7 @@ fn an_interrupted_load_leaves_nothing_beside_its_inputs() {
 }
 
 #[test]
-fn a_record_with_a_million_faults_is_told_in_a_thousand() {
+fn record_with_a_million_faults_reports_a_thousand() {
     let store = Store::of(&[gift_card("A")]);
     let categories = format!("[{}]", vec!["1"; 1_000_000].join(","));
     let key = "k".repeat(1_000_000);
@@ -196,7 +196,7 @@ fn a_record_with_a_million_faults_is_told_in_a_thousand() {
 }
 
 #[test]
-fn options_that_do_not_go_together_are_a_wrong_command_line() {
+fn conflicting_options_are_a_wrong_command_line() {
     let store = Store::sample();
     for options in [&["--retire", "A"][..], &["--rejected", "r.ndjson"]] {
         let output = store.run(&[&["load", "-"], options].concat());
@@ -205,7 +205,7 @@ fn options_that_do_not_go_together_are_a_wrong_command_line() {
 }
 
 #[test]
-fn an_export_that_cannot_be_written_says_so() {
+fn unwritable_export_is_an_error() {
     let store = Store::sample();
     let full = std::fs::File::create("/dev/full").expect("a device that is full");
     let export = store.command(&["export"]).stdout(full).output();

@@ -42,7 +42,7 @@ fn time(renderer: &HtmlRenderer, markdown: &str) -> Duration {
 }
 
 #[test]
-fn time_grows_as_texts_do() {
+fn rendering_time_is_linear() {
     let renderer = HtmlRenderer::new();
     let mut slow = Vec::new();
     let mut measured = 0;
@@ -67,7 +67,7 @@ fn time_grows_as_texts_do() {
 }
 
 #[test]
-fn blank_lines_below_deep_lists_are_not_walked_through() {
+fn blank_lines_in_lists_are_rendered_up_to_a_limit() {
     let renderer = HtmlRenderer::new();
     for line_end in ["\n", "\r\n", "\r", " \t\n"] {
         let is_rendered = |blank_lines: usize| {
@@ -85,7 +85,7 @@ fn blank_lines_below_deep_lists_are_not_walked_through() {
 }
 
 #[test]
-fn html_that_is_nearly_all_elements_is_shown_as_it_was_written() {
+fn html_of_nearly_only_elements_is_shown_as_written() {
     let renderer = HtmlRenderer::new();
     let is_rendered = |markdown: &str| !renderer.sanitised(markdown).starts_with("<pre><code>");
     let deep = "- ".repeat(10) + "a\n";

@@ -63,7 +63,7 @@ fn every_keyed_route_needs_a_key() {
 }
 
 #[test]
-fn a_key_that_is_not_exactly_the_key_is_invalid() {
+fn inexact_key_is_invalid() {
     let store = catalog();
     let key = store.key("partner", &[]);
     let other = store.key("other", &[]);
@@ -106,7 +106,7 @@ fn a_key_that_is_not_exactly_the_key_is_invalid() {
 }
 
 #[test]
-fn a_wrong_key_is_refused_like_an_expired_or_revoked_one() {
+fn wrong_key_is_refused_like_an_expired_or_revoked_one() {
     let store = catalog();
     let good = store.key("good", &[]);
     let expired = store.key("expired", &["--expires", "2020-01-01"]);
@@ -138,7 +138,7 @@ fn a_wrong_key_is_refused_like_an_expired_or_revoked_one() {
 }
 
 #[test]
-fn a_key_in_the_query_is_not_looked_at_and_never_logged() {
+fn key_in_the_query_is_ignored_and_not_logged() {
     let store = catalog();
     let key = store.key("partner", &[]);
     let mut server = store.serve();
@@ -175,7 +175,7 @@ fn a_key_in_the_query_is_not_looked_at_and_never_logged() {
 }
 
 #[test]
-fn a_key_revoked_while_the_server_runs_is_refused_at_once() {
+fn revoked_key_is_refused_by_a_running_server() {
     let store = catalog();
     let key = store.key("partner", &[]);
     let other = store.key("other", &[]);
@@ -193,7 +193,7 @@ fn a_key_revoked_while_the_server_runs_is_refused_at_once() {
 }
 
 #[test]
-fn a_key_made_while_the_server_runs_is_let_in() {
+fn new_key_is_accepted_by_a_running_server() {
     let store = catalog();
     let server = store.serve();
     let key = store.key("late", &[]);
@@ -233,7 +233,7 @@ fn lists_of_keys_show_no_secret() {
 }
 
 #[test]
-fn the_last_use_of_a_key_is_written_down() {
+fn last_use_of_a_key_is_stored() {
     let store = catalog();
     let key = store.key("used", &[]);
     store.key("unused", &[]);
@@ -261,7 +261,7 @@ fn prefix_of(key: &str) -> &str {
 }
 
 #[test]
-fn rotation_lets_both_keys_in_until_the_overlap_ends() {
+fn both_keys_are_valid_until_the_overlap_ends() {
     let store = catalog();
     let old = store.key("partner", &["--quota", "100/60"]);
     let server = store.serve();
@@ -302,7 +302,7 @@ fn rotate_prints_which_key_ends_when() {
 }
 
 #[test]
-fn rotating_by_prefix_ends_what_was_rotated_before_where_it_is_known() {
+fn rotation_by_prefix_ends_known_predecessors() {
     let store = catalog();
     let oldest = store.key("partner", &[]);
     let old = rotated(&store, &["--overlap", "1h"]);
@@ -322,7 +322,7 @@ fn rotating_by_prefix_ends_what_was_rotated_before_where_it_is_known() {
 }
 
 #[test]
-fn names_that_no_key_has_are_told_whole_and_keys_without_their_secret() {
+fn unknown_key_names_are_shown_without_secrets() {
     let store = catalog();
     let key = store.key("acme.com", &[]);
     let secret = &key[prefix_of(&key).len() + 1..];
@@ -351,7 +351,7 @@ fn names_that_no_key_has_are_told_whole_and_keys_without_their_secret() {
 }
 
 #[test]
-fn rotate_asks_which_key_is_meant_where_a_label_names_several() {
+fn rotate_refuses_an_ambiguous_label() {
     let store = catalog();
     let first = store.key("partner", &[]);
     let second = store.key("partner", &[]);
@@ -378,7 +378,7 @@ fn rotate_asks_which_key_is_meant_where_a_label_names_several() {
 }
 
 #[test]
-fn what_names_no_key_is_neither_revoked_nor_rotated() {
+fn unknown_key_names_are_refused() {
     let store = catalog();
     let key = store.key("partner", &[]);
     for arguments in [

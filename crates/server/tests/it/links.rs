@@ -33,7 +33,7 @@ fn to<'l>(links: &'l [(String, String)], relation: &str) -> Option<&'l str> {
 }
 
 #[test]
-fn the_header_is_as_the_contract_shows_it() {
+fn link_header_matches_the_contract() {
     let store = Store::sample();
     let key = store.key("partner", &[]);
     let server = store.serve();
@@ -49,7 +49,7 @@ fn the_header_is_as_the_contract_shows_it() {
 }
 
 #[test]
-fn neighbours_are_named_where_there_are_any() {
+fn link_header_names_existing_neighbours() {
     let store = catalog();
     let key = store.key("partner", &[]);
     let server = store.serve();
@@ -96,7 +96,7 @@ fn neighbours_are_named_where_there_are_any() {
 }
 
 #[test]
-fn parameters_keep_their_order_and_the_cursor_comes_last() {
+fn links_keep_parameter_order_with_the_cursor_last() {
     let store = catalog();
     let key = store.key("partner", &[]);
     let server = store.serve();
@@ -149,7 +149,7 @@ fn walk(server: &Server, key: &str, query: &str) -> Vec<String> {
 }
 
 #[test]
-fn values_are_encoded_so_that_links_can_be_followed() {
+fn link_values_are_percent_encoded() {
     let hostile = "<a>; rel=\"x\", &b=c+d%41#e'\u{1f600}\\";
     let category = "café & bistro";
     let mut products = ["A", "B", "C", "D"].map(gift_card);
@@ -173,7 +173,7 @@ fn values_are_encoded_so_that_links_can_be_followed() {
 }
 
 #[test]
-fn a_walk_along_the_links_meets_every_product_once() {
+fn walk_along_the_links_meets_every_product_once() {
     let store = Store::sample();
     let key = store.key("partner", &[]);
     let server = store.serve();
@@ -197,7 +197,7 @@ fn a_walk_along_the_links_meets_every_product_once() {
 }
 
 #[test]
-fn a_header_longer_than_2_kb_is_left_out() {
+fn header_longer_than_2_kb_is_left_out() {
     let store = catalog();
     let key = store.key("partner", &[]);
     let server = store.serve();

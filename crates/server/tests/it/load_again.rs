@@ -15,7 +15,7 @@ fn counts(report: &Value) -> [u64; 4] {
 }
 
 #[test]
-fn the_same_file_again_changes_nothing_and_makes_no_revision() {
+fn same_file_again_makes_no_revision() {
     let store = Store::new();
     let first = store.load(SAMPLE);
     assert_eq!(
@@ -37,7 +37,7 @@ fn the_same_file_again_changes_nothing_and_makes_no_revision() {
 }
 
 #[test]
-fn a_load_replaces_the_whole_catalog_and_a_retired_product_may_come_back() {
+fn load_replaces_the_catalog_and_revives_retired_products() {
     let store = Store::of(&[gift_card("A"), gift_card("B")]);
     let key = store.key("reader", &[]);
     let server = store.serve();
@@ -89,7 +89,7 @@ fn each_difference_of_a_product_is_a_change() {
 }
 
 #[test]
-fn the_same_number_written_otherwise_is_no_change() {
+fn same_number_in_another_spelling_is_no_change() {
     let store = Store::of(&[gift_card("A")]);
     for (pointer, raw) in [
         ("/discount_multiplier", "0.0500"),
@@ -131,7 +131,7 @@ fn walk(name: &str, steps: &[Step<'_>]) {
 }
 
 #[test]
-fn a_text_stays_until_a_load_says_otherwise() {
+fn text_stays_until_a_load_changes_it() {
     const A: &str = "https://a.example/a.md";
     const B: &str = "https://a.example/b.md";
     const MARKDOWN: &str = r##"{"description_md":"# A"}"##;
@@ -215,7 +215,7 @@ fn another_source_of_the_same_text_is_a_change() {
 }
 
 #[test]
-fn an_absent_object_of_texts_leaves_all_of_them() {
+fn absent_object_of_texts_leaves_all_of_them() {
     let store = Store::new();
     let texts = "/gift_card/content_resources";
     let full = with(
@@ -249,7 +249,7 @@ fn pages(server: &Server, key: &str) -> Vec<String> {
 }
 
 #[test]
-fn an_answer_of_the_api_loads_back_without_a_change() {
+fn answer_of_the_api_loads_back_without_a_change() {
     let store = Store::new();
     let key = store.key("reader", &[]);
     let source =
@@ -314,7 +314,7 @@ fn an_answer_of_the_api_loads_back_without_a_change() {
 }
 
 #[test]
-fn a_running_server_notices_a_load_of_another_process() {
+fn running_server_notices_a_load_of_another_process() {
     let store = Store::of(&[gift_card("R0")]);
     let key = store.key("reader", &[]);
     let server = store.serve();

@@ -7,7 +7,7 @@ use crate::harness::{SAMPLE, Store};
 use crate::products::{assert_holds, served};
 
 #[test]
-fn the_sample_catalog_as_csv_is_the_same_catalog() {
+fn sample_catalog_as_csv_is_the_same_catalog() {
     let lines = std::fs::read_to_string(SAMPLE).expect("the sample");
     let products = lines
         .lines()
@@ -46,7 +46,7 @@ fn the_sample_catalog_as_csv_is_the_same_catalog() {
 }
 
 #[test]
-fn the_template_loads_without_faults_or_warnings() {
+fn template_loads_without_faults_or_warnings() {
     let store = Store::new();
     let template = store.ok(&["load", "--template", "csv"]);
     let (exit, report) = store.try_load(&template);
@@ -96,7 +96,7 @@ fn every_dialect_of_a_spreadsheet_is_the_same_catalog() {
 }
 
 #[test]
-fn a_cell_that_breaks_a_rule_is_named() {
+fn cell_that_breaks_a_rule_is_named() {
     for (column, cell, rule, pointer) in [
         ("currency", "EURO", "currency", "/currency"),
         ("is_orderable", "WAHR", "type", "/is_orderable"),
@@ -175,7 +175,7 @@ fn spoilt(row: &str) -> String {
 }
 
 #[test]
-fn a_row_that_is_none_is_refused_with_the_cell_named() {
+fn malformed_row_is_refused_with_its_cell() {
     let width = Table::of(&three()[..1]).columns.len();
     let cells = |count: usize| vec!["x"; count].join(";");
     let letters = |index: usize| match index {
@@ -212,7 +212,7 @@ fn a_row_that_is_none_is_refused_with_the_cell_named() {
 }
 
 #[test]
-fn a_line_that_names_the_separator_is_no_row() {
+fn line_that_names_the_separator_is_no_row() {
     for (start, line) in [("sep=;\r\n", 8), ("\u{feff}Sep=;\n", 8), ("\u{feff}", 7)] {
         let content = format!("{start}{}", spoilt("x;y"));
         let (exit, report) = Store::new().try_load(content);
@@ -243,7 +243,7 @@ fn a_line_that_names_the_separator_is_no_row() {
 }
 
 #[test]
-fn what_is_not_utf8_is_told_how_to_become_it() {
+fn other_encodings_are_refused_with_a_remedy() {
     let mut table = Table::of(&three()[..1]);
     table.set(0, "name", "Gr@e");
     let mut latin: Vec<u8> = table.to_csv(';', "\n").into_bytes();
@@ -295,7 +295,7 @@ fn columns_that_are_not_known_are_warned_of_once() {
 }
 
 #[test]
-fn a_table_without_rows_never_empties_the_catalog() {
+fn table_without_rows_never_empties_the_catalog() {
     let store = Store::of(&three());
     for content in ["code\n", "code;remarks\n;\n\n", "\u{feff}name,code"] {
         let (exit, report) = store.try_load(content);
@@ -308,7 +308,7 @@ fn a_table_without_rows_never_empties_the_catalog() {
 }
 
 #[test]
-fn a_quote_that_never_closes_names_where_it_opens() {
+fn quote_that_never_closes_names_where_it_opens() {
     let mut content = Table::of(&three()).to_csv(';', "\n");
     content.push_str("\"open;x;y\n");
     content.push_str(&"more;of;it\n".repeat(1000));

@@ -7,7 +7,7 @@ use crate::harness::Store;
 use crate::products::{assert_holds, later, served};
 
 #[test]
-fn a_missing_column_leaves_a_text_and_an_empty_cell_removes_it() {
+fn missing_column_keeps_and_empty_cell_removes_a_text() {
     let store = Store::of(&three());
     let key = store.key("reader", &[]);
     let text = |store: &Store| {
@@ -69,7 +69,7 @@ fn detail_holds_what_columns_cannot() {
 }
 
 #[test]
-fn a_payout_type_added_later_is_kept_to_the_letter() {
+fn payout_type_added_later_is_kept_to_the_letter() {
     let detail = r##"{"b":1.50,"content_resources":{"description_md":"# T\n"},"a":[1e3,-0]}"##;
     let lines = later("L", "prepaid_card", detail);
     let store = Store::new();

@@ -1,4 +1,4 @@
-//! What can't be loaded: empty, of another kind, cut off, too large, too deep, not there. Each is
+//! Inputs that can't be loaded: empty, of another kind, cut off, too large, too deep, not there. Each is
 //! refused with its place, or is an error that names it, and changes nothing.
 
 use std::fs::File;
@@ -9,8 +9,7 @@ use serde_json::Value;
 use crate::harness::{Store, gift_card, text};
 use crate::products::{assert_holds, pretty, with};
 
-/// What is refused: a name for it, its bytes, its rule, and the line of the fault where the input
-/// has lines.
+/// Refused input: its name, its bytes, its rule, and the line of the fault if the input has lines.
 type Refused = (&'static str, Vec<u8>, &'static str, Option<u64>);
 
 fn with_text(what: &'static str, text: String, rule: &'static str, line: Option<u64>) -> Refused {
@@ -123,7 +122,7 @@ fn no_product_or_too_deep() -> Vec<Refused> {
 }
 
 #[test]
-fn what_cannot_be_read_is_refused_whole_with_its_place() {
+fn unreadable_input_is_refused_with_its_place() {
     let store = Store::new();
     let kept = store.write("kept.json", gift_card("KEPT").to_string());
     store.load(&kept);
@@ -153,7 +152,7 @@ fn what_cannot_be_read_is_refused_whole_with_its_place() {
 }
 
 #[test]
-fn what_cannot_be_opened_is_an_error_that_names_it() {
+fn unopenable_input_is_an_error_that_names_it() {
     let store = Store::new();
     let kept = store.write("kept.json", gift_card("KEPT").to_string());
     store.load(&kept);
@@ -180,7 +179,7 @@ fn what_cannot_be_opened_is_an_error_that_names_it() {
 }
 
 #[test]
-fn a_line_of_200_megabytes_is_one_fault_among_good_lines() {
+fn line_of_200_megabytes_is_one_fault_among_good_lines() {
     let store = Store::new();
     let kept = store.write("kept.json", gift_card("KEPT").to_string());
     store.load(&kept);

@@ -110,7 +110,7 @@ const NO_AMOUNTS: [&str; 13] = [
     "\"1000000000000000\"",
 ];
 
-/// How many examples of a rule the text shows.
+/// Number of examples of a rule in the text.
 const SHOWN: usize = 10;
 
 /// A value as reports show it.
@@ -255,7 +255,7 @@ fn file_of(cases: &[Case]) -> Vec<u8> {
     content
 }
 
-/// What must be said of each fault, by line: line, code, pointer, value, rule.
+/// Returns the expected faults, by line: line, code, pointer, value, rule.
 fn expected(cases: &[Case]) -> Vec<Value> {
     let of = |line: usize, code: Value, pointer: &str, value: Value, rule: &str| json!({"line": line, "code": code, "pointer": pointer, "value": value, "rule": rule});
     let mut faults = vec![
@@ -270,7 +270,7 @@ fn expected(cases: &[Case]) -> Vec<Value> {
     faults
 }
 
-/// What a report says of faults, without file and message, which all must have.
+/// Returns the faults of a report, without file and message, which all must have.
 fn told(faults: &Value, file: &str) -> Vec<Value> {
     let told = |fault: &Value| {
         assert_eq!(fault["file"], file, "{fault}");

@@ -1,4 +1,4 @@
-//! What a load refuses in values of the right type: each breaks one rule of the contract.
+//! Refused values of the right type: each breaks one rule of the contract.
 
 use crate::fault_case::{Case, assert_refused, wrong};
 use crate::harness::gift_card;
@@ -175,7 +175,7 @@ const WRONG_VALUES: [(&str, &str, &str); 66] = [
 ];
 
 #[test]
-fn a_wrong_value_is_one_fault() {
+fn wrong_value_is_one_fault() {
     let cases: Vec<Case> = WRONG_VALUES
         .iter()
         .map(|(pointer, raw, rule)| wrong(gift_card("A"), pointer, raw, rule))
@@ -184,7 +184,7 @@ fn a_wrong_value_is_one_fault() {
 }
 
 #[test]
-fn a_wrong_value_of_another_payout_type_is_one_fault() {
+fn wrong_value_of_another_payout_type_is_one_fault() {
     let mut cases = Vec::new();
     for (pointer, raw, rule) in [
         ("/subscription/subscription_plans", "[]", "list_empty"),

@@ -1,4 +1,4 @@
-//! What a load refuses in fields that are there or not: wrong types, missing fields, codes.
+//! Refused fields: wrong types, missing fields, codes.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::harness::gift_card;
 use crate::products::{later, payment, subscription, with, without};
 
 #[test]
-fn a_wrong_type_is_one_fault() {
+fn wrong_type_is_one_fault() {
     let gift_card_fields = [
         ("/name", "7"),
         ("/code", "null"),
@@ -98,7 +98,7 @@ const REQUIRED: [&str; 18] = [
 ];
 
 #[test]
-fn a_missing_empty_or_null_required_field_is_one_fault() {
+fn missing_empty_or_null_required_field_is_one_fault() {
     let mut cases = Vec::new();
     let mut required = |product: fn(&str) -> Value, pointers: &[&str]| {
         for pointer in pointers {
@@ -151,7 +151,7 @@ fn a_missing_empty_or_null_required_field_is_one_fault() {
 }
 
 #[test]
-fn a_code_that_cannot_stand_in_a_path_is_one_fault() {
+fn code_that_cannot_stand_in_a_path_is_one_fault() {
     let mut cases = Vec::new();
     for code in ["categories", "countries", "changes", ".", ".."] {
         let raw = format!("\"{code}\"");
@@ -168,7 +168,7 @@ fn a_code_that_cannot_stand_in_a_path_is_one_fault() {
 }
 
 #[test]
-fn a_missing_detail_object_or_list_is_one_fault() {
+fn missing_detail_object_or_list_is_one_fault() {
     let detail = |product: String, key: &str, value: Option<&str>| Case {
         line: product,
         rule: "detail_missing",

@@ -1,4 +1,4 @@
-//! What can be loaded, told apart by content: all spellings of a catalog are one catalog.
+//! Formats of input, told apart by content: all spellings of a catalog are one catalog.
 
 use std::io::Write as _;
 use std::process::Stdio;
@@ -117,7 +117,7 @@ fn one_product_is_a_catalog_compact_or_pretty() {
 }
 
 #[test]
-fn a_file_larger_than_what_is_peeked_at_is_told_apart_all_the_same() {
+fn format_of_a_large_file_is_detected() {
     let long = "x".repeat(100_000);
     let product = with(
         gift_card("LONG"),
@@ -177,7 +177,7 @@ fn standard_input_and_several_files_make_one_catalog() {
 }
 
 #[test]
-fn a_payment_and_an_unknown_member_of_a_list_response_do_not_confuse() {
+fn format_is_detected_with_unknown_members() {
     let store = Store::new();
     let file = store.write("kept.json", payment("P").to_string());
     store.load(&file);

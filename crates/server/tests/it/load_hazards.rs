@@ -30,7 +30,7 @@ fn start_load(store: &Store, file: &Path) -> Child {
 }
 
 #[test]
-fn of_two_loads_at_once_one_catalog_is_live_whole() {
+fn concurrent_loads_leave_one_whole_catalog() {
     let mut busy = 0;
     for round in 0..10 {
         let store = Store::new();
@@ -86,7 +86,7 @@ fn was_new(store: &Store, old: &Path, when: &str) -> bool {
 }
 
 #[test]
-fn a_load_killed_while_it_reads_leaves_the_old_catalog() {
+fn load_killed_while_it_reads_leaves_the_old_catalog() {
     let store = Store::new();
     let old = catalog(&store, "old", 500);
     let new = catalog(&store, "new", 500);
@@ -160,7 +160,7 @@ impl Drop for SmallDisk {
 }
 
 #[test]
-fn a_full_disk_fails_the_load_and_nothing_else() {
+fn full_disk_fails_the_load_and_nothing_else() {
     if !are_files("a full disk fails the load and nothing else") {
         return;
     }

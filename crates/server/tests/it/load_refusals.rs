@@ -7,7 +7,7 @@ use crate::harness::{Store, gift_card, text};
 use crate::products::{assert_holds, later, with};
 
 #[test]
-fn a_record_that_cannot_be_kept_to_the_letter_is_one_fault() {
+fn unstorable_record_is_one_fault() {
     let name = |raw: &str| with(gift_card("A"), "/name", raw);
     let twice = |line: &str, key: &str| line.replacen('{', &format!("{{\"{key}\":1,"), 1);
     for (line, rule, pointer) in [
@@ -74,7 +74,7 @@ fn a_record_that_cannot_be_kept_to_the_letter_is_one_fault() {
 }
 
 #[test]
-fn a_code_that_stands_twice_is_a_fault_at_its_second_place() {
+fn repeated_code_is_a_fault_at_its_second_place() {
     let store = Store::new();
     let [a, b] = [gift_card("A"), gift_card("B")].map(|product| product.to_string());
     let (exit, report) = store.try_load(format!("{a}\n{b}\n\n{a}\n"));
@@ -102,7 +102,7 @@ fn a_code_that_stands_twice_is_a_fault_at_its_second_place() {
 }
 
 #[test]
-fn a_code_that_stands_in_two_files_is_a_fault_that_names_both() {
+fn code_in_two_files_is_a_fault_naming_both() {
     let store = Store::new();
     let kept = store.write("kept.json", gift_card("KEPT").to_string());
     store.load(&kept);
@@ -134,7 +134,7 @@ fn a_code_that_stands_in_two_files_is_a_fault_that_names_both() {
 }
 
 #[test]
-fn a_report_for_people_says_where_what_and_what_is_right() {
+fn text_report_shows_place_fault_and_remedy() {
     let store = Store::new();
     let bad = with(
         gift_card("NOPHONE"),
@@ -180,7 +180,7 @@ fn a_report_for_people_says_where_what_and_what_is_right() {
 }
 
 #[test]
-fn a_long_value_is_shortened_and_a_product_is_named_by_its_code() {
+fn report_shortens_values_and_names_codes() {
     let store = Store::new();
     let long = format!("\"{}\"", "ü".repeat(5_000));
     let (_, report) = store.try_load(with(gift_card("LONG"), "/state", &long));

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::harness::{Store, gift_card, text};
 
 #[test]
-fn explanation_stands_once_for_its_group() {
+fn explanation_is_printed_once_a_group() {
     let store = Store::new();
     let mut products: Vec<_> = (0..5)
         .map(|number| gift_card(&format!("P{number}")))

@@ -19,7 +19,7 @@ fn assert_refused(store: &Store, options: &[&str], place: &str) {
 }
 
 #[test]
-fn a_product_is_not_retired_and_loaded_at_once() {
+fn product_is_not_retired_and_loaded_at_once() {
     let store = Store::of(&[gift_card("A"), gift_card("B")]);
     let file = store.write("feed.ndjson", gift_card("A").to_string());
     let file = file.display().to_string();
@@ -30,7 +30,7 @@ fn a_product_is_not_retired_and_loaded_at_once() {
 /// Found by reading: such a load made a version that ended when it began, which a check calls damage, and for which a
 /// restore refuses each later backup.
 #[test]
-fn a_product_is_not_retired_and_given_texts_at_once() {
+fn product_is_not_retired_and_given_texts_at_once() {
     let store = Store::of(&[gift_card("A"), gift_card("B")]);
     std::fs::create_dir_all(store.path("texts/A")).expect("a directory");
     store.write("texts/A/description.md", "# New");
@@ -39,7 +39,7 @@ fn a_product_is_not_retired_and_given_texts_at_once() {
 }
 
 #[test]
-fn to_retire_what_is_not_there_publishes_nothing() {
+fn retiring_an_unknown_product_publishes_nothing() {
     let store = Store::new();
     store.ok(&["load", "--mode", "merge", "--retire", "A"]);
     let key = store.key("reader", &[]);
@@ -49,7 +49,7 @@ fn to_retire_what_is_not_there_publishes_nothing() {
 }
 
 #[test]
-fn a_file_of_retirements_is_no_catalog() {
+fn file_of_retirements_is_no_catalog() {
     let store = Store::of(&[gift_card("A")]);
     let before = store.ok(&["export"]);
     let nothing = store.write("gone.txt", "\n").display().to_string();
@@ -64,7 +64,7 @@ fn a_file_of_retirements_is_no_catalog() {
 }
 
 #[test]
-fn a_dry_run_makes_no_store() {
+fn dry_run_makes_no_store() {
     let store = Store::new();
     let report = store.json(&["load", "--json", "--dry-run", SAMPLE]);
     let created = report["plan"]["created"].as_array().expect("a plan");

@@ -27,7 +27,7 @@ fn no_texts() -> Value {
     })
 }
 
-/// What gift cards and subscriptions show alike.
+/// Fields that gift cards and subscriptions show alike.
 fn voucher() -> Value {
     json!({
         "assets": {"card_image_url": null, "icon_image_url": null, "primary_color": null},
@@ -60,7 +60,7 @@ fn common(payout_type: &str, detail: Value) -> Value {
 }
 
 #[test]
-fn a_gift_card_has_every_key_whether_loaded_or_not() {
+fn gift_card_has_every_key_whether_loaded_or_not() {
     let mut detail = voucher();
     detail["denominations"] = json!({
         "type": "fixed",
@@ -90,7 +90,7 @@ fn a_gift_card_has_every_key_whether_loaded_or_not() {
 }
 
 #[test]
-fn an_open_denomination_shows_null_or_its_suggestions() {
+fn open_denomination_shows_null_or_its_suggestions() {
     let list = "/gift_card/denominations/available_list";
     let open = || {
         let mut product = gift_card("A");
@@ -111,7 +111,7 @@ fn an_open_denomination_shows_null_or_its_suggestions() {
 }
 
 #[test]
-fn a_subscription_has_plans_and_no_denominations() {
+fn subscription_has_plans_and_no_denominations() {
     let mut detail = voucher();
     detail["subscription_plans"] = json!([{
         "length_unit": "MONTHS",
@@ -125,7 +125,7 @@ fn a_subscription_has_plans_and_no_denominations() {
 }
 
 #[test]
-fn a_payment_has_icon_and_colour_and_a_range() {
+fn payment_has_icon_and_colour_and_a_range() {
     let detail = |icon: Option<&str>, colour: Option<&str>| {
         json!({
             "assets": {"icon_image_url": icon, "primary_color": colour},
@@ -143,7 +143,7 @@ fn a_payment_has_icon_and_colour_and_a_range() {
 }
 
 #[test]
-fn every_value_of_every_enum_is_taken_and_shown() {
+fn every_enum_value_is_accepted_and_served() {
     for (pointer, values) in [
         (
             "/state",
@@ -196,7 +196,7 @@ fn every_value_of_every_enum_is_taken_and_shown() {
 }
 
 #[test]
-fn a_later_payout_type_is_served_as_it_was_loaded() {
+fn later_payout_type_is_served_as_it_was_loaded() {
     let store = Store::new();
     let detail = r#"{"z":1.50,"a":[1e3,-0,1E-7,12345678901234567890.10],"b":" not trimmed ","":"","n":null,"o":{"y":true,"x":"é\n\"\\雪"}}"#;
     let (exit, report) = store.try_load(later("A", "prepaid_card", detail));
@@ -227,7 +227,7 @@ fn a_later_payout_type_is_served_as_it_was_loaded() {
 }
 
 #[test]
-fn only_the_texts_of_a_later_payout_type_obey_rules() {
+fn only_texts_of_later_payout_types_are_checked() {
     let store = Store::new();
     let texts = r##"{"description_md":"# *Hi*","terms_buyer_markdown_url":"https://a.example/t.md","unknown":1,"locale":"de_DE"}"##;
     let detail = format!("{{\"b\":1.50,\"content_resources\":{texts},\"a\":\"x\"}}");

@@ -32,7 +32,7 @@ fn bad(code: &str) -> String {
 }
 
 #[test]
-fn the_good_are_loaded_and_the_bad_wait_to_be_mended() {
+fn skip_loads_good_records_and_writes_the_others() {
     let mut live = gift_card("B");
     live["name"] = json!("as it was");
     let store = Store::of(&[gift_card("A"), live, gift_card("GONE")]);
@@ -85,7 +85,7 @@ fn the_good_are_loaded_and_the_bad_wait_to_be_mended() {
 }
 
 #[test]
-fn where_a_code_cannot_be_read_nothing_is_retired() {
+fn skip_with_an_unreadable_code_retires_nothing() {
     let half = gift_card("HALF").to_string();
     let half = &half[..half.len() / 2];
     let no_code = with(gift_card("X"), "/code", "null");
@@ -125,7 +125,7 @@ fn where_a_code_cannot_be_read_nothing_is_retired() {
 }
 
 #[test]
-fn of_two_records_of_one_code_neither_is_right() {
+fn skip_rejects_both_records_of_one_code() {
     let store = Store::of(&[gift_card("A"), gift_card("B")]);
     let named = |name: &str| with(gift_card("A"), "/name", &format!("\"{name}\""));
     let content = [named("one"), gift_card("B").to_string(), named("two")];
@@ -169,7 +169,7 @@ fn rejected_records_never_overwrite_a_file() {
 }
 
 #[test]
-fn where_nothing_is_good_nothing_is_done() {
+fn skip_without_a_good_record_does_nothing() {
     let store = Store::of(&[gift_card("A")]);
     let file = store.write("feed.ndjson", [bad("A"), bad("B")].join("\n"));
     let (exit, report) = skip(&store, &file, &[]);
@@ -179,7 +179,7 @@ fn where_nothing_is_good_nothing_is_done() {
 }
 
 #[test]
-fn where_no_record_is_left_nothing_is_loaded() {
+fn skip_that_rejects_everything_loads_nothing() {
     let store = Store::new();
     let file = store.write("feed.ndjson", format!("{}\n{}", gift_card("A"), bad("A")));
     let (exit, report) = skip(&store, &file, &[]);
@@ -190,7 +190,7 @@ fn where_no_record_is_left_nothing_is_loaded() {
 }
 
 #[test]
-fn a_report_groups_by_rule_and_its_file_has_everything() {
+fn report_groups_by_rule_and_its_file_is_complete() {
     let store = Store::new();
     let mut content = vec![gift_card("GOOD").to_string()];
     content.extend((0..30).map(|number| bad(&format!("BAD{number}"))));

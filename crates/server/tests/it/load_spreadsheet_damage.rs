@@ -32,7 +32,7 @@ fn shortened_phone_number_is_refused() {
 }
 
 #[test]
-fn thousands_where_commas_are_decimal_are_refused() {
+fn thousands_separators_are_refused() {
     for column in [
         "denominations_minimum_value",
         "denominations_maximum_value",
@@ -73,7 +73,7 @@ fn thousands_where_commas_are_decimal_are_refused() {
 }
 
 #[test]
-fn several_items_read_as_one_are_told_with_the_separator() {
+fn wrongly_separated_items_are_a_warning() {
     for (cell, items) in [
         ("fashion, home", "`fashion|home`"),
         ("fashion;home", "`fashion|home`"),
@@ -121,7 +121,7 @@ fn several_items_read_as_one_are_told_with_the_separator() {
 }
 
 #[test]
-fn blank_loaded_as_a_text_is_warned_of() {
+fn blank_text_is_a_warning() {
     let (exit, report) = load(',', "description_md", " \u{a0}");
     let warning = &report["warnings"]["text_blank"]["examples"][0];
     assert_eq!(

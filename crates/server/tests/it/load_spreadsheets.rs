@@ -79,7 +79,7 @@ fn meant() -> Vec<Value> {
     vec![card, pay]
 }
 
-/// How a spreadsheet saves.
+/// Format in which a spreadsheet saves.
 struct Spreadsheet {
     name: &'static str,
     start: &'static str,
@@ -87,7 +87,7 @@ struct Spreadsheet {
     line_end: &'static str,
     /// All texts, not only those that need it.
     quotes_all: bool,
-    /// Whether the last line ends.
+    /// True if the last line ends.
     is_ended: bool,
 }
 
@@ -158,7 +158,7 @@ fn rows<'c>(blank: &[&'c str]) -> Vec<Vec<&'c str>> {
 }
 
 #[test]
-fn what_a_spreadsheet_saves_is_the_catalog_that_it_shows() {
+fn spreadsheet_formats_load_as_shown() {
     let store = Store::of(&meant());
     let width = COLUMNS.len() + 2;
     for spreadsheet in &SPREADSHEETS {
@@ -187,7 +187,7 @@ fn what_a_spreadsheet_saves_is_the_catalog_that_it_shows() {
     }
 }
 
-/// What spreadsheets make of cells: the column, the cell, the rule, and words that help.
+/// Cells mangled by spreadsheets: the column, the cell, the rule, and words that help.
 const MANGLED: [(&str, &str, &str, &str); 25] = [
     (
         "denominations_minimum_value",
@@ -287,7 +287,7 @@ const MANGLED: [(&str, &str, &str, &str); 25] = [
 ];
 
 #[test]
-fn what_a_spreadsheet_mangled_is_refused_with_its_cell() {
+fn mangled_cells_are_refused_by_name() {
     let excel = &SPREADSHEETS[1];
     let store = Store::new();
     for (column, cell, rule, help) in MANGLED {
@@ -322,7 +322,7 @@ fn what_a_spreadsheet_mangled_is_refused_with_its_cell() {
 }
 
 #[test]
-fn cells_that_mean_the_same_are_taken() {
+fn equivalent_cells_are_accepted() {
     for (column, cell, warned) in [
         ("is_orderable", "True", false),
         ("is_orderable", "true ", false),
@@ -358,7 +358,7 @@ fn cells_that_mean_the_same_are_taken() {
 }
 
 #[test]
-fn a_title_above_the_columns_is_told_of() {
+fn title_above_the_columns_is_refused() {
     let mut table = rows(&[]);
     table.insert(0, [&["Our catalog"][..], &[""; 16]].concat());
     let (exit, report) = Store::new().try_load(SPREADSHEETS[1].save(&table));
@@ -375,7 +375,7 @@ fn a_title_above_the_columns_is_told_of() {
 }
 
 #[test]
-fn a_cell_in_a_column_without_a_name_is_named_by_its_letters() {
+fn cell_in_a_column_without_a_name_is_named_by_its_letters() {
     let mut table = Table::of(&three()[..1]);
     let letter = char::from(b'A' + u8::try_from(table.columns.len() - 26).expect("AA to AZ"));
     table.columns.push("\u{a0}".to_owned());

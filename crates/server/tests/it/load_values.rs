@@ -1,4 +1,4 @@
-//! What becomes of values on their way from a file to an answer, and what is warned of.
+//! Values on their way from a file to an answer, and warnings about them.
 
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ fn warnings(report: &Value) -> Vec<String> {
 }
 
 #[test]
-fn absent_e_code_usage_type_is_undefined_with_a_warning() {
+fn absent_e_code_usage_type_becomes_undefined() {
     let pointer = "/gift_card/e_code_usage_type";
     for line in [
         without(gift_card("A"), pointer).to_string(),
@@ -49,7 +49,7 @@ fn absent_e_code_usage_type_is_undefined_with_a_warning() {
 }
 
 #[test]
-fn amounts_are_shown_with_two_digits_however_they_were_loaded() {
+fn amounts_are_served_with_two_digits() {
     let list = "/gift_card/denominations/available_list";
     for (raw, shown) in [
         (r#""20""#, "20.00"),
@@ -80,7 +80,7 @@ fn amounts_are_shown_with_two_digits_however_they_were_loaded() {
 }
 
 #[test]
-fn a_discount_is_cut_never_rounded_up_and_a_cut_is_warned_of() {
+fn discount_is_cut_with_a_warning() {
     let cut = vec!["discount_cut /discount_multiplier".to_owned()];
     for (raw, shown, warned) in [
         (r#""0.0199""#, "0.01", &cut),
@@ -104,7 +104,7 @@ fn a_discount_is_cut_never_rounded_up_and_a_cut_is_warned_of() {
 }
 
 #[test]
-fn blanks_around_strings_are_trimmed_with_a_warning_but_not_around_markdown() {
+fn blanks_are_trimmed_except_around_markdown() {
     let blank = "\u{a0}\u{2003} \n";
     for (pointer, value) in [
         ("/name", "A  name"),
@@ -136,7 +136,7 @@ fn blanks_around_strings_are_trimmed_with_a_warning_but_not_around_markdown() {
 }
 
 #[test]
-fn an_empty_string_counts_as_null() {
+fn empty_string_counts_as_null() {
     for pointer in [
         "/customer_service/phone_number",
         "/customer_service/website_url",
@@ -157,7 +157,7 @@ fn an_empty_string_counts_as_null() {
 }
 
 #[test]
-fn availability_is_absent_where_it_was_not_loaded() {
+fn unloaded_availability_is_absent() {
     let pointer = "/availability";
     let absent = without(gift_card("A"), pointer).to_string();
     let null = with(gift_card("A"), pointer, "null");
@@ -252,7 +252,7 @@ fn warnings_are_grouped_by_rule_with_a_count_and_three_examples() {
 }
 
 #[test]
-fn a_disabled_product_that_can_be_ordered_is_a_warning() {
+fn disabled_product_that_can_be_ordered_is_a_warning() {
     for (state, is_orderable, warned) in [
         ("TEMPORARILY_DISABLED", true, true),
         ("TEMPORARILY_DISABLED", false, false),

@@ -73,7 +73,7 @@ fn products_and_their_texts_are_one_revision() {
 }
 
 #[test]
-fn a_merge_may_bring_texts_of_products_that_it_does_not_name() {
+fn merge_may_bring_texts_of_other_products() {
     let store = Store::of(&[gift_card("A"), gift_card("B")]);
     let files = [("A/description.md", "# a"), ("B/description.md", "# b")];
     let (exit, report) = load(&store, &[gift_card("B")], &files, &["--mode", "merge"]);
@@ -86,7 +86,7 @@ fn a_merge_may_bring_texts_of_products_that_it_does_not_name() {
 }
 
 #[test]
-fn a_text_that_cannot_be_put_refuses_all() {
+fn unassignable_text_refuses_the_load() {
     let mut later = gift_card("LATER");
     later["payout_type"] = json!("bank_transfer");
     let members = later.as_object_mut().expect("an object");
@@ -121,7 +121,7 @@ fn a_text_that_cannot_be_put_refuses_all() {
 }
 
 #[test]
-fn the_texts_of_a_rejected_record_wait_with_it() {
+fn texts_of_a_rejected_record_are_not_loaded() {
     let store = Store::of(&[gift_card("A"), gift_card("B")]);
     let mut bad = gift_card("A");
     bad["currency"] = json!("EURO");

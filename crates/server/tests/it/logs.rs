@@ -87,7 +87,7 @@ fn unreachable_database_is_logged_with_its_cause() {
 }
 
 #[test]
-fn read_that_fails_does_not_say_nothing_was_changed() {
+fn failed_read_does_not_mention_changes() {
     let store = Store::at("postgres://vitrine@127.0.0.1:1/catalog".to_owned());
     let file = store.write("products.ndjson", gift_card("A").to_string());
     let file = file.display().to_string();

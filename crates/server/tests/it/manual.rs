@@ -1,4 +1,4 @@
-//! What the program says of itself to shells and to `man`.
+//! Descriptions of the program for shells and for `man`.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::harness::{Store, skipped, text};
 
 #[test]
-fn a_shell_completes_commands_and_options() {
+fn shell_completes_commands_and_options() {
     let store = Store::new();
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let script = store.ok(&["completions", shell]);
@@ -127,7 +127,7 @@ fn help_lists_store_options_under_a_heading_of_their_own() {
 }
 
 #[test]
-fn store_options_are_refused_where_no_store_is_used() {
+fn store_options_without_a_store_are_refused() {
     let store = Store::new();
     for command in [
         "list",

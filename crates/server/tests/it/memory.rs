@@ -2,9 +2,10 @@
 
 use crate::harness::{Store, are_files, gift_card, scrape, wait_for};
 
-/// Where all products change, nothing of the snapshot before is shared: once nobody reads that, it is gone.
+/// A revision that changes all products shares nothing with the snapshot before: once nobody reads that, it
+/// is gone.
 #[test]
-fn a_catalog_that_is_replaced_again_and_again_takes_no_more_memory() {
+fn replacing_the_catalog_keeps_memory_flat() {
     let store = Store::new();
     // So many that the megabytes that replacing needs once, for threads and the store's cache, are few beside them.
     let products = store.ok(&["generate", "--products", "20000"]);

@@ -1,4 +1,4 @@
-//! What `/metrics` says of what a server does.
+//! Metrics of a server, as `/metrics` tells them.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -96,7 +96,7 @@ fn each_request_is_counted_by_route_and_status() {
 }
 
 #[test]
-fn refusals_by_quota_and_simulated_errors_are_told_apart() {
+fn quota_refusals_and_simulated_errors_are_separate() {
     let store = Store::of(&[gift_card("A-1")]);
     let limited = store.key("limited", &["--quota", "1/3600"]);
     let test = store.key("test", &["--test"]);
@@ -122,7 +122,7 @@ fn refusals_by_quota_and_simulated_errors_are_told_apart() {
 }
 
 #[test]
-fn an_error_that_may_not_be_simulated_or_does_not_exist_is_a_real_one() {
+fn refused_simulation_is_counted_as_real() {
     let store = Store::of(&[gift_card("A-1")]);
     let (live, test) = (store.key("live", &[]), store.key("test", &["--test"]));
     let server = serve(&store);
@@ -138,7 +138,7 @@ fn an_error_that_may_not_be_simulated_or_does_not_exist_is_a_real_one() {
 }
 
 #[test]
-fn nothing_of_a_request_is_told() {
+fn metrics_show_nothing_of_a_request() {
     let store = Store::of(&[gift_card("SECRETIVE-1")]);
     let key = store.key("confidential-label", &[]);
     let server = serve(&store);
@@ -167,7 +167,7 @@ fn nothing_of_a_request_is_told() {
 }
 
 #[test]
-fn the_catalog_is_told_and_so_is_a_swap() {
+fn metrics_show_the_catalog_and_its_swaps() {
     let store = Store::new();
     let server = serve(&store);
     let empty = scraped(&server);
@@ -206,7 +206,7 @@ fn the_catalog_is_told_and_so_is_a_swap() {
 }
 
 #[test]
-fn caches_tell_what_they_had() {
+fn metrics_show_cache_hits_and_misses() {
     let store = Store::sample();
     let key = store.key("partner", &[]);
     let server = serve(&store);
@@ -225,7 +225,7 @@ fn caches_tell_what_they_had() {
 }
 
 #[test]
-fn a_store_that_cannot_be_read_is_told() {
+fn metrics_show_an_unreadable_store() {
     if !are_files("a store that cannot be read is told") {
         return;
     }
@@ -277,7 +277,7 @@ fn open_connections_are_counted_until_they_close() {
 }
 
 #[test]
-fn the_process_is_told() {
+fn metrics_show_the_process() {
     let store = Store::sample();
     let scrape = scrape(&serve(&store));
     for metric in ["process_cpu_seconds_total", "process_start_time_seconds"] {
@@ -292,7 +292,7 @@ fn the_process_is_told() {
 }
 
 #[test]
-fn scrapes_under_load_agree_and_lose_nothing() {
+fn scrapes_under_load_lose_nothing() {
     const REQUESTS: usize = 300;
     let store = Store::sample();
     let key = store.key("partner", &[]);
@@ -333,7 +333,7 @@ fn scrapes_under_load_agree_and_lose_nothing() {
 }
 
 #[test]
-fn prometheus_itself_can_read_it() {
+fn prometheus_reads_the_metrics() {
     let store = Store::sample();
     let server = serve(&store);
     let check = Command::new("promtool")

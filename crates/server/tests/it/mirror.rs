@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::harness::{ALLOW_ALL, Reply, Server, Store, gift_card, text, wait_for};
 use crate::mirror_source::{Fake, base, mirror, mirrored, page};
 
-/// Where clients find both, so that addresses of texts don't differ.
+/// Public address of both, so that addresses of texts don't differ.
 const PUBLIC_URL: &str = "https://catalog.example";
 
 /// A served store, and a key of it.
@@ -43,7 +43,7 @@ fn answers(server: &Server, key: &str, forms: &[&str]) -> Vec<(String, u16, Vec<
 }
 
 #[test]
-fn a_mirror_with_texts_answers_as_its_source() {
+fn mirror_with_texts_answers_as_its_source() {
     let (original, copy) = (Store::sample(), Store::new());
     let (source, key) = source(&original);
     let printed = mirrored(&copy, &format!("{}/", base(&source)), &key, &["--texts"]);
@@ -71,7 +71,7 @@ fn a_mirror_with_texts_answers_as_its_source() {
 }
 
 #[test]
-fn a_mirror_without_texts_names_the_addresses_of_its_source() {
+fn mirror_without_texts_names_the_addresses_of_its_source() {
     let (original, copy) = (Store::sample(), Store::new());
     let (source, key) = source(&original);
     mirrored(&copy, &base(&source), &key, &[]);
@@ -87,7 +87,7 @@ fn a_mirror_without_texts_names_the_addresses_of_its_source() {
 }
 
 #[test]
-fn the_same_catalog_again_is_no_revision_and_fetches_no_text() {
+fn unchanged_source_makes_no_revision() {
     let (original, copy) = (Store::sample(), Store::new());
     let (source, key) = source(&original);
     mirrored(&copy, &base(&source), &key, &["--texts"]);
@@ -121,7 +121,7 @@ fn the_same_catalog_again_is_no_revision_and_fetches_no_text() {
 }
 
 #[test]
-fn texts_that_products_share_or_change_come_along() {
+fn shared_and_changed_texts_are_mirrored() {
     let with = |code: &str, description: Value| {
         let mut product = gift_card(code);
         product["gift_card"]["content_resources"]["description_md"] = description;
@@ -204,7 +204,7 @@ fn holds(path: &Path, what: &str) {
 }
 
 #[test]
-fn a_mirror_follows_its_source_and_outlives_its_failures() {
+fn mirror_follows_its_source_through_failures() {
     let (original, copy) = (Store::of(&[gift_card("A")]), Store::new());
     let (source, key) = source(&original);
     let (base, address) = (base(&source), source.address.to_string());
@@ -255,7 +255,7 @@ fn a_mirror_follows_its_source_and_outlives_its_failures() {
 }
 
 #[test]
-fn a_revision_of_another_writer_is_never_taken_for_the_mirrors_own() {
+fn foreign_revision_is_not_taken_for_the_mirrors() {
     let copy = Store::new();
     let (writer, asked) = (Store::at(copy.url()), AtomicU64::new(0));
     let fake = Fake::start(move |target| {
@@ -292,7 +292,7 @@ fn source_that_removes(directory: &Path, product: Value) -> Fake {
 }
 
 #[test]
-fn a_round_is_told_though_its_metrics_cannot_be_written() {
+fn round_is_reported_without_its_metrics() {
     let copy = Store::of(&[gift_card("OLD")]);
     let directory = copy.path("metrics");
     let file = directory.join("vitrine.prom").display().to_string();
@@ -338,7 +338,7 @@ impl Drop for OnDrop<'_> {
 }
 
 #[test]
-fn a_mirror_is_never_a_mixture_of_two_catalogs() {
+fn mirror_never_mixes_two_catalogs() {
     let generation = |number: u64| {
         let named = |index: u64| {
             // Codes move too, so that pages begin elsewhere.

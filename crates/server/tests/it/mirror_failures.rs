@@ -20,7 +20,7 @@ fn refused(store: &Store, base: &str, options: &[&str]) -> (Option<i32>, String)
 }
 
 #[test]
-fn sources_that_do_not_keep_the_contract_are_refused() {
+fn sources_that_break_the_contract_are_refused() {
     let store = Store::of(&[gift_card("OLD")]);
     let a = gift_card("A");
     let cases: [(&str, Vec<u8>); 11] = [
@@ -89,7 +89,7 @@ fn sources_that_do_not_keep_the_contract_are_refused() {
 }
 
 #[test]
-fn a_server_that_is_not_there_and_a_key_that_is_not_known_are_said() {
+fn absent_source_and_unknown_key_are_reported() {
     let original = Store::sample();
     let server = original.serve();
     let store = Store::of(&[gift_card("OLD")]);
@@ -110,7 +110,7 @@ fn a_server_that_is_not_there_and_a_key_that_is_not_known_are_said() {
 }
 
 #[test]
-fn the_key_goes_to_the_source_alone() {
+fn key_goes_to_the_source_alone() {
     let store = Store::of(&[gift_card("OLD")]);
     let there = Fake::start(|_| page(&[gift_card("A")], Some("A")));
     let location = format!("{}/v2/product?limit=500", there.base());
@@ -158,7 +158,7 @@ fn faults_of_the_source_are_reported_by_its_address() {
 }
 
 #[test]
-fn texts_that_cannot_be_had_end_a_mirror() {
+fn missing_texts_fail_the_mirror() {
     let store = Store::of(&[gift_card("OLD")]);
     let digest = "0".repeat(64);
     for (prefix, text_answer, expected) in [
@@ -223,7 +223,7 @@ fn texts_that_cannot_be_had_end_a_mirror() {
 }
 
 #[test]
-fn a_text_of_a_third_server_keeps_its_address() {
+fn text_of_a_third_server_keeps_its_address() {
     let address = format!("https://third.example/v2/texts/{}.md", "0".repeat(64));
     let mut product = gift_card("A");
     let content = &mut product["gift_card"]["content_resources"];
@@ -236,7 +236,7 @@ fn a_text_of_a_third_server_keeps_its_address() {
 }
 
 #[test]
-fn a_catalog_comes_whole_or_not_at_all_over_connections_that_are_cut() {
+fn catalog_over_cut_connections_is_whole_or_absent() {
     let original = Store::new();
     let products = original.ok(&["generate", "--products", "5000", "--seed", "7"]);
     let products = original.write("products.ndjson", products);
@@ -299,7 +299,7 @@ fn certificates_are_those_of_the_system() {
 }
 
 #[test]
-fn a_file_that_holds_no_metrics_of_a_mirror_is_not_replaced() {
+fn foreign_metrics_file_is_not_replaced() {
     let original = Store::of(&[gift_card("A")]);
     let (key, server) = (original.key("mirror", &[]), original.serve());
     let copy = Store::new();
@@ -323,7 +323,7 @@ fn a_file_that_holds_no_metrics_of_a_mirror_is_not_replaced() {
 }
 
 #[test]
-fn metrics_go_on_from_run_to_run() {
+fn metrics_continue_over_runs() {
     let original = Store::new();
     original.load(SAMPLE);
     let (key, server) = (original.key("mirror", &[]), original.serve());

@@ -174,7 +174,7 @@ impl Fake {
         format!("https://localhost:{}", self.listening.address.port())
     }
 
-    /// How many connections there were until now.
+    /// Returns the number of connections so far.
     pub fn connections(&self) -> u64 {
         self.listening.connections.load(Ordering::Relaxed)
     }
@@ -219,7 +219,7 @@ impl Cutter {
         format!("http://{}", self.listening.address)
     }
 
-    /// How many connections were cut until now.
+    /// Returns the number of connections cut so far.
     pub fn cuts(&self) -> u64 {
         self.cuts.load(Ordering::Relaxed)
     }

@@ -9,7 +9,7 @@ const FROZEN: &str = include_str!("../../../../openapi/2024-02-05.json");
 const ROUTES: &str = include_str!("../../../../openapi/routes.txt");
 
 #[test]
-fn the_frozen_document_is_what_the_code_makes_and_the_server_serves() {
+fn frozen_document_is_generated_and_served() {
     let store = Store::sample();
     assert_eq!(store.ok(&["openapi"]), FROZEN, "see openapi/README.md");
     let served = store.serve_as("https://catalog.example");
@@ -20,7 +20,7 @@ fn the_frozen_document_is_what_the_code_makes_and_the_server_serves() {
 }
 
 #[test]
-fn the_document_has_exactly_the_routes_of_the_plain_list() {
+fn document_has_exactly_the_routes_of_the_plain_list() {
     let document: Value = serde_json::from_str(FROZEN).expect("JSON");
     let paths = document["paths"].as_object().expect("paths");
     let mut routes: Vec<String> = paths.keys().map(|path| format!("GET /v2{path}")).collect();

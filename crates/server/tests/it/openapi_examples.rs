@@ -1,5 +1,5 @@
-//! What the OpenAPI document shows is so: everything has words and examples, and each example is what
-//! the server answers on the sample catalog.
+//! Examples of the OpenAPI document: everything has words and examples, and each example is what the server
+//! answers on the sample catalog.
 //!
 //! `VITRINE_BLESS=1 cargo test --test it openapi_examples` writes the answers of the server into the files of
 //! the examples; `openapi/README.md` says what else to do then.
@@ -15,7 +15,7 @@ use crate::openapi_headers::headers_are_described;
 
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/http/openapi/examples");
 
-/// What the program prints; the frozen copy is held to be the same by another test.
+/// Returns the document that the program prints; the frozen copy is held to be the same by another test.
 pub fn document(store: &Store) -> Value {
     store.json(&["openapi"])
 }
@@ -226,7 +226,7 @@ fn every_example_is_what_the_server_answers() {
 }
 
 #[test]
-fn every_error_type_is_shown_wherever_it_can_come_up() {
+fn every_possible_error_type_has_an_example() {
     let store = Store::new();
     let document = document(&store);
     let error = &document["components"]["schemas"]["Error"];

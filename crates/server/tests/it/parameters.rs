@@ -38,7 +38,7 @@ fn assert_refused(path: &str, cases: &[Case]) {
 }
 
 #[test]
-fn a_bad_limit_is_a_pagination_error() {
+fn wrong_limit_is_a_pagination_error() {
     let out = &["out_of_range limit"] as &[_];
     let invalid = &["invalid_value limit"] as &[_];
     let cases: [Case; 14] = [
@@ -61,7 +61,7 @@ fn a_bad_limit_is_a_pagination_error() {
 }
 
 #[test]
-fn cursors_exclude_each_other_and_must_be_able_to_be_codes() {
+fn cursors_exclude_each_other_and_are_codes() {
     let cases: [Case; 11] = [
         ("before=B&after=A", PAGING, &["mutually_exclusive after"]),
         ("after=A&before=B", PAGING, &["mutually_exclusive before"]),
@@ -83,7 +83,7 @@ fn cursors_exclude_each_other_and_must_be_able_to_be_codes() {
 }
 
 #[test]
-fn a_bad_filter_is_a_bad_request() {
+fn bad_filter_is_a_bad_request() {
     let orderable = &["invalid_value is_orderable"] as &[_];
     let country = &["invalid_value countries_redeemable_in"] as &[_];
     let category = &["invalid_value categories"] as &[_];
@@ -113,7 +113,7 @@ fn a_bad_filter_is_a_bad_request() {
 }
 
 #[test]
-fn a_single_valued_parameter_given_twice_is_refused() {
+fn repeated_single_parameter_is_refused() {
     let cases: [Case; 6] = [
         ("limit=5&limit=5", BAD, &["repeated_parameter limit"]),
         (
@@ -135,7 +135,7 @@ fn a_single_valued_parameter_given_twice_is_refused() {
 }
 
 #[test]
-fn all_faults_come_together_in_the_order_of_the_request() {
+fn all_faults_are_reported_in_request_order() {
     let cases: [Case; 6] = [
         (
             "limit=0&before=B&after=A",
@@ -253,7 +253,7 @@ fn malformed_percent_escapes_are_refused() {
 }
 
 #[test]
-fn the_edges_of_every_parameter_are_taken() {
+fn edges_of_every_parameter_are_taken() {
     let store = Store::sample();
     let key = store.key("partner", &[]);
     let server = store.serve();
@@ -298,7 +298,7 @@ fn filters_that_no_product_matches_give_an_empty_page() {
 }
 
 #[test]
-fn a_hundred_faults_are_told_at_most() {
+fn hundred_faults_are_told_at_most() {
     let store = Store::of(&[gift_card("A")]);
     let key = store.key("partner", &[]);
     let server = store.serve();

@@ -36,7 +36,7 @@ fn unknown_paths_are_answered_with_the_nearest_one() {
 }
 
 #[test]
-fn an_unknown_parameter_is_answered_with_the_nearest_name() {
+fn unknown_parameter_is_answered_with_the_nearest_name() {
     let store = Store::of(&[gift_card("A")]);
     let key = store.key("partner", &[]);
     let server = store.serve();
@@ -87,7 +87,7 @@ fn an_unknown_parameter_is_answered_with_the_nearest_name() {
 }
 
 #[test]
-fn lists_by_commas_are_told_to_repeat_the_parameter() {
+fn comma_lists_get_advice_to_repeat() {
     let store = Store::of(&[gift_card("A")]);
     let key = store.key("partner", &[]);
     let server = store.serve();

@@ -29,7 +29,7 @@ fn assert_clean(store: &Store) {
 }
 
 #[test]
-fn kept_revisions_stay_and_pruned_ones_say_so() {
+fn pruned_revisions_are_reported_as_pruned() {
     let store = revisions(5, 3);
     let key = store.key("reader", &[]);
     let server = store.serve();
@@ -90,7 +90,7 @@ fn kept_revisions_stay_and_pruned_ones_say_so() {
 }
 
 #[test]
-fn a_backup_brings_a_pruned_history_back() {
+fn backup_brings_a_pruned_history_back() {
     if !are_files("a backup brings a pruned history back") {
         return;
     }
@@ -112,7 +112,7 @@ fn a_backup_brings_a_pruned_history_back() {
 }
 
 #[test]
-fn a_prune_needs_consent_and_can_be_tried() {
+fn prune_needs_consent_and_can_be_tried() {
     let store = revisions(3, 2);
     let tried = store.json(&["prune", "--keep", "1", "--dry-run", "--json"]);
     assert_eq!(
@@ -161,7 +161,7 @@ fn wait_for_the_first_row(store: &Store) {
 }
 
 #[test]
-fn a_prune_that_is_killed_leaves_a_whole_store_and_the_next_one_ends_it() {
+fn killed_prune_leaves_a_whole_store() {
     if !are_files("a prune that is killed leaves a whole store and the next one ends it") {
         return;
     }
@@ -197,7 +197,7 @@ fn a_prune_that_is_killed_leaves_a_whole_store_and_the_next_one_ends_it() {
 }
 
 #[test]
-fn loads_and_backups_go_on_while_the_history_is_pruned() {
+fn prune_blocks_neither_loads_nor_backups() {
     if !are_files("loads and backups go on while the history is pruned") {
         return;
     }

@@ -15,7 +15,7 @@ fn told(reply: &Reply, parameter: &str) -> u64 {
     told.expect(parameter).parse().expect("a number")
 }
 
-/// What `RateLimit` says is left.
+/// Returns the number of requests left by `RateLimit`.
 fn left(reply: &Reply) -> u64 {
     told(reply, "r=")
 }
@@ -36,7 +36,7 @@ fn assert_used_up(server: &Server, key: &str) {
 }
 
 #[test]
-fn a_quota_gives_so_many_answers_and_then_429() {
+fn requests_beyond_the_quota_get_429() {
     let store = catalog();
     let key = store.key("partner", &["--quota", "3/3600"]);
     let other = store.key("other", &["--quota", "3/3600"]);
@@ -111,7 +111,7 @@ fn only_200_and_404_cost_quota() {
 }
 
 #[test]
-fn an_answer_that_cannot_be_made_costs_nothing() {
+fn failed_answer_costs_no_quota() {
     if !are_files("an answer that can't be made costs nothing") {
         return;
     }
@@ -131,7 +131,7 @@ fn an_answer_that_cannot_be_made_costs_nothing() {
 }
 
 #[test]
-fn a_malformed_quota_makes_no_key() {
+fn malformed_quota_makes_no_key() {
     let store = catalog();
     for quota in [
         "", "5", "0/60", "5/0", "-1/60", "5/60/7", "five/60", "1.5/60",
@@ -169,7 +169,7 @@ const ERRORS: [(&str, u16); 16] = [
 ];
 
 #[test]
-fn a_test_key_gets_any_error_that_it_asks_for() {
+fn test_key_gets_any_simulated_error() {
     let store = catalog();
     let key = store.key("tester", &["--test"]);
     let server = store.serve();
@@ -230,7 +230,7 @@ fn simulated_errors_have_details_and_headers_of_real_ones() {
 }
 
 #[test]
-fn an_error_that_does_not_exist_cannot_be_simulated() {
+fn unknown_error_cannot_be_simulated() {
     let store = catalog();
     let key = store.key("tester", &["--test"]);
     let server = store.serve();
@@ -260,7 +260,7 @@ fn an_error_that_does_not_exist_cannot_be_simulated() {
 }
 
 #[test]
-fn a_simulated_error_costs_what_a_real_one_costs() {
+fn simulated_error_costs_like_a_real_one() {
     let store = catalog();
     let key = store.key("tester", &["--test", "--quota", "3/3600"]);
     let server = store.serve();

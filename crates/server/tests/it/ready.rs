@@ -20,7 +20,7 @@ fn assert_said(output: &Output, code: i32, said: &str) {
 }
 
 #[test]
-fn it_tells_what_the_admin_port_tells() {
+fn ready_reports_as_the_admin_port() {
     let store = Store::new();
     let mut server = store.serve_with(&FREE_PORT);
     assert_said(
@@ -57,7 +57,7 @@ fn it_tells_what_the_admin_port_tells() {
 }
 
 #[test]
-fn the_address_is_that_of_the_servers_own_setting() {
+fn ready_takes_the_servers_address() {
     let store = Store::sample();
     let server = store.serve_with(&["--admin-listen", "0.0.0.0:0", "--admin-beyond-loopback"]);
     let mut command = store.command(&["ready"]);
@@ -84,7 +84,7 @@ fn impostor(answer: &'static [u8], times: usize) -> SocketAddr {
 }
 
 #[test]
-fn what_is_no_admin_port_is_not_ready() {
+fn ready_fails_at_another_port() {
     let store = Store::new();
     for (answer, times, said) in [
         (&b""[..], 1, "isn't an answer"),

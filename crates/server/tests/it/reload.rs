@@ -48,7 +48,7 @@ fn details(server: &Server) -> usize {
 }
 
 #[test]
-fn the_level_changes_at_once_and_the_rest_is_named() {
+fn reload_changes_the_level_and_names_the_rest() {
     let store = Store::sample();
     let server = serve(&store, "log_level = 'info'\ncache_mib = 1\n", &[]);
     provoke_a_detail(&server);
@@ -90,7 +90,7 @@ fn the_level_changes_at_once_and_the_rest_is_named() {
 }
 
 #[test]
-fn a_faulty_file_changes_nothing_and_each_fault_is_told() {
+fn faulty_file_changes_nothing_and_is_reported() {
     let store = Store::sample();
     let server = serve(&store, "log_level = 'info'\n", &[]);
     let refused = "the settings are refused: nothing was changed";
@@ -141,7 +141,7 @@ fn a_faulty_file_changes_nothing_and_each_fault_is_told() {
 }
 
 #[test]
-fn flags_stay_before_the_file_and_a_server_without_a_file_takes_the_signal() {
+fn reload_keeps_flags_before_the_file() {
     let store = Store::sample();
     let server = serve(&store, "", &["--log-level", "info"]);
     settings(&store, "log_level = 'debug'\n");
@@ -193,7 +193,7 @@ fn messages_are_written_as_asked() {
 }
 
 #[test]
-fn a_message_of_a_request_bears_its_id() {
+fn messages_of_a_request_have_its_id() {
     if !are_files("a message of a request bears its id") {
         return;
     }

@@ -192,7 +192,7 @@ fn list_prints_the_same_products_in_every_format() {
 }
 
 #[test]
-fn list_follows_pages_and_a_reader_may_go_away() {
+fn list_follows_pages_until_the_reader_leaves() {
     let store = Store::new();
     let products: Vec<Value> = (0..1_101)
         .map(|number| gift_card(&format!("P{number:05}")))
@@ -225,7 +225,7 @@ fn list_follows_pages_and_a_reader_may_go_away() {
 }
 
 #[test]
-fn what_the_server_refuses_is_told_whole() {
+fn server_errors_are_printed_whole() {
     let (_store, key, server) = sample();
     let said = fails(&base(&server), &key, &["get", "NONE"]);
     for part in ["not_found", "404", "NONE", "[request "] {
@@ -245,7 +245,7 @@ fn what_the_server_refuses_is_told_whole() {
 }
 
 #[test]
-fn the_key_is_taken_from_a_file_or_the_environment_and_nowhere_else() {
+fn key_is_read_from_a_file_or_the_environment() {
     let (store, key, server) = sample();
     let said = fails(&base(&server), "", &["list"]);
     assert!(
@@ -291,7 +291,7 @@ fn web(products: &[Value]) -> Web {
 }
 
 #[test]
-fn what_a_catalog_says_does_not_steer_a_terminal() {
+fn catalog_text_does_not_steer_a_terminal() {
     let mut product = gift_card("X");
     product["name"] = json!("\u{1b}[31mred\u{7}\u{202e}\nnext");
     product["categories"] = json!(["\u{1b}]0;title\u{7}"]);
@@ -317,7 +317,7 @@ fn what_a_catalog_says_does_not_steer_a_terminal() {
 }
 
 #[test]
-fn a_list_that_breaks_off_says_how_it_goes_on() {
+fn broken_list_prints_how_to_continue() {
     let web = web(&[gift_card("X")]);
     web.set("/v2/product?after=X", &[Page::status("404 Not Found")]);
     let output = run(&web.url(""), KEY, &["list"]);

@@ -1,4 +1,4 @@
-//! How large a request may be, and the id that it gets.
+//! Limits of a request's size, and its id.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -33,7 +33,7 @@ fn get_with_body(server: &Server, key: &str, length: usize, is_chunked: bool) ->
 }
 
 #[test]
-fn a_body_is_ignored_up_to_8_kb() {
+fn body_is_ignored_up_to_8_kb() {
     let store = catalog();
     let key = store.key("partner", &[]);
     let server = store.serve();
@@ -52,7 +52,7 @@ fn a_body_is_ignored_up_to_8_kb() {
 }
 
 #[test]
-fn an_ignored_body_is_not_taken_for_the_next_request() {
+fn ignored_body_is_not_taken_for_the_next_request() {
     let store = catalog();
     let key = store.key("partner", &[]);
     let server = store.serve();
@@ -68,7 +68,7 @@ fn an_ignored_body_is_not_taken_for_the_next_request() {
 }
 
 #[test]
-fn a_target_of_10_kb_is_too_long() {
+fn target_of_10_kb_is_too_long() {
     let store = catalog();
     let key = store.key("partner", &[]);
     let server = store.serve();
@@ -136,7 +136,7 @@ fn no_more_than_64_kb_of_a_head_are_kept() {
 }
 
 #[test]
-fn a_fit_request_id_is_echoed() {
+fn fit_request_id_is_echoed() {
     let store = catalog();
     let key = store.key("partner", &[]);
     let server = store.serve();
@@ -192,7 +192,7 @@ fn every_other_answer_gets_an_id_of_its_own() {
 }
 
 #[test]
-fn a_head_that_cannot_be_parsed_gets_a_bare_status_and_a_closed_connection() {
+fn malformed_head_is_refused_and_closes_the_connection() {
     let store = catalog();
     let server = store.serve();
     for head in [

@@ -84,7 +84,7 @@ fn paths_are_exact() {
 }
 
 #[test]
-fn what_cannot_be_a_code_is_not_found() {
+fn impossible_code_is_not_found() {
     let store = catalog();
     let key = store.key("partner", &[]);
     let server = store.serve();
@@ -118,7 +118,7 @@ fn what_cannot_be_a_code_is_not_found() {
 }
 
 #[test]
-fn a_raw_character_that_no_uri_holds_finds_no_product() {
+fn raw_non_uri_character_finds_no_product() {
     let store = catalog();
     let key = store.key("partner", &[]);
     let server = store.serve();
@@ -130,7 +130,7 @@ fn a_raw_character_that_no_uri_holds_finds_no_product() {
 }
 
 #[test]
-fn a_percent_encoded_code_is_the_code() {
+fn percent_encoded_code_is_the_code() {
     let store = catalog();
     let key = store.key("partner", &[]);
     let server = store.serve();
@@ -148,7 +148,7 @@ fn a_percent_encoded_code_is_the_code() {
 }
 
 #[test]
-fn a_retired_product_is_not_found_and_may_come_back() {
+fn retired_product_is_not_found_until_loaded() {
     let store = catalog();
     let key = store.key("partner", &[]);
     let server = store.serve();
@@ -244,7 +244,7 @@ fn judge(server: &Server, cases: &[Judged<'_>]) {
 }
 
 #[test]
-fn an_empty_store_is_unavailable_before_the_key_is_looked_at() {
+fn empty_store_answers_503_before_the_key() {
     let store = Store::new();
     let key = store.key("partner", &[]);
     let server = store.serve();
@@ -278,7 +278,7 @@ fn an_empty_store_is_unavailable_before_the_key_is_looked_at() {
 }
 
 #[test]
-fn categories_and_countries_are_those_that_products_name() {
+fn categories_and_countries_come_from_products() {
     let mut product = gift_card("A");
     product["categories"] = json!([]);
     product["countries_redeemable_in"] = json!([]);
@@ -309,7 +309,7 @@ fn categories_and_countries_are_those_that_products_name() {
 }
 
 #[test]
-fn the_first_step_that_fails_answers() {
+fn first_failing_step_answers() {
     let store = catalog();
     let key = store.key("partner", &["--quota", "1/3600"]);
     let server = store.serve();

@@ -1,5 +1,5 @@
-//! What is exported, in any format, loads into an empty store as the same catalog: to the byte, in
-//! every answer, whatever the products hold.
+//! Round trips: an export, in any format, loads into an empty store as the same catalog: to the byte, in
+//! every answer, for all values of products.
 
 use std::path::Path;
 
@@ -46,7 +46,7 @@ fn assert_returns(store: &Store, what: &str) {
 }
 
 #[test]
-fn real_catalogs_return() {
+fn real_catalogs_round_trip() {
     for input in [SAMPLE, RECORDED] {
         if !Path::new(input).exists() {
             skipped("an export of recorded data, which isn't there");
@@ -59,7 +59,7 @@ fn real_catalogs_return() {
 }
 
 #[test]
-fn generated_catalogs_return() {
+fn generated_catalogs_round_trip() {
     for (seed, count) in [("1", "1"), ("2", "40"), ("3", "130"), ("4", "501")] {
         let store = Store::new();
         let lines = store.ok(&["generate", "--products", count, "--seed", seed]);
@@ -69,7 +69,7 @@ fn generated_catalogs_return() {
 }
 
 #[test]
-fn a_past_revision_returns_as_a_table() {
+fn past_revision_round_trips_as_a_table() {
     let store = Store::sample();
     let lines = store.ok(&["export"]);
     store.load_products(&[gift_card("LATER")]);
@@ -85,7 +85,7 @@ fn a_past_revision_returns_as_a_table() {
 }
 
 #[test]
-fn an_empty_catalog_is_a_table_without_rows() {
+fn empty_catalog_is_a_table_without_rows() {
     let store = Store::of(&[gift_card("A"), gift_card("B")]);
     let retire = ["load", "--mode", "merge", "--retire", "A", "--retire", "B"];
     store.ok(&[&retire, &ALLOW_ALL[..]].concat());
@@ -99,7 +99,7 @@ fn an_empty_catalog_is_a_table_without_rows() {
 }
 
 #[test]
-fn what_a_spreadsheet_takes_for_a_formula_stays_data() {
+fn formula_like_cells_stay_data() {
     let formulas = [
         "=1+1",
         "+1",
@@ -336,7 +336,7 @@ fn record() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn whatever_products_hold_returns() {
+fn any_product_content_round_trips() {
     let config = ProptestConfig {
         cases: 12,
         max_shrink_iters: 60,

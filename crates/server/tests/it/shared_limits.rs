@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::harness::{Redis, Reply, Server, Store, gift_card, scrape, wait_for};
 
-/// How long it takes at most until servers limit together again.
+/// Maximum time until servers limit together again.
 const CONVERGENCE: Duration = Duration::from_secs(5);
 
 /// Requests that a quota grants, of which none comes back while a test runs.
@@ -23,12 +23,12 @@ fn fleet(store: &Store, url: &str) -> [Server; 3] {
     [(); 3].map(|()| server(store, url))
 }
 
-/// How often this server asked Redis.
+/// Returns the number of times that this server asked Redis.
 fn asked(server: &Server) -> f64 {
     scrape(server).value("vitrine_limits_round_trip_duration_seconds_count")
 }
 
-/// How often these servers decided by themselves.
+/// Returns the number of times that these servers decided by themselves.
 fn decided_alone(servers: &[Server]) -> f64 {
     let local = "vitrine_quota_decisions_total{decided=\"local\"";
     servers.iter().map(|server| scrape(server).sum(local)).sum()
@@ -75,7 +75,7 @@ pub fn is_granted(reply: &Reply) -> bool {
     }
 }
 
-/// What `RateLimit` says is left.
+/// Returns the part of `RateLimit` that says what is left.
 fn left(reply: &Reply) -> String {
     let limit = reply.header("ratelimit").expect("RateLimit");
     limit.split(';').nth(1).expect("r=").to_owned()
@@ -108,7 +108,7 @@ fn all_shared(store: &Store, servers: &[Server], mut trial: impl FnMut(&str)) {
 }
 
 #[test]
-fn three_servers_grant_what_one_quota_grants() {
+fn three_servers_grant_one_quota() {
     let Some(redis) = Redis::start("a shared quota") else {
         return;
     };
@@ -125,7 +125,7 @@ fn three_servers_grant_what_one_quota_grants() {
 }
 
 #[test]
-fn servers_tell_what_all_of_them_left() {
+fn servers_report_the_shared_remainder() {
     let Some(redis) = Redis::start("the headers of a shared quota") else {
         return;
     };
@@ -164,7 +164,7 @@ fn servers_tell_what_all_of_them_left() {
 }
 
 #[test]
-fn a_quota_drips_as_fast_for_a_fleet_as_for_one() {
+fn quota_drips_as_fast_for_a_fleet_as_for_one() {
     let Some(redis) = Redis::start("the pace of a shared quota") else {
         return;
     };
@@ -285,17 +285,17 @@ fn goes_on(fault: impl FnOnce(&mut Redis), mended: impl FnOnce(&mut Redis)) {
 }
 
 #[test]
-fn a_redis_that_is_killed_takes_nothing_down() {
+fn killed_redis_fails_no_request() {
     goes_on(Redis::kill, Redis::restart);
 }
 
 #[test]
-fn a_redis_that_hangs_takes_nothing_down() {
+fn hung_redis_fails_no_request() {
     goes_on(|redis| redis.signal("STOP"), |redis| redis.signal("CONT"));
 }
 
 #[test]
-fn a_redis_that_may_not_be_written_takes_nothing_down() {
+fn read_only_redis_fails_no_request() {
     // As after a failover to which servers haven't followed yet.
     goes_on(
         |redis| assert_eq!(redis.ask("REPLICAOF 127.0.0.1 1"), "+OK"),
@@ -304,7 +304,7 @@ fn a_redis_that_may_not_be_written_takes_nothing_down() {
 }
 
 #[test]
-fn a_redis_that_may_not_be_written_is_never_taken_for_a_good_one() {
+fn read_only_redis_keeps_the_breaker_open() {
     let Some(redis) = Redis::start("shared limits and a Redis that may only be read") else {
         return;
     };
@@ -320,7 +320,7 @@ fn a_redis_that_may_not_be_written_is_never_taken_for_a_good_one() {
 }
 
 #[test]
-fn the_third_answer_in_a_row_that_is_late_opens_the_breaker() {
+fn third_late_answer_in_a_row_opens_the_breaker() {
     let Some(redis) = Redis::start("shared limits and a Redis that is late") else {
         return;
     };
@@ -348,7 +348,7 @@ fn the_third_answer_in_a_row_that_is_late_opens_the_breaker() {
 }
 
 #[test]
-fn a_redis_that_is_flushed_begins_anew() {
+fn flushed_redis_starts_quotas_anew() {
     let Some(redis) = Redis::start("shared limits and a Redis that is flushed") else {
         return;
     };

@@ -1,4 +1,4 @@
-//! How servers are told where their limits are shared, and what isn't taken.
+//! Settings of shared limits, and those that are refused.
 
 use std::process::Output;
 
@@ -6,7 +6,7 @@ use crate::harness::{Redis, Server, text};
 use crate::shared_limits::{QUOTA, catalog, is_granted, wait_for_breakers};
 
 #[test]
-fn a_redis_with_a_password_is_told_it_and_nobody_else() {
+fn password_is_sent_only_to_redis() {
     let options = ["--requirepass", "open-sesame"];
     let Some(redis) = Redis::start_with("a Redis with a password", &options) else {
         return;
@@ -30,7 +30,7 @@ fn a_redis_with_a_password_is_told_it_and_nobody_else() {
 }
 
 #[test]
-fn a_redis_that_speaks_tls_must_show_its_certificate() {
+fn redis_over_tls_must_show_its_certificate() {
     let tls = |name: &str| format!("{}/tests/it/tls/{name}", env!("CARGO_MANIFEST_DIR"));
     let (certificate, key) = (tls("server.pem"), tls("server.key"));
     let options = [
@@ -53,7 +53,7 @@ fn a_redis_that_speaks_tls_must_show_its_certificate() {
 }
 
 #[test]
-fn settings_that_cannot_be_meant_are_refused() {
+fn wrong_limit_settings_are_refused() {
     let store = catalog();
     let refused = |options: &[&str]| -> String {
         let arguments = [&["serve", "--listen", "127.0.0.1:0"], options].concat();

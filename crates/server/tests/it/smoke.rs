@@ -3,7 +3,7 @@
 use crate::harness::Store;
 
 #[test]
-fn a_loaded_catalog_is_served() {
+fn loaded_catalog_is_served() {
     let store = Store::sample();
     let key = store.key("partner", &[]);
     let server = store.serve();
@@ -15,7 +15,7 @@ fn a_loaded_catalog_is_served() {
 }
 
 #[test]
-fn generated_products_load_without_a_finding_and_are_the_same_again() {
+fn generated_products_are_valid_and_reproducible() {
     let store = Store::new();
     let generate = ["generate", "--products", "300", "--seed", "7"];
     let products = store.ok(&generate);
@@ -38,7 +38,7 @@ fn generated_products_load_without_a_finding_and_are_the_same_again() {
 }
 
 #[test]
-fn the_store_may_be_named_before_and_after_the_command() {
+fn store_may_be_named_before_and_after_the_command() {
     let store = Store::sample();
     let elsewhere = Store::new();
     for arguments in [

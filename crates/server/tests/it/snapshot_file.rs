@@ -111,7 +111,7 @@ fn started_from(server: &Server) -> &'static str {
 }
 
 #[test]
-fn a_start_from_the_file_gives_the_same_answers() {
+fn start_from_the_file_gives_the_same_answers() {
     let place = Place::new();
     let server = place.serve();
     assert_eq!(started_from(&server), "store");
@@ -139,7 +139,7 @@ fn a_start_from_the_file_gives_the_same_answers() {
 }
 
 #[test]
-fn what_changed_meanwhile_is_applied() {
+fn changes_since_the_snapshot_file_are_applied() {
     let place = Place::new();
     place.write_file();
     let mut changed = gift_card("P0300");
@@ -173,7 +173,7 @@ fn what_changed_meanwhile_is_applied() {
 }
 
 #[test]
-fn a_file_that_does_not_fit_is_not_used() {
+fn snapshot_file_of_another_store_is_not_used() {
     let place = Place::new();
     place.write_file();
     let server = place.serve_as("https://other.example");
@@ -204,7 +204,7 @@ fn a_file_that_does_not_fit_is_not_used() {
 }
 
 #[test]
-fn a_server_that_started_from_the_file_knows_since_when_it_has_it() {
+fn start_from_the_file_keeps_its_age() {
     let place = Place::new();
     place.write_file();
     let server = place.serve_watched(&place.store);
@@ -222,7 +222,7 @@ fn a_server_that_started_from_the_file_knows_since_when_it_has_it() {
 }
 
 #[test]
-fn a_file_that_does_not_fit_an_empty_store_is_looked_at_once() {
+fn snapshot_file_beside_an_empty_store_is_read_once() {
     let place = Place::new();
     place.write_file();
     let empty = Store::new();
@@ -240,7 +240,7 @@ fn a_file_that_does_not_fit_an_empty_store_is_looked_at_once() {
 }
 
 #[test]
-fn a_file_of_a_store_that_went_back_shows_no_text_that_was_taken_down() {
+fn restored_store_serves_no_text_from_the_file() {
     if !are_files("a file of a store that went back shows no text that was taken down") {
         return;
     }
@@ -275,7 +275,7 @@ fn a_file_of_a_store_that_went_back_shows_no_text_that_was_taken_down() {
 }
 
 #[test]
-fn a_damaged_index_is_not_used() {
+fn damaged_index_is_not_used() {
     let place = Place::new();
     place.write_file();
     let whole = fs::read(place.file()).expect("the file");
@@ -359,7 +359,7 @@ fn snapshot_file_of_another_format_is_not_called_damaged() {
 }
 
 #[test]
-fn a_server_goes_on_where_the_file_can_not_be_written() {
+fn server_continues_without_a_writable_file() {
     let place = Place::new();
     // A directory in the file's place can't be replaced by a file.
     fs::create_dir_all(place.file().join("in the way")).expect("directories");

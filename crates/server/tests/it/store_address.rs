@@ -3,7 +3,7 @@
 use crate::harness::{Server, Store, are_files, gift_card, text};
 
 #[test]
-fn a_password_in_the_address_is_never_shown() {
+fn password_in_the_address_is_never_shown() {
     let store = Store::new();
     let said = |arguments: &[&str], url: &str| {
         let output = store.command(arguments).env("VITRINE_STORE", url).output();
@@ -44,7 +44,7 @@ fn a_password_in_the_address_is_never_shown() {
 }
 
 #[test]
-fn a_password_may_lie_in_a_file() {
+fn password_may_lie_in_a_file() {
     let store = Store::new();
     let url = "postgres://vitrine@127.0.0.1:1/catalog";
     let file = store.write("password", "hunter2\n").display().to_string();

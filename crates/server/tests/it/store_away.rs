@@ -66,7 +66,7 @@ impl Place {
 }
 
 #[test]
-fn reads_go_on_while_the_store_is_away_and_its_changes_come_with_it() {
+fn reads_continue_while_the_store_is_away() {
     if !are_files("reads go on while the store is away and its changes come with it") {
         return;
     }
@@ -100,7 +100,7 @@ fn reads_go_on_while_the_store_is_away_and_its_changes_come_with_it() {
 }
 
 #[test]
-fn keys_that_are_older_than_allowed_open_nothing_and_are_not_called_wrong() {
+fn stale_keys_get_503_not_401() {
     if !are_files("keys that are older than allowed open nothing and are not called wrong") {
         return;
     }
@@ -166,7 +166,7 @@ fn hung_store_makes_the_server_unready_until_it_answers() {
 }
 
 #[test]
-fn an_empty_store_in_the_place_of_a_full_one_takes_nothing_down() {
+fn emptied_store_does_not_stop_serving() {
     if !are_files("an empty store in the place of a full one takes nothing down") {
         return;
     }
@@ -196,7 +196,7 @@ fn an_empty_store_in_the_place_of_a_full_one_takes_nothing_down() {
 }
 
 #[test]
-fn a_server_that_starts_over_an_emptied_store_serves_what_was_last_good() {
+fn start_over_an_emptied_store_serves_the_last_good() {
     if !are_files("a server that starts over an emptied store serves what was last good") {
         return;
     }

@@ -30,13 +30,13 @@ fn exit(output: &Output) -> Option<i32> {
     output.status.code()
 }
 
-/// What a store shows of itself through commands.
+/// Returns the state of a store that commands show.
 fn state(store: &Store) -> (String, Value) {
     (store.ok(&["keys", "list", "--json"]), check(store))
 }
 
 #[test]
-fn a_store_is_clean_after_whatever_was_loaded() {
+fn store_is_clean_after_any_load() {
     let store = Store::sample();
     assert_eq!(check(&store), clean());
     let line = std::fs::read_to_string(SAMPLE).expect("the sample");
@@ -63,7 +63,7 @@ fn a_store_is_clean_after_whatever_was_loaded() {
 }
 
 #[test]
-fn a_check_needs_a_store_and_tells_of_a_damaged_one() {
+fn check_needs_a_store_and_finds_damage() {
     if !are_files("a check needs a store and tells of a damaged one") {
         return;
     }
@@ -99,7 +99,7 @@ fn a_check_needs_a_store_and_tells_of_a_damaged_one() {
 }
 
 #[test]
-fn a_backup_is_of_one_moment_while_servers_read_and_loads_write() {
+fn backup_during_loads_is_of_one_moment() {
     if !are_files("a backup is of one moment while servers read and loads write") {
         return;
     }
@@ -148,7 +148,7 @@ fn a_backup_is_of_one_moment_while_servers_read_and_loads_write() {
 }
 
 #[test]
-fn a_running_server_sees_a_restore_within_a_second() {
+fn running_server_sees_a_restore_within_a_second() {
     if !are_files("a running server sees a restore within a second") {
         return;
     }
@@ -201,7 +201,7 @@ fn a_running_server_sees_a_restore_within_a_second() {
 }
 
 #[test]
-fn the_same_revision_restored_over_itself_brings_its_keys_back() {
+fn restore_of_the_same_revision_restores_keys() {
     if !are_files("the same revision restored over itself brings its keys back") {
         return;
     }
@@ -217,7 +217,7 @@ fn the_same_revision_restored_over_itself_brings_its_keys_back() {
 }
 
 #[test]
-fn a_store_that_is_gone_is_made_from_a_backup_whole() {
+fn lost_store_is_restored_from_a_backup() {
     if !are_files("a store that is gone is made from a backup whole") {
         return;
     }
@@ -247,7 +247,7 @@ fn a_store_that_is_gone_is_made_from_a_backup_whole() {
 }
 
 #[test]
-fn what_is_no_sound_backup_is_refused_and_changes_nothing() {
+fn unsound_backup_is_refused_and_changes_nothing() {
     if !are_files("what is no sound backup is refused and changes nothing") {
         return;
     }
@@ -303,7 +303,7 @@ fn refused(store: &Store, file: &Path, code: i32, words: &str) {
 }
 
 #[test]
-fn a_restore_needs_consent() {
+fn restore_needs_consent() {
     if !are_files("a restore needs consent") {
         return;
     }
@@ -320,7 +320,7 @@ fn a_restore_needs_consent() {
 }
 
 #[test]
-fn a_backup_overwrites_nothing() {
+fn backup_overwrites_nothing() {
     if !are_files("a backup overwrites nothing") {
         return;
     }
@@ -340,7 +340,7 @@ fn a_backup_overwrites_nothing() {
 }
 
 #[test]
-fn loads_at_once_wait_for_each_other() {
+fn concurrent_loads_wait_for_each_other() {
     let store = Store::of(&[gift_card("A")]);
     std::thread::scope(|scope| {
         for code in ["B", "C", "D", "E", "F", "G"] {

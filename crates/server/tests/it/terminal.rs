@@ -1,4 +1,4 @@
-//! What a person at a terminal is asked and shown, and a program isn't.
+//! Questions and progress at a terminal; a program sees neither.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
@@ -82,7 +82,7 @@ fn active(store: &Store) -> usize {
 }
 
 #[test]
-fn a_person_is_asked_before_keys_are_revoked_and_a_program_is_not() {
+fn revoking_asks_only_at_a_terminal() {
     let store = Store::new();
     for label in ["partner", "partner", "other", "third"] {
         store.key(label, &[]);
@@ -104,7 +104,7 @@ fn a_person_is_asked_before_keys_are_revoked_and_a_program_is_not() {
 }
 
 #[test]
-fn a_bar_is_drawn_on_a_terminal_and_nowhere_else() {
+fn progress_bar_is_drawn_only_on_a_terminal() {
     let store = Store::new();
     let Some((code, seen)) = at_terminal(&store, &format!("load {SAMPLE}"), "") else {
         return;
@@ -120,7 +120,7 @@ fn a_bar_is_drawn_on_a_terminal_and_nowhere_else() {
 }
 
 #[test]
-fn a_server_ends_with_the_terminal_that_it_runs_on() {
+fn server_ends_with_its_terminal() {
     let store = Store::sample();
     let program = env!("CARGO_BIN_EXE_vitrine");
     // The shell becomes the server, so the id that it says is the server's.

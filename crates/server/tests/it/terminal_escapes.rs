@@ -154,7 +154,7 @@ fn cell(csv: &str, column: &str) -> String {
 }
 
 #[test]
-fn cells_that_a_spreadsheet_would_run_get_an_apostrophe() {
+fn formula_cells_get_an_apostrophe() {
     for name in ["=1+1", "+1", "-1", "@x", "'=x", "''+x", "plain", "'plain"] {
         let mut product = gift_card("A");
         product["name"] = json!(name);

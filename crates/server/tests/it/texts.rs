@@ -39,7 +39,7 @@ fn anonymous(server: &Server, path: &str) -> Reply {
 }
 
 #[test]
-fn a_texts_address_is_made_from_the_public_url_and_never_from_the_host() {
+fn text_address_comes_from_the_public_url() {
     let markdown = "# Terms";
     let store = Store::of(&[with_texts("A", &[("terms_buyer_md", json!(markdown))])]);
     let key = store.key("partner", &[]);
@@ -76,7 +76,7 @@ fn a_texts_address_is_made_from_the_public_url_and_never_from_the_host() {
 }
 
 #[test]
-fn a_text_is_served_to_anybody_byte_for_byte() {
+fn text_is_served_to_anybody_byte_for_byte() {
     let texts = [
         "# Terms\n\nPlain.",
         "Line ends\r\nof all\rkinds\n",
@@ -115,7 +115,7 @@ fn a_text_is_served_to_anybody_byte_for_byte() {
 }
 
 #[test]
-fn a_text_that_became_another_is_never_served() {
+fn replaced_text_is_not_served() {
     if !are_files("a text that became another is never served") {
         return;
     }
@@ -161,7 +161,7 @@ fn text_retired_by_a_clock_behind_is_served_on() {
 }
 
 #[test]
-fn an_address_that_names_no_text_is_not_found() {
+fn unknown_text_address_is_not_found() {
     let markdown = "Terms";
     let store = Store::of(&[with_texts("A", &[("description_md", json!(markdown))])]);
     let server = store.serve();
@@ -239,7 +239,7 @@ fn each_form_has_its_own_names_for_every_payout_type() {
 }
 
 #[test]
-fn each_form_gives_what_the_service_knows_of_a_text() {
+fn each_form_shows_what_is_known_of_a_text() {
     let markdown = "**Bold** & [link](https://brand.example/)";
     let both = "Of *both*";
     let store = Store::of(&[with_texts(
@@ -282,7 +282,7 @@ fn each_form_gives_what_the_service_knows_of_a_text() {
 }
 
 #[test]
-fn a_text_that_no_product_names_any_more_is_served_a_day_longer() {
+fn unnamed_text_is_served_a_day_longer() {
     let store = Store::of(&[with_texts("A", &[("description_md", json!("Old"))])]);
     let key = store.key("partner", &[]);
     let server = store.serve();
@@ -298,7 +298,7 @@ fn a_text_that_no_product_names_any_more_is_served_a_day_longer() {
     }
 }
 
-/// What a text's address and each form of its product's texts give.
+/// Returns the status of a text's address and each form of its product's texts.
 fn seen(server: &Server, key: &str, text: &str) -> (u16, [Value; 3]) {
     let forms = FORMS.map(|(form, suffix)| {
         content(server, key, "A", form)[format!("description{suffix}")].clone()
@@ -307,7 +307,7 @@ fn seen(server: &Server, key: &str, text: &str) -> (u16, [Value; 3]) {
 }
 
 #[test]
-fn a_text_taken_down_is_gone_until_it_is_put_back() {
+fn text_taken_down_is_gone_until_it_is_put_back() {
     let text = "Forbidden words";
     let described = [
         ("description_md", json!(text)),

@@ -80,7 +80,7 @@ fn products(web: &Web) -> [Value; 3] {
 }
 
 #[test]
-fn what_is_fetched_is_shown_in_every_form_and_kept_by_the_same_feed() {
+fn fetched_text_is_served_and_kept_by_the_feed() {
     let web = web();
     let products = products(&web);
     let store = Store::of(&products);
@@ -128,7 +128,7 @@ fn what_is_fetched_is_shown_in_every_form_and_kept_by_the_same_feed() {
 }
 
 #[test]
-fn what_was_fetched_is_asked_for_again_with_its_validators() {
+fn refetch_sends_validators() {
     let web = web();
     let store = Store::of(&products(&web));
     fetch(&store, &[]);
@@ -152,7 +152,7 @@ fn what_was_fetched_is_asked_for_again_with_its_validators() {
 }
 
 #[test]
-fn a_text_that_changed_there_is_one_revision_with_that_field() {
+fn changed_text_is_one_revision_of_that_field() {
     let web = web();
     let store = Store::of(&products(&web));
     fetch(&store, &[]);
@@ -181,7 +181,7 @@ fn a_text_that_changed_there_is_one_revision_with_that_field() {
 }
 
 #[test]
-fn validators_that_change_alone_are_remembered_without_a_revision() {
+fn changed_validators_alone_make_no_revision() {
     let web = Web::of(&[("/d.md", Page::ok("D").with("ETag", "\"1\""))]);
     let store = Store::of(&[card("A", &[("description", web.url("/d.md"))])]);
     fetch(&store, &[]);
@@ -202,7 +202,7 @@ fn validators_that_change_alone_are_remembered_without_a_revision() {
 }
 
 #[test]
-fn a_product_that_comes_to_name_a_known_address_gets_what_is_held_from_there() {
+fn new_product_with_a_known_address_gets_its_text() {
     let web = Web::of(&[("/d.md", Page::ok("D").with("ETag", "\"1\""))]);
     let store = Store::of(&[card("A", &[("description", web.url("/d.md"))])]);
     fetch(&store, &[]);
@@ -219,14 +219,14 @@ fn a_product_that_comes_to_name_a_known_address_gets_what_is_held_from_there() {
 }
 
 #[test]
-fn a_catalog_without_addresses_asks_nobody() {
+fn catalog_without_addresses_asks_nobody() {
     let store = Store::of(&[gift_card("A")]);
     let (exit, report) = fetch_public(&store, &[]);
     assert_eq!((exit, counts(&report)), (0, [0, 0, 0, 0]), "{report}");
 }
 
 #[test]
-fn a_text_that_was_loaded_is_left_alone() {
+fn text_that_was_loaded_is_left_alone() {
     let web = Web::of(&[("/d.md", Page::ok("Theirs"))]);
     let mut loaded = card("A", &[("description", web.url("/d.md"))]);
     loaded["gift_card"]["content_resources"]["description_md"] = json!("Ours");
@@ -257,7 +257,7 @@ fn a_text_that_was_loaded_is_left_alone() {
 }
 
 #[test]
-fn what_was_taken_down_stays_down_whatever_comes() {
+fn taken_down_text_is_not_fetched_again() {
     let web = Web::of(&[("/d.md", Page::ok("Bad")), ("/t.md", Page::ok("Fine"))]);
     let addresses = [
         ("description", web.url("/d.md")),
@@ -293,7 +293,7 @@ fn what_was_taken_down_stays_down_whatever_comes() {
 }
 
 #[test]
-fn a_product_that_changed_meanwhile_keeps_what_it_has() {
+fn product_changed_during_a_fetch_is_kept() {
     let web = Web::of(&[
         ("/old.md", Page::ok("Old").gated()),
         ("/b.md", Page::ok("B")),

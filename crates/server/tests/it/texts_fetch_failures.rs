@@ -49,7 +49,7 @@ fn web() -> Web {
 }
 
 #[test]
-fn an_address_that_fails_holds_no_other_up() {
+fn failing_address_delays_no_other() {
     let web = web();
     let nobody = "http://127.0.0.1:1/".to_owned();
     let mut products = vec![card("nobody", &[("description", nobody.clone())])];
@@ -99,7 +99,7 @@ fn an_address_that_fails_holds_no_other_up() {
 }
 
 #[test]
-fn a_server_that_never_answers_is_given_up() {
+fn silent_address_times_out() {
     let web = Web::of(&[("/slow", Page::ok("").never()), ("/fine", Page::ok("Fine"))]);
     let addresses = [
         ("description", web.url("/slow")),
@@ -135,7 +135,7 @@ fn host_that_never_answers_is_given_up_after_three_addresses() {
 }
 
 #[test]
-fn where_every_address_fails_nothing_changes() {
+fn fetch_with_all_addresses_failing_changes_nothing() {
     let web = Web::of(&[]);
     let store = Store::of(&[card("A", &[("description", web.url("/none"))])]);
     let (exit, report) = fetch(&store, &[]);
@@ -147,7 +147,7 @@ fn where_every_address_fails_nothing_changes() {
 }
 
 #[test]
-fn private_addresses_are_asked_only_where_that_is_wanted() {
+fn private_addresses_are_asked_only_if_allowed() {
     let web = Web::of(&[("/", Page::ok("Secret"))]);
     let port = web.address.port();
     let hosts = [
@@ -183,7 +183,7 @@ fn private_addresses_are_asked_only_where_that_is_wanted() {
 }
 
 #[test]
-fn a_host_is_asked_for_two_texts_at_once_and_not_for_more() {
+fn host_gets_at_most_two_requests_at_once() {
     let paths: Vec<String> = (0..12).map(|number| format!("/{number}.md")).collect();
     let web = Web::of(&[]);
     for path in &paths {

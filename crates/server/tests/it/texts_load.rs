@@ -63,7 +63,7 @@ fn exported(store: &Store) -> Vec<Value> {
 }
 
 #[test]
-fn files_become_texts_of_live_products_and_all_else_stays() {
+fn files_become_texts_of_live_products() {
     let store = Store::of(&[card("A"), card("B"), card("C")]);
     let key = store.key("reader", &[]);
     let server = store.serve();
@@ -131,7 +131,7 @@ fn files_become_texts_of_live_products_and_all_else_stays() {
 }
 
 #[test]
-fn a_later_payout_type_stays_to_the_letter_around_its_texts() {
+fn later_payout_type_stays_to_the_letter_around_its_texts() {
     let mut product = without_content("LATER");
     product["bank_transfer"] = json!({"content_resources": {"locale": "de_DE"}});
     let record = product.to_string();
@@ -168,7 +168,7 @@ fn a_later_payout_type_stays_to_the_letter_around_its_texts() {
 }
 
 #[test]
-fn a_feed_that_brings_only_addresses_keeps_the_texts_put_on_it() {
+fn feed_of_addresses_keeps_loaded_texts() {
     let store = Store::of(&[card("A")]);
     let directory = texts(&store, &[("A/terms_buyer.md", b"Terms")]);
     assert_eq!(load(&store, &directory, &[]).0, 0);
@@ -182,7 +182,7 @@ fn a_feed_that_brings_only_addresses_keeps_the_texts_put_on_it() {
 }
 
 #[test]
-fn every_fault_is_found_in_one_run_and_nothing_changes() {
+fn every_text_fault_is_reported_and_changes_nothing() {
     let store = Store::of(&[card("A"), without_content("LATER")]);
     let before = exported(&store);
     let directory = texts(
@@ -250,7 +250,7 @@ fn every_fault_is_found_in_one_run_and_nothing_changes() {
 }
 
 #[test]
-fn a_directory_without_texts_is_refused_and_one_that_is_not_there_fails() {
+fn empty_or_missing_text_directory_is_refused() {
     let store = Store::of(&[card("A")]);
     let directory = texts(&store, &[("A/.hidden.md", b"hidden")]);
     let (exit, report) = load(&store, &directory, &[]);
@@ -261,7 +261,7 @@ fn a_directory_without_texts_is_refused_and_one_that_is_not_there_fails() {
 }
 
 #[test]
-fn products_may_share_a_text_by_a_link_within_the_directory() {
+fn linked_file_is_shared_by_products() {
     let store = Store::of(&[card("A"), card("B")]);
     let directory = texts(
         &store,
@@ -282,7 +282,7 @@ fn products_may_share_a_text_by_a_link_within_the_directory() {
 }
 
 #[test]
-fn a_text_taken_down_stays_down_when_its_file_is_loaded_again() {
+fn text_taken_down_stays_down_when_its_file_is_loaded_again() {
     let store = Store::of(&[card("A")]);
     let directory = texts(&store, &[("A/disclaimer.md", b"Forbidden words")]);
     assert_eq!(load(&store, &directory, &[]).0, 0);

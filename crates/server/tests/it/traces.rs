@@ -18,7 +18,7 @@ fn line(server: &Server, request_id: &str) -> Value {
 }
 
 #[test]
-fn a_valid_traceparent_is_in_the_access_log() {
+fn valid_traceparent_is_in_the_access_log() {
     let server = Store::sample().serve();
     let ask = |request_id: &str, parents: &[&str]| {
         let mut headers = vec![("X-Request-Id", request_id)];
@@ -37,7 +37,7 @@ fn a_valid_traceparent_is_in_the_access_log() {
 
 #[cfg(not(feature = "traces"))]
 #[test]
-fn a_program_without_traces_says_so() {
+fn traces_without_the_feature_are_refused() {
     use crate::harness::text;
 
     let store = Store::sample();
@@ -99,7 +99,7 @@ mod spans {
     }
 
     #[test]
-    fn spans_reach_the_collector_with_their_parents_and_without_secrets() {
+    fn spans_have_parents_and_no_secrets() {
         let (endpoint, taken) = collector("200 OK");
         let store = Store::sample();
         let key = store.key("partner", &[]);
@@ -166,7 +166,7 @@ mod spans {
     }
 
     #[test]
-    fn a_sampled_request_without_a_trace_gets_one_which_the_log_names() {
+    fn sampled_request_gets_a_logged_trace() {
         let (endpoint, taken) = collector("200 OK");
         let store = Store::sample();
         let options = ["--traces-endpoint", &endpoint, "--traces-sample-ratio", "1"];
@@ -181,7 +181,7 @@ mod spans {
     }
 
     #[test]
-    fn a_collector_that_refuses_is_told_of_and_requests_go_on() {
+    fn refusing_collector_is_logged_and_harmless() {
         let (endpoint, taken) = collector("400 Bad Request");
         let store = Store::sample();
         let options = ["--traces-endpoint", &endpoint, "--traces-sample-ratio", "1"];

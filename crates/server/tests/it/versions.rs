@@ -9,7 +9,7 @@ fn catalog() -> Store {
 }
 
 #[test]
-fn the_current_version_answers_unless_another_is_asked_for() {
+fn current_version_is_the_default() {
     let store = catalog();
     let plain = store.key("plain", &[]);
     let pinned = store.key("pinned", &["--api-version", CURRENT]);
@@ -43,7 +43,7 @@ fn assert_refused(server: &Server, headers: Headers<'_>, status: u16, error: &st
 }
 
 #[test]
-fn what_never_was_a_version_is_refused() {
+fn unknown_version_is_refused() {
     let store = catalog();
     let plain = store.key("plain", &[]);
     let pinned = store.key("pinned", &["--api-version", CURRENT]);
@@ -78,7 +78,7 @@ fn what_never_was_a_version_is_refused() {
 }
 
 #[test]
-fn a_key_can_be_pinned_only_to_a_version_that_is_served() {
+fn key_is_pinned_only_to_a_served_version() {
     let store = catalog();
     for version in ["2023-07-27", "2099-01-01", "latest", ""] {
         let option = format!("--api-version={version}");
@@ -89,7 +89,7 @@ fn a_key_can_be_pinned_only_to_a_version_that_is_served() {
 }
 
 #[test]
-fn every_answer_past_the_version_step_bears_the_version_and_none_before() {
+fn answers_past_the_version_step_name_the_version() {
     let store = catalog();
     let key = store.key("partner", &["--quota", "2/3600"]);
     let test = store.key("tester", &["--test"]);

@@ -191,7 +191,7 @@ impl Asked {
         format!("/v2/product?{}", pairs.join("&"))
     }
 
-    /// What filtering and cutting the input gives.
+    /// Returns the codes that filtering and cutting the input gives.
     fn expected(&self, products: &BTreeMap<String, Value>) -> Vec<String> {
         let any_of = |product: &Value, field: &str, wanted: &[String]| {
             let has = |wanted: &String| {
@@ -227,7 +227,7 @@ impl Asked {
 }
 
 #[test]
-fn a_thousand_random_lists_equal_a_naive_filter_over_the_input() {
+fn thousand_random_lists_equal_a_naive_filter_over_the_input() {
     let store = Store::new();
     let input = real_input();
     store.load(input);
@@ -295,7 +295,7 @@ fn walks_during_loads_see_each_resident_exactly_once() {
 }
 
 #[test]
-fn reads_during_fifty_loads_never_fail_and_never_mix_two_catalogs() {
+fn reads_during_loads_never_fail_or_mix_catalogs() {
     let store = Store::of(&with_guests(0));
     let key = store.key("reader", &[]);
     let server = store.serve();

@@ -69,7 +69,7 @@ impl Check {
     }
 }
 
-/// What only goes wrong at the start.
+/// Returns the faults that would otherwise come up at the start.
 fn faults(read: &Read) -> Vec<Fault> {
     let mut faults: Vec<Fault> = read.values.iter().flat_map(missing).collect();
     let names = faults.iter().map(|fault| fault.setting.clone());

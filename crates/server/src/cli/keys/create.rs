@@ -25,10 +25,10 @@ Examples:
 pub(in crate::cli) struct Create {
     #[command(flatten)]
     output: OutputArgs,
-    /// What people call the key.
+    /// Label for people.
     #[arg(long)]
     label: String,
-    /// When it expires: a date, a time, or a span from now such as 90d.
+    /// Expiry: a date, a time, or a span from now such as 90d.
     #[arg(long, value_name = "WHEN")]
     expires: Option<String>,
     /// The API version that answers where a request names none.
@@ -37,12 +37,12 @@ pub(in crate::cli) struct Create {
     /// A test key: it may send X-Simulate to get any error.
     #[arg(long)]
     test: bool,
-    /// How often it may ask: REQUESTS/SECONDS, such as 600/60. Without it, as often as it likes.
+    /// Quota: REQUESTS/SECONDS, such as 600/60. Without it there is no limit.
     #[arg(long, value_name = "QUOTA")]
     quota: Option<String>,
 }
 
-/// What a new key is to be like.
+/// Properties of a new key.
 pub(in crate::cli) struct NewKeySettings {
     label: String,
     kind: KeyKind,
@@ -122,7 +122,7 @@ impl Create {
         show(&key, &record, &[], self.output)
     }
 
-    /// What the command line asks for. What it can't mean ends the program.
+    /// Reads the command line; ends the program if it is wrong.
     fn settings(&self) -> NewKeySettings {
         if self.label.trim().is_empty() || self.label.chars().any(char::is_control) {
             wrong_command_line("--label must name the key in plain words");

@@ -47,7 +47,7 @@ pub(super) enum Keys {
     Create(Create),
     /// List the keys. Secrets aren't stored, so they can't be shown.
     ///
-    /// When a key was last used is noted once a minute by the servers that take it.
+    /// The last use of a key is noted once a minute by the servers that take it.
     #[command(after_help = LIST_EXAMPLES)]
     List {
         #[command(flatten)]
@@ -60,7 +60,7 @@ pub(super) enum Keys {
         output: OutputArgs,
         /// The label of the key, or its prefix.
         label: String,
-        /// How long the old key stays good.
+        /// Time for which the old key stays good.
         #[arg(long, value_name = "SPAN", default_value = "7d")]
         overlap: String,
     },

@@ -1,4 +1,4 @@
-//! What is wrong in a settings file, and where.
+//! Faults of a settings file, with their places.
 
 use std::fmt;
 use std::ops::Range;
@@ -15,9 +15,9 @@ pub(in crate::cli) struct Fault {
     pub(in crate::cli) column: usize,
     /// The key that it is about, as the file writes it.
     pub(in crate::cli) setting: Option<String>,
-    /// What is wrong. Holds no secret.
+    /// The fault. Holds no secret.
     pub(in crate::cli) what: String,
-    /// What to do.
+    /// The remedy.
     pub(in crate::cli) advice: String,
 }
 

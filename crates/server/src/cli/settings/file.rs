@@ -18,11 +18,11 @@ use super::{Kind, Setting};
 /// The longest file, in bytes: whoever has a longer one named the wrong file.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// What a file sets.
+/// Contents of a settings file.
 #[derive(Debug)]
 pub(super) struct File {
     pub(super) entries: Vec<Entry>,
-    /// What is dangerous about the file, without being wrong.
+    /// Warnings: dangerous, but not wrong.
     pub(super) warnings: Vec<String>,
 }
 
@@ -53,7 +53,11 @@ pub(super) fn read(path: &Path, settings: &[Setting]) -> io::Result<Result<File,
     })
 }
 
-/// What the bytes of a file set, or all that is wrong with them.
+/// Returns the settings in the bytes of a file.
+///
+/// # Errors
+///
+/// All faults of the file.
 pub(super) fn entries(bytes: &[u8], settings: &[Setting]) -> Result<Vec<Entry>, Vec<Fault>> {
     if bytes.len() as u64 > MAX_BYTES {
         return Err(vec![Fault {
@@ -98,7 +102,7 @@ fn open_secrets(path: &Path, entries: &[Entry], mode: u32) -> Vec<String> {
     secrets.map(warning).collect()
 }
 
-/// What a text sets, or all that is wrong with it.
+/// Returns the settings in a text, or all faults of it.
 fn parse(text: &str, settings: &[Setting]) -> Result<Vec<Entry>, Vec<Fault>> {
     let places = Places(text);
     let (table, errors) = DeTable::parse_recoverable(text);
@@ -196,7 +200,7 @@ fn entry(
     })
 }
 
-/// What was meant, as far as that can be told.
+/// Suggests the setting that was meant, if one is near.
 fn nearest(name: &str, settings: &[Setting]) -> String {
     let meant = name.to_lowercase().replace('-', "_");
     let candidates = settings.iter().map(|setting| {
@@ -265,7 +269,7 @@ fn in_words(value: &DeValue<'_>) -> &'static str {
     }
 }
 
-/// What a value of the setting looks like.
+/// Describes a value of the setting.
 fn expected(setting: &Setting, kind: Kind) -> String {
     let possible = setting.argument.get_possible_values();
     let names = possible.iter().filter(|value| !value.is_hide_set());

@@ -30,7 +30,7 @@ impl Set {
     }
 }
 
-/// What is wrong in a file.
+/// Fault of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wrong {
     /// The line, from 1; 0 where it lies in no line.
@@ -39,9 +39,9 @@ pub struct Wrong {
     pub column: usize,
     /// The key that it is about.
     pub setting: Option<String>,
-    /// What is wrong.
+    /// The fault.
     pub what: String,
-    /// What to do.
+    /// The remedy.
     pub advice: String,
 }
 
@@ -69,7 +69,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     SETTINGS.iter().map(|setting| setting.name.as_str())
 }
 
-/// What a file of these bytes sets.
+/// Reads the settings in a file of these bytes.
 ///
 /// # Errors
 ///

@@ -33,7 +33,7 @@ use super::program::program;
 /// The command whose flags are the settings.
 const SERVE: &str = "serve";
 
-/// Where the settings file is, if there is one.
+/// Path of the settings file, if there is one.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Settings file")]
 pub(super) struct ConfigArgs {
@@ -48,7 +48,7 @@ pub(super) struct ConfigArgs {
     pub(super) config: Option<PathBuf>,
 }
 
-/// What a value is written as in the file.
+/// Type of a value in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// `true` or `false`, for a flag without a value.
@@ -123,7 +123,7 @@ impl Setting {
         }
     }
 
-    /// What the flag's parser says of a value, where it refuses it.
+    /// Returns the error of the flag's parser if it refuses a value.
     fn refusal(&self, value: &str) -> Option<clap::Error> {
         if self.kind() == Kind::Switch {
             return None;
@@ -142,20 +142,20 @@ impl Setting {
             .err()
     }
 
-    /// What the placeholder in the help says, such as `FILE`.
+    /// Returns the placeholder in the help, such as `FILE`.
     fn placeholder(&self) -> Option<&str> {
         let names = self.argument.get_value_names()?;
         names.first().map(AsRef::as_ref)
     }
 
-    /// Whether it names a file that has to be there.
+    /// Returns true if it names a file that has to be there.
     pub(super) fn names_a_file(&self) -> bool {
         self.placeholder() == Some("FILE")
             || self.argument.get_value_hint() == ValueHint::FilePath
             || self.name.ends_with("_file")
     }
 
-    /// Whether it names a directory.
+    /// Returns true if it names a directory.
     pub(super) fn names_a_directory(&self) -> bool {
         self.placeholder() == Some("DIR") || self.argument.get_value_hint() == ValueHint::DirPath
     }
@@ -183,7 +183,7 @@ fn all(root: &Command) -> Vec<Setting> {
         .collect()
 }
 
-/// How a path is shown.
+/// Returns a path as it is shown.
 fn named(path: &Path) -> String {
     path.display().to_string()
 }

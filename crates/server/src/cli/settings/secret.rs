@@ -1,4 +1,4 @@
-//! What of a setting's value may be shown. Where that is in doubt, too much is hidden.
+//! Hides the secret parts of settings' values. If in doubt, it hides too much.
 
 use clap::error::{ContextKind, ContextValue};
 use vitrine_store::StoreAddress;

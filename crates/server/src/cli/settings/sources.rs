@@ -1,7 +1,7 @@
 //! The command line, the environment and the settings file become one.
 //!
-//! What the file sets and neither a flag nor the environment does is put on the command line as flags, and
-//! that is parsed like any other: so parsers hold for the file too. Rules between settings are `Serve::faults`.
+//! A setting that only the file sets is put on the command line as a flag, and that is parsed like any other:
+//! so parsers hold for the file too. Rules between settings are `Serve::faults`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use super::secret::{shown, without_secrets};
 use super::template::written;
 use super::{Kind, SERVE, Setting, all, program};
 
-/// Where a value comes from.
+/// Source of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::cli) enum Source {
     /// The command line.
@@ -33,7 +33,7 @@ pub(in crate::cli) enum Source {
     Unset,
 }
 
-/// What a setting is, and why.
+/// Value of a setting, and its source.
 #[derive(Debug, Clone)]
 pub(in crate::cli) struct Value {
     pub(in crate::cli) setting: Setting,
@@ -51,7 +51,7 @@ impl Value {
             .collect()
     }
 
-    /// Whether it was given otherwise before.
+    /// Returns true if the value differs from the one before.
     pub(in crate::cli) fn differs(&self, before: &Self) -> bool {
         self.values != before.values
     }
@@ -67,7 +67,7 @@ impl Value {
     }
 }
 
-/// Why there are no settings.
+/// Reason for which a command can't start.
 #[derive(Debug)]
 pub(in crate::cli) enum Stop {
     /// The command line is wrong, or asks for help.
@@ -98,7 +98,7 @@ pub(in crate::cli) struct Read {
     pub(in crate::cli) values: Vec<Value>,
     /// The settings file.
     pub(in crate::cli) file: Option<PathBuf>,
-    /// What is dangerous about the file.
+    /// Warnings about the file.
     pub(in crate::cli) warnings: Vec<String>,
 }
 
@@ -194,7 +194,7 @@ impl CommandLine {
 /// Settings that a command other than `serve` takes from the file, beside those that all commands have.
 const OF_COMMANDS: [(&str, &str); 1] = [("ready", "admin_listen")];
 
-/// What of a file counts for the command: the settings that it has, and that are set nowhere else.
+/// Returns the entries that count for the command: settings that it has, and that are set nowhere else.
 fn wanted<'s>(
     program: &Command,
     settings: &'s [Setting],

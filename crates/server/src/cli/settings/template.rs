@@ -33,7 +33,7 @@ const EXAMPLES: [(&str, &str); 12] = [
     ("traces_endpoint", "http://127.0.0.1:4318/v1/traces"),
 ];
 
-/// How wide lines are, in characters.
+/// Width of lines, in characters.
 const WIDTH: usize = 110;
 
 /// The manual.

@@ -32,10 +32,10 @@ pub(in crate::cli) struct Fetch {
     /// Ask addresses in private networks too, and use the proxy that the environment names.
     #[arg(long)]
     allow_private: bool,
-    /// How many addresses are asked at once; of one host never more than 2.
+    /// Maximum number of addresses asked at once; of one host never more than 2.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=64))]
     concurrency: u8,
-    /// How long one text may take, in seconds, all tries and redirects included.
+    /// Timeout of one text, in seconds, all tries and redirects included.
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
     timeout: u64,
     /// Ask, show what would change, field by field, and change nothing.
@@ -43,7 +43,7 @@ pub(in crate::cli) struct Fetch {
     dry_run: bool,
     #[command(flatten)]
     plan: PlanArgs,
-    /// What the history is to say of it.
+    /// Note for the history.
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
 }

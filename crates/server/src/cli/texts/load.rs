@@ -35,7 +35,7 @@ pub(in crate::cli) struct Load {
     dry_run: bool,
     #[command(flatten)]
     plan: PlanArgs,
-    /// What the history is to say of it.
+    /// Note for the history.
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
     /// The directory; what is hidden in it is left out.

@@ -36,7 +36,7 @@ pub fn open(store: Store, options: &[&str]) -> Browsed {
 }
 
 impl Browsed {
-    /// What a request of a `Host` is answered.
+    /// Returns the answer to a request with a `Host`.
     pub fn ask_as(&self, host: Option<&str>, method: &str, target: &str) -> Reply {
         let host = host
             .map(|host| format!("Host: {host}\r\n"))
@@ -46,7 +46,7 @@ impl Browsed {
         connection.read(method).expect("an answer")
     }
 
-    /// What an address gives.
+    /// Returns the page at an address.
     pub fn ask(&self, target: &str) -> Seen {
         Seen::of(self.ask_as(Some("127.0.0.1"), "GET", target))
     }
@@ -92,7 +92,7 @@ impl Seen {
         }
     }
 
-    /// What is read.
+    /// Returns the readable text.
     pub fn text(&self) -> &str {
         &self.words
     }
@@ -113,7 +113,7 @@ impl Seen {
         opening.map(attributes).collect()
     }
 
-    /// Where the link of a relation leads.
+    /// Returns the target of the link with a relation.
     pub fn link(&self, relation: &str) -> Option<String> {
         let links = self.tags("a");
         let mut links = links

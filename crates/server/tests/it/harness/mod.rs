@@ -59,10 +59,10 @@ pub const ALLOW_ALL: [&str; 14] = [
     "discounts=100%",
 ];
 
-/// How long a test waits for what must come at once, before it gives up.
+/// Timeout of what must come at once.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Whether the stores of this run are databases.
+/// Returns true if the stores of this run are databases.
 pub fn are_databases() -> bool {
     let kind = std::env::var("VITRINE_TEST_STORE");
     kind.is_ok_and(|kind| match kind.as_str() {
@@ -72,7 +72,7 @@ pub fn are_databases() -> bool {
     })
 }
 
-/// Whether stores are files. Where they aren't, says that what is about files is skipped.
+/// Returns true if stores are files; if not, says that the test is skipped.
 pub fn are_files(what: &str) -> bool {
     if are_databases() {
         skipped(&format!("{what}: it is about stores that are files"));
@@ -173,7 +173,7 @@ impl Store {
         serde_json::from_str(&self.ok(arguments)).expect("JSON")
     }
 
-    /// How many revisions there are.
+    /// Returns the number of revisions.
     pub fn revisions(&self) -> usize {
         let history = self.json(&["history", "--json"]);
         history.as_array().expect("a list").len()
@@ -262,7 +262,7 @@ pub fn skipped(what: &str) {
         .expect("written");
 }
 
-/// What the contract calls the texts of a product.
+/// Names of a product's texts in the contract.
 pub const TEXT_NAMES: [&str; 7] = [
     "description",
     "disclaimer",

@@ -51,7 +51,7 @@ impl Redis {
         self.address.port()
     }
 
-    /// Where it listens, or did.
+    /// Returns the address that it listens on, or did.
     pub fn url(&self) -> String {
         format!("redis://{}", self.address)
     }

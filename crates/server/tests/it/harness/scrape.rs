@@ -1,10 +1,10 @@
-//! What `/metrics` says, read strictly: whatever Prometheus's text format doesn't allow fails the test.
+//! Strict parser of `/metrics`: a line that Prometheus's text format doesn't allow fails the test.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Server, text};
 
-/// What a server's `/metrics` says now.
+/// Scrapes a server's `/metrics`.
 pub fn scrape(server: &Server) -> Scrape {
     let reply = server.ask_admin("GET", "/metrics");
     assert_eq!(reply.status, 200);

@@ -73,12 +73,12 @@ impl Server {
         Ok(server)
     }
 
-    /// What it wrote to standard output until now: the access log.
+    /// Returns its standard output so far: the access log.
     pub fn stdout(&self) -> String {
         self.stdout.lock().expect("unpoisoned").clone()
     }
 
-    /// What it wrote to standard error until now.
+    /// Returns its standard error so far.
     pub fn stderr(&self) -> String {
         self.stderr.lock().expect("unpoisoned").clone()
     }

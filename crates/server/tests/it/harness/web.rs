@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 
 use super::wait_for;
 
-/// How a page is answered.
+/// Answer of a page.
 #[derive(Debug, Clone)]
 pub struct Page {
     status: String,
@@ -18,7 +18,7 @@ pub struct Page {
     sent: Sent,
 }
 
-/// How much of a page is sent, and when.
+/// Part of a page that is sent, and its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sent {
     Whole,
@@ -93,7 +93,7 @@ impl Page {
 
 #[derive(Default)]
 struct Shared {
-    /// What each path gives: each page once, the last one ever after.
+    /// Answers of each path: each once, the last one ever after.
     pages: Mutex<HashMap<String, Vec<Page>>>,
     /// The heads of all requests, in lower case.
     requests: Mutex<Vec<String>>,
@@ -166,7 +166,7 @@ impl Web {
         self.shared.gate.store(true, Ordering::SeqCst);
     }
 
-    /// How many requests waited for an answer at the same time at most.
+    /// Returns the maximum number of requests that waited for an answer at the same time.
     pub fn most_at_once(&self) -> usize {
         self.shared.most_inside.load(Ordering::SeqCst)
     }
