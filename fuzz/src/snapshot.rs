@@ -153,7 +153,7 @@ fn ask(snapshot: &Snapshot) {
     let products: Vec<(&str, &[u8])> = snapshot
         .blocks()
         .iter()
-        .flat_map(|block| block.products())
+        .flat_map(vitrine_model::snapshot::Block::products)
         .collect();
     assert_eq!(products.len(), snapshot.len());
     assert!(
