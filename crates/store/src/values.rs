@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
+use sha2::{Digest, Sha256};
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::TextDigest;
 use vitrine_model::geo::Country;
@@ -68,6 +69,56 @@ pub(crate) struct KeyRow {
     pub(crate) rotated_at: Option<i64>,
     /// In a table of its own, which servers write.
     pub(crate) last_used_at: Option<i64>,
+    /// Digest that was stored with the row; none if an earlier release wrote the row.
+    pub(crate) stored_digest: Option<Vec<u8>>,
+}
+
+impl KeyRow {
+    /// Returns the SHA-256 of all columns of the row, each with a mark that tells a missing value from an empty one
+    /// and the length of what has no fixed length. The last use isn't part of it: servers write it every minute,
+    /// apart from the row.
+    pub(crate) fn digest(&self) -> [u8; 32] {
+        let Self {
+            prefix,
+            label,
+            secret_hash,
+            is_test,
+            api_version,
+            quota_requests,
+            quota_seconds,
+            created_at,
+            expires_at,
+            revoked_at,
+            rotated_at,
+            last_used_at: _,
+            stored_digest: _,
+        } = self;
+        let mut hash = Sha256::new();
+        for part in [
+            Some(prefix.as_bytes()),
+            Some(label.as_bytes()),
+            Some(secret_hash),
+            api_version.as_deref().map(str::as_bytes),
+        ] {
+            hash.update([u8::from(part.is_some())]);
+            let part = part.unwrap_or_default();
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+        for number in [
+            Some(i64::from(*is_test)),
+            *quota_requests,
+            *quota_seconds,
+            Some(*created_at),
+            *expires_at,
+            *revoked_at,
+            *rotated_at,
+        ] {
+            hash.update([u8::from(number.is_some())]);
+            hash.update(number.unwrap_or_default().to_le_bytes());
+        }
+        hash.finalize().into()
+    }
 }
 
 impl From<&KeyRecord> for KeyRow {
@@ -99,6 +150,7 @@ impl From<&KeyRecord> for KeyRow {
             revoked_at: millis(revoked_at),
             rotated_at: millis(rotated_at),
             last_used_at: millis(last_used_at),
+            stored_digest: None,
         }
     }
 }
@@ -235,5 +287,62 @@ impl<T> Lists<T> {
                 .insert(json.to_owned(), values.ok_or_else(damaged)?);
         }
         Ok(self.known.get(json).map_or(&[], Vec::as_slice))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row() -> KeyRow {
+        KeyRow {
+            prefix: "prefix".to_owned(),
+            label: "label".to_owned(),
+            secret_hash: vec![1; 32],
+            is_test: false,
+            api_version: None,
+            quota_requests: None,
+            quota_seconds: None,
+            created_at: 1,
+            expires_at: None,
+            revoked_at: None,
+            rotated_at: None,
+            last_used_at: None,
+            stored_digest: None,
+        }
+    }
+
+    #[test]
+    fn key_digest_depends_on_each_column_but_the_last_use() {
+        let changes: [fn(&mut KeyRow); 15] = [
+            |_| {},
+            |row| row.prefix = "prefixl".to_owned(),
+            |row| (row.prefix, row.label) = ("prefixl".to_owned(), "abel".to_owned()),
+            |row| row.secret_hash = vec![1; 31],
+            |row| row.is_test = true,
+            |row| row.api_version = Some(String::new()),
+            |row| row.api_version = Some("2024-02-05".to_owned()),
+            |row| row.quota_requests = Some(7),
+            |row| row.quota_seconds = Some(7),
+            |row| row.created_at = 2,
+            |row| row.expires_at = Some(0),
+            |row| row.revoked_at = Some(0),
+            |row| row.revoked_at = Some(256),
+            |row| row.rotated_at = Some(0),
+            |row| row.rotated_at = Some(i64::MIN),
+        ];
+        let digests = changes.map(|change| {
+            let mut row = row();
+            change(&mut row);
+            row.digest()
+        });
+        let distinct: std::collections::HashSet<_> = digests.into_iter().collect();
+        assert_eq!(distinct.len(), changes.len());
+        let used = KeyRow {
+            last_used_at: Some(9),
+            stored_digest: Some(vec![9; 32]),
+            ..row()
+        };
+        assert_eq!(used.digest(), row().digest());
     }
 }

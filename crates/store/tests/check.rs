@@ -194,6 +194,20 @@ fn what_nobody_names_is_a_warning() {
 }
 
 #[test]
+fn key_without_digest_is_a_warning() {
+    let kept = Kept::new();
+    kept.damage("update api_key set digest = null");
+    assert_eq!(kept.broken(), ["api_key_undigested"]);
+    let problems = kept.store.check().unwrap();
+    assert_eq!(problems[0].severity, Severity::Warning);
+    // Such a backup is restored, and its keys get digests.
+    let copy = kept.path("copy.db");
+    kept.store.backup(&copy).unwrap();
+    kept.store.restore(&copy).unwrap();
+    assert_eq!(kept.store.check().unwrap(), []);
+}
+
+#[test]
 fn of_a_rule_that_breaks_everywhere_the_rest_is_counted() {
     let kept = Kept::new();
     let products: Vec<_> = (0..150).map(|n| product(&format!("P{n}"), "1")).collect();

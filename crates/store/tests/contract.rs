@@ -3,6 +3,7 @@
 //!
 //! - `contract/products.rs`: what is put in, and how what comes out is collected
 //! - `contract/publishes.rs`: revisions; `contract/changes.rs`: what differs between two; `contract/history.rs`: those of the past; `contract/prune.rs`: which of them go; `contract/texts.rs`: texts; `contract/fetched.rs`: where they came from; `contract/keys.rs`: API keys
+//! - `contract/migration.rs`: stores of the previous schema
 //! - `contract/sqlite_file.rs`: what is true of the embedded store's file only, `contract/sqlite_log.rs`: of its log
 //! - `support/database.rs`, `support/cluster.rs`: databases and servers of PostgreSQL for tests
 
@@ -21,7 +22,6 @@ mod changes;
 #[expect(dead_code, reason = "another test starts servers with it")]
 mod cluster;
 #[path = "support/database.rs"]
-#[expect(dead_code, reason = "other tests run SQL by it")]
 mod database;
 #[path = "contract/fetched.rs"]
 mod fetched;
@@ -29,6 +29,8 @@ mod fetched;
 mod history;
 #[path = "contract/keys.rs"]
 mod keys;
+#[path = "contract/migration.rs"]
+mod migration;
 #[path = "contract/products.rs"]
 mod products;
 #[path = "contract/prune.rs"]

@@ -99,6 +99,28 @@ fn check_needs_a_store_and_finds_damage() {
 }
 
 #[test]
+fn key_unrevoked_by_sql_fails_the_check() {
+    let store = Store::new();
+    store.key("untouched", &[]);
+    let key = store.key("revoked", &[]);
+    let (prefix, _) = key.split_once('.').expect("a prefix");
+    store.ok(&["keys", "revoke", prefix]);
+    assert_eq!(check(&store), clean());
+    store.sql("update api_key set revoked_at = null");
+    let found = store.run(&["check", "--json"]);
+    let report: Value = serde_json::from_slice(&found.stdout).expect("JSON");
+    assert_eq!((exit(&found), &report["clean"]), (Some(1), &json!(false)));
+    let problems = report["problems"].as_array().expect("problems");
+    let facts = problems
+        .iter()
+        .map(|problem| (&problem["rule"], &problem["place"]));
+    let expected = (json!("api_key_digest"), json!(format!("key {prefix}")));
+    assert_eq!(facts.collect::<Vec<_>>(), [(&expected.0, &expected.1)]);
+    store.ok(&["keys", "revoke", prefix]);
+    assert_eq!(check(&store), clean());
+}
+
+#[test]
 fn backup_during_loads_is_of_one_moment() {
     if !are_files("a backup is of one moment while servers read and loads write") {
         return;

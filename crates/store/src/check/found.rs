@@ -30,8 +30,8 @@ const fn warning(name: &'static str, advice: &'static str) -> Rule {
     }
 }
 
-const RESTORE: &str = "restore the last backup that is sound: `vitrine restore FILE`";
-const MOVE_AND_RESTORE: &str =
+pub(crate) const RESTORE: &str = "restore the last backup that is sound: `vitrine restore FILE`";
+pub(crate) const MOVE_AND_RESTORE: &str =
     "doubt the disk; move the store and the files beside it away, and `vitrine restore FILE`";
 
 pub(crate) const INTEGRITY: Rule = fault("integrity", MOVE_AND_RESTORE);
@@ -40,6 +40,14 @@ pub(crate) const REFERENCE: Rule = fault("reference", RESTORE);
 pub(crate) const STATE: Rule = fault("live_revision", RESTORE);
 pub(crate) const COUNTER: Rule = fault("counter", RESTORE);
 pub(crate) const API_KEY: Rule = fault("api_key", RESTORE);
+pub(crate) const API_KEY_DIGEST: Rule = fault(
+    "api_key_digest",
+    "review the key in `vitrine keys list`, then rotate or revoke it: that writes a new digest",
+);
+pub(crate) const API_KEY_UNDIGESTED: Rule = warning(
+    "api_key_undigested",
+    "review the key in `vitrine keys list`; its next change by this release writes a digest",
+);
 pub(crate) const LIFE: Rule = fault("version_life", RESTORE);
 pub(crate) const DOCUMENT: Rule = fault("document", RESTORE);
 pub(crate) const CONTENT_RANGE: Rule = fault("content_range", RESTORE);

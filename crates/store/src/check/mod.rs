@@ -13,8 +13,10 @@ use vitrine_model::key::KeyRecord;
 use crate::StoreError;
 use crate::record::OwnText;
 use crate::seal::is_content;
+use crate::values::KeyRow;
 use found::{
-    API_KEY, CONTENT_RANGE, COUNTER, DOCUMENT, Found, PRODUCT_FACTS, TEXT_DIGEST, TEXT_REFERENCE,
+    API_KEY, API_KEY_DIGEST, API_KEY_UNDIGESTED, CONTENT_RANGE, COUNTER, DOCUMENT, Found,
+    PRODUCT_FACTS, TEXT_DIGEST, TEXT_REFERENCE,
 };
 
 /// How a version is called in a report.
@@ -132,14 +134,35 @@ pub(crate) fn revision_counts(found: &mut Found, number: i64, counts: [i64; 4]) 
     }
 }
 
-/// Looks at a key.
-pub(crate) fn key(found: &mut Found, prefix: &str, record: Result<KeyRecord, StoreError>) {
-    let what = match record {
-        Ok(record) => record.fault().map(str::to_owned),
-        Err(error) => Some(error.to_string()),
+/// Checks a key's row: that a key can have such values, and that its digest is the stored one.
+pub(crate) fn key(
+    found: &mut Found,
+    prefix: &str,
+    row: Result<KeyRow, StoreError>,
+    has_digests: bool,
+) {
+    let mut add = |rule, what: &str| found.add(rule, format!("key {prefix}"), what.to_owned());
+    let read = row.and_then(|row| {
+        let digests = (row.digest(), row.stored_digest.clone());
+        Ok((digests, KeyRecord::try_from(row)?))
+    });
+    let ((digest, stored), record) = match read {
+        Ok(read) => read,
+        Err(error) => return add(&API_KEY, &error.to_string()),
     };
-    if let Some(what) = what {
-        found.add(&API_KEY, format!("key {prefix}"), what);
+    if let Some(what) = record.fault() {
+        return add(&API_KEY, what);
+    }
+    match stored {
+        Some(stored) if stored != digest => add(
+            &API_KEY_DIGEST,
+            "was changed by something other than Vitrine: its digest doesn't match",
+        ),
+        None if has_digests => add(
+            &API_KEY_UNDIGESTED,
+            "has no digest: an earlier release or another program wrote it",
+        ),
+        _ => {}
     }
 }
 

@@ -9,13 +9,14 @@ use super::history::own_texts;
 use super::keys;
 use super::session::{Session, get};
 use crate::check::found::{
-    API_KEY, Found, KEY_USE_ORPHAN, LIFE, STATE, TEXT_NAME, TEXT_ORPHAN, UNREADABLE, VERSION_DIGEST,
+    API_KEY, Found, KEY_USE_ORPHAN, LIFE, MOVE_AND_RESTORE, RESTORE, STATE, TEXT_NAME, TEXT_ORPHAN,
+    UNREADABLE, VERSION_DIGEST,
 };
 use crate::check::{
     crossed_life, life_without_revisions, text_digest, text_rows, version, version_facts,
     wrong_live,
 };
-use crate::problem::{Problem, Severity};
+use crate::problem::Problem;
 use crate::{StoreError, check, seal};
 
 pub(super) const CHECKING: &str = "checking the store";
@@ -49,7 +50,7 @@ pub(super) fn check(session: &mut Session) -> Result<Vec<Problem>, StoreError> {
     }
     let mut problems = found.into_problems();
     for problem in &mut problems {
-        if problem.severity == Severity::Fault {
+        if [RESTORE, MOVE_AND_RESTORE].contains(&problem.advice) {
             problem.advice =
                 "restore the last dump of the database that is sound, with `pg_restore`";
         }
@@ -95,8 +96,8 @@ fn counters(session: &mut Session, found: &mut Found) -> Result<(), StoreError> 
 }
 
 fn api_keys(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
-    keys::each(session, |prefix, record| {
-        check::key(found, prefix, record);
+    keys::each(session, |prefix, row| {
+        check::key(found, prefix, row, true);
         Ok(())
     })?;
     let sql = "select prefix from vitrine.api_key \

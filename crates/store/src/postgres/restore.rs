@@ -10,7 +10,7 @@ use vitrine_model::revision::Revision;
 use super::BEGIN;
 use super::copy::{Rows, Value};
 use super::history;
-use super::keys::COUNT_KEYS;
+use super::keys::{self, COUNT_KEYS};
 use super::lock::{self, Lock};
 use super::schema;
 use super::session::{Session, Typed};
@@ -218,6 +218,7 @@ fn replace(session: &mut Session, backup: &Backup) -> Result<Option<Revision>, S
             on conflict (digest) do update \
             set taken_down_at = coalesce(x.taken_down_at, excluded.taken_down_at)",
     )?;
+    keys::write_digests(session)?;
     session.run(RESTORING, NOTIFY)?;
     history::revision(session, Moment::Live)
 }

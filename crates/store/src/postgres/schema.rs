@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use super::keys;
 use super::lock::{self, Lock};
 use super::session::{Session, get};
 use super::{Access, BEGIN, READING, WORKING};
@@ -15,7 +16,10 @@ const MIGRATING: &str = "migrating the store";
 
 /// Every migration in order, each with the oldest release, told by the newest schema that it knows, that can still
 /// work with what it leaves.
-const MIGRATIONS: [(&str, i32); 1] = [(include_str!("migrations/0001.sql"), 1)];
+const MIGRATIONS: [(&str, i32); 2] = [
+    (include_str!("migrations/0001.sql"), 1),
+    (include_str!("migrations/0002.sql"), 1),
+];
 
 /// The newest schema that this release knows.
 const KNOWN: i32 = MIGRATIONS.len() as i32;
@@ -60,6 +64,7 @@ pub(super) fn migrate(session: &mut Session, place: &str) -> Result<bool, StoreE
         session.run(MIGRATING, migration)?;
     }
     if had < KNOWN {
+        keys::write_digests(session)?;
         let oldest = MIGRATIONS.last().map_or(KNOWN, |(_, oldest)| *oldest);
         let sql = format!(
             "delete from vitrine.schema_version; \

@@ -10,7 +10,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use vitrine_model::revision::Revision;
 
 use super::partial::{Partial, exists, with_ending};
-use super::{check, committed, during, history, open};
+use super::{check, committed, during, history, keys, open};
 use crate::StoreError;
 use crate::fail_point::FailPoint;
 use crate::problem::Severity;
@@ -62,6 +62,7 @@ pub(super) fn restore(
     FailPoint::RestoreBegun.pass()?;
     let new_id = random_id()?;
     replace(&transaction).map_err(&failed)?;
+    keys::write_digests(&transaction)?;
     FailPoint::RestoreReplaced.pass()?;
     give_new_id(&transaction, &new_id).map_err(&failed)?;
     FailPoint::RestoreIdGiven.pass()?;

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params};
 use vitrine_model::key::KeyRecord;
 
+use super::catalog::is_about_a_value;
 use super::{catalog, committed, during};
 use crate::fail_point::FailPoint;
 use crate::record::Changes;
@@ -83,8 +84,8 @@ fn write(transaction: &Transaction<'_>, record: &KeyRecord) -> rusqlite::Result<
     let row = KeyRow::from(record);
     transaction.execute(
         "insert or replace into api_key (prefix, label, secret_hash, is_test, api_version, \
-         quota_requests, quota_seconds, created_at, expires_at, revoked_at, rotated_at) \
-         values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+         quota_requests, quota_seconds, created_at, expires_at, revoked_at, rotated_at, digest) \
+         values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         params![
             row.prefix,
             row.label,
@@ -97,55 +98,77 @@ fn write(transaction: &Transaction<'_>, record: &KeyRecord) -> rusqlite::Result<
             row.expires_at,
             row.revoked_at,
             row.rotated_at,
+            row.digest(),
         ],
     )?;
     Ok(())
 }
 
+/// Writes the digest of each key's row as it is now. Rows with unreadable values get none: a check reports them.
+pub(super) fn write_digests(transaction: &Transaction<'_>) -> Result<(), StoreError> {
+    let mut rows = Vec::new();
+    each(transaction, "null", |_, row| {
+        match row {
+            Ok(row) => rows.push(row),
+            Err(error) if is_about_a_value(&error) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    })?;
+    let sql = "update main.api_key set digest = ?2 where prefix = ?1";
+    for row in rows {
+        let digest = (&row.prefix, row.digest());
+        transaction.execute(sql, digest).map_err(during(WRITING))?;
+    }
+    Ok(())
+}
+
 fn records(transaction: &Transaction<'_>) -> Result<Vec<KeyRecord>, StoreError> {
     let mut records = Vec::new();
-    each(transaction, |_, record| {
-        records.push(record?);
+    each(transaction, "null", |_, row| {
+        records.push(row?.try_into()?);
         Ok(())
     })?;
     Ok(records)
 }
 
-/// Calls `visit` with the prefix of each key, and with the key or what is wrong with it.
+/// Calls `visit` with the prefix of each key, and with its row or what is wrong with it. `digest` is the SQL for the
+/// stored digest: `null` where it isn't needed, or the schema has none.
 pub(super) fn each(
     transaction: &Transaction<'_>,
-    mut visit: impl FnMut(&str, Result<KeyRecord, StoreError>) -> Result<(), StoreError>,
+    digest: &str,
+    mut visit: impl FnMut(&str, Result<KeyRow, StoreError>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    let sql = "select k.prefix, label, secret_hash, is_test, api_version, quota_requests, \
-               quota_seconds, created_at, expires_at, revoked_at, rotated_at, last_used_at \
-               from api_key k left join api_key_use u on u.prefix = k.prefix \
-               order by created_at, k.prefix";
-    let mut statement = transaction.prepare_cached(sql).map_err(during(READING))?;
+    let sql = format!(
+        "select k.prefix, label, secret_hash, is_test, api_version, quota_requests, \
+         quota_seconds, created_at, expires_at, revoked_at, rotated_at, last_used_at, {digest} \
+         from main.api_key k left join main.api_key_use u on u.prefix = k.prefix \
+         order by created_at, k.prefix"
+    );
+    let mut statement = transaction.prepare_cached(&sql).map_err(during(READING))?;
     let mut rows = statement.query([]).map_err(during(READING))?;
     while let Some(row) = rows.next().map_err(during(READING))? {
         let prefix = row.get_ref(0).map_err(during(READING))?;
         let prefix = String::from_utf8_lossy(prefix.as_bytes().unwrap_or_default());
-        visit(&prefix, record(row))?;
+        visit(&prefix, key_row(row).map_err(during(READING)))?;
     }
     Ok(())
 }
 
-fn record(row: &Row<'_>) -> Result<KeyRecord, StoreError> {
-    let read = || {
-        Ok(KeyRow {
-            prefix: row.get(0)?,
-            label: row.get(1)?,
-            secret_hash: row.get(2)?,
-            is_test: row.get(3)?,
-            api_version: row.get(4)?,
-            quota_requests: row.get(5)?,
-            quota_seconds: row.get(6)?,
-            created_at: row.get(7)?,
-            expires_at: row.get(8)?,
-            revoked_at: row.get(9)?,
-            rotated_at: row.get(10)?,
-            last_used_at: row.get(11)?,
-        })
-    };
-    read().map_err(during(READING))?.try_into()
+fn key_row(row: &Row<'_>) -> rusqlite::Result<KeyRow> {
+    Ok(KeyRow {
+        prefix: row.get(0)?,
+        label: row.get(1)?,
+        secret_hash: row.get(2)?,
+        is_test: row.get(3)?,
+        api_version: row.get(4)?,
+        quota_requests: row.get(5)?,
+        quota_seconds: row.get(6)?,
+        created_at: row.get(7)?,
+        expires_at: row.get(8)?,
+        revoked_at: row.get(9)?,
+        rotated_at: row.get(10)?,
+        last_used_at: row.get(11)?,
+        stored_digest: row.get(12)?,
+    })
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use super::during;
+use super::{during, keys};
 use crate::fail_point::FailPoint;
 use crate::{IfMissing, StoreError};
 
@@ -15,7 +15,10 @@ use crate::{IfMissing, StoreError};
 const APPLICATION_ID: u32 = 0x5669_7472;
 
 /// Every migration in order; the file's `user_version` says how many it has had.
-const MIGRATIONS: [&str; 1] = [include_str!("migrations/0001.sql")];
+const MIGRATIONS: [&str; 2] = [
+    include_str!("migrations/0001.sql"),
+    include_str!("migrations/0002.sql"),
+];
 
 /// Opens the file, makes it where that is wanted, and migrates it.
 ///
@@ -189,6 +192,7 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     for migration in MIGRATIONS.iter().skip(found as usize) {
         transaction.execute_batch(migration).map_err(&failed)?;
     }
+    keys::write_digests(&transaction)?;
     transaction
         .pragma_update(None, "application_id", APPLICATION_ID)
         .map_err(&failed)?;

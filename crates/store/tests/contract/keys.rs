@@ -7,7 +7,7 @@ use vitrine_store::Store;
 use crate::Rule;
 use crate::products::second;
 
-pub const ALL: [Rule; 4] = [
+pub const ALL: [Rule; 5] = [
     ("keys come back as they were written", keys_come_back),
     (
         "a decision sees all keys and may do nothing",
@@ -18,6 +18,10 @@ pub const ALL: [Rule; 4] = [
         a_changed_key_is_written_in_its_place,
     ),
     ("the use of a key is no change of it", use_is_no_change),
+    (
+        "every write of a key fits its digest",
+        writes_fit_the_digest,
+    ),
 ];
 
 fn record(seed: u8, created_at: i64) -> KeyRecord {
@@ -132,4 +136,26 @@ fn use_is_no_change(store: &dyn Store) {
         ..revoked
     };
     assert_keys(store, &[&expected, &other]);
+}
+
+fn writes_fit_the_digest(store: &dyn Store) {
+    let full = KeyRecord {
+        api_version: Some("2024-02-05".to_owned()),
+        quota: Some(Quota::new(600, 60).unwrap()),
+        expires_at: Some(second(5_000)),
+        rotated_at: Some(second(3_000)),
+        ..record(1, 300)
+    };
+    let revoked = KeyRecord {
+        revoked_at: Some(second(400)),
+        ..full.clone()
+    };
+    for written in [&full, &full, &revoked] {
+        write(store, &[written.clone(), record(2, 100)]);
+        assert_eq!(store.check().unwrap(), []);
+    }
+    store
+        .record_key_use(&[(full.prefix.clone(), second(900))])
+        .unwrap();
+    assert_eq!(store.check().unwrap(), []);
 }

@@ -1,7 +1,7 @@
 //! Damage done to a store by SQL, and the rules of a check that tell it.
 
 /// Damage, and the rules that tell it.
-pub(crate) const DAMAGES: [(&str, &[&str]); 44] = [
+pub(crate) const DAMAGES: [(&str, &[&str]); 49] = [
     (
         "update product_version set document = '{' where id = 1",
         &["content_range", "document", "version_digest"],
@@ -122,9 +122,23 @@ pub(crate) const DAMAGES: [(&str, &[&str]); 44] = [
         "update product_text set digest = (select max(digest) from text) where product_version_id = 1 and digest = (select min(digest) from text)",
         &["text_reference"],
     ),
+    ("update api_key set revoked_at = null", &["api_key_digest"]),
+    ("update api_key set expires_at = 9", &["api_key_digest"]),
+    ("update api_key set label = 'other'", &["api_key_digest"]),
+    (
+        "update api_key set secret_hash = zeroblob(32)",
+        &["api_key_digest"],
+    ),
+    (
+        "update api_key set digest = zeroblob(32)",
+        &["api_key_digest"],
+    ),
     ("update api_key set is_test = 2", &["api_key"]),
     ("update api_key set is_test = 1", &["api_key"]),
-    ("update api_key set quota_seconds = null", &["api_key"]),
+    (
+        "update api_key set quota_seconds = null",
+        &["api_key", "api_key_digest"],
+    ),
     ("update api_key set quota_requests = 0", &["api_key"]),
     ("update api_key set label = ''", &["api_key"]),
     (
@@ -136,7 +150,7 @@ pub(crate) const DAMAGES: [(&str, &[&str]); 44] = [
         &["api_key"],
     ),
     (
-        "insert into api_key values ('p', 'l', x'00', 0, null, null, null, 0, null, null, null)",
+        "insert into api_key values ('p', 'l', x'00', 0, null, null, null, 0, null, null, null, null)",
         &["api_key"],
     ),
 ];

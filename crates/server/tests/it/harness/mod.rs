@@ -123,6 +123,20 @@ impl Store {
         store
     }
 
+    /// Runs SQL on the store, as something other than Vitrine would. Tables are named alike in both kinds of stores.
+    pub fn sql(&self, statement: &str) {
+        match &self.database {
+            Some(database) => {
+                database.run(&format!("set search_path = vitrine; {statement}"));
+            }
+            None => {
+                let file = rusqlite::Connection::open(self.path("vitrine.db"));
+                let file = file.expect("the store's file");
+                file.execute_batch(statement).expect("the SQL runs");
+            }
+        }
+    }
+
     /// A file in the store's directory.
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)

@@ -139,11 +139,16 @@ fn counters(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), Stor
 }
 
 fn api_keys(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), StoreError> {
-    keys::each(transaction, |prefix, record| match record {
+    // A backup by an earlier release has no digests.
+    let sql = "select exists (select 1 from pragma_table_info('api_key') where name = 'digest')";
+    let has_digests = transaction.query_row(sql, [], |row| row.get(0));
+    let has_digests: bool = has_digests.map_err(during(CHECKING))?;
+    let digest = if has_digests { "digest" } else { "null" };
+    keys::each(transaction, digest, |prefix, row| match row {
         // What isn't about the row's values is about the file.
         Err(error) if !is_about_a_value(&error) => Err(error),
-        record => {
-            check::key(found, prefix, record);
+        row => {
+            check::key(found, prefix, row, has_digests);
             Ok(())
         }
     })?;

@@ -1,0 +1,123 @@
+//! A store of the previous schema: keys get digests when it is migrated, and writes by the previous release are told
+//! from changes by something other than Vitrine.
+
+use rusqlite::Connection;
+use vitrine_store::problem::{Problem, Severity};
+use vitrine_store::{IfMissing, Store, StoreAddress, open};
+
+use crate::database::Database;
+
+const SQLITE_FIRST: &str = include_str!("../../src/sqlite/migrations/0001.sql");
+const POSTGRES_FIRST: &str = include_str!("../../src/postgres/migrations/0001.sql");
+
+/// Columns of a key in the first schema, as the release of that schema wrote them.
+const COLUMNS: &str = "prefix, label, secret_hash, is_test, api_version, \
+                       quota_requests, quota_seconds, created_at, expires_at, revoked_at, rotated_at";
+
+/// Prefixes that keys can have.
+const PREFIXES: [&str; 2] = ["vitrine_00000000001", "vitrine_00000000002"];
+
+/// Returns the values of a revoked key; `hash` and `no` are SQL for a hash and for "no test key".
+fn values(prefix: &str, revoked_at: &str, hash: &str, no: &str) -> String {
+    format!("('{prefix}', 'partner', {hash}, {no}, null, 60, 60, 1, null, {revoked_at}, null)")
+}
+
+/// Rules that `store` breaks, with severity and place.
+fn broken(store: &dyn Store) -> Vec<(&'static str, Severity, String)> {
+    let problems = store.check().unwrap();
+    let facts = |problem: Problem| (problem.rule, problem.severity, problem.place);
+    problems.into_iter().map(facts).collect()
+}
+
+/// Checks what follows the migration; `run` runs SQL, `write` writes a key as the previous release does.
+fn assert_migrated(store: &dyn Store, run: &dyn Fn(&str), write: &dyn Fn(&str, &str)) {
+    assert_eq!(broken(store), []);
+    assert_eq!(store.keys().unwrap().len(), 2);
+    let place = |prefix: &str| format!("key {prefix}");
+    let changed = |prefix| ("api_key_digest", Severity::Fault, place(prefix));
+    let undigested = |prefix| ("api_key_undigested", Severity::Warning, place(prefix));
+    let [first, second] = PREFIXES;
+    run(&format!(
+        "update api_key set revoked_at = null where prefix = '{first}'"
+    ));
+    assert_eq!(broken(store), [changed(first)]);
+    // The previous release, which knows no digests, changes both.
+    write(first, "8");
+    write(second, "8");
+    assert_eq!(broken(store), [undigested(first), undigested(second)]);
+    // This release changes one.
+    store
+        .change_keys(&mut |keys| vec![keys[0].clone()])
+        .unwrap();
+    assert_eq!(broken(store), [undigested(second)]);
+}
+
+#[test]
+fn previous_sqlite_schema_is_migrated_with_digests() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("old.db");
+    let url = format!("sqlite:{}", path.display());
+    let run = |sql: &str| Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+    let write = |prefix: &str, revoked_at: &str| {
+        let values = values(prefix, revoked_at, "zeroblob(32)", "0");
+        run(&format!(
+            "insert or replace into api_key ({COLUMNS}) values {values}"
+        ));
+    };
+    run(SQLITE_FIRST);
+    run("pragma application_id = 0x56697472; pragma user_version = 1");
+    PREFIXES.iter().for_each(|prefix| write(prefix, "7"));
+
+    // A check changes nothing of the file, and finds no fault in what has no digests yet.
+    let before = std::fs::read(&path).unwrap();
+    let Ok(address) = url.parse::<StoreAddress>();
+    let checked = address.open_to_check(std::time::Duration::ZERO).unwrap();
+    assert_eq!(broken(&*checked), []);
+    assert!(std::fs::read(&path).unwrap() == before, "it was written to");
+    let backup = directory.path().join("backup.db");
+    std::fs::copy(&path, &backup).unwrap();
+
+    let store = open(&url, IfMissing::Refuse).unwrap();
+    assert_migrated(&*store, &run, &write);
+    // A backup of the previous schema brings keys that get their digests, beside changes that stay.
+    store.restore(&backup).unwrap();
+    assert_eq!(broken(&*store), []);
+    run("update api_key set revoked_at = null");
+    assert_eq!(broken(&*store).len(), 2);
+}
+
+#[test]
+fn previous_postgres_schema_is_migrated_with_digests() {
+    let Some(database) = Database::create() else {
+        return;
+    };
+    let run = |sql: &str| {
+        database.run(&format!("set search_path = vitrine; {sql}"));
+    };
+    let write = |prefix: &str, revoked_at: &str| {
+        let values = values(
+            prefix,
+            revoked_at,
+            "decode(repeat('00', 32), 'hex')",
+            "false",
+        );
+        let all: Vec<String> = COLUMNS
+            .split(", ")
+            .skip(1)
+            .map(|column| format!("{column} = excluded.{column}"))
+            .collect();
+        run(&format!(
+            "insert into vitrine.api_key ({COLUMNS}) values {values} \
+             on conflict (prefix) do update set {}",
+            all.join(", ")
+        ));
+    };
+    run("create schema vitrine");
+    run(POSTGRES_FIRST);
+    run("insert into schema_version (version, oldest_release) values (1, 1)");
+    PREFIXES.iter().for_each(|prefix| write(prefix, "7"));
+    let store = open(&database.url, IfMissing::Refuse).unwrap();
+    assert_migrated(&*store, &run, &write);
+    let versions = "select version || ' ' || oldest_release from vitrine.schema_version";
+    assert_eq!(database.run(versions), ["2 1"], "older releases still run");
+}
