@@ -16,6 +16,7 @@
 //! - [`live`]: the snapshot and the keys that requests read
 //! - [`edge`]: where clients connect: listening, TLS, limits, the end
 //! - [`http`]: requests and answers
+//! - [`app`]: joins `http`, `docs` and what is live
 //! - [`docs`]: the documentation site
 //! - [`metrics`]: what a running server counts
 //! - [`web`]: what all pages for people share
@@ -26,6 +27,7 @@
 //! - `panics`: what becomes of them; [`panic_point`]: where tests let a thread panic
 
 pub mod admin;
+pub mod app;
 pub mod browser;
 pub mod cli;
 pub mod docs;

@@ -81,7 +81,13 @@ const BANNED: &[(&str, &[&str])] = &[
     ("crates/server/src", &["rusqlite", "tokio_postgres"]),
     (
         "crates/server/src/http",
-        &["vitrine_store", "crate::load", "crate::cli"],
+        &[
+            "vitrine_store",
+            "crate::app",
+            "crate::cli",
+            "crate::docs",
+            "crate::load",
+        ],
     ),
     (
         "crates/server/src/edge",
@@ -116,9 +122,11 @@ const BANNED: &[(&str, &[&str])] = &[
         &[
             "vitrine_store",
             "vitrine_model",
+            "crate::app",
+            "crate::cli",
+            "crate::http",
             "crate::live",
             "crate::load",
-            "crate::cli",
         ],
     ),
     (

@@ -16,12 +16,10 @@ use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, ETAG, IF_NONE_MATCH};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, StatusCode};
 use http_body_util::Full;
 use jiff::Timestamp;
-use vitrine::http::App;
+use vitrine::app::{self, AppSettings};
 use vitrine::http::error::ApiError;
 use vitrine::http::fuzzing::Answering;
 use vitrine::live::fuzzing::live;
-use vitrine::metrics::Metrics;
-use vitrine::view::TextAddresses;
 use vitrine_model::key::{KeyKind, KeyRecord, KeyTable, NewKey};
 use vitrine_wire::error::ErrorType;
 
@@ -105,10 +103,12 @@ impl World {
         });
         let keys = KeyTable::new(records.collect(), &KeyTable::default());
         let live = Arc::new(live(catalog(usize::MAX).snapshot, keys));
-        let addresses = TextAddresses::new(PUBLIC_URL);
-        let routes = vitrine::http::routes::ROUTES.each_ref();
-        let metrics = Metrics::new(&routes.map(|route| route.template));
-        let app = Arc::new(App::new(live, Arc::new(metrics), addresses, 1 << 20));
+        let settings = AppSettings {
+            public_url: PUBLIC_URL.to_owned(),
+            cache_bytes: 1 << 20,
+            ..AppSettings::default()
+        };
+        let app = Arc::new(app::build(settings, live));
         let mut world = Self {
             answering: Answering::new(app).expect("random numbers"),
             runtime: tokio::runtime::Builder::new_current_thread()

@@ -144,11 +144,12 @@ fn texts(
     let view = |(name, url): (TextName, &Option<std::borrow::Cow<'_, str>>)| {
         let digest = url
             .as_ref()
-            .and_then(|url| browser.app.addresses.digest(url));
+            .and_then(|url| browser.app.endpoints.addresses.digest(url));
         let markdown = digest.and_then(|digest| Some((digest, snapshot.text(&digest, now)?)));
         let html = markdown.and_then(|(digest, markdown)| {
             let html = browser
                 .app
+                .endpoints
                 .html
                 .render(digest, || markdown.unpack_as(&digest))
                 .ok()?;

@@ -21,17 +21,15 @@ use super::reload::Reload;
 use super::store_args::StoreArgs;
 use super::traces::TraceArgs;
 use super::{Outcome, state_dir, wrong_command_line};
+use crate::app::{self, AppSettings};
 use crate::edge::server::{self, Server};
 use crate::edge::systemd;
 use crate::edge::tls::Certificates;
+use crate::http::Access;
 use crate::http::access::client::Peer;
 use crate::http::access_log::{AccessLog, Destination};
-use crate::http::routes::ROUTES;
-use crate::http::{Access, App};
 use crate::live::{Follower, Live, StateDirectory, Stores, USUAL_MAX_STALE_KEYS};
-use crate::metrics::Metrics;
 use crate::traces::Traces;
-use crate::view::TextAddresses;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -276,26 +274,22 @@ pub(super) fn serve(
         reload,
     } = settings;
     let live = Arc::new(Live::new(max_stale_keys));
-    let mut metrics = Metrics::new(&ROUTES.each_ref().map(|route| route.template));
     let certificates = edge.certificates.clone();
-    metrics.tls = certificates
-        .as_ref()
-        .map(|certificates| Arc::clone(certificates.metrics()));
-    let metrics = Arc::new(metrics);
-    let addresses = TextAddresses::new(&public_url);
-    let mut app = App::new(
-        Arc::clone(&live),
-        Arc::clone(&metrics),
-        addresses.clone(),
-        u64::from(cache_mib) << 20,
-    );
-    app.traces = traces.clone();
     let shared_limits = access.shared.clone();
-    let app = Arc::new(app.with_access(access));
+    let settings = AppSettings {
+        public_url,
+        cache_bytes: u64::from(cache_mib) << 20,
+        access,
+        traces: traces.clone(),
+        tls: certificates
+            .as_ref()
+            .map(|certificates| Arc::clone(certificates.metrics())),
+    };
+    let app = Arc::new(app::build(settings, Arc::clone(&live)));
     // First, and ending last: it answers while a large catalog is read, and while the server drains.
     let start_admin = |port: AdminPort| port.start(&app, &stores.followed);
     let _admin = admin.map(start_admin).transpose()?;
-    let follower = Follower::start(stores, &live, &addresses, state.as_ref())?;
+    let follower = Follower::start(stores, &live, &app.endpoints.addresses, state.as_ref())?;
     if live.snapshot().is_none() && !live.metrics.follow_catalog.is_failing() {
         tracing::warn!("the store is empty: reads are answered with 503 until `vitrine load`");
     }

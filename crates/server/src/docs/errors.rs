@@ -1,11 +1,9 @@
 //! The pages of errors, made of the table that answers are made of, and of what is told here of each type.
 
 use askama::Template;
-use vitrine_wire::error::{ErrorBody, ErrorType};
+use vitrine_wire::error::ErrorType;
 
-use super::{Context, Heading, markdown};
-use crate::http::error::ApiError;
-use crate::http::request::parameters;
+use super::{Context, ErrorFacts, Heading, markdown};
 
 /// Advice on sending the same request again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,25 +158,6 @@ const fn retry(kind: ErrorType) -> Retry {
     }
 }
 
-/// A body of the error as it may come.
-fn example(kind: ErrorType) -> String {
-    let refused = |query| parameters::list(Some(query)).err();
-    let error = match kind {
-        ErrorType::BadRequest => refused("countries=GB"),
-        ErrorType::PaginationError => refused("limit=501"),
-        _ => None,
-    };
-    let error = error.unwrap_or_else(|| ApiError::plain(kind));
-    let body = ErrorBody::from(error);
-    // Plain texts can't fail to become JSON.
-    serde_json::to_string_pretty(&body).unwrap_or_default()
-}
-
-/// The words of a status, such as `Not Found`.
-fn reason(kind: ErrorType) -> &'static str {
-    ApiError::status(kind).canonical_reason().unwrap_or("Error")
-}
-
 #[derive(Template)]
 #[template(path = "docs/error.html")]
 struct ErrorTemplate {
@@ -192,20 +171,26 @@ struct ErrorTemplate {
 /// The page of one type.
 pub(super) fn render(kind: ErrorType, context: &Context<'_>) -> Result<String, askama::Error> {
     let name = kind.as_str();
-    let status = ApiError::status(kind).as_u16();
+    let ErrorFacts {
+        status,
+        reason,
+        message: lead,
+        example,
+    } = (context.sources.error)(kind);
+    // Texts can't fail to become JSON.
+    let example = serde_json::to_string_pretty(&example).unwrap_or_default();
     let (meaning, remedy, retry) = (meaning(kind), remedy(kind), retry(kind));
-    let lead = ApiError::plain(kind).message;
     let sections = format!(
         "## When it comes\n\n{meaning}\n\n## What to do\n\n{remedy}\n\n## Whether to try again\n\n{}\n\n## What it looks like\n\n\
          Look at `type`: it never changes. `message` and `help` are for people, and may.\n\n```json\n{}\n```\n\n\
          ## Try it\n\nA test key gets this error whenever it asks for it:\n\n```sh {status}\ncurl -i -H \"X-Api-Key: $VITRINE_TEST_KEY\" -H 'X-Simulate: {name}' \\\n  '{{base}}/ping'\n```\n",
         retry.long(),
-        example(kind),
+        example,
     );
     let (sections, contents) = markdown::page(&context.filled(&sections));
     let body = ErrorTemplate {
         status,
-        reason: reason(kind),
+        reason,
         retry: retry.short(),
         is_retried: retry != Retry::Never,
         sections,
@@ -235,11 +220,14 @@ struct ErrorsTemplate<'p> {
 /// The page of all types.
 pub(super) fn render_index(context: &Context<'_>) -> Result<String, askama::Error> {
     const TEXT: &str = include_str!("../../docs-site/errors.md");
-    let row = |kind: &ErrorType| Row {
-        name: kind.as_str(),
-        status: ApiError::status(*kind).as_u16(),
-        message: ApiError::plain(*kind).message,
-        retry: retry(*kind).short(),
+    let row = |kind: &ErrorType| {
+        let facts = (context.sources.error)(*kind);
+        Row {
+            name: kind.as_str(),
+            status: facts.status,
+            message: facts.message,
+            retry: retry(*kind).short(),
+        }
     };
     let (introduction, rest) = TEXT.split_once("{table}").unwrap_or((TEXT, ""));
     let (introduction, _) = markdown::page(&context.filled(introduction));

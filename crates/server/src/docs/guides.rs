@@ -3,7 +3,7 @@
 use super::{Context, markdown};
 
 /// A guide.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Guide {
     /// The last segment of its address.
     pub(super) name: &'static str,
@@ -23,7 +23,7 @@ pub(super) const QUICK_START: Guide = Guide {
 };
 
 /// The others.
-pub(super) const GUIDES: [Guide; 10] = [
+pub(super) static GUIDES: [Guide; 10] = [
     Guide {
         name: "products",
         title: "Products",

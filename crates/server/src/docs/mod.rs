@@ -16,105 +16,148 @@ mod reference;
 use std::borrow::Cow;
 
 use askama::Template;
-use vitrine_wire::error::ErrorType;
+use vitrine_wire::error::{ErrorBody, ErrorType};
 
 use guides::{GUIDES, Guide};
 
-/// A page of the site, which its address names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum PageName {
+/// Pages of one server.
+#[derive(Debug)]
+pub struct Documentation {
+    sources: Sources,
+}
+
+/// Facts that pages take from the server.
+#[derive(Debug, Clone)]
+pub struct Sources {
+    /// Public URL of the service, without `/v2`.
+    pub public_url: String,
+    /// Returns the OpenAPI document of the service at a public URL.
+    pub openapi: fn(&str) -> String,
+    /// Describes an error type.
+    pub error: fn(ErrorType) -> ErrorFacts,
+}
+
+/// Facts of an error type.
+#[derive(Debug)]
+pub struct ErrorFacts {
+    /// Status code.
+    pub status: u16,
+    /// Words of the status, such as `Not Found`.
+    pub reason: &'static str,
+    /// Message of the plain error.
+    pub message: String,
+    /// Body of such an error.
+    pub example: ErrorBody,
+}
+
+impl Documentation {
+    /// Creates the documentation of a server.
+    #[must_use]
+    pub fn new(sources: Sources) -> Self {
+        Self { sources }
+    }
+
+    /// Returns the paths of all pages.
+    #[must_use]
+    pub fn paths(&self) -> Vec<String> {
+        Page::all()
+            .map(|page| format!("/docs{}", page.path()))
+            .collect()
+    }
+
+    /// Renders the page at one of [`Self::paths`].
+    ///
+    /// # Errors
+    ///
+    /// If there is no such page, or its template fails, which a test of all pages rules out.
+    pub fn render(&self, path: &str) -> Result<String, askama::Error> {
+        let path = path.strip_prefix("/docs").unwrap_or(path);
+        let page = Page::all().find(|page| page.path() == path);
+        let page = page.ok_or(askama::Error::ValueMissing)?;
+        let context = Context {
+            page: Some(page),
+            up: page.up().into(),
+            sources: &self.sources,
+        };
+        match page {
+            Page::QuickStart => guides::render(&guides::QUICK_START, &context),
+            Page::Guide(guide) => guides::render(guide, &context),
+            Page::Errors => errors::render_index(&context),
+            Page::Error(kind) => errors::render(kind, &context),
+            Page::Reference => reference::render(&context),
+        }
+    }
+
+    /// Renders the page for a path that doesn't exist, `depth` segments below the public URL, with the error's help.
+    ///
+    /// # Errors
+    ///
+    /// If the template fails.
+    pub fn render_not_found(&self, depth: usize, help: &str) -> Result<String, askama::Error> {
+        let context = Context {
+            page: None,
+            up: "../".repeat(depth).into(),
+            sources: &self.sources,
+        };
+        // Backquotes enclose code, as in Markdown; the help isn't rendered as such, since it may quote the path.
+        let pieces = help.split('`').enumerate();
+        let body = NotFoundTemplate {
+            up: &context.up,
+            help: pieces.map(|(place, text)| (place % 2 == 1, text)).collect(),
+        }
+        .render()?;
+        context.page(
+            "Not found",
+            "There is nothing at this address.",
+            Vec::new(),
+            body,
+        )
+    }
+}
+
+/// A page of the site.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Page {
     /// The page at `/docs`.
     QuickStart,
-    /// A guide, by its place in the table.
-    Guide(usize),
+    /// A guide.
+    Guide(&'static Guide),
     /// Table of all error types.
     Errors,
-    /// One error type, by its place in [`ErrorType::ALL`].
-    Error(usize),
+    /// Page of an error type.
+    Error(ErrorType),
     /// All operations and their answers.
     Reference,
 }
 
-impl PageName {
-    /// The page at `/docs/{page}`.
-    #[must_use]
-    pub fn find(segment: &str) -> Option<Self> {
-        match segment {
-            "errors" => Some(Self::Errors),
-            "reference" => Some(Self::Reference),
-            _ => GUIDES
-                .iter()
-                .position(|guide| guide.name == segment)
-                .map(Self::Guide),
-        }
-    }
-
-    /// The page at `/docs/errors/{type}`.
-    #[must_use]
-    pub fn find_error(segment: &str) -> Option<Self> {
-        let position = ErrorType::ALL
-            .iter()
-            .position(|kind| kind.as_str() == segment);
-        position.map(Self::Error)
-    }
-
-    /// All pages.
-    pub fn all() -> impl Iterator<Item = Self> {
-        let guides = (0..GUIDES.len()).map(Self::Guide);
-        let errors = (0..ErrorType::ALL.len()).map(Self::Error);
+impl Page {
+    fn all() -> impl Iterator<Item = Self> {
+        let guides = GUIDES.iter().map(Self::Guide);
+        let errors = ErrorType::ALL.iter().copied().map(Self::Error);
         [Self::QuickStart, Self::Errors, Self::Reference]
             .into_iter()
             .chain(guides)
             .chain(errors)
     }
 
-    /// Its address below `/docs`.
+    /// Returns the path below `/docs`.
     fn path(self) -> String {
         match self {
             Self::QuickStart => String::new(),
-            Self::Guide(place) => format!("/{}", GUIDES.get(place).map_or("", |guide| guide.name)),
+            Self::Guide(guide) => format!("/{}", guide.name),
             Self::Errors => "/errors".to_owned(),
-            Self::Error(place) => {
-                let kind = ErrorType::ALL.get(place).map_or("", |kind| kind.as_str());
-                format!("/errors/{kind}")
-            }
+            Self::Error(kind) => format!("/errors/{}", kind.as_str()),
             Self::Reference => "/reference".to_owned(),
         }
     }
 
-    /// The way up from it to the public address. Links are relative, so that they hold behind a proxy that puts the
-    /// server below a path, and without it.
+    /// Returns the relative path from the page up to the public URL. Links are relative, so that they hold behind a
+    /// proxy that puts the server below a path, and without it.
     const fn up(self) -> &'static str {
         match self {
             Self::QuickStart => "",
             Self::Guide(_) | Self::Errors | Self::Reference => "../",
             Self::Error(_) => "../../",
-        }
-    }
-
-    /// The HTML of this page, of a server whose clients find it at `public_url`.
-    ///
-    /// # Errors
-    ///
-    /// None that a test of every page doesn't find.
-    pub fn render(self, public_url: &str) -> Result<String, askama::Error> {
-        let context = Context {
-            page: Some(self),
-            up: self.up().into(),
-            public_url,
-        };
-        match self {
-            Self::QuickStart => guides::render(&guides::QUICK_START, &context),
-            Self::Guide(place) => match GUIDES.get(place) {
-                Some(guide) => guides::render(guide, &context),
-                None => Err(askama::Error::ValueMissing),
-            },
-            Self::Errors => errors::render_index(&context),
-            Self::Error(place) => match ErrorType::ALL.get(place) {
-                Some(kind) => errors::render(*kind, &context),
-                None => Err(askama::Error::ValueMissing),
-            },
-            Self::Reference => reference::render(&context),
         }
     }
 }
@@ -127,56 +170,26 @@ struct NotFoundTemplate<'p> {
     help: Vec<(bool, &'p str)>,
 }
 
-/// Renders the page for a path that doesn't exist, `depth` segments below the public address, with the error's help.
-///
-/// # Errors
-///
-/// None that a test of the page doesn't find.
-pub fn render_not_found(
-    depth: usize,
-    help: &str,
-    public_url: &str,
-) -> Result<String, askama::Error> {
-    let context = Context {
-        page: None,
-        up: "../".repeat(depth).into(),
-        public_url,
-    };
-    // Backquotes enclose code, as in Markdown; the help isn't rendered as such, since it may quote the path.
-    let pieces = help.split('`').enumerate();
-    let body = NotFoundTemplate {
-        up: &context.up,
-        help: pieces.map(|(place, text)| (place % 2 == 1, text)).collect(),
-    }
-    .render()?;
-    context.page(
-        "Not found",
-        "There is nothing at this address.",
-        Vec::new(),
-        body,
-    )
-}
-
-/// Values that all templates need.
+/// Context of all templates.
 struct Context<'p> {
     /// The page, unless its path doesn't exist.
-    page: Option<PageName>,
-    /// The way up to the public address.
+    page: Option<Page>,
+    /// Relative path up to the public URL.
     up: Cow<'static, str>,
-    public_url: &'p str,
+    sources: &'p Sources,
 }
 
 impl Context<'_> {
     /// The base address of the API.
     fn base(&self) -> String {
-        format!("{}/v2", self.public_url)
+        format!("{}/v2", self.sources.public_url)
     }
 
     /// Markdown of the site with this reader's addresses in it.
     fn filled(&self, markdown: &str) -> String {
         markdown
             .replace("{base}", &self.base())
-            .replace("{public}", self.public_url)
+            .replace("{public}", &self.sources.public_url)
             .replace("{up}", &self.up)
     }
 
@@ -186,22 +199,19 @@ impl Context<'_> {
 
     /// The site's pages in the order in which they are read, in groups.
     fn navigation(&self) -> Vec<Group> {
-        let link = |page: PageName, title: &'static str| Link {
+        let link = |page: Page, title: &'static str| Link {
             href: format!("{}docs{}", self.up, page.path()),
             title,
             is_current: Some(page) == self.page,
-            is_open: matches!(
-                (page, self.page),
-                (PageName::Errors, Some(PageName::Error(_)))
-            ),
+            is_open: matches!((page, self.page), (Page::Errors, Some(Page::Error(_)))),
         };
-        let guide = |(place, guide): (usize, &Guide)| link(PageName::Guide(place), guide.title);
-        let mut guides: Vec<Link> = GUIDES.iter().enumerate().map(guide).collect();
-        guides.push(link(PageName::Errors, "Errors"));
+        let guide = |guide: &'static Guide| link(Page::Guide(guide), guide.title);
+        let mut guides: Vec<Link> = GUIDES.iter().map(guide).collect();
+        guides.push(link(Page::Errors, "Errors"));
         vec![
             Group {
                 title: "Start",
-                links: vec![link(PageName::QuickStart, guides::QUICK_START.title)],
+                links: vec![link(Page::QuickStart, guides::QUICK_START.title)],
             },
             Group {
                 title: "Guides",
@@ -209,7 +219,7 @@ impl Context<'_> {
             },
             Group {
                 title: "Reference",
-                links: vec![link(PageName::Reference, "API reference")],
+                links: vec![link(Page::Reference, "API reference")],
             },
         ]
     }
@@ -287,27 +297,5 @@ impl Context<'_> {
             groups,
         }
         .render()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_page_can_be_made_and_found_by_its_address() {
-        for page in PageName::all() {
-            let html = page.render("https://catalog.example/shop").unwrap();
-            assert!(
-                !html.contains("{base}") && !html.contains("{up}"),
-                "{page:?}"
-            );
-            let path = page.path();
-            let found = match path.strip_prefix("/errors/") {
-                Some(kind) => PageName::find_error(kind),
-                None => path.strip_prefix('/').and_then(PageName::find),
-            };
-            assert_eq!(found.unwrap_or(PageName::QuickStart), page);
-        }
     }
 }

@@ -5,7 +5,6 @@ use askama::Template;
 use serde_json::{Map, Value};
 
 use super::{Context, Heading, markdown};
-use crate::http::openapi;
 
 #[derive(Template)]
 #[template(path = "docs/reference.html")]
@@ -83,8 +82,8 @@ struct Kind {
 /// Renders the page.
 pub(super) fn render(context: &Context<'_>) -> Result<String, askama::Error> {
     // It was made as JSON.
-    let document: Value =
-        serde_json::from_str(&openapi::document(context.public_url)).unwrap_or_default();
+    let document = (context.sources.openapi)(&context.sources.public_url);
+    let document: Value = serde_json::from_str(&document).unwrap_or_default();
     let document = Document(&document);
     let operations = document.operations();
     let mut contents: Vec<Heading> = operations

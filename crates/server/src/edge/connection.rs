@@ -22,7 +22,8 @@ use super::sent_body::SentBody;
 use super::socket::{ClientSocket, TimedSocket, Timeouts};
 use super::tls::{Certificates, HTTP2};
 use crate::http::body::budget::Account;
-use crate::http::service::{HasFragment, KeepAlive, Service};
+use crate::http::request::HasFragment;
+use crate::http::service::{KeepAlive, Service};
 
 /// Interval at which a connection is checked whose next request has begun to arrive.
 const HEAD_CHECK: Duration = Duration::from_millis(50);

@@ -12,7 +12,7 @@ use super::App;
 use super::access::client::Peer;
 use super::access_log::{AccessLog, Destination};
 use super::body::budget::Account;
-use super::response::Answer;
+use super::response::Response;
 use super::service::{KeepAlive, Service};
 
 /// Answers requests as a server does, from its id to its last header.
@@ -30,7 +30,7 @@ impl Answering {
     }
 
     /// The answer to a request of somebody on this machine.
-    pub async fn answer(&self, request: Request<Full<Bytes>>) -> Answer {
+    pub async fn answer(&self, request: Request<Full<Bytes>>) -> Response {
         let connection = Account::default();
         let keep_alive = |_| KeepAlive::Yes;
         self.0

@@ -1,15 +1,14 @@
-//! The HTTP side: requests in, answers out, from memory alone.
+//! HTTP: answers requests from memory alone.
 //!
-//! An answer is a plain function of the request's head and what is live: no handler awaits, locks or
-//! calls anything out. Two things are waited for, by `service` alone: a long body that nobody asked for before, while
-//! another thread makes and compresses it; and a quota that servers share. Nothing here knows sockets:
-//! that is `edge`.
+//! Endpoints are plain functions of a request's head and of what is live. Only two things are waited for, both on the
+//! page of `pipeline` and `response`: a quota that servers share, and a long body while another thread compresses it.
+//! Sockets belong to `edge`.
 //!
-//! # The path of a request
+//! # Path of a request
 //!
-//! `edge` accepts and reads the head under its limits → `service` gives it an id, drains its body
-//! and logs → `pipeline` judges it step by step → an endpoint asks the snapshot → `response`
-//! takes the body from the cache, or makes and compresses it.
+//! `edge` accepts a connection and reads the head under its limits → `service` gives the request an id, drains its body
+//! and logs → `pipeline`: authenticate → resolve (`endpoints`) → charge → respond (`response`, with a body that is
+//! cached, or made and compressed).
 //!
 //! # Layout
 //!

@@ -5,20 +5,26 @@ use std::time::Duration;
 use vitrine_wire::error::ErrorType;
 
 use super::App;
-use super::pipeline::Trail;
-use super::response::Answer;
+use super::access_log::RequestLogContext;
+use super::response::Response;
 use super::routes::Route;
 use crate::metrics::Cause;
 
 impl App {
     /// Counts a request with its answer, of which `bytes` of body are sent.
-    pub(super) fn observe(&self, trail: &Trail, answer: &Answer, bytes: u64, took: Duration) {
-        let route = trail.route.map(Route::place);
+    pub(super) fn observe(
+        &self,
+        log: &RequestLogContext<'_>,
+        answer: &Response,
+        bytes: u64,
+        took: Duration,
+    ) {
+        let route = log.route.map(Route::place);
         let status = answer.status().as_u16();
         self.metrics.requests.observe(route, status, bytes, took);
         if let Some(kind) = answer.extensions().get::<ErrorType>() {
             // A key whose quota is used up gets that error, whatever it asked for.
-            let cause = match trail.simulated == Some(*kind) {
+            let cause = match log.simulated == Some(*kind) {
                 true => Cause::Simulated,
                 false => Cause::Real,
             };

@@ -5,7 +5,6 @@ use percent_encoding::percent_decode_str;
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::TextDigest;
 
-use crate::docs::PageName;
 use crate::web::{self, Asset};
 
 /// One route. Every route takes GET and HEAD.
@@ -13,13 +12,28 @@ use crate::web::{self, Asset};
 pub struct Route {
     /// The path; a segment in braces is a parameter. The access log names routes by it.
     pub template: &'static str,
-    /// How many bytes of the template come before its parameter, if it has one.
-    parameter_at: Option<usize>,
-    /// What it does.
+    /// Parameter at the end of the path, if it has one.
+    pub parameter: Option<PathParameter>,
+    /// Length of the template before the parameter, in bytes.
+    prefix_bytes: usize,
+    /// Operation of the route.
     pub operation: Operation,
 }
 
-/// What a route does.
+/// Parameter at the end of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PathParameter {
+    /// Code of a product.
+    ProductCode,
+    /// SHA-256 digest of a text, with `.md` behind it.
+    Digest,
+    /// Name of a page of the documentation.
+    Page,
+    /// Name of a file that pages refer to.
+    Asset,
+}
+
+/// Operation of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// Needs a key, a version and a catalog.
@@ -51,27 +65,43 @@ pub enum KeyedOperation {
 pub const ROUTES: [Route; 11] = [
     Route::new(
         "/v2/product",
+        None,
         Operation::Keyed(KeyedOperation::ListProducts),
     ),
     Route::new(
         "/v2/product/categories",
+        None,
         Operation::Keyed(KeyedOperation::ListCategories),
     ),
     Route::new(
         "/v2/product/countries",
+        None,
         Operation::Keyed(KeyedOperation::ListCountries),
     ),
     Route::new(
         "/v2/product/{product_code}",
+        Some(PathParameter::ProductCode),
         Operation::Keyed(KeyedOperation::GetProduct),
     ),
-    Route::new("/v2/ping", Operation::Keyed(KeyedOperation::Ping)),
-    Route::new("/v2/texts/{digest}.md", Operation::GetText),
-    Route::new("/openapi.json", Operation::GetOpenapi),
-    Route::new("/docs", Operation::Docs),
-    Route::new("/docs/{page}", Operation::Docs),
-    Route::new("/docs/errors/{type}", Operation::Docs),
-    Route::new("/docs/assets/{name}", Operation::Docs),
+    Route::new("/v2/ping", None, Operation::Keyed(KeyedOperation::Ping)),
+    Route::new(
+        "/v2/texts/{digest}.md",
+        Some(PathParameter::Digest),
+        Operation::GetText,
+    ),
+    Route::new("/openapi.json", None, Operation::GetOpenapi),
+    Route::new("/docs", None, Operation::Docs),
+    Route::new("/docs/{page}", Some(PathParameter::Page), Operation::Docs),
+    Route::new(
+        "/docs/errors/{type}",
+        Some(PathParameter::Page),
+        Operation::Docs,
+    ),
+    Route::new(
+        "/docs/assets/{name}",
+        Some(PathParameter::Asset),
+        Operation::Docs,
+    ),
 ];
 
 impl Route {
@@ -82,14 +112,19 @@ impl Route {
         ROUTES.iter().position(is_self).unwrap_or(ROUTES.len())
     }
 
-    const fn new(template: &'static str, operation: Operation) -> Self {
-        let mut at = 0;
-        while at < template.len() && template.as_bytes()[at] != b'{' {
-            at += 1;
+    const fn new(
+        template: &'static str,
+        parameter: Option<PathParameter>,
+        operation: Operation,
+    ) -> Self {
+        let mut prefix_bytes = 0;
+        while prefix_bytes < template.len() && template.as_bytes()[prefix_bytes] != b'{' {
+            prefix_bytes += 1;
         }
         Self {
             template,
-            parameter_at: if at < template.len() { Some(at) } else { None },
+            parameter,
+            prefix_bytes,
             operation,
         }
     }
@@ -113,8 +148,8 @@ pub enum Captured {
     Code(ProductCode),
     /// `{digest}.md`
     Digest(TextDigest),
-    /// `{page}` and `{type}`
-    Page(PageName),
+    /// `{page}` and `{type}`: the name of a page, which may not exist.
+    Page,
     /// `{name}`
     Asset(&'static Asset),
 }
@@ -123,26 +158,27 @@ pub enum Captured {
 #[must_use]
 pub fn find(path: &str) -> Option<Target> {
     ROUTES.iter().find_map(|route| {
-        let captured = match route.parameter_at {
+        let captured = match route.parameter {
             None => (path == route.template).then_some(Captured::Nothing)?,
-            Some(at) => {
-                let (prefix, parameter) = route.template.split_at(at);
-                capture(parameter, path.strip_prefix(prefix)?)?
+            Some(parameter) => {
+                let prefix = &route.template[..route.prefix_bytes];
+                parameter.capture(path.strip_prefix(prefix)?)?
             }
         };
         Some(Target { route, captured })
     })
 }
 
-fn capture(parameter: &str, segment: &str) -> Option<Captured> {
-    match parameter {
-        "{product_code}" => product_code(segment).map(Captured::Code),
-        "{page}" => PageName::find(segment).map(Captured::Page),
-        "{type}" => PageName::find_error(segment).map(Captured::Page),
-        "{name}" => web::asset(segment).map(Captured::Asset),
-        _ => {
-            let digest = segment.strip_suffix(".md")?;
-            digest.parse().ok().map(Captured::Digest)
+impl PathParameter {
+    fn capture(self, segment: &str) -> Option<Captured> {
+        match self {
+            Self::ProductCode => product_code(segment).map(Captured::Code),
+            Self::Digest => {
+                let digest = segment.strip_suffix(".md")?;
+                digest.parse().ok().map(Captured::Digest)
+            }
+            Self::Page => (!segment.contains('/')).then_some(Captured::Page),
+            Self::Asset => web::asset(segment).map(Captured::Asset),
         }
     }
 }
@@ -267,10 +303,7 @@ mod tests {
             "/v2/ping/",
             "/v2/texts/abc.md",
             "/openapi.json/",
-            "/docs/",
-            "/docs/errors/",
-            "/docs/quick-start",
-            "/docs/errors/no_such_type",
+            "/docs/none/none",
             "/docs/assets/../paging",
             "/docs/assets/base%2Ecss",
         ] {

@@ -1,8 +1,11 @@
 //! What surrounds the judging of one request: its id, its body, a panic, its line in the access log.
 
+use std::future::poll_fn;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
@@ -16,17 +19,15 @@ use vitrine_wire::error::ErrorType;
 use super::App;
 use super::access::client::Peer;
 use super::access::cors::preflight;
-use super::access_log::{AccessLog, Line, shown_method, shown_path};
+use super::access_log::{AccessLog, Line, RequestLogContext, shown_method, shown_path};
 use super::body::Body;
 use super::body::budget::Account;
 use super::error::ApiError;
-use super::pipeline::{self, Client, Judged, Trail};
+use super::pipeline::{self, Admitted, Client};
 use super::request::request_id::{self, RequestIds, X_REQUEST_ID};
-use super::response::resource::Prepared;
-use super::response::{Answer, X_API_VERSION, encode_error};
+use super::response::{Response, X_API_VERSION, encode_error};
 use super::routes::Target;
 use crate::metrics::Caller;
-use crate::panic_point::PanicPoint;
 use crate::traces::{RequestSpan, TraceParent};
 
 /// The largest body that is read and ignored, in bytes.
@@ -54,10 +55,6 @@ pub(crate) enum KeepAlive {
     Yes,
     No,
 }
-
-/// Marks a request, in its extensions, whose target had a fragment. The parser has dropped it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct HasFragment;
 
 /// A request as it came.
 struct Received<'r> {
@@ -93,27 +90,32 @@ impl Service {
         peer: Peer,
         connection: &Account,
         end: impl FnOnce(Caller) -> KeepAlive,
-    ) -> Answer {
+    ) -> Response {
         let started = Instant::now();
         let (request, body) = request.into_parts();
         let mut received = self.receive(started, &request, peer, connection);
-        let mut trail = Trail::default();
-        let answer = self.answer(body, &mut received, &mut trail).await;
-        let caller = match trail.key {
+        let mut log = RequestLogContext::default();
+        let answer = self.answer(body, &mut received, &mut log).await;
+        let caller = match log.key {
             Some(_) => Caller::WithKey,
             None => Caller::WithoutKey,
         };
-        self.finish(&received, answer, &trail, end(caller))
+        self.finish(&received, answer, &log, end(caller))
     }
 
     /// Answers one request of a connection that is one too many, whatever it asks for.
-    pub(crate) fn turn_away<B>(&self, request: Request<B>, peer: Peer) -> Answer {
+    pub(crate) fn turn_away<B>(&self, request: Request<B>, peer: Peer) -> Response {
         let started = Instant::now();
         let (request, _) = request.into_parts();
         let connection = Account::default();
         let received = self.receive(started, &request, peer, &connection);
         let answer = ApiError::overloaded().into();
-        self.finish(&received, answer, &Trail::default(), KeepAlive::No)
+        self.finish(
+            &received,
+            answer,
+            &RequestLogContext::default(),
+            KeepAlive::No,
+        )
     }
 
     fn receive<'r>(
@@ -138,10 +140,10 @@ impl Service {
     fn finish(
         &self,
         received: &Received<'_>,
-        mut answer: Answer,
-        trail: &Trail<'_>,
+        mut answer: Response,
+        log: &RequestLogContext<'_>,
         keep_alive: KeepAlive,
-    ) -> Answer {
+    ) -> Response {
         let Received {
             started,
             request,
@@ -153,7 +155,7 @@ impl Service {
         let closes = keep_alive == KeepAlive::No;
         let headers = answer.headers_mut();
         let cors = &self.app.access.cors;
-        cors.describe(&request.headers, trail.route, headers);
+        cors.describe(&request.headers, log.route, headers);
         if closes || headers.contains_key(CONNECTION) {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
@@ -165,9 +167,9 @@ impl Service {
         }
         let sent = if is_head { 0 } else { bytes };
         let took = started.elapsed();
-        self.app.observe(trail, &answer, sent, took);
+        self.app.observe(log, &answer, sent, took);
         let request_id = id.to_str().unwrap_or_default();
-        let route = trail.route.map(|route| route.template);
+        let route = log.route.map(|route| route.template);
         let status = answer.status().as_u16();
         let trace_id = self.app.traces.record(&RequestSpan {
             parent,
@@ -176,7 +178,7 @@ impl Service {
             route,
             status,
             request_id,
-            revision: trail.revision,
+            revision: log.revision,
             took,
         });
         self.access_log.log(&Line {
@@ -189,9 +191,9 @@ impl Service {
             status,
             bytes: sent,
             duration_microseconds: u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
-            key: trail.key,
-            version: trail.version,
-            revision: trail.revision,
+            key: log.key,
+            version: log.version,
+            revision: log.revision,
             trace_id: trace_id.as_deref().or(parent.map(|parent| parent.trace_id)),
         });
         answer
@@ -201,12 +203,12 @@ impl Service {
         &self,
         body: impl RequestBody,
         received: &mut Received<'r>,
-        trail: &mut Trail<'r>,
-    ) -> Answer {
-        let target = match pipeline::admit(received.request, trail) {
+        log: &mut RequestLogContext<'r>,
+    ) -> Response {
+        let target = match pipeline::admit(&self.app, received.request, log) {
             Ok(target) => target,
             Err(error) => {
-                let mut answer = self.refuse(received.request, error, trail);
+                let mut answer = self.refuse(received.request, error, log);
                 // The rest of the body may still be on its way.
                 if !body.is_end_stream() {
                     close_after(&mut answer);
@@ -221,8 +223,7 @@ impl Service {
         if let Err(error) = self.drain(body).await {
             return last_answer(error);
         }
-        let prepared = self.judge(received, &target, trail).await;
-        let mut answer = prepared.finish(&self.app.bodies).await;
+        let mut answer = self.answer_admitted(received, &target, log).await;
         if is_last {
             close_after(&mut answer);
         }
@@ -230,51 +231,55 @@ impl Service {
     }
 
     /// Answers a request that wasn't admitted. A preflight is one; that of an unknown path lets the page read the 404.
-    fn refuse(&self, request: &Parts, error: ApiError, trail: &Trail<'_>) -> Answer {
+    fn refuse(&self, request: &Parts, error: ApiError, log: &RequestLogContext<'_>) -> Response {
         let has_answer = matches!(
             error.kind,
             ErrorType::MethodNotAllowed | ErrorType::NotFound
         );
         let cors = &self.app.access.cors;
-        let is_preflight = has_answer && cors.permits_preflight(request, trail.route);
+        let is_preflight = has_answer && cors.permits_preflight(request, log.route);
         match (error.kind, &request.method) {
             _ if is_preflight => preflight(),
             (ErrorType::NotFound, &Method::GET | &Method::HEAD) => {
-                self.app.site.not_found(request, error)
+                self.app.endpoints.site().not_found(request, error)
             }
             _ => error.into(),
         }
     }
 
-    /// Judges a request, a second time where others had to be asked about its quota.
-    async fn judge<'r>(
+    /// Takes an admitted request along its path. Messages of the thread belong to the request meanwhile; a panic
+    /// becomes an error.
+    async fn answer_admitted<'r>(
         &self,
         received: &mut Received<'r>,
         target: &Target,
-        trail: &mut Trail<'r>,
-    ) -> Prepared {
+        log: &mut RequestLogContext<'r>,
+    ) -> Response {
         let Received {
             request,
             id,
             client,
             ..
         } = received;
-        let mut settled = None;
-        loop {
-            let judge = AssertUnwindSafe(|| {
-                PanicPoint::Handler.pass();
-                pipeline::judge(&self.app, request, target, client, settled, trail)
-            });
-            match request_id::during(id, || catch_unwind(judge)) {
-                Ok(Judged::Answer(prepared)) => return prepared,
-                // In a box of its own: all other requests needn't have room for it.
-                Ok(Judged::Costs(cost)) => {
-                    settled = Some(Box::pin(cost.settle(&self.app)).await);
+        let answered = {
+            let admitted = Admitted {
+                app: &self.app,
+                request,
+                target,
+                client,
+            };
+            let mut answer = pin!(admitted.answer(log));
+            poll_fn(|context| {
+                let poll = AssertUnwindSafe(|| answer.as_mut().poll(context));
+                match request_id::during(id, || catch_unwind(poll)) {
+                    Ok(poll) => poll.map(Some),
+                    // The panic hook has logged it.
+                    Err(_) => Poll::Ready(None),
                 }
-                // The panic itself was written down by the panic hook.
-                Err(_) => return failed(trail.version).into(),
-            }
-        }
+            })
+            .await
+        };
+        answered.unwrap_or_else(|| panicked(log.version))
     }
 
     /// Reads a body and ignores it, up to a limit of size and time.
@@ -296,9 +301,9 @@ impl Service {
     }
 }
 
-/// The answer where judging panicked, at a version if it came that far.
-fn failed(version: Option<&'static str>) -> Answer {
-    let mut answer = Answer::from(ApiError::plain(ErrorType::InternalServerError));
+/// Returns the answer after a panic, with the version if it was negotiated before.
+fn panicked(version: Option<&'static str>) -> Response {
+    let mut answer = Response::from(ApiError::plain(ErrorType::InternalServerError));
     if let Some(version) = version {
         let version = HeaderValue::from_static(version);
         answer.headers_mut().insert(X_API_VERSION, version);
@@ -307,19 +312,19 @@ fn failed(version: Option<&'static str>) -> Answer {
 }
 
 /// An error after which the connection closes: the rest of the body may still be on its way.
-fn last_answer(error: ApiError) -> Answer {
-    let mut answer = Answer::from(error);
+fn last_answer(error: ApiError) -> Response {
+    let mut answer = Response::from(error);
     close_after(&mut answer);
     answer
 }
 
-fn close_after(answer: &mut Answer) {
+fn close_after(answer: &mut Response) {
     let headers = answer.headers_mut();
     headers.insert(CONNECTION, HeaderValue::from_static("close"));
 }
 
 /// HEAD is GET without the body, its length still told.
-fn strip_body(answer: &mut Answer, bytes: u64) {
+fn strip_body(answer: &mut Response, bytes: u64) {
     *answer.body_mut() = Body::default();
     if answer.status() != http::StatusCode::NOT_MODIFIED {
         answer.headers_mut().insert(CONTENT_LENGTH, bytes.into());

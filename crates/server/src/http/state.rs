@@ -7,77 +7,55 @@ use std::time::Instant;
 use super::access::Access;
 use super::body::budget::{Account, Budget};
 use super::body::cache::BodyCache;
-use super::endpoints::html::HtmlRenderer;
-use super::endpoints::precomputed::{Document, Ready};
-use super::endpoints::site::Site;
+use super::endpoints::Endpoints;
 use super::response::resource::SendContext;
 use crate::live::Live;
 use crate::metrics::{CacheState, Metrics};
 use crate::traces::Traces;
-use crate::view::TextAddresses;
 
 /// State that all connections share.
 #[derive(Debug)]
 pub struct App {
     /// The snapshot and the keys.
     pub live: Arc<Live>,
-    /// How often who may ask.
+    /// Limits and trust settings.
     pub access: Access,
-    /// Where clients find texts.
-    pub(crate) addresses: TextAddresses,
-    /// The documentation.
-    pub(crate) site: Site,
+    /// Parts that resources are made of.
+    pub endpoints: Endpoints,
     /// What is counted.
     pub metrics: Arc<Metrics>,
     /// Where spans of requests go; nowhere at first.
     pub traces: Traces,
     /// Whether the server is ending: it takes no new connections, and says goodbye on open ones.
     pub draining: Arc<AtomicBool>,
-    /// Renders Markdown.
-    pub(crate) html: HtmlRenderer,
     /// What was sent before and may be asked for again.
     pub(crate) bodies: BodyCache,
     /// Memory for bodies that are being sent.
     pub(crate) budget: Budget,
-    /// What is the same for every request of a revision.
-    pub(crate) ready: Ready,
-    /// The OpenAPI document.
-    pub(crate) document: Document,
     /// The zero of the clock that quotas are kept by.
     pub(crate) started: Instant,
 }
 
 impl App {
-    /// An application over what is live, whose texts clients find at `addresses`; `cache_bytes` is how much
-    /// memory kept bodies may take.
+    /// Creates an application over a snapshot and keys. `cache_bytes` is the memory for cached bodies.
     #[must_use]
     pub fn new(
         live: Arc<Live>,
         metrics: Arc<Metrics>,
-        addresses: TextAddresses,
+        endpoints: Endpoints,
         cache_bytes: u64,
     ) -> Self {
         Self {
             live,
             access: Access::default(),
-            site: Site::new(addresses.public_url()),
-            addresses,
+            endpoints,
             metrics,
             traces: Traces::default(),
             draining: Arc::default(),
-            html: HtmlRenderer::new(),
             bodies: BodyCache::new(cache_bytes),
             budget: Budget::default(),
-            ready: Ready::default(),
-            document: Document::default(),
             started: Instant::now(),
         }
-    }
-
-    /// With these limits.
-    #[must_use]
-    pub fn with_access(self, access: Access) -> Self {
-        Self { access, ..self }
     }
 
     /// Memory for an answer to a key, if the request bears one, over a connection.
@@ -112,6 +90,10 @@ impl App {
     #[must_use]
     pub fn caches(&self) -> [(&'static str, CacheState); 3] {
         let [compressed, plain] = self.bodies.states();
-        [compressed, plain, ("html", self.html.cache_state())]
+        [
+            compressed,
+            plain,
+            ("html", self.endpoints.html.cache_state()),
+        ]
     }
 }

@@ -12,7 +12,7 @@ use http::header::{
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 
-use crate::http::response::{Answer, vary_by};
+use crate::http::response::{Response, vary_by};
 use crate::http::routes::{Operation, Route};
 
 /// Response headers that pages may read, beside those that any page may.
@@ -148,8 +148,8 @@ impl Cors {
 }
 
 /// Returns the answer to a preflight, but for what [`Cors::describe`] adds.
-pub(crate) fn preflight() -> Answer {
-    let mut answer = Answer::default();
+pub(crate) fn preflight() -> Response {
+    let mut answer = Response::default();
     *answer.status_mut() = StatusCode::NO_CONTENT;
     let headers = answer.headers_mut();
     headers.insert(ACCESS_CONTROL_ALLOW_METHODS, METHODS);

@@ -1,5 +1,6 @@
 //! Access: clients and their addresses, quotas, origins, and errors that test keys ask for.
 
+pub(crate) mod authentication;
 pub mod client;
 pub mod cors;
 pub mod failed_keys;

@@ -7,8 +7,8 @@ use vitrine_model::key::{KeyKind, KnownKey};
 use vitrine_wire::error::ErrorType;
 
 use crate::http::error::ApiError;
-use crate::http::pipeline::single;
 use crate::http::request::parameters;
+use crate::http::request::single;
 
 const X_SIMULATE: HeaderName = HeaderName::from_static("x-simulate");
 

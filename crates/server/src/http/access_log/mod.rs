@@ -3,9 +3,11 @@
 //! Lines are dropped and counted when the reader of the log can't keep up; answers aren't delayed. Queries aren't
 //! logged: what a client puts there by mistake, a key for one, stays out.
 //!
+//! - `context`: facts of a request that its head doesn't tell
 //! - `line`: what a line says, and its bytes
 //! - `shown`: what of a request is shown
 
+mod context;
 mod line;
 mod shown;
 
@@ -13,6 +15,7 @@ use std::cell::RefCell;
 use std::io;
 use std::time::Duration;
 
+pub(crate) use context::RequestLogContext;
 pub use line::Line;
 use line::TimeText;
 pub(crate) use shown::{shown_method, shown_path};

@@ -112,11 +112,6 @@ impl OwnedPayer {
             connection,
         }
     }
-
-    /// The account of the key.
-    pub(crate) fn key(&self) -> &Account {
-        &self.0[1]
-    }
 }
 
 /// Memory reserved for a body, until this is dropped.

@@ -8,7 +8,7 @@
 pub mod html;
 pub(crate) mod pages;
 pub(crate) mod precomputed;
-pub(crate) mod site;
+pub mod site;
 pub(crate) mod texts;
 
 use std::sync::Arc;
@@ -16,51 +16,96 @@ use std::sync::Arc;
 use vitrine_model::snapshot::Snapshot;
 use vitrine_wire::error::ErrorType;
 
-use super::App;
+use self::html::HtmlRenderer;
+use self::precomputed::{OpenapiDocument, Precomputed};
+use self::site::{Pages, Site};
 use super::error::ApiError;
 use super::request::parameters;
 use super::response::entity_tag::EntityTag;
 use super::response::resource::Resource;
 use super::routes::{Captured, KeyedOperation};
-use crate::view::ContentForm;
+use crate::view::{ContentForm, TextAddresses};
 
-/// Reads what a keyed operation asks for.
-pub(crate) fn read<'s>(
-    operation: KeyedOperation,
-    snapshot: &'s Arc<Snapshot>,
-    app: &'s App,
-    captured: &Captured,
-    query: Option<&'s str>,
-) -> Result<Resource<'s>, ApiError> {
-    match operation {
-        KeyedOperation::ListProducts => pages::find(snapshot, app, query),
-        KeyedOperation::GetProduct => get_product(snapshot, app, captured, query),
-        KeyedOperation::ListCategories => {
-            parameters::none(query).map(|()| app.ready.of(snapshot).categories(snapshot))
-        }
-        KeyedOperation::ListCountries => {
-            parameters::none(query).map(|()| app.ready.of(snapshot).countries(snapshot))
-        }
-        KeyedOperation::Ping => parameters::none(query).map(|()| precomputed::pong()),
-    }
+/// Parts that resources are made of, beside the snapshot.
+#[derive(Debug)]
+pub struct Endpoints {
+    /// URLs of texts.
+    pub addresses: TextAddresses,
+    /// Renderer of Markdown.
+    pub html: HtmlRenderer,
+    site: Site,
+    precomputed: Precomputed,
+    openapi: OpenapiDocument,
 }
 
-fn get_product<'s>(
-    snapshot: &'s Snapshot,
-    app: &'s App,
-    captured: &Captured,
-    query: Option<&str>,
-) -> Result<Resource<'s>, ApiError> {
-    let form = parameters::content_form(query)?;
-    let Captured::Code(code) = captured else {
-        return Err(ApiError::plain(ErrorType::NotFound));
-    };
-    let product = snapshot
-        .product(code)
-        .ok_or_else(|| ApiError::no_such_product(code.as_str()))?;
-    let Some(content) = product.content().filter(|_| form != ContentForm::Url) else {
-        let tag = EntityTag::from_hash(product.hash());
-        return Ok(Resource::ready(tag, product.shared_bytes()));
-    };
-    texts::in_product(snapshot, app, product, content, form)
+impl Endpoints {
+    /// Creates the endpoints of a service that has texts at `addresses`, and these pages.
+    #[must_use]
+    pub fn new(addresses: TextAddresses, pages: Box<dyn Pages>) -> Self {
+        Self {
+            addresses,
+            html: HtmlRenderer::new(),
+            site: Site::new(pages),
+            precomputed: Precomputed::default(),
+            openapi: OpenapiDocument::default(),
+        }
+    }
+
+    /// Returns the resource of an operation that needs a key.
+    ///
+    /// # Errors
+    ///
+    /// If a parameter is refused, or the resource doesn't exist.
+    pub(super) fn keyed<'s>(
+        &'s self,
+        operation: KeyedOperation,
+        snapshot: &'s Arc<Snapshot>,
+        captured: &Captured,
+        query: Option<&'s str>,
+    ) -> Result<Resource<'s>, ApiError> {
+        let responses = || {
+            parameters::none(query)?;
+            Ok(self.precomputed.of(snapshot))
+        };
+        match operation {
+            KeyedOperation::ListProducts => {
+                pages::find(snapshot, &self.precomputed.of(snapshot).pages, query)
+            }
+            KeyedOperation::GetProduct => self.product(snapshot, captured, query),
+            KeyedOperation::ListCategories => Ok(responses()?.categories(snapshot)),
+            KeyedOperation::ListCountries => Ok(responses()?.countries(snapshot)),
+            KeyedOperation::Ping => parameters::none(query).map(|()| precomputed::pong()),
+        }
+    }
+
+    fn product<'s>(
+        &'s self,
+        snapshot: &'s Snapshot,
+        captured: &Captured,
+        query: Option<&str>,
+    ) -> Result<Resource<'s>, ApiError> {
+        let form = parameters::content_form(query)?;
+        let Captured::Code(code) = captured else {
+            return Err(ApiError::plain(ErrorType::NotFound));
+        };
+        let product = snapshot
+            .product(code)
+            .ok_or_else(|| ApiError::no_such_product(code.as_str()))?;
+        let Some(content) = product.content().filter(|_| form != ContentForm::Url) else {
+            let tag = EntityTag::from_hash(product.hash());
+            return Ok(Resource::ready(tag, product.shared_bytes()));
+        };
+        let (addresses, html) = (&self.addresses, &self.html);
+        texts::in_product(snapshot, addresses, html, product, content, form)
+    }
+
+    /// Returns the OpenAPI document.
+    pub(super) fn openapi(&self) -> Resource<'static> {
+        self.openapi.of(self.addresses.public_url())
+    }
+
+    /// Returns the documentation.
+    pub(super) fn site(&self) -> &Site {
+        &self.site
+    }
 }

@@ -10,12 +10,11 @@ use vitrine_model::query::ListQuery;
 use vitrine_model::snapshot::{Page, Run, Snapshot};
 use vitrine_wire::answer::{Cursors, PageSize, Pagination};
 
-use crate::http::App;
 use crate::http::body::budget::Payer;
 use crate::http::body::{Body, PAGE_START, PageBody};
 use crate::http::error::ApiError;
 use crate::http::request::parameters;
-use crate::http::request::query::{encoded, pairs};
+use crate::http::request::query::encoded;
 use crate::http::response::entity_tag::EntityTag;
 use crate::http::response::resource::{CachePolicy, Resource};
 
@@ -65,11 +64,10 @@ impl Default for PageHeads {
 /// The page that a query asks for.
 pub(crate) fn find<'s>(
     snapshot: &'s Arc<Snapshot>,
-    app: &App,
+    heads: &PageHeads,
     query: Option<&'s str>,
 ) -> Result<Resource<'s>, ApiError> {
-    let of_snapshot = app.ready.of(snapshot);
-    let heads = &of_snapshot.pages.0;
+    let heads = &heads.0;
     if let Some(head) = heads.get(query.unwrap_or_default()) {
         // Its products are looked for only if they are to be sent.
         let length = head.length;
@@ -80,7 +78,11 @@ pub(crate) fn find<'s>(
         let page = Resource::new(head.tag, length, body).with_link(head.link);
         return Ok(page.cached_plain(head.cache_plain));
     }
-    let list = parameters::list(query)?;
+    let mut kept = String::new();
+    let list = parameters::list_noting(query, |name, value| {
+        // Writing to a string can't fail.
+        let _ = write!(kept, "{name}={}&", encoded(value));
+    })?;
     let page = snapshot.page(&list);
     let (mut runs, mut products_bytes) = (0, 0);
     for run in page.runs() {
@@ -93,7 +95,7 @@ pub(crate) fn find<'s>(
     let last_comma = usize::from(runs > 0);
     let head = PageHead {
         tag: EntityTag::of_parts(parts.into_iter()),
-        link: link(&page, query.unwrap_or_default()),
+        link: link(&page, &kept),
         length: PAGE_START.len() + products_bytes - last_comma + end(&page, &list).len(),
         cache_plain: match runs > MAX_RUNS_NOT_KEPT && page.len() >= MIN_PRODUCTS_KEPT {
             true => CachePolicy::Always,
@@ -149,23 +151,12 @@ fn body(
     Body::page(page, length)
 }
 
-/// The page's neighbours (RFC 8288): the request's parameters in their order, the cursor last.
-fn link(page: &Page<'_>, query: &str) -> Option<HeaderValue> {
-    let mut kept = String::new();
-    for (name, value) in pairs(query) {
-        // A query that can't be decoded was refused before.
-        let (Ok(name), Ok(value)) = (name, value) else {
-            continue;
-        };
-        if name != "before" && name != "after" {
-            let value = encoded(&value);
-            // Writing to a string can't fail.
-            let _ = write!(kept, "{name}={value}&");
-        }
-    }
+/// Returns the page's neighbours (RFC 8288): the request's `parameters` in their order, the cursor last.
+fn link(page: &Page<'_>, parameters: &str) -> Option<HeaderValue> {
     let previous = page.first().filter(|_| page.has_previous());
     let next = page.last().filter(|_| page.has_next());
-    let link = |(cursor, code, relation)| format!("<?{kept}{cursor}={code}>; rel=\"{relation}\"");
+    let link =
+        |(cursor, code, relation)| format!("<?{parameters}{cursor}={code}>; rel=\"{relation}\"");
     let links: Vec<String> = previous
         .map(|code| ("before", code, "prev"))
         .into_iter()

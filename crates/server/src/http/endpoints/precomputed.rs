@@ -1,4 +1,4 @@
-//! Answers that are the same for every request: made and hashed once, not each time.
+//! Responses that are the same for every request: made and hashed once.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock, Weak};
@@ -16,12 +16,12 @@ use crate::http::response::resource::Resource;
 
 /// A body with its tag.
 #[derive(Debug, Clone)]
-pub(crate) struct ReadyBody {
+pub(crate) struct PrecomputedBody {
     tag: EntityTag,
     body: Bytes,
 }
 
-impl ReadyBody {
+impl PrecomputedBody {
     pub(crate) fn of(body: Bytes) -> Self {
         Self {
             tag: EntityTag::of(&body),
@@ -34,23 +34,23 @@ impl ReadyBody {
         Self::of(serde_json::to_vec(body).unwrap_or_default().into())
     }
 
-    /// What a request for it finds.
+    /// Returns the resource of this body.
     pub(crate) fn resource(&self) -> Resource<'static> {
         Resource::ready(self.tag, self.body.clone())
     }
 }
 
-/// What a snapshot alone determines, made when somebody asks for it, and what is remembered of its pages.
+/// Responses that a snapshot determines, made on their first request, and the heads of its pages.
 #[derive(Debug)]
-pub(crate) struct OfSnapshot {
+pub(crate) struct SnapshotResponses {
     /// Weak, so that the snapshot goes when it is replaced; no other can have its address meanwhile.
     snapshot: Weak<Snapshot>,
-    categories: OnceLock<ReadyBody>,
-    countries: OnceLock<ReadyBody>,
+    categories: OnceLock<PrecomputedBody>,
+    countries: OnceLock<PrecomputedBody>,
     pub(crate) pages: PageHeads,
 }
 
-impl OfSnapshot {
+impl SnapshotResponses {
     fn new(snapshot: &Arc<Snapshot>) -> Self {
         Self {
             snapshot: Arc::downgrade(snapshot),
@@ -60,24 +60,24 @@ impl OfSnapshot {
         }
     }
 
-    /// The categories of its snapshot.
+    /// Returns the categories of its snapshot.
     pub(crate) fn categories(&self, snapshot: &Snapshot) -> Resource<'static> {
         let list = || {
             let category = |code| Category {
                 code: Cow::Borrowed(code),
             };
-            ReadyBody::json(&CategoryList {
+            PrecomputedBody::json(&CategoryList {
                 categories: snapshot.categories().map(category).collect(),
             })
         };
         self.categories.get_or_init(list).resource()
     }
 
-    /// The countries of its snapshot.
+    /// Returns the countries of its snapshot.
     pub(crate) fn countries(&self, snapshot: &Snapshot) -> Resource<'static> {
         let list = || {
             let countries: Vec<String> = snapshot.countries().map(|c| c.to_string()).collect();
-            ReadyBody::json(&CountryList {
+            PrecomputedBody::json(&CountryList {
                 countries: countries.iter().map(Into::into).collect(),
             })
         };
@@ -85,39 +85,39 @@ impl OfSnapshot {
     }
 }
 
-/// What belongs to the snapshot that was asked last.
+/// Responses of the snapshot that was asked last.
 #[derive(Debug, Default)]
-pub(crate) struct Ready(ArcSwapOption<OfSnapshot>);
+pub(crate) struct Precomputed(ArcSwapOption<SnapshotResponses>);
 
-impl Ready {
-    /// What belongs to a snapshot.
-    pub(crate) fn of(&self, snapshot: &Arc<Snapshot>) -> Arc<OfSnapshot> {
-        if let Some(ready) = self.0.load_full()
-            && ready.snapshot.as_ptr() == Arc::as_ptr(snapshot)
+impl Precomputed {
+    /// Returns the responses of a snapshot.
+    pub(crate) fn of(&self, snapshot: &Arc<Snapshot>) -> Arc<SnapshotResponses> {
+        if let Some(responses) = self.0.load_full()
+            && responses.snapshot.as_ptr() == Arc::as_ptr(snapshot)
         {
-            return ready;
+            return responses;
         }
-        let made = Arc::new(OfSnapshot::new(snapshot));
+        let made = Arc::new(SnapshotResponses::new(snapshot));
         self.0.store(Some(Arc::clone(&made)));
         made
     }
 }
 
-/// The answer to a try of a key.
+/// Returns the answer to a key's test.
 pub(crate) fn pong() -> Resource<'static> {
-    static PONG: OnceLock<ReadyBody> = OnceLock::new();
-    PONG.get_or_init(|| ReadyBody::json(&Pong { message: "pong" }))
+    static PONG: OnceLock<PrecomputedBody> = OnceLock::new();
+    PONG.get_or_init(|| PrecomputedBody::json(&Pong { message: "pong" }))
         .resource()
 }
 
 /// OpenAPI document of a server, made on its first request.
 #[derive(Debug, Default)]
-pub(crate) struct Document(OnceLock<ReadyBody>);
+pub(crate) struct OpenapiDocument(OnceLock<PrecomputedBody>);
 
-impl Document {
+impl OpenapiDocument {
     /// Returns the document of the service at `public_url`.
     pub(crate) fn of(&self, public_url: &str) -> Resource<'static> {
-        let make = || ReadyBody::of(openapi::document(public_url).into());
+        let make = || PrecomputedBody::of(openapi::document(public_url).into());
         let made = self.0.get_or_init(make);
         made.resource().for_audience(Audience::Document)
     }

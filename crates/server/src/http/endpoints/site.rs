@@ -1,6 +1,8 @@
-//! The documentation site as it is served: each page is made when somebody first asks for it, and kept.
+//! The documentation site: each page is rendered on its first request, and kept.
 
 use std::collections::HashMap;
+use std::error::Error;
+use std::fmt;
 use std::sync::OnceLock;
 
 use bytes::Bytes;
@@ -11,13 +13,12 @@ use http::request::Parts;
 use http::{HeaderValue, StatusCode};
 use vitrine_wire::error::ErrorType;
 
-use super::precomputed::ReadyBody;
-use crate::docs::{self, PageName};
+use super::precomputed::PrecomputedBody;
 use crate::http::body::Body;
 use crate::http::error::ApiError;
 use crate::http::request::accept::prefers_html;
 use crate::http::response::resource::Resource;
-use crate::http::response::{Answer, Audience, vary_by};
+use crate::http::response::{Audience, Response, vary_by};
 use crate::http::routes::Captured;
 use crate::web;
 
@@ -26,33 +27,62 @@ const HTML: &str = "text/html; charset=utf-8";
 /// Maximum number of slashes in a path that gets an HTML page: each adds to every link of the page.
 const MAX_SLASHES: usize = 16;
 
-/// The pages and files.
+/// Pages of a site, which know nothing of HTTP.
+pub trait Pages: fmt::Debug + Send + Sync {
+    /// Returns the paths of all pages, each with its leading slash.
+    fn paths(&self) -> Vec<String>;
+
+    /// Renders the page at one of these paths as HTML.
+    ///
+    /// # Errors
+    ///
+    /// If its template fails.
+    fn render(&self, path: &str) -> Result<String, RenderError>;
+
+    /// Renders the page for a path that doesn't exist, `depth` segments below the public URL, with the error's help.
+    ///
+    /// # Errors
+    ///
+    /// If its template fails.
+    fn render_not_found(&self, depth: usize, help: &str) -> Result<String, RenderError>;
+}
+
+/// Error of a template.
+pub type RenderError = Box<dyn Error + Send + Sync>;
+
+/// Pages and files, each rendered on its first request.
 #[derive(Debug)]
 pub(crate) struct Site {
-    /// Where readers find the service.
-    public_url: String,
-    /// Empty where a page can't be made, which a test of every page excludes.
-    pages: HashMap<PageName, OnceLock<Option<ReadyBody>>>,
-    files: OnceLock<HashMap<&'static str, ReadyBody>>,
+    source: Box<dyn Pages>,
+    /// Pages by path. None if rendering failed.
+    pages: HashMap<String, OnceLock<Option<PrecomputedBody>>>,
+    files: OnceLock<HashMap<&'static str, PrecomputedBody>>,
 }
 
 impl Site {
-    /// The site of a service whose readers find it at `public_url`.
-    pub(crate) fn new(public_url: &str) -> Self {
+    /// Creates the site of these pages.
+    pub(crate) fn new(source: Box<dyn Pages>) -> Self {
+        let paths = source.paths().into_iter();
         Self {
-            public_url: public_url.to_owned(),
-            pages: PageName::all()
-                .map(|page| (page, OnceLock::new()))
-                .collect(),
+            pages: paths.map(|path| (path, OnceLock::new())).collect(),
             files: OnceLock::new(),
+            source,
         }
     }
 
-    /// The page or file that a path named; none stands for the first page.
-    pub(crate) fn find(&self, captured: &Captured) -> Result<Resource<'static>, ApiError> {
+    /// Returns true if there is a page at this path.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.pages.contains_key(path)
+    }
+
+    /// Returns the page at a path, or the file that the path names.
+    pub(crate) fn find(
+        &self,
+        path: &str,
+        captured: &Captured,
+    ) -> Result<Resource<'static>, ApiError> {
         match captured {
-            Captured::Nothing => self.page(PageName::QuickStart),
-            Captured::Page(page) => self.page(*page),
+            Captured::Nothing | Captured::Page => self.page(path),
             Captured::Asset(asset) => {
                 let files = self.files.get_or_init(files);
                 let file = files
@@ -67,7 +97,7 @@ impl Site {
 
     /// Returns the answer to a path that doesn't exist. Clients that prefer HTML get a page, and at `/` a redirect to
     /// the documentation; all others, and every path of the API, get the error as JSON.
-    pub(crate) fn not_found(&self, request: &Parts, error: ApiError) -> Answer {
+    pub(crate) fn not_found(&self, request: &Parts, error: ApiError) -> Response {
         let path = request.uri.path();
         if path == "/v2" || path.starts_with("/v2/") {
             return error.into();
@@ -81,14 +111,17 @@ impl Site {
         answer
     }
 
-    fn not_found_page(&self, path: &str, error: ApiError) -> Answer {
+    fn not_found_page(&self, path: &str, error: ApiError) -> Response {
         let help = error.help.clone().unwrap_or_default();
-        let mut answer = Answer::from(error);
+        let mut answer = Response::from(error);
         let slashes = path.matches('/').count();
         if slashes > MAX_SLASHES {
             return answer;
         }
-        match docs::render_not_found(slashes.saturating_sub(1), &help, &self.public_url) {
+        match self
+            .source
+            .render_not_found(slashes.saturating_sub(1), &help)
+        {
             Ok(html) => {
                 *answer.body_mut() = Body::from(html.into_bytes());
                 let headers = answer.headers_mut();
@@ -102,18 +135,18 @@ impl Site {
         answer
     }
 
-    fn page(&self, page: PageName) -> Result<Resource<'static>, ApiError> {
-        let make = || match page.render(&self.public_url) {
-            Ok(html) => Some(ReadyBody::of(html.into())),
+    fn page(&self, path: &str) -> Result<Resource<'static>, ApiError> {
+        let render = || match self.source.render(path) {
+            Ok(html) => Some(PrecomputedBody::of(html.into())),
             Err(error) => {
-                tracing::error!("the page {page:?} can't be made: {error}");
+                tracing::error!("failed to render the page {path}: {error}");
                 None
             }
         };
         let made = self
             .pages
-            .get(&page)
-            .and_then(|page| page.get_or_init(make).as_ref());
+            .get(path)
+            .and_then(|page| page.get_or_init(render).as_ref());
         made.map(|made| made.resource().for_audience(Audience::Site(HTML)))
             .ok_or_else(|| ApiError::plain(ErrorType::InternalServerError))
     }
@@ -121,8 +154,8 @@ impl Site {
 
 /// Returns the redirect from `/`. Its target is relative, so that it holds behind a proxy that puts the server below a
 /// path.
-fn to_documentation() -> Answer {
-    let mut answer = Answer::new(Body::default());
+fn to_documentation() -> Response {
+    let mut answer = Response::new(Body::default());
     *answer.status_mut() = StatusCode::FOUND;
     let headers = answer.headers_mut();
     headers.insert(LOCATION, HeaderValue::from_static("docs"));
@@ -130,9 +163,14 @@ fn to_documentation() -> Answer {
     answer
 }
 
-fn files() -> HashMap<&'static str, ReadyBody> {
+fn files() -> HashMap<&'static str, PrecomputedBody> {
     web::ASSETS
         .iter()
-        .map(|asset| (asset.name, ReadyBody::of(Bytes::from_static(asset.bytes))))
+        .map(|asset| {
+            (
+                asset.name,
+                PrecomputedBody::of(Bytes::from_static(asset.bytes)),
+            )
+        })
         .collect()
 }

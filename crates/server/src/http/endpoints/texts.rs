@@ -10,15 +10,15 @@ use vitrine_model::content::{PackedMarkdown, PerText, TextDigest};
 use vitrine_model::snapshot::{ProductView, Snapshot};
 use vitrine_wire::error::ErrorType;
 
-use super::html::Html;
-use crate::http::App;
+use super::html::{Html, HtmlRenderer};
 use crate::http::body::cache::HERE_BYTES;
 use crate::http::error::ApiError;
 use crate::http::request::request_id;
 use crate::http::response::Audience;
 use crate::http::response::entity_tag::EntityTag;
 use crate::http::response::resource::{CachePolicy, Resource};
-use crate::view::{ContentForm, ParsedContent, content_json, parse_content};
+use crate::http::routes::Captured;
+use crate::view::{ContentForm, ParsedContent, TextAddresses, content_json, parse_content};
 
 /// A text that is served.
 enum Shown {
@@ -50,12 +50,19 @@ impl Shown {
     }
 }
 
-/// The Markdown of a digest.
-pub(crate) fn by_digest(
+/// Returns the Markdown of the digest in a path.
+///
+/// # Errors
+///
+/// If the snapshot has no such text, or if it is damaged.
+pub(crate) fn find(
     snapshot: &Snapshot,
-    digest: &TextDigest,
+    captured: &Captured,
     now: Timestamp,
 ) -> Result<Resource<'static>, ApiError> {
+    let Captured::Digest(digest) = captured else {
+        return Err(ApiError::no_such_text());
+    };
     let markdown = snapshot
         .text(digest, now)
         .ok_or_else(ApiError::no_such_text)?;
@@ -75,14 +82,15 @@ pub(crate) fn by_digest(
 /// A product with its texts as Markdown or HTML. `content` is where its content resources lie.
 pub(crate) fn in_product<'s>(
     snapshot: &'s Snapshot,
-    app: &App,
+    addresses: &TextAddresses,
+    renderer: &HtmlRenderer,
     product: ProductView<'s>,
     content: Range<usize>,
     form: ContentForm,
 ) -> Result<Resource<'s>, ApiError> {
     let now = Timestamp::now();
     let show = |url: &str| -> Result<Option<Shown>, ApiError> {
-        let held = app.addresses.digest(url);
+        let held = addresses.digest(url);
         let served = held.and_then(|digest| Some((digest, snapshot.text(&digest, now)?)));
         let Some((digest, markdown)) = served else {
             return Ok(None);
@@ -91,7 +99,7 @@ pub(crate) fn in_product<'s>(
         if form == ContentForm::Md {
             return Ok(Some(Shown::Markdown(digest, markdown)));
         }
-        let html = app.html.render(digest, || unpacked(&digest, &markdown))?;
+        let html = renderer.render(digest, || unpacked(&digest, &markdown))?;
         Ok(Some(Shown::Html(html)))
     };
     let unreadable = move |error: serde_json::Error| {

@@ -7,7 +7,7 @@ use vitrine_model::query::Limit;
 use super::examples::TEXT_DIGEST;
 use super::request_headers;
 use crate::http::request::parameters::{self, Multiplicity, Parameter};
-use crate::http::routes::Route;
+use crate::http::routes::{PathParameter, Route};
 use crate::view::ContentForm;
 
 /// Of [`ProductCode::RESERVED`], what can't be a code in a path. The other words aren't refused there: they are paths of
@@ -26,10 +26,9 @@ fn code_schema(except: &[&str]) -> Value {
 /// The parameters of a route's operation.
 pub(super) fn of(route: &Route) -> Vec<Value> {
     let mut described = Vec::new();
-    if let Some((_, name)) = route.template.split_once('{') {
-        described.push(match name.strip_suffix('}') {
-            Some(name) => json!({
-                "name": name, "in": "path", "required": true,
+    match route.parameter {
+        Some(PathParameter::ProductCode) => described.push(json!({
+                "name": "product_code", "in": "path", "required": true,
                 "description": "The product's code, letter by letter as lists and orders have it. Characters outside `A-Z a-z 0-9 . _ ~ -` don't occur in codes.",
                 "schema": code_schema(&NO_SEGMENTS),
                 "examples": {
@@ -37,14 +36,15 @@ pub(super) fn of(route: &Route) -> Vec<Value> {
                     "subscription": {"summary": "A subscription", "value": "TONVIK-SE"},
                     "payment": {"summary": "A payment", "value": "HARBOURQUILL-GB"},
                 },
-            }),
-            None => json!({
+            })),
+        Some(PathParameter::Digest) => described.push(json!({
                 "name": "digest", "in": "path", "required": true,
                 "description": "The SHA-256 of the Markdown, in lower-case hexadecimal digits. Take whole addresses from a product's `content_resources` rather than making them.",
                 "schema": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
                 "examples": {"description": {"summary": "What a gift card is", "value": TEXT_DIGEST}},
-            }),
-        });
+            })),
+        // The document leaves out the documentation.
+        Some(PathParameter::Page | PathParameter::Asset) | None => {}
     }
     described.extend(parameters::of(route.operation).iter().map(query_parameter));
     described.extend(request_headers::of(route.operation));

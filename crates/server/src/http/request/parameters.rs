@@ -277,10 +277,25 @@ pub fn content_form(query: Option<&str>) -> Result<ContentForm, ApiError> {
 ///
 /// With every fault that there is.
 pub fn list(query: Option<&str>) -> Result<ListQuery, ApiError> {
+    list_noting(query, |_, _| {})
+}
+
+/// Reads the query of a list. `note` takes the name and value of each parameter but cursors, in the query's order.
+///
+/// # Errors
+///
+/// With every fault that there is.
+pub(crate) fn list_noting(
+    query: Option<&str>,
+    mut note: impl FnMut(&str, &str),
+) -> Result<ListQuery, ApiError> {
     let mut list = ListQuery::default();
     let mut cursors_seen = 0;
     read(query, &LIST, &LIST_HINTS, |name, given, faults| {
         let value = given.unwrap_or_else(|raw| raw);
+        if !matches!(name, "before" | "after") {
+            note(name, value);
+        }
         match name {
             "is_orderable" => match value {
                 "true" => list.filter.orderable = Orderable::Only,

@@ -1,24 +1,25 @@
-//! Answers: bodies, and the headers that every answer of a kind bears.
+//! Responses: bodies, and the headers that every answer of a kind bears.
 
 pub mod entity_tag;
 pub mod resource;
+
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{
     ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER, VARY, WWW_AUTHENTICATE,
     X_CONTENT_TYPE_OPTIONS,
 };
-use http::{HeaderMap, HeaderName, HeaderValue, Response};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use vitrine_wire::error::{ErrorBody, ErrorType};
 
-use super::access::quota::seconds_up;
 use super::body::Body;
 use super::body::compress::{Effort, compress};
 use super::error::ApiError;
 use super::request::encoding::{Accepted, Coding};
 
-/// An answer.
-pub type Answer = Response<Body>;
+/// A response.
+pub type Response = http::Response<Body>;
 
 /// The header that says which version answered.
 pub const X_API_VERSION: HeaderName = HeaderName::from_static("x-api-version");
@@ -81,7 +82,7 @@ impl Audience {
 }
 
 /// Gives an answer its body in a coding.
-pub(crate) fn encode(answer: &mut Answer, coding: Coding, body: Bytes) {
+pub(crate) fn encode(answer: &mut Response, coding: Coding, body: Bytes) {
     *answer.body_mut() = body.into();
     if let Some(coding) = coding.header_value() {
         answer.headers_mut().insert(CONTENT_ENCODING, coding);
@@ -89,7 +90,7 @@ pub(crate) fn encode(answer: &mut Answer, coding: Coding, body: Bytes) {
 }
 
 /// Encodes an error for a client that refuses plain bodies. All others get it plain: errors are short.
-pub(crate) fn encode_error(answer: &mut Answer, request: &HeaderMap) {
+pub(crate) fn encode_error(answer: &mut Response, request: &HeaderMap) {
     let is_error = answer.status().is_client_error() || answer.status().is_server_error();
     if !is_error {
         return;
@@ -120,7 +121,7 @@ pub(crate) fn vary_by(headers: &mut HeaderMap, name: &'static str) {
     }
 }
 
-impl From<ApiError> for Answer {
+impl From<ApiError> for Response {
     fn from(error: ApiError) -> Self {
         let (kind, retry_after) = (error.kind, error.retry_after);
         // Plain texts can't fail to become JSON.
@@ -146,5 +147,22 @@ impl From<ApiError> for Answer {
             _ => {}
         }
         answer
+    }
+}
+
+/// Returns whole seconds, rounded up: waiting that long is enough.
+pub(crate) fn seconds_up(time: Duration) -> u64 {
+    time.as_secs() + u64::from(time.subsec_nanos() > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_are_rounded_up() {
+        for (milliseconds, seconds) in [(0, 0), (1, 1), (1_000, 1), (2_001, 3), (2_999, 3)] {
+            assert_eq!(seconds_up(Duration::from_millis(milliseconds)), seconds);
+        }
     }
 }

@@ -5,12 +5,12 @@ use bytes::Bytes;
 use http::header::{
     CACHE_CONTROL, CONTENT_TYPE, ETAG, LINK, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
 };
-use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::entity_tag::EntityTag;
-use super::{Answer, Audience, NO_SNIFF, encode};
+use super::{Audience, NO_SNIFF, Response, encode};
 use crate::http::body::Body;
-use crate::http::body::budget::{Budget, OwnedPayer, Payer, Permit};
+use crate::http::body::budget::{Budget, Payer, Permit};
 use crate::http::body::cache::{BodyCache, HERE_BYTES, Key};
 use crate::http::body::compress::{MAX_COMPRESSED_BYTES, WORTH_COMPRESSING_BYTES};
 use crate::http::error::ApiError;
@@ -55,7 +55,7 @@ pub struct Resource<'s> {
 }
 
 /// A body that isn't made yet. The payer pays for copies of parts of it.
-type DeferredBody<'s> = dyn FnOnce(Payer<'_>) -> Result<Body, ApiError> + 's;
+type DeferredBody<'s> = dyn FnOnce(Payer<'_>) -> Result<Body, ApiError> + Send + 's;
 
 /// Memory of a plain body.
 enum Memory {
@@ -73,7 +73,7 @@ impl<'s> Resource<'s> {
     pub(crate) fn new(
         tag: EntityTag,
         length: usize,
-        body: impl FnOnce(Payer<'_>) -> Result<Body, ApiError> + 's,
+        body: impl FnOnce(Payer<'_>) -> Result<Body, ApiError> + Send + 's,
     ) -> Self {
         Self {
             tag,
@@ -96,7 +96,7 @@ impl<'s> Resource<'s> {
     pub(crate) fn made(
         tag: EntityTag,
         length: usize,
-        make: impl FnOnce() -> Result<Vec<u8>, ApiError> + 's,
+        make: impl FnOnce() -> Result<Vec<u8>, ApiError> + Send + 's,
     ) -> Self {
         Self {
             memory: Memory::Made,
@@ -133,7 +133,7 @@ impl<'s> Resource<'s> {
 
     /// The answer that the client needn't be sent the body.
     #[must_use]
-    pub fn not_modified(self) -> Answer {
+    pub fn not_modified(self) -> Response {
         let mut answer = self.head();
         *answer.status_mut() = StatusCode::NOT_MODIFIED;
         answer
@@ -183,47 +183,47 @@ impl<'s> Resource<'s> {
         Ok(self)
     }
 
-    /// The answer with the body, encoded as the client likes it best. What takes long to compress is left to
-    /// [`Prepared::finish`].
+    /// Makes the response with the body, encoded as the client prefers. A long body is compressed on another thread; it
+    /// is sent plain if too many others wait, if there is no room for it, or if compressing fails.
     ///
     /// # Errors
     ///
-    /// The body can't be made.
-    pub(crate) fn found(
+    /// If the body can't be made.
+    pub(crate) async fn respond(
         self,
         request: &HeaderMap,
         context: SendContext<'_>,
-    ) -> Result<Prepared, ApiError> {
+    ) -> Result<Response, ApiError> {
         let SendContext { cache, payer, .. } = context;
         let coding = self.coding(request);
         let key = Key::new(self.tag.hash(), coding);
-        let mut answer = self.head();
-        let headers = answer.headers_mut();
+        let mut response = self.head();
+        let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, self.audience.content_type());
         headers.insert(X_CONTENT_TYPE_OPTIONS, NO_SNIFF);
         if coding != Coding::Identity
             && let Some(cached) = cache.compressed(&key)
             && let Some(held) = payer.hold(&cached)
         {
-            encode(&mut answer, coding, held);
-            return Ok(answer.into());
+            encode(&mut response, coding, held);
+            return Ok(response);
         }
         let plain = self.plain(context)?;
         let is_short = plain.len() < WORTH_COMPRESSING_BYTES;
         if coding == Coding::Identity || is_short && Accepted::by(request).takes_plain() {
-            *answer.body_mut() = plain;
-            return Ok(answer.into());
+            *response.body_mut() = plain;
+            return Ok(response);
         }
-        if plain.len() > HERE_BYTES {
-            let payer = payer.to_owned();
-            return Ok(Prepared::to_encode(answer, ToEncode { key, plain, payer }));
-        }
-        let made = cache.compress_here(key, &plain.clone().into_bytes());
+        let made = match plain.len() > HERE_BYTES {
+            // Boxed, so that requests that don't wait need no room for it.
+            true => Box::pin(cache.compress(key, &plain, payer.key())).await,
+            false => cache.compress_here(key, &plain.clone().into_bytes()),
+        };
         match made.and_then(|made| payer.hold(&made)) {
-            Some(held) => encode(&mut answer, coding, held),
-            None => *answer.body_mut() = plain,
+            Some(held) => encode(&mut response, coding, held),
+            None => *response.body_mut() = plain,
         }
-        Ok(answer.into())
+        Ok(response)
     }
 
     /// The plain body: the cached one, or one that is made, and cached if it is worth that.
@@ -258,7 +258,7 @@ impl<'s> Resource<'s> {
     }
 
     /// Returns the status and headers of an answer with this body.
-    fn head(&self) -> Answer {
+    fn head(&self) -> Response {
         let mut answer = Response::new(Body::default());
         let headers = answer.headers_mut();
         // Room for all that are to come, so that the map isn't moved as it grows.
@@ -275,59 +275,5 @@ impl<'s> Resource<'s> {
             headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
         }
         answer
-    }
-}
-
-/// An answer, and its body if that has still to be encoded.
-#[derive(Debug)]
-pub(crate) struct Prepared {
-    pub(crate) answer: Answer,
-    to_encode: Option<Box<ToEncode>>,
-}
-
-/// A body that has still to be encoded.
-#[derive(Debug)]
-struct ToEncode {
-    key: Key,
-    plain: Body,
-    payer: OwnedPayer,
-}
-
-impl Prepared {
-    fn to_encode(answer: Answer, to_encode: ToEncode) -> Self {
-        Self {
-            answer,
-            to_encode: Some(Box::new(to_encode)),
-        }
-    }
-
-    /// The answer with its body, encoded; plain if too many others wait, if there is no room for it, or if it fails.
-    pub(crate) async fn finish(self, cache: &BodyCache) -> Answer {
-        let mut answer = self.answer;
-        let Some(to_encode) = self.to_encode else {
-            return answer;
-        };
-        let ToEncode { key, plain, payer } = *to_encode;
-        let made = cache.compress(key, &plain, payer.key()).await;
-        match made.and_then(|made| payer.payer().hold(&made)) {
-            Some(held) => encode(&mut answer, key.coding, held),
-            None => *answer.body_mut() = plain,
-        }
-        answer
-    }
-}
-
-impl From<Answer> for Prepared {
-    fn from(answer: Answer) -> Self {
-        Self {
-            answer,
-            to_encode: None,
-        }
-    }
-}
-
-impl From<ApiError> for Prepared {
-    fn from(error: ApiError) -> Self {
-        Answer::from(error).into()
     }
 }

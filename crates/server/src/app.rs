@@ -1,0 +1,108 @@
+//! Wiring: joins the parts of a server into the application that answers its requests. Only here do `http` and `docs`
+//! meet.
+
+use std::sync::Arc;
+
+use vitrine_wire::error::{ErrorBody, ErrorType};
+
+use crate::docs::{Documentation, ErrorFacts, Sources};
+use crate::http::endpoints::Endpoints;
+use crate::http::endpoints::site::{Pages, RenderError};
+use crate::http::error::ApiError;
+use crate::http::request::parameters;
+use crate::http::routes::ROUTES;
+use crate::http::{Access, App, openapi};
+use crate::live::Live;
+use crate::metrics::{Metrics, TlsMetrics};
+use crate::traces::Traces;
+use crate::view::TextAddresses;
+
+/// Settings of an application.
+#[derive(Debug, Default)]
+pub struct AppSettings {
+    /// Public URL of the service, without `/v2`.
+    pub public_url: String,
+    /// Memory for cached bodies, in bytes.
+    pub cache_bytes: u64,
+    /// Limits and trust settings.
+    pub access: Access,
+    /// Spans of requests; off by default.
+    pub traces: Traces,
+    /// Counters of TLS handshakes, if the server has a certificate.
+    pub tls: Option<Arc<TlsMetrics>>,
+}
+
+/// Builds the application that answers from `live`.
+#[must_use]
+pub fn build(settings: AppSettings, live: Arc<Live>) -> App {
+    let AppSettings {
+        public_url,
+        cache_bytes,
+        access,
+        traces,
+        tls,
+    } = settings;
+    let mut metrics = Metrics::new(&ROUTES.each_ref().map(|route| route.template));
+    metrics.tls = tls;
+    let addresses = TextAddresses::new(&public_url);
+    let endpoints = Endpoints::new(addresses, Box::new(documentation(public_url)));
+    let mut app = App::new(live, Arc::new(metrics), endpoints, cache_bytes);
+    app.access = access;
+    app.traces = traces;
+    app
+}
+
+fn documentation(public_url: String) -> Documentation {
+    Documentation::new(Sources {
+        public_url,
+        openapi: openapi::document,
+        error: error_facts,
+    })
+}
+
+fn error_facts(kind: ErrorType) -> ErrorFacts {
+    let status = ApiError::status(kind);
+    let refused = |query| parameters::list(Some(query)).err();
+    let example = match kind {
+        ErrorType::BadRequest => refused("countries=GB"),
+        ErrorType::PaginationError => refused("limit=501"),
+        _ => None,
+    };
+    ErrorFacts {
+        status: status.as_u16(),
+        reason: status.canonical_reason().unwrap_or("Error"),
+        message: ApiError::plain(kind).message,
+        example: ErrorBody::from(example.unwrap_or_else(|| ApiError::plain(kind))),
+    }
+}
+
+impl Pages for Documentation {
+    fn paths(&self) -> Vec<String> {
+        self.paths()
+    }
+
+    fn render(&self, path: &str) -> Result<String, RenderError> {
+        Ok(self.render(path)?)
+    }
+
+    fn render_not_found(&self, depth: usize, help: &str) -> Result<String, RenderError> {
+        Ok(self.render_not_found(depth, help)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_page_of_the_documentation_renders() {
+        let documentation = documentation("https://catalog.example/shop".to_owned());
+        let paths = documentation.paths();
+        assert!(paths.len() > ErrorType::ALL.len(), "{paths:?}");
+        for path in paths {
+            let html = documentation.render(&path).unwrap();
+            assert!(!html.contains("{base}") && !html.contains("{up}"), "{path}");
+        }
+        assert!(documentation.render("/docs/errors/none").is_err());
+    }
+}

@@ -1,0 +1,20 @@
+//! Facts of a request that its head doesn't tell, for the access log, metrics and spans.
+
+use vitrine_wire::error::ErrorType;
+
+use crate::http::routes::Route;
+
+/// Facts of a request, noted on its path. What stays empty wasn't reached.
+#[derive(Debug, Default)]
+pub(crate) struct RequestLogContext<'r> {
+    /// Route of the request.
+    pub(crate) route: Option<&'static Route>,
+    /// Prefix of the key.
+    pub(crate) key: Option<&'r str>,
+    /// API version of the answer.
+    pub(crate) version: Option<&'static str>,
+    /// Number of the revision that was live.
+    pub(crate) revision: Option<u64>,
+    /// Error that a test key requested with `X-Simulate`.
+    pub(crate) simulated: Option<ErrorType>,
+}
