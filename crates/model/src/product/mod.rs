@@ -125,7 +125,7 @@ pub struct Expiry {
     pub date_policy: Option<SingleLine>,
     /// Months until expiry.
     pub in_months: u32,
-    /// Start of these months.
+    /// Start of the months until expiry.
     pub kind: ExpiryType,
 }
 
