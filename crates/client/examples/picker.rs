@@ -1,4 +1,4 @@
-//! Prints a picker: what can be ordered for somebody in a country, by category, with the amounts.
+//! Prints a picker: the products that can be ordered for a country, by category, with the amounts.
 //!
 //!     vitrine demo                 # in another terminal; it prints the key
 //!     VITRINE_KEY=PREFIX.SECRET cargo run -p vitrine-client --example picker -- --country GB
@@ -36,7 +36,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What of a product can be ordered, in words.
+/// Returns the amounts or plans of a product, in words.
 fn amounts(product: &Product) -> String {
     let currency = &product.currency;
     match product.detail() {
@@ -72,7 +72,7 @@ fn amounts(product: &Product) -> String {
     }
 }
 
-/// The value of an option, or of an environment variable.
+/// Returns the value of an option, or of an environment variable.
 fn option(name: &str, variable: &str) -> Option<String> {
     let mut arguments = std::env::args().skip_while(|argument| argument != name);
     arguments.nth(1).or_else(|| std::env::var(variable).ok())

@@ -1,4 +1,4 @@
-//! Where a server of the contract is.
+//! URLs of a server: the base URL and encoded parts.
 
 use std::net::IpAddr;
 
@@ -7,27 +7,27 @@ use reqwest::Url;
 
 use crate::builder::BuildError;
 
-/// What stands as it is in a path and in a query (RFC 3986, 2.3).
+/// Characters to encode in a path or query: all but the unreserved ones (RFC 3986, section 2.3).
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-/// Codes that no product has, since other operations have their paths (docs/contract/resources.md#codes).
-const NO_CODES: [&str; 6] = ["", ".", "..", "categories", "countries", "changes"];
+/// Codes that no product has: they are paths of other operations (docs/contract/resources.md#codes).
+const RESERVED_CODES: [&str; 6] = ["", ".", "..", "categories", "countries", "changes"];
 
-/// A value as a part of a path or a query.
+/// Encodes a value as part of a path or query.
 pub(crate) fn encode(value: &str) -> String {
     utf8_percent_encode(value, ENCODED).to_string()
 }
 
-/// Whether this can be the code of a product as far as its path goes.
+/// Returns true if the path of a product with this code leads to no other operation.
 pub(crate) fn can_be_code(code: &str) -> bool {
-    !NO_CODES.contains(&code)
+    !RESERVED_CODES.contains(&code)
 }
 
-/// The address of a server, with `/v2` and without a slash at the end; it may be given with `/v2` or without.
+/// Parses a base URL, given with or without `/v2`; returns it with `/v2` and without a trailing slash.
 pub(crate) fn base_url(base: &str) -> Result<Url, BuildError> {
     let wrong = |why: &str| BuildError::Address(why.to_owned());
     let mut url = Url::parse(base.trim()).map_err(|error| wrong(&error.to_string()))?;
@@ -50,8 +50,8 @@ pub(crate) fn base_url(base: &str) -> Result<Url, BuildError> {
     Ok(url)
 }
 
-/// Whether what is sent there doesn't leave this machine.
-pub(crate) fn is_this_machine(url: &Url) -> bool {
+/// Returns true if requests to this URL stay on this machine.
+pub(crate) fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let address = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost" || address.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_given_with_the_version_or_without() {
+    fn base_urls_with_or_without_v2_are_accepted() {
         for (base, expected) in [
             ("https://catalog.example", "https://catalog.example/v2"),
             ("https://catalog.example/", "https://catalog.example/v2"),
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn only_this_machine_is_this_machine() {
+    fn only_localhost_and_loopback_are_loopback() {
         for (base, expected) in [
             ("http://localhost", true),
             ("http://127.0.0.1:8080", true),
@@ -102,11 +102,7 @@ mod tests {
             ("http://localhost.example", false),
             ("http://10.0.0.1", false),
         ] {
-            assert_eq!(
-                is_this_machine(&base_url(base).unwrap()),
-                expected,
-                "{base}"
-            );
+            assert_eq!(is_loopback(&base_url(base).unwrap()), expected, "{base}");
         }
     }
 }

@@ -1,44 +1,44 @@
-//! The bodies of the operations other than the product's own.
+//! Response bodies of all operations but the product's own.
 
 use serde::Deserialize;
 
 use crate::object::object;
 use crate::product::Product;
 
-/// One page of the catalog. `T` is what each product is read as.
+/// One page of the catalog. `T` is the type of each product.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[non_exhaustive]
 pub struct Page<T = Product> {
     /// The products, ordered by code, byte-wise ascending. Their texts are in URL form.
     pub catalog: Vec<T>,
-    /// Where the page lies.
+    /// Position and size of the page.
     pub pagination: Pagination,
 }
 
 object!(
-    /// Where a page lies.
+    /// Position and size of a page.
     Pagination {
-        /// The page's edges.
+        /// Cursors of the adjacent pages.
         cursors: Cursors,
-        /// The page's size.
+        /// Size of the page.
         page [absent]: Option<PageSize>,
     }
 );
 
 object!(
-    /// The page's edges. Both stand on every page that has products, the last one included; on an empty page both are `None`.
+    /// Cursors of the adjacent pages. Pages with products have both, including the last page; on an empty page both are `None`.
     Cursors {
-        /// Pass it as `before` to get the products ahead of this page.
+        /// Pass it as `before` to get the products before this page.
         before: Option<String>,
-        /// Pass it as `after` to get the products that follow this page.
+        /// Pass it as `after` to get the products after this page.
         after: Option<String>,
     }
 );
 
 object!(
-    /// The page's size.
+    /// Size of a page.
     PageSize {
-        /// The greatest number of products on the page.
+        /// Maximum number of products on the page.
         limit: u16,
     }
 );
@@ -46,7 +46,7 @@ object!(
 object!(
     /// A category.
     Category {
-        /// The category's name, as the `categories` filter takes it.
+        /// Name of the category, a value for the `categories` filter.
         code: String,
     }
 );
@@ -63,7 +63,7 @@ pub(crate) struct CountryList {
     pub(crate) countries: Vec<String>,
 }
 
-/// The answer to a ping.
+/// Response to a ping.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Pong {
     #[serde(rename = "message")]

@@ -1,4 +1,4 @@
-//! The same without async: methods that wait, and pages as iterators.
+//! Blocking client: methods that block, and pages as iterators.
 //!
 //! ```
 //! # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/stand_in.in"));
@@ -16,8 +16,7 @@
 //! # }
 //! ```
 //!
-//! Its methods panic where they are called from async code, since they would keep its thread from everything else: there, use
-//! [`crate::Client`].
+//! Its methods panic if they are called from async code, because they would block its thread: use [`crate::Client`] there.
 
 use std::sync::Arc;
 
@@ -31,7 +30,7 @@ use crate::list::ProductsRequest;
 use crate::product::Product;
 use crate::{Category, Key, Page, Result};
 
-/// A [`crate::Client`] whose methods wait. It is cheap to clone, and threads may share it.
+/// A [`crate::Client`] whose methods block. It is cheap to clone, and threads may share it.
 #[derive(Debug, Clone)]
 pub struct Client {
     client: crate::Client,
@@ -39,7 +38,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client with the usual settings. `base_url` is given with `/v2` or without.
+    /// Creates a client with the default settings. `base_url` may end in `/v2`.
     ///
     /// # Errors
     ///
@@ -48,7 +47,7 @@ impl Client {
         Self::build(crate::Client::builder(base_url, key))
     }
 
-    /// A client with settings of your own, from [`crate::Client::builder`].
+    /// Creates a client with the settings of [`crate::Client::builder`].
     ///
     /// # Errors
     ///
@@ -63,27 +62,27 @@ impl Client {
         })
     }
 
-    /// The server's address, with `/v2` and without a slash at the end.
+    /// Returns the base URL, with `/v2` and without a trailing slash.
     #[must_use]
     pub fn base_url(&self) -> &str {
         self.client.base_url()
     }
 
-    /// A list of products, to be narrowed, for [`page`](Self::page), [`pages`](Self::pages) and [`all`](Self::all).
+    /// Returns a list request, for [`page`](Self::page), [`pages`](Self::pages) and [`all`](Self::all).
     pub fn products(&self) -> ProductsRequest {
         self.client.products()
     }
 
-    /// One page of a list.
+    /// Fetches one page of a list.
     ///
     /// # Errors
     ///
-    /// As every method: see [`Error`](crate::Error).
+    /// See [`Error`](crate::Error).
     pub fn page<T: DeserializeOwned>(&self, list: &ProductsRequest<T>) -> Result<Page<T>> {
         self.runtime.block_on(list.page())
     }
 
-    /// All pages of a list, as [`Pages`](crate::Pages) tells.
+    /// Iterates over all pages of a list, like [`Pages`](crate::Pages).
     pub fn pages<T: DeserializeOwned + Send + 'static>(
         &self,
         list: ProductsRequest<T>,
@@ -92,7 +91,7 @@ impl Client {
         std::iter::from_fn(move || runtime.block_on(pages.next()))
     }
 
-    /// All products of a list, as [`Items`](crate::Items) tells.
+    /// Iterates over all products of a list, like [`Items`](crate::Items).
     pub fn all<T: DeserializeOwned + Send + 'static>(
         &self,
         list: ProductsRequest<T>,

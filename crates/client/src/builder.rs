@@ -1,50 +1,50 @@
-//! What a client is made of, and the usual values of it.
+//! Configuration of a client.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::redirect::Policy;
 
-use crate::address::{base_url, is_this_machine};
+use crate::address::{base_url, is_loopback};
 use crate::cache::Cache;
 use crate::client::{Client, Inner};
 use crate::key::{BadKey, Key};
 use crate::retry::Retries;
 use crate::tls;
 
-/// Who asks, as servers' logs show it.
+/// Default `User-Agent`.
 const USER_AGENT: &str = concat!("vitrine-client/", env!("CARGO_PKG_VERSION"));
 
-/// Why there is no client.
+/// Error of building a client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// The address isn't one. It isn't repeated here, since it may hold a password.
+    /// The base URL is invalid. It isn't repeated here, because it may contain a password.
     #[error(
         "the server's address can't be used: {0}; expected one such as https://catalog.example"
     )]
     Address(String),
-    /// The key would travel where anybody on the way can read it.
+    /// The key would be sent unencrypted over a network.
     #[error(
         "plain http to {host} would send the key in the clear; use https, or `ClientBuilder::allow_insecure` where nobody \
          listens on the way"
     )]
     Insecure {
-        /// The other machine.
+        /// Host of the base URL.
         host: String,
     },
-    /// The key can't be one.
+    /// The key is malformed.
     #[error(transparent)]
     Key(#[from] BadKey),
-    /// TLS can't be set up.
+    /// Setting up TLS failed.
     #[error("can't set up TLS: {0}")]
     Tls(String),
-    /// The HTTP client can't be set up.
+    /// Setting up the HTTP client failed.
     #[error("can't set up an HTTP client: {0}")]
     Http(String),
 }
 
-/// Makes a [`Client`]. Each value has a usual one.
+/// Builder of a [`Client`]. All settings have defaults.
 ///
 /// ```
 /// use std::time::Duration;
@@ -91,86 +91,86 @@ impl ClientBuilder {
         }
     }
 
-    /// Which failures are followed by another try, after which pauses.
+    /// Sets number and pauses of retries.
     #[must_use]
     pub fn retries(mut self, retries: Retries) -> Self {
         self.retries = retries;
         self
     }
 
-    /// How long a connection may take, its TLS handshake included. Usually 10 s.
+    /// Sets the timeout for connecting, including the TLS handshake. Default: 10 s.
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
-    /// How long one try may take, from the connection to the body's last byte. Usually 30 s. [`Retries::longest_total`] is for
-    /// all tries together.
+    /// Sets the timeout of one attempt, from connecting to the body's last byte. Default: 30 s. [`Retries::longest_total`]
+    /// limits all attempts together.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// How long a body may be, in bytes, counted as unpacked. Usually 64 MiB.
+    /// Sets the maximum length of a body, decompressed, in bytes. Default: 64 MiB.
     #[must_use]
     pub fn most_body_bytes(mut self, bytes: usize) -> Self {
         self.most_body_bytes = bytes;
         self
     }
 
-    /// Keeps so many bytes of answers in memory, each by its ETag, and asks for them again with `If-None-Match`. What hasn't
-    /// changed comes as a 304 then, which costs no quota, and is answered from here. Usually 0: no cache.
+    /// Sets the capacity of the cache of responses, in bytes. Cached responses are revalidated with `If-None-Match`; a 304
+    /// costs no quota, and the body comes from the cache. Default: 0, no cache.
     #[must_use]
     pub fn cache_bytes(mut self, bytes: usize) -> Self {
         self.cache_bytes = bytes;
         self
     }
 
-    /// Who asks, in front of this crate's own name in `User-Agent`: `picker/1.0`.
+    /// Puts a product, such as `picker/1.0`, before this crate's name in `User-Agent`.
     #[must_use]
     pub fn user_agent(mut self, product: &str) -> Self {
         self.user_agent = Some(format!("{product} {USER_AGENT}"));
         self
     }
 
-    /// Lets the key travel over plain http to another machine, where anybody on the way can read it.
+    /// Allows sending the key unencrypted to another machine, so that anybody on the network path can read it.
     #[must_use]
     pub fn allow_insecure(mut self) -> Self {
         self.allow_insecure = true;
         self
     }
 
-    /// TLS as you say: its provider, the certificates that are trusted, those of this client.
+    /// Sets the TLS configuration: provider, trusted certificates, client certificates.
     #[must_use]
     pub fn tls(mut self, tls: rustls::ClientConfig) -> Self {
         self.tls = Some(tls);
         self
     }
 
-    /// Makes the client. It connects to nothing yet.
+    /// Builds the client without connecting.
     ///
     /// # Errors
     ///
-    /// Where the address isn't one, TLS can't be set up, or the key would travel in the clear.
+    /// If the base URL is invalid, TLS can't be set up, or the key would be sent unencrypted.
     pub fn build(self) -> Result<Client, BuildError> {
         let base_url = base_url(&self.base_url)?;
         let is_plain = base_url.scheme() == "http";
-        if is_plain && !self.allow_insecure && !is_this_machine(&base_url) {
+        if is_plain && !self.allow_insecure && !is_loopback(&base_url) {
             let host = base_url.host_str().unwrap_or_default().to_owned();
             return Err(BuildError::Insecure { host });
         }
-        let tls = self.tls.map_or_else(tls::usual, Ok)?;
+        let tls = self.tls.map_or_else(tls::default_config, Ok)?;
         let http = reqwest::Client::builder()
             .tls_backend_preconfigured(tls)
             .user_agent(self.user_agent.as_deref().unwrap_or(USER_AGENT))
             .connect_timeout(self.connect_timeout)
             .timeout(self.timeout)
-            // A key isn't sent to wherever an answer says.
+            // A redirect would send the key to any host that a response names.
             .redirect(Policy::none());
         let http = match is_plain {
-            // A proxy on the way could read the key.
+            // A proxy could read the key.
             true => http.no_proxy(),
             false => http,
         };
@@ -183,7 +183,7 @@ impl ClientBuilder {
             key: self.key,
             retries: self.retries,
             most_body_bytes: self.most_body_bytes,
-            cache: Cache::of(self.cache_bytes),
+            cache: Cache::new(self.cache_bytes),
         })))
     }
 }

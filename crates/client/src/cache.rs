@@ -1,74 +1,79 @@
-//! Answers of last time, each by its address and its ETag, in memory bounded in bytes.
+//! Cache of responses by URL, with their ETags, bounded in bytes.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use quick_cache::sync::{Cache as Kept, DefaultLifecycle};
+use quick_cache::sync::{Cache as QuickCache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 use reqwest::header::HeaderValue;
 
-/// What keeping an answer takes beside its bytes, about.
+/// Approximate memory of a cached response beside its bytes.
 const OVERHEAD_BYTES: usize = 200;
-/// How long an answer is, about.
-const USUAL_BYTES: usize = 64 << 10;
-/// The longest tag that is sent back.
-const MOST_TAG_BYTES: usize = 256;
+/// Typical length of a response, for sizing the cache.
+const ESTIMATED_RESPONSE_BYTES: usize = 64 << 10;
+/// Maximum length of a tag that is sent back, in bytes.
+const MAX_TAG_BYTES: usize = 256;
 
-/// An answer with the tag that it came with.
+/// A response body with its entity tag.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct CachedResponse {
     pub(crate) tag: HeaderValue,
     pub(crate) body: Bytes,
 }
 
-/// Weighs what is kept, in bytes.
+/// Weighs cached responses in bytes.
 #[derive(Debug, Clone)]
-struct Bytewise;
+struct ByteWeighter;
 
-impl Weighter<String, Arc<Answer>> for Bytewise {
-    fn weight(&self, url: &String, answer: &Arc<Answer>) -> u64 {
+impl Weighter<String, Arc<CachedResponse>> for ByteWeighter {
+    fn weight(&self, url: &String, answer: &Arc<CachedResponse>) -> u64 {
         (url.len() + answer.tag.len() + answer.body.len() + OVERHEAD_BYTES) as u64
     }
 }
 
-/// The answers that are kept. The key and the version are the same for all of a client's requests, so an address says which
-/// answer is meant.
+/// Cache of responses by URL. Key and version are the same for all requests of a client, so the URL determines the
+/// response.
 #[derive(Debug)]
-pub(crate) struct Cache(Kept<String, Arc<Answer>, Bytewise>);
+pub(crate) struct Cache(QuickCache<String, Arc<CachedResponse>, ByteWeighter>);
 
 impl Cache {
-    /// A cache of so many bytes; none of 0.
-    pub(crate) fn of(bytes: usize) -> Option<Self> {
+    /// Creates a cache with this capacity in bytes; none for 0.
+    pub(crate) fn new(bytes: usize) -> Option<Self> {
         if bytes == 0 {
             return None;
         }
         let options = OptionsBuilder::new()
-            // One part: an answer may take as much as there is.
+            // One shard, so that a response can use the whole capacity.
             .shards(1)
-            .estimated_items_capacity((bytes / USUAL_BYTES).max(16))
+            .estimated_items_capacity((bytes / ESTIMATED_RESPONSE_BYTES).max(16))
             .weight_capacity(bytes as u64)
             .build()
             .ok()?;
         let (hash, lifecycle) = (DefaultHashBuilder::default(), DefaultLifecycle::default());
-        Some(Self(Kept::with_options(options, Bytewise, hash, lifecycle)))
+        Some(Self(QuickCache::with_options(
+            options,
+            ByteWeighter,
+            hash,
+            lifecycle,
+        )))
     }
 
-    pub(crate) fn get(&self, url: &str) -> Option<Arc<Answer>> {
+    pub(crate) fn get(&self, url: &str) -> Option<Arc<CachedResponse>> {
         self.0.get(url)
     }
 
-    /// Keeps an answer, if it has a tag that can be sent back.
+    /// Stores a response, if it has a tag that can be sent back.
     pub(crate) fn put(&self, url: &str, tag: Option<&HeaderValue>, body: &Bytes) {
-        let tag = tag.filter(|tag| tag.len() <= MOST_TAG_BYTES && tag.to_str().is_ok());
+        let tag = tag.filter(|tag| tag.len() <= MAX_TAG_BYTES && tag.to_str().is_ok());
         match tag {
             Some(tag) => {
-                let answer = Answer {
+                let answer = CachedResponse {
                     tag: tag.clone(),
                     body: body.clone(),
                 };
                 self.0.insert(url.to_owned(), Arc::new(answer));
             }
-            // What was kept for this address is old now.
+            // The cached response is outdated now.
             None => {
                 self.0.remove(url);
             }
@@ -81,9 +86,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_keeps_no_more_bytes_than_it_may() {
-        assert!(Cache::of(0).is_none());
-        let cache = Cache::of(100_000).unwrap();
+    fn cache_stays_within_its_capacity() {
+        assert!(Cache::new(0).is_none());
+        let cache = Cache::new(100_000).unwrap();
         let tag = HeaderValue::from_static("W/\"1\"");
         for number in 0..1_000 {
             cache.put(&format!("/{number}"), Some(&tag), &vec![0; 1_000].into());
@@ -96,8 +101,8 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_asked_for_by_its_tag_is_not_kept() {
-        let cache = Cache::of(100_000).unwrap();
+    fn responses_without_a_usable_tag_are_not_cached() {
+        let cache = Cache::new(100_000).unwrap();
         let tag = HeaderValue::from_static("W/\"1\"");
         let body = Bytes::from_static(b"a");
         for odd in [

@@ -1,4 +1,4 @@
-//! A client of one server: one method an operation.
+//! Client of one server, with a method for each operation.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ use crate::list::ProductsRequest;
 use crate::product::Product;
 use crate::retry::Retries;
 
-/// The form of a product's texts.
+/// Form of a product's texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Content {
-    /// Addresses of Markdown.
+    /// URLs of Markdown.
     #[default]
     Url,
     /// Markdown.
@@ -30,7 +30,7 @@ pub enum Content {
 }
 
 impl Content {
-    /// The value of the parameter `content`.
+    /// Returns the value of the parameter `content`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -43,16 +43,16 @@ impl Content {
 
 /// A client of one server with one key. It is cheap to clone, and clones share connections and the cache.
 ///
-/// Its methods need a Tokio runtime; `blocking` has the same for programs without one. A method whose future is dropped
-/// stops asking.
+/// Its methods need a Tokio runtime; `blocking` is for programs without one. Dropping a method's future cancels the
+/// request.
 #[derive(Debug, Clone)]
 pub struct Client(pub(crate) Arc<Inner>);
 
-/// What clones share.
+/// State that clones share.
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) http: reqwest::Client,
-    /// With `/v2`, and without a slash at the end.
+    /// Base URL with `/v2`, without a trailing slash.
     pub(crate) base_url: String,
     pub(crate) key: Key,
     pub(crate) retries: Retries,
@@ -61,7 +61,7 @@ pub(crate) struct Inner {
 }
 
 impl Client {
-    /// A client with the usual settings. `base_url` is given with `/v2` or without.
+    /// Creates a client with the default settings. `base_url` may end in `/v2`.
     ///
     /// # Errors
     ///
@@ -70,33 +70,33 @@ impl Client {
         Self::builder(base_url, key).build()
     }
 
-    /// A client with settings of your own.
+    /// Returns a builder, for other settings than the defaults.
     #[must_use]
     pub fn builder(base_url: &str, key: Key) -> ClientBuilder {
         ClientBuilder::new(base_url, key)
     }
 
-    /// The server's address, with `/v2` and without a slash at the end.
+    /// Returns the base URL, with `/v2` and without a trailing slash.
     #[must_use]
     pub fn base_url(&self) -> &str {
         &self.0.base_url
     }
 
-    /// Lists products: narrow the request that this returns, then take a page, all pages or all products of it.
+    /// Returns a list request: add filters, then fetch one page, all pages or all products.
     pub fn products(&self) -> ProductsRequest {
         ProductsRequest::new(self.clone())
     }
 
-    /// A product with the addresses of its texts.
+    /// Fetches a product with the URLs of its texts.
     ///
     /// # Errors
     ///
-    /// As every method: see [`Error`]. Where there is no such product, [`Error::is_not_found`] says so.
+    /// See [`Error`]. If the product doesn't exist, [`Error::is_not_found`] is true.
     pub async fn product(&self, code: &str) -> Result<Product> {
         self.product_as(code, Content::Url).await
     }
 
-    /// A product with its texts as Markdown.
+    /// Fetches a product with its texts as Markdown.
     ///
     /// # Errors
     ///
@@ -105,7 +105,7 @@ impl Client {
         self.product_as(code, Content::Md).await
     }
 
-    /// A product with its texts as HTML that the server has sanitised.
+    /// Fetches a product with its texts as HTML that the server has sanitised.
     ///
     /// # Errors
     ///
@@ -114,7 +114,7 @@ impl Client {
         self.product_as(code, Content::Html).await
     }
 
-    /// A product as a type of yours: [`Json`](crate::Json) is what the server sent, to the letter.
+    /// Fetches a product as any type; [`Json`](crate::Json) is the JSON that the server sent, byte for byte.
     ///
     /// # Errors
     ///
@@ -130,49 +130,49 @@ impl Client {
             other => format!("?content={}", other.as_str()),
         };
         self.0
-            .ask(&format!("/product/{}{parameter}", encode(code)))
+            .get_json(&format!("/product/{}{parameter}", encode(code)))
             .await
     }
 
-    /// The categories of the catalog, sorted: the values that the filter takes.
+    /// Fetches the categories of the catalog, sorted: the values of the filter.
     ///
     /// # Errors
     ///
     /// See [`Error`].
     pub async fn categories(&self) -> Result<Vec<Category>> {
-        let CategoryList { categories } = self.0.ask("/product/categories").await?;
+        let CategoryList { categories } = self.0.get_json("/product/categories").await?;
         Ok(categories)
     }
 
-    /// The countries of the catalog, sorted: ISO 3166-1 alpha-2 codes, the values that the filter takes.
+    /// Fetches the countries of the catalog, sorted: ISO 3166-1 alpha-2 codes, the values of the filter.
     ///
     /// # Errors
     ///
     /// See [`Error`].
     pub async fn countries(&self) -> Result<Vec<String>> {
-        let CountryList { countries } = self.0.ask("/product/countries").await?;
+        let CountryList { countries } = self.0.get_json("/product/countries").await?;
         Ok(countries)
     }
 
-    /// Whether the server answers and takes the key.
+    /// Checks that the server responds and accepts the key.
     ///
     /// # Errors
     ///
     /// See [`Error`].
     pub async fn ping(&self) -> Result<()> {
-        let Pong { .. } = self.0.ask("/ping").await?;
+        let Pong { .. } = self.0.get_json("/ping").await?;
         Ok(())
     }
 
-    /// The Markdown at an address that a product's `content_resources` has. The key isn't sent there.
+    /// Fetches the Markdown at a URL of a product's `content_resources`, without sending the key.
     ///
-    /// The address is whatever the catalog says. A program that can reach what strangers shouldn't, such as a private network,
-    /// had better look at its host first, or take the texts from [`product_markdown`](Self::product_markdown).
+    /// The catalog can contain any URL. Programs with access to a private network should check its host first, or get the
+    /// texts from [`product_markdown`](Self::product_markdown).
     ///
     /// # Errors
     ///
     /// See [`Error`].
     pub async fn text(&self, url: &str) -> Result<String> {
-        self.0.text(url).await
+        self.0.get_text(url).await
     }
 }

@@ -3,68 +3,68 @@
 use crate::object::object;
 
 object!(
-    /// The texts as addresses of Markdown; `None` where there is no such text. [`Client::text`](crate::Client::text) reads one.
+    /// Texts as URLs of Markdown; `None` if the product has no such text. [`Client::text`](crate::Client::text) fetches one.
     ContentUrls {
-        /// What the product is.
+        /// Description of the product.
         description_markdown_url: Option<String>,
-        /// Its disclaimer.
+        /// Disclaimer.
         disclaimer_markdown_url: Option<String>,
-        /// Whether money comes back.
+        /// Policy on refunds.
         refund_policy_markdown_url: Option<String>,
-        /// Whether a lost code is replaced.
+        /// Policy on replacing lost codes.
         reissuance_policy_markdown_url: Option<String>,
-        /// Terms for whoever buys it.
+        /// Terms for the buyer.
         terms_buyer_markdown_url: Option<String>,
-        /// Terms for whoever spends it.
+        /// Terms for the person who spends it.
         terms_consumer_markdown_url: Option<String>,
-        /// How it is redeemed.
+        /// Instructions for redeeming it.
         redemption_instructions_markdown_url: Option<String>,
-        /// The locale of the texts, of the form language_COUNTRY.
+        /// Locale of the texts, in the form language_COUNTRY.
         locale: Option<String>,
     }
 );
 
 object!(
-    /// The texts as Markdown; `None` where there is no such text, or the server knows only its address.
+    /// Texts as Markdown; `None` if the product has no such text, or the server knows only its URL.
     ContentMarkdown {
-        /// What the product is.
+        /// Description of the product.
         description_md: Option<String>,
-        /// Its disclaimer.
+        /// Disclaimer.
         disclaimer_md: Option<String>,
-        /// Whether money comes back.
+        /// Policy on refunds.
         refund_policy_md: Option<String>,
-        /// Whether a lost code is replaced.
+        /// Policy on replacing lost codes.
         reissuance_policy_md: Option<String>,
-        /// Terms for whoever buys it.
+        /// Terms for the buyer.
         terms_buyer_md: Option<String>,
-        /// Terms for whoever spends it.
+        /// Terms for the person who spends it.
         terms_consumer_md: Option<String>,
-        /// How it is redeemed.
+        /// Instructions for redeeming it.
         redemption_instructions_md: Option<String>,
-        /// The locale of the texts, of the form language_COUNTRY.
+        /// Locale of the texts, in the form language_COUNTRY.
         locale: Option<String>,
     }
 );
 
 object!(
-    /// The texts as HTML that the server has sanitised; `None` where there is no such text, or the server knows only its
-    /// address.
+    /// Texts as HTML that the server has sanitised; `None` if the product has no such text, or the server knows only its
+    /// URL.
     ContentHtml {
-        /// What the product is.
+        /// Description of the product.
         description_html: Option<String>,
-        /// Its disclaimer.
+        /// Disclaimer.
         disclaimer_html: Option<String>,
-        /// Whether money comes back.
+        /// Policy on refunds.
         refund_policy_html: Option<String>,
-        /// Whether a lost code is replaced.
+        /// Policy on replacing lost codes.
         reissuance_policy_html: Option<String>,
-        /// Terms for whoever buys it.
+        /// Terms for the buyer.
         terms_buyer_html: Option<String>,
-        /// Terms for whoever spends it.
+        /// Terms for the person who spends it.
         terms_consumer_html: Option<String>,
-        /// How it is redeemed.
+        /// Instructions for redeeming it.
         redemption_instructions_html: Option<String>,
-        /// The locale of the texts, of the form language_COUNTRY.
+        /// Locale of the texts, in the form language_COUNTRY.
         locale: Option<String>,
     }
 );

@@ -1,4 +1,4 @@
-//! What can go wrong with a request. Nothing here shows the key, even where a server repeats it.
+//! Errors of requests. None shows the key, even if a server repeats it.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,72 +8,72 @@ use serde::Deserialize;
 use crate::key::Key;
 use crate::open::open_enum;
 
-/// Why a request gave nothing.
+/// Error of a request.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The server answered with an error of the contract.
+    /// The server responded with an error of the contract.
     #[error(transparent)]
     Api(Box<ApiError>),
-    /// The server answered with something that the contract doesn't have: a redirect, a page for people, a 304 that nobody
-    /// asked for. Often the address is another one's.
+    /// The response isn't one of the contract: a redirect, a page for people, an unexpected 304. Often the base URL is that
+    /// of another server.
     #[error("status {status}: {what}")]
     Unexpected {
-        /// The answer's status.
+        /// Status of the response.
         status: u16,
-        /// What is wrong with it.
+        /// Description of the fault.
         what: String,
     },
-    /// The answer is JSON, but not what it should be.
+    /// The response isn't JSON of the expected type.
     #[error("the answer can't be read, at `{place}`: {what}")]
     Decode {
-        /// Where: a path such as `catalog[3].gift_card.expiry.in_months`.
+        /// Path to the fault, such as `catalog[3].gift_card.expiry.in_months`.
         place: String,
-        /// What is wrong there.
+        /// Description of the fault.
         what: String,
     },
-    /// The answer is longer than [`most_body_bytes`](crate::ClientBuilder::most_body_bytes).
+    /// The body is longer than [`most_body_bytes`](crate::ClientBuilder::most_body_bytes).
     #[error("the answer is longer than {most_bytes} bytes")]
     TooLong {
-        /// What was allowed.
+        /// Maximum length, in bytes.
         most_bytes: usize,
     },
-    /// It took longer than [`timeout`](crate::ClientBuilder::timeout),
+    /// The request took longer than [`timeout`](crate::ClientBuilder::timeout),
     /// [`connect_timeout`](crate::ClientBuilder::connect_timeout) or [`Retries::longest_total`](crate::Retries).
     #[error("it took too long")]
     Timeout,
-    /// The answer didn't come, or not whole.
+    /// The response didn't arrive, or not completely.
     #[error("{what}")]
     Transport {
-        /// What went wrong, in a word.
+        /// Short description of the failure.
         what: &'static str,
-        /// Whether another try may mend it.
+        /// True if a retry may succeed.
         is_passing: bool,
-        /// What lies beneath, without the address.
+        /// Cause, without the URL.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The request can't be made: such a code or such an address can't be.
+    /// The request can't be sent: the code or the URL is invalid.
     #[error("{0}")]
     Request(String),
-    /// Pages lead in a circle: the server doesn't keep the contract.
+    /// The cursors of pages form a cycle: the server violates the contract.
     #[error("the server's cursor leads back to `{cursor}`")]
     Circle {
-        /// The cursor that came before.
+        /// The repeated cursor.
         cursor: String,
     },
-    /// It failed however often it was tried.
+    /// All attempts failed.
     #[error("tried {tries} times")]
     GaveUp {
-        /// How often.
+        /// Number of attempts.
         tries: u32,
-        /// Why the last one failed.
+        /// Error of the last attempt.
         #[source]
         last: Box<Error>,
     },
 }
 
 impl Error {
-    /// What the server said, where it answered with an error of the contract; also of the last of several tries.
+    /// Returns the server's error, if it responded with one of the contract; after retries, that of the last attempt.
     #[must_use]
     pub fn api(&self) -> Option<&ApiError> {
         match self {
@@ -83,18 +83,18 @@ impl Error {
         }
     }
 
-    /// Whether the server says that there is no such product or route.
+    /// Returns true if the server says that the product or route doesn't exist.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         self.api()
             .is_some_and(|error| error.error_type == ErrorType::NotFound)
     }
 
-    /// Whether another try may mend it.
-    pub(crate) fn is_passing(&self) -> bool {
+    /// Returns true if a retry may succeed.
+    pub(crate) fn is_transient(&self) -> bool {
         match self {
-            Self::Api(error) => PASSING_STATUSES.contains(&error.status),
-            Self::Unexpected { status, .. } => PASSING_STATUSES.contains(status),
+            Self::Api(error) => TRANSIENT_STATUSES.contains(&error.status),
+            Self::Unexpected { status, .. } => TRANSIENT_STATUSES.contains(status),
             Self::Transport { is_passing, .. } => *is_passing,
             Self::Timeout => true,
             _ => false,
@@ -102,26 +102,26 @@ impl Error {
     }
 }
 
-/// The statuses that another try may mend: timeouts, limits, and servers that are down for a moment.
-const PASSING_STATUSES: [u16; 7] = [408, 425, 429, 500, 502, 503, 504];
+/// Statuses after which a retry may succeed: timeouts, limits, and servers that are briefly down.
+const TRANSIENT_STATUSES: [u16; 7] = [408, 425, 429, 500, 502, 503, 504];
 
 /// An error of the contract (docs/contract/errors.md#types).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ApiError {
-    /// The answer's status.
+    /// Status of the response.
     pub status: u16,
-    /// What went wrong, for programs.
+    /// Error type, for programs.
     pub error_type: ErrorType,
-    /// What went wrong, for people.
+    /// Error message, for people.
     pub message: String,
-    /// What to do, for people.
+    /// Suggested fix, for people.
     pub help: Option<String>,
-    /// The refused parameters, in the request's order.
+    /// Refused parameters, in the request's order.
     pub details: Vec<ParameterFault>,
-    /// What the server's log calls the request.
+    /// Identifier of the request in the server's log.
     pub request_id: Option<String>,
-    /// How long the server asks to be left alone.
+    /// Time to wait before the next request, from `Retry-After`.
     pub retry_after: Option<Duration>,
 }
 
@@ -138,30 +138,30 @@ impl fmt::Display for ApiError {
             request_id,
             ..
         } = self;
-        // The texts are the server's: none of them may begin another line of a log.
+        // The server's texts must not start a new line in a log.
         write!(
             f,
             "{} ({status}): {}",
-            Plain(error_type.as_str()),
-            Plain(message)
+            Escaped(error_type.as_str()),
+            Escaped(message)
         )?;
         for ParameterFault { message, .. } in details {
-            write!(f, "; {}", Plain(message))?;
+            write!(f, "; {}", Escaped(message))?;
         }
         if let Some(help) = help {
-            write!(f, "; help: {}", Plain(help))?;
+            write!(f, "; help: {}", Escaped(help))?;
         }
         match request_id {
-            Some(id) => write!(f, " [request {}]", Plain(id)),
+            Some(id) => write!(f, " [request {}]", Escaped(id)),
             None => Ok(()),
         }
     }
 }
 
-/// A text from outside, with control characters as JSON would escape them.
-pub(crate) struct Plain<'t>(pub(crate) &'t str);
+/// Displays an untrusted text, with control characters escaped as in JSON.
+pub(crate) struct Escaped<'t>(pub(crate) &'t str);
 
-impl fmt::Display for Plain<'_> {
+impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for character in self.0.chars() {
             match character {
@@ -182,37 +182,37 @@ impl fmt::Display for Plain<'_> {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[non_exhaustive]
 pub struct ParameterFault {
-    /// What is wrong, for programs.
+    /// Fault type, for programs.
     #[serde(rename = "type")]
     pub fault_type: FaultType,
-    /// What is wrong, for people.
+    /// Description of the fault, for people.
     #[serde(default)]
     pub message: String,
-    /// Where: `query` and the parameter's name.
+    /// Location of the parameter: `query` and its name.
     #[serde(default)]
     pub location: Vec<String>,
 }
 
 open_enum!(
-    /// What went wrong, for programs. A name never changes its meaning.
+    /// Error type, for programs. A name never changes its meaning.
     ErrorType {
-        /// A parameter is unknown, repeated, malformed or out of its values.
+        /// A parameter is unknown, repeated, malformed or out of range.
         BadRequest = "bad_request",
-        /// Every fault concerns paging.
+        /// All faults concern paging.
         PaginationError = "pagination_error",
-        /// The version asked for never was one.
+        /// The requested version never existed.
         InvalidVersion = "invalid_version",
-        /// No key.
+        /// The request has no key.
         Unauthorized = "unauthorized",
-        /// A wrong, expired or revoked key.
+        /// The key is wrong, expired or revoked.
         InvalidApiKey = "invalid_api_key",
-        /// The key may not do this.
+        /// The key doesn't permit this.
         Forbidden = "forbidden",
-        /// No such route or product.
+        /// The route or product doesn't exist.
         NotFound = "not_found",
-        /// The route doesn't take this method.
+        /// The route doesn't support the method.
         MethodNotAllowed = "method_not_allowed",
-        /// The version asked for is gone.
+        /// The requested version was removed.
         VersionRemoved = "version_removed",
         /// The body is too large.
         PayloadTooLarge = "payload_too_large",
@@ -220,11 +220,11 @@ open_enum!(
         UriTooLong = "uri_too_long",
         /// The headers are too large or too many.
         HeadersTooLarge = "headers_too_large",
-        /// The key's quota is used up.
+        /// The key's quota is exhausted.
         RateLimited = "rate_limited",
         /// The service failed.
         InternalServerError = "internal_server_error",
-        /// No catalog yet, or overload.
+        /// The catalog isn't loaded yet, or the server is overloaded.
         Unavailable = "unavailable",
         /// The request took too long.
         Timeout = "timeout",
@@ -232,24 +232,24 @@ open_enum!(
 );
 
 open_enum!(
-    /// What is wrong with one parameter.
+    /// Type of a parameter's fault, for programs.
     FaultType {
         /// The operation has no such parameter.
         UnknownParameter = "unknown_parameter",
-        /// It takes one value and was given several.
+        /// The parameter takes one value and has several.
         RepeatedParameter = "repeated_parameter",
-        /// The value is malformed, or none of the allowed ones.
+        /// The value is malformed or isn't allowed.
         InvalidValue = "invalid_value",
         /// The number is too small or too large.
         OutOfRange = "out_of_range",
-        /// It can't stand beside another.
+        /// The parameter can't be combined with another one.
         MutuallyExclusive = "mutually_exclusive",
         /// The cursor can't be a product code.
         InvalidCursor = "invalid_cursor",
     }
 );
 
-/// The body of an error. Only its type has to be there.
+/// Body of an error. Only the type is required.
 #[derive(Deserialize)]
 pub(crate) struct ErrorBody {
     #[serde(rename = "type")]
@@ -262,7 +262,7 @@ pub(crate) struct ErrorBody {
 }
 
 impl ErrorBody {
-    /// The error, with none of its texts holding the key.
+    /// Returns the error, with the key redacted in all texts.
     pub(crate) fn into_error(
         self,
         key: &Key,
@@ -292,7 +292,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_sides_know_the_same_names() {
+    fn error_names_equal_those_of_the_server() {
         let wire: Vec<&str> = vitrine_wire::error::ErrorType::ALL
             .iter()
             .map(|t| t.as_str())

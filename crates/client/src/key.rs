@@ -1,15 +1,15 @@
-//! The API key: a secret that nothing shows.
+//! The API key, which is never shown.
 
 use std::fmt;
 
 use reqwest::header::HeaderValue;
 
-/// What stands where a key stood.
+/// Replacement of a key in texts.
 const REDACTED: &str = "[key]";
-/// Parts of a key that are shorter stand in ordinary words too.
-const LEAST_SECRET_BYTES: usize = 6;
+/// Minimum length of a secret that is redacted, in bytes: shorter ones are parts of ordinary words.
+const MIN_SECRET_BYTES: usize = 6;
 
-/// An API key, `PREFIX.SECRET`. Its `Debug` shows the prefix alone; there is no `Display`.
+/// An API key, `PREFIX.SECRET`. Its `Debug` shows only the prefix; there is no `Display`.
 ///
 /// ```
 /// let key = vitrine_client::Key::new("partner.s3cret")?;
@@ -19,17 +19,17 @@ const LEAST_SECRET_BYTES: usize = 6;
 #[derive(Clone)]
 pub struct Key(HeaderValue);
 
-/// What was given can't be a key. It isn't repeated here.
+/// Error of a malformed key, which isn't repeated here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("that can't be an API key; expected PREFIX.SECRET, in visible ASCII characters")]
 pub struct BadKey;
 
 impl Key {
-    /// A key. Blanks around it, such as the line's end in a file, don't count.
+    /// Parses a key, ignoring blanks around it, such as the end of the line in a file.
     ///
     /// # Errors
     ///
-    /// Where no header can hold it.
+    /// If it isn't valid in a header.
     pub fn new(key: &str) -> Result<Self, BadKey> {
         let key = key.trim();
         if key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -40,7 +40,7 @@ impl Key {
         Ok(Self(value))
     }
 
-    /// The header's value, marked as sensitive.
+    /// Returns the header's value, marked as sensitive.
     pub(crate) fn header(&self) -> HeaderValue {
         self.0.clone()
     }
@@ -49,14 +49,12 @@ impl Key {
         self.0.to_str().unwrap_or_default()
     }
 
-    /// A text from outside without the key or its secret part, should it hold them.
+    /// Redacts the key and its secret in an untrusted text.
     pub(crate) fn redact(&self, text: &str) -> String {
         let key = self.text();
         let text = text.replace(key, REDACTED);
         match key.split_once('.') {
-            Some((_, secret)) if secret.len() >= LEAST_SECRET_BYTES => {
-                text.replace(secret, REDACTED)
-            }
+            Some((_, secret)) if secret.len() >= MIN_SECRET_BYTES => text.replace(secret, REDACTED),
             _ => text,
         }
     }
@@ -76,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_never_shown() {
+    fn keys_are_redacted_in_debug_and_texts() {
         let key = Key::new("partner.s3cret\n").unwrap();
         assert_eq!(key.header(), "partner.s3cret");
         for shown in [format!("{key:?}"), format!("{:?}", key.header())] {

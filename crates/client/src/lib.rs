@@ -1,5 +1,5 @@
-//! A client of the catalog API of version 2024-02-05: what can be ordered as a payout, where, in which amounts and
-//! on what terms.
+//! Client of the catalog API, version 2024-02-05: the products that can be ordered as payouts, with countries, amounts
+//! and terms.
 //!
 //! ```
 //! # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/stand_in.in"));
@@ -19,20 +19,21 @@
 //! # }
 //! ```
 //!
-//! # What it does for you
+//! # Features
 //!
-//! - **Every field has a type**, and nothing that comes is lost. Enums are open: a value that this crate doesn't know is
-//!   `Unknown` with its text. So are payout types: [`Product::detail`] gives the object of one added later as JSON, to the
-//!   letter. Fields that the crate doesn't know are kept in `other`. A product that is serialised again is what came.
-//! - **Amounts are [`Decimal`]s**: the text that came, never a float.
+//! - **All fields are typed, and nothing is lost.** Enums are open: values unknown to this crate are `Unknown` with their
+//!   text. So are payout types: [`Product::detail`] returns the object of one added later as JSON, byte for byte. Unknown
+//!   fields are kept in `other`. Serialising a product again gives the JSON that was received.
+//! - **Amounts are [`Decimal`]s**: the received text, never a float.
 //! - **Pages are streams** ([`ProductsRequest::pages`], [`ProductsRequest::stream`]). They follow cursors until a page is
-//!   empty or has none. Every product that is in the catalog all the time comes exactly once, also while the catalog
-//!   changes, and a walk can go on later from any cursor.
-//! - **Reads that fail for the moment are repeated** ([`Retries`]): what another try can't mend isn't.
-//! - **An ETag cache**, if you want one ([`ClientBuilder::cache_bytes`]). An answer that hasn't changed is a 304, which costs
-//!   no quota and hardly any bytes.
-//! - **Bounds**: on time ([`ClientBuilder::timeout`]), on bytes ([`ClientBuilder::most_body_bytes`]). No redirect is followed.
-//! - **The key stays a secret**: in no `Debug`, no error, and not sent in the clear to another machine.
+//!   empty or has none. Products that stay in the catalog come exactly once, even while the catalog changes, and a walk
+//!   can be resumed later from any cursor.
+//! - **Transient failures are retried** ([`Retries`]); permanent ones aren't.
+//! - **ETag cache**, optional ([`ClientBuilder::cache_bytes`]). Unchanged responses are a 304, which costs no quota and
+//!   hardly any bytes.
+//! - **Limits**: on time ([`ClientBuilder::timeout`]), on bytes ([`ClientBuilder::most_body_bytes`]). Redirects aren't
+//!   followed.
+//! - **The key stays secret**: it is in no `Debug` and no error, and isn't sent unencrypted to another machine.
 //!
 //! # Errors
 //!
@@ -55,16 +56,16 @@
 //!
 //! # TLS
 //!
-//! By rustls with the system's certificates. Its cryptography is the provider that the process has installed, else, with the
-//! feature `ring` (on by default), ring. [`ClientBuilder::tls`] takes a whole configuration instead.
+//! TLS is rustls with the system's certificates. The cryptography is the provider installed in the process, otherwise ring
+//! with the feature `ring` (on by default). [`ClientBuilder::tls`] takes a complete configuration instead.
 //!
 //! # Layout
 //!
-//! - `client`, `blocking` (a feature): the operations. `builder`, `address`, `key`, `tls`: what a client is made of
-//! - `list`, `pages`: what a list asks for, and walks over its pages
-//! - `product`, `content`, `answer`: what comes; `open`, `object`, `value`: what those types are made of
-//! - `send`, `retry`, `cache`: one request, another try, the answer of last time
-//! - `error`: what can go wrong
+//! - `client`, `blocking` (a feature): the operations. `builder`, `address`, `key`, `tls`: configuration
+//! - `list`, `pages`: list requests, and walks over their pages
+//! - `product`, `content`, `answer`: response types; `open`, `object`, `value`: their building blocks
+//! - `send`, `retry`, `cache`: one request, retries, the ETag cache
+//! - `error`: errors
 
 mod address;
 mod answer;
@@ -106,8 +107,8 @@ pub use product::{
 pub use retry::Retries;
 pub use value::{Decimal, Json};
 
-/// The dated version of the API that the types here are for. Every request asks for it.
+/// The dated API version of these types. All requests ask for it.
 pub const API_VERSION: &str = "2024-02-05";
 
-/// What a request comes to.
+/// Result of a request.
 pub type Result<T> = std::result::Result<T, Error>;

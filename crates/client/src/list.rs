@@ -1,4 +1,4 @@
-//! What a list asks for.
+//! List requests.
 
 use std::fmt::{self, Write as _};
 use std::marker::PhantomData;
@@ -12,7 +12,7 @@ use crate::client::Client;
 use crate::pages::{Items, Pages};
 use crate::product::Product;
 
-/// Where a list begins, and in which direction it goes on.
+/// Start and direction of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) enum Cursor {
     #[default]
@@ -21,9 +21,9 @@ pub(crate) enum Cursor {
     Before(String),
 }
 
-/// A list of products, to be narrowed: values of one filter are alternatives, filters narrow each other.
+/// Request for a list of products. Values of one filter are alternatives; filters narrow each other.
 ///
-/// `T` is what each product is read as; [`read_as`](Self::read_as) changes it.
+/// `T` is the type of each product; [`read_as`](Self::read_as) changes it.
 #[must_use = "a request does nothing until a page or a stream is taken of it"]
 pub struct ProductsRequest<T = Product> {
     client: Client,
@@ -50,63 +50,63 @@ impl ProductsRequest {
 }
 
 impl<T> ProductsRequest<T> {
-    /// Products that can be redeemed in this country, an ISO 3166-1 alpha-2 code, or in another one asked for.
+    /// Adds a country, an ISO 3166-1 alpha-2 code: products must be redeemable in one of the added countries.
     pub fn country(mut self, country: &str) -> Self {
         self.countries.push(country.to_owned());
         self
     }
 
-    /// Products that can be redeemed in any of these countries.
+    /// Adds countries: products must be redeemable in one of the added countries.
     pub fn countries<C: AsRef<str>>(self, countries: impl IntoIterator<Item = C>) -> Self {
         countries
             .into_iter()
             .fold(self, |list, country| list.country(country.as_ref()))
     }
 
-    /// Products of this category, or of another one asked for.
+    /// Adds a category: products must be in one of the added categories.
     pub fn category(mut self, category: &str) -> Self {
         self.categories.push(category.to_owned());
         self
     }
 
-    /// Products of any of these categories.
+    /// Adds categories: products must be in one of the added categories.
     pub fn categories<C: AsRef<str>>(self, categories: impl IntoIterator<Item = C>) -> Self {
         categories
             .into_iter()
             .fold(self, |list, category| list.category(category.as_ref()))
     }
 
-    /// Only products that can be ordered: those to show to end users.
+    /// Selects only products that can be ordered: those to show to end users.
     pub fn orderable(self) -> Self {
         self.is_orderable(true)
     }
 
-    /// The parameter `is_orderable` as it is; `false` filters nothing.
+    /// Sets the parameter `is_orderable`; `false` filters nothing.
     pub fn is_orderable(mut self, is_orderable: bool) -> Self {
         self.is_orderable = Some(is_orderable);
         self
     }
 
-    /// How many products a page has at most, from 1 to 500; without it the server takes 500.
+    /// Sets the maximum number of products on a page, from 1 to 500. The server's default is 500.
     pub fn limit(mut self, limit: u16) -> Self {
         self.limit = Some(limit);
         self
     }
 
-    /// What follows this cursor, `pagination.cursors.after` of a page, or the code of a product.
+    /// Starts after this cursor: `pagination.cursors.after` of a page, or the code of a product.
     pub fn after(mut self, cursor: impl Into<String>) -> Self {
         self.cursor = Cursor::After(cursor.into());
         self
     }
 
-    /// What comes before this cursor, `pagination.cursors.before` of a page, in place of what follows one. [`pages`](Self::pages)
-    /// then walks back; on each page products stand in ascending order all the same.
+    /// Ends before this cursor, `pagination.cursors.before` of a page; replaces [`after`](Self::after).
+    /// [`pages`](Self::pages) then walks backwards; each page is in ascending order all the same.
     pub fn before(mut self, cursor: impl Into<String>) -> Self {
         self.cursor = Cursor::Before(cursor.into());
         self
     }
 
-    /// Reads each product as a type of yours: [`Json`](crate::Json) is what the server sent, to the letter.
+    /// Reads each product as another type; [`Json`](crate::Json) is the JSON that the server sent, byte for byte.
     pub fn read_as<U: DeserializeOwned>(self) -> ProductsRequest<U> {
         let Self {
             client,
@@ -158,23 +158,23 @@ impl<T> ProductsRequest<T> {
 }
 
 impl<T: DeserializeOwned> ProductsRequest<T> {
-    /// One page.
+    /// Fetches one page.
     ///
     /// # Errors
     ///
     /// See [`Error`](crate::Error).
     pub async fn page(&self) -> Result<Page<T>> {
-        self.client.0.ask(&self.target()).await
+        self.client.0.get_json(&self.target()).await
     }
 }
 
 impl<T: DeserializeOwned + Send + 'static> ProductsRequest<T> {
-    /// All pages from here on, as a stream.
+    /// Returns a stream of all pages.
     pub fn pages(self) -> Pages<T> {
         Pages::new(self)
     }
 
-    /// All products from here on, as a stream.
+    /// Returns a stream of all products.
     pub fn stream(self) -> Items<T> {
         Items::new(self.pages())
     }
@@ -207,7 +207,7 @@ mod tests {
     use crate::{Client, Key};
 
     #[test]
-    fn values_are_encoded_and_stand_in_the_order_of_the_contract() {
+    fn query_values_are_encoded_in_the_contracts_order() {
         let client = Client::new("http://127.0.0.1", Key::new("a.b").unwrap()).unwrap();
         let list = client.products();
         assert_eq!(list.target(), "/product");
@@ -221,7 +221,7 @@ mod tests {
             "/product?countries_redeemable_in=SE&countries_redeemable_in=DE\
              &categories=caf%C3%A9%20%26%20bistro&is_orderable=true&limit=5&after=A~b%2Bc"
         );
-        // The last cursor counts: the two don't go together.
+        // The last cursor replaces the other one: they can't be combined.
         let back = list.after("A").before("B").target();
         assert!(
             back.ends_with("&before=B") && !back.contains("after="),

@@ -1,4 +1,4 @@
-//! JSON objects as structs that lose nothing: fields that a struct doesn't know are kept beside those it does.
+//! JSON objects as structs that keep unknown fields.
 
 use std::borrow::Cow;
 
@@ -7,45 +7,45 @@ use serde::de::value::UnitDeserializer;
 
 use crate::value::Json;
 
-/// The fields of an object that this crate doesn't know, in the order in which they came, to the letter.
+/// Fields of an object that this crate doesn't know, in their original order, byte for byte.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fields(pub(crate) Vec<(String, Json)>);
 
 impl Fields {
-    /// The value of a field.
+    /// Returns the value of a field.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Json> {
         self.iter()
             .find_map(|(key, value)| (key == name).then_some(value))
     }
 
-    /// All of them.
+    /// Iterates over names and values.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Json)> {
         self.0.iter().map(|(key, value)| (key.as_str(), value))
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no fields.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// A key of an object, borrowed where it can be.
+/// A key of an object, borrowed if possible.
 #[derive(Deserialize)]
 #[serde(transparent)]
 pub(crate) struct MemberName<'k>(#[serde(borrow)] pub(crate) Cow<'k, str>);
 
-/// What a field is that isn't there: `None`, where its type has that, else a fault.
+/// Returns the value of a missing field: `None` if the type allows that, otherwise an error.
 pub(crate) fn missing<'de, T: Deserialize<'de>, E: serde::de::Error>(
     name: &'static str,
 ) -> Result<T, E> {
     T::deserialize(UnitDeserializer::<E>::new()).map_err(|_| E::missing_field(name))
 }
 
-/// Makes a struct whose fields are an object's members, in the order in which they are written again.
+/// Defines a struct with an object's members, in the order in which they are serialised.
 ///
-/// `field ("name")` is a member with another name; `field [absent]` isn't written where it is `None`.
+/// `field ("name")` has another name in JSON; `field [absent]` is omitted if it is `None`.
 macro_rules! object {
     (@name $field:ident) => { stringify!($field) };
     (@name $field:ident $name:literal) => { $name };
@@ -53,13 +53,13 @@ macro_rules! object {
     (@write $map:ident, $name:expr, $value:expr, absent) => {
         if let Some(value) = $value { $map.serialize_entry($name, value)?; }
     };
-    ($(#[$meta:meta])* $object:ident $(<$content:ident = $usual:ty>)? {
+    ($(#[$meta:meta])* $object:ident $(<$content:ident = $default:ty>)? {
         $($(#[$field_meta:meta])* $field:ident $(($name:literal))? $([$absent:ident])?: $type:ty,)*
     }) => {
         $(#[$meta])*
         #[derive(Debug, Clone, PartialEq, Eq)]
         #[non_exhaustive]
-        pub struct $object $(<$content = $usual>)? {
+        pub struct $object $(<$content = $default>)? {
             $($(#[$field_meta])* pub $field: $type,)*
             /// Fields that this crate doesn't know.
             pub other: $crate::object::Fields,

@@ -1,6 +1,6 @@
 //! Open enums: values unknown to this crate are kept as text (docs/contract/resources.md#values).
 
-/// Makes an enum of a field's values, with `Unknown` for those added later.
+/// Defines an enum of a field's values, with `Unknown` for those added later.
 macro_rules! open_enum {
     ($(#[$meta:meta])* $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $text:literal,)+ }) => {
         $(#[$meta])*
@@ -8,15 +8,15 @@ macro_rules! open_enum {
         #[non_exhaustive]
         pub enum $name {
             $($(#[$variant_meta])* $variant,)+
-            /// A value that this crate doesn't know, as it came.
+            /// A value that this crate doesn't know, unchanged.
             Unknown(String),
         }
 
         impl $name {
-            /// Every value that this crate knows.
+            /// All values that this crate knows.
             pub const KNOWN: &'static [Self] = &[$(Self::$variant,)+];
 
-            /// The value as the contract spells it.
+            /// Returns the value in the contract's spelling.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 match self { $(Self::$variant => $text,)+ Self::Unknown(text) => text }
@@ -53,19 +53,19 @@ macro_rules! open_enum {
 pub(crate) use open_enum;
 
 open_enum!(
-    /// A product's state. It says nothing of whether the product can be ordered.
+    /// State of a product, independent of its being orderable.
     State {
         /// The product is live.
         Live = "LIVE",
-        /// It is switched off for a while.
+        /// The product is temporarily disabled.
         TemporarilyDisabled = "TEMPORARILY_DISABLED",
-        /// It works worse than usually for a while.
+        /// The product is temporarily degraded.
         TemporarilyDegraded = "TEMPORARILY_DEGRADED",
     }
 );
 
 open_enum!(
-    /// A payout type, which is also the name of the object with the product's details.
+    /// Payout type, also the name of the object with the product's details.
     PayoutType {
         /// A gift card.
         GiftCard = "gift_card",
@@ -77,9 +77,9 @@ open_enum!(
 );
 
 open_enum!(
-    /// How orders are filled.
+    /// Fulfilment of orders.
     Availability {
-        /// Out of a stock of codes.
+        /// From a stock of codes.
         Stocked = "stocked",
         /// By asking the issuer at the time of the order.
         Realtime = "realtime",
@@ -87,7 +87,7 @@ open_enum!(
 );
 
 open_enum!(
-    /// Where it can be redeemed.
+    /// Places of redemption.
     RedeemableAt {
         /// Online and in stores.
         All = "all",
@@ -99,7 +99,7 @@ open_enum!(
 );
 
 open_enum!(
-    /// A barcode's format.
+    /// Format of a barcode.
     BarcodeFormat {
         /// Code 128.
         Code128 = "code-128",
@@ -115,41 +115,41 @@ open_enum!(
         Itf = "ITF",
         /// Data Matrix.
         DataMatrix = "DATA_MATRIX",
-        /// Another one.
+        /// Another format.
         Other = "other",
     }
 );
 
 open_enum!(
-    /// How the e-code is to be used.
+    /// Intended use of the e-code.
     ECodeUsageType {
-        /// Nothing is said of it.
+        /// Undefined.
         Undefined = "undefined",
-        /// Better by its address.
+        /// Preferably by its URL.
         UrlRecommended = "url-recommended",
-        /// By its address only.
+        /// Only by its URL.
         UrlOnly = "url-only",
     }
 );
 
 open_enum!(
-    /// From when the months until the expiry count.
+    /// Start of the months until expiry.
     ExpiryType {
         /// From the last use.
         FromLastUse = "from-last-use",
-        /// From the last look at the balance.
+        /// From the last balance check.
         FromLastBalanceCheck = "from-last-balance-check",
-        /// From the day of issue.
+        /// From the date of issue.
         FromIssueDate = "from-issue-date",
-        /// It doesn't expire.
+        /// Never expires.
         Indefinite = "indefinite",
-        /// Nothing should be shown of it.
+        /// The expiry must not be shown.
         DoNotShow = "do-not-show",
     }
 );
 
 open_enum!(
-    /// Which amounts can be ordered.
+    /// Type of denominations.
     DenominationType {
         /// Any amount from the minimum to the maximum.
         Open = "open",
@@ -159,7 +159,7 @@ open_enum!(
 );
 
 open_enum!(
-    /// The unit of a plan's length.
+    /// Unit of a plan's length.
     LengthUnit {
         /// Days.
         Days = "DAYS",
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_known_is_kept() {
+    fn unknown_values_are_kept() {
         for (text, is_known) in [
             ("LIVE", true),
             ("TEMPORARILY_DISABLED", true),

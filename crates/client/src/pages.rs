@@ -1,7 +1,7 @@
 //! Walks over the pages of a list: by cursors, until a page is empty or has none (docs/contract/listing.md#cursors).
 //!
-//! A product that is in the catalog from the first page to the last comes exactly once, whatever changes around it: the list is
-//! ordered by code, and a cursor is the code where it goes on. One that comes or goes meanwhile comes once or not at all.
+//! A product that is in the catalog from the first page to the last comes exactly once, despite changes of others: the list
+//! is ordered by code, and a cursor is a code. Products that are added or removed meanwhile come at most once.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -15,22 +15,22 @@ use serde::de::DeserializeOwned;
 
 use crate::Result;
 use crate::answer::Page;
-use crate::error::{Error, Plain};
+use crate::error::{Error, Escaped};
 use crate::list::{Cursor, ProductsRequest};
 use crate::product::Product;
 
 type InFlight<T> = Pin<Box<dyn Future<Output = Result<Page<T>>> + Send>>;
 
-/// The pages of a list, as a stream. It ends with the last page that has products, or with an error; a list without products
+/// Stream of the pages of a list. It ends after the last page with products, or with an error; a list without products
 /// has no page.
 ///
-/// A walk that was interrupted goes on from [`cursor`](Self::cursor), now or next week.
+/// An interrupted walk can be resumed from [`cursor`](Self::cursor) at any time.
 #[must_use = "a stream does nothing until it is asked for its next item"]
 pub struct Pages<T = Product> {
     request: ProductsRequest<T>,
     in_flight: Option<InFlight<T>>,
-    /// Cursors that were followed: none may come again.
-    followed: HashSet<String>,
+    /// Cursors seen so far, none of which may repeat.
+    seen_cursors: HashSet<String>,
     is_over: bool,
 }
 
@@ -39,18 +39,18 @@ impl<T: DeserializeOwned + Send + 'static> Pages<T> {
         Self {
             request,
             in_flight: None,
-            followed: HashSet::new(),
+            seen_cursors: HashSet::new(),
             is_over: false,
         }
     }
 
-    /// The next page.
+    /// Returns the next page.
     pub async fn next(&mut self) -> Option<Result<Page<T>>> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
 
-    /// Where the walk stands: the cursor behind the last page that came, for [`ProductsRequest::after`] (or
-    /// [`before`](ProductsRequest::before) on a walk back). `None` at the start.
+    /// Returns the cursor after the last page, for [`ProductsRequest::after`] (or [`before`](ProductsRequest::before) on a
+    /// walk backwards). `None` at the start.
     #[must_use]
     pub fn cursor(&self) -> Option<&str> {
         match &self.request.cursor {
@@ -59,8 +59,8 @@ impl<T: DeserializeOwned + Send + 'static> Pages<T> {
         }
     }
 
-    /// Takes note of a page: where it goes on, or that it was the last.
-    fn take(&mut self, page: Page<T>) -> Option<Result<Page<T>>> {
+    /// Advances to the cursor of a page, or ends the walk.
+    fn advance(&mut self, page: Page<T>) -> Option<Result<Page<T>>> {
         let is_back = matches!(self.request.cursor, Cursor::Before(_));
         let cursors = &page.pagination.cursors;
         let cursor = if is_back {
@@ -74,7 +74,7 @@ impl<T: DeserializeOwned + Send + 'static> Pages<T> {
         }
         match cursor.clone() {
             None => self.is_over = true,
-            Some(cursor) if self.followed.insert(cursor.clone()) => {
+            Some(cursor) if self.seen_cursors.insert(cursor.clone()) => {
                 self.request.cursor = if is_back {
                     Cursor::Before(cursor)
                 } else {
@@ -84,7 +84,7 @@ impl<T: DeserializeOwned + Send + 'static> Pages<T> {
             Some(cursor) => {
                 self.is_over = true;
                 return Some(Err(Error::Circle {
-                    cursor: Plain(&cursor).to_string(),
+                    cursor: Escaped(&cursor).to_string(),
                 }));
             }
         }
@@ -109,7 +109,7 @@ impl<T: DeserializeOwned + Send + 'static> Stream for Pages<T> {
         let outcome = ready!(in_flight.as_mut().poll(context));
         self.in_flight = None;
         Poll::Ready(match outcome {
-            Ok(page) => self.take(page),
+            Ok(page) => self.advance(page),
             Err(error) => {
                 self.is_over = true;
                 Some(Err(error))
@@ -127,9 +127,9 @@ impl<T> fmt::Debug for Pages<T> {
     }
 }
 
-/// The products of a list, as a stream over its [`Pages`]. It ends with the last product, or with an error.
+/// Stream of the products of a list, page by page ([`Pages`]). It ends after the last product, or with an error.
 ///
-/// To go on later, ask for what comes [`after`](ProductsRequest::after) the code of the last product that you had.
+/// To resume later, pass the code of the last product to [`after`](ProductsRequest::after).
 #[must_use = "a stream does nothing until it is asked for its next item"]
 #[derive(Debug)]
 pub struct Items<T = Product> {
@@ -145,7 +145,7 @@ impl<T: DeserializeOwned + Send + 'static> Items<T> {
         }
     }
 
-    /// The next product.
+    /// Returns the next product.
     pub async fn next(&mut self) -> Option<Result<T>> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }

@@ -1,6 +1,6 @@
 //! The product object (docs/contract/resources.md).
 //!
-//! Fields stand in the order in which the service sends them, so that a product is written as it came.
+//! Fields are in the server's order, so that serialising a product gives the received JSON.
 
 use crate::content::ContentUrls;
 use crate::object::object;
@@ -13,59 +13,59 @@ use crate::value::{Decimal, Json};
 object!(
     /// A product that can be ordered as a payout. `C` is the form of its texts.
     ///
-    /// The object named by `payout_type` has its details: [`detail`](Self::detail) gives it.
+    /// The object named by `payout_type` has the details: [`detail`](Self::detail) returns it.
     Product<C = ContentUrls> {
-        /// The product's name.
+        /// Name of the product.
         name: String,
-        /// The product's unique code, which orders name. For a subscription it names the top-level product; orders then name a
+        /// Unique code of the product, used in orders. The code of a subscription names the top-level product; orders use a
         /// `subscription_plan_code`.
         code: String,
-        /// The ISO 4217 code of the currency of all its amounts.
+        /// ISO 4217 code of the currency of all amounts.
         currency: String,
-        /// The product's state. It says nothing of whether the product can be ordered: see `is_orderable`.
+        /// State of the product, independent of `is_orderable`.
         state: State,
-        /// Whether the product can be ordered. Orders for a product where it is false are rejected; show products to end users
-        /// only where it is true.
+        /// True if the product can be ordered. Orders for other products are rejected; show only products that can be ordered to
+        /// end users.
         is_orderable: bool,
-        /// The payout type, which is also the name of the object with the product's details.
+        /// Payout type, also the name of the object with the product's details.
         payout_type: PayoutType,
-        /// The categories that the product belongs to.
+        /// Categories of the product.
         categories: Vec<String>,
-        /// ISO 3166-1 alpha-2 codes of the countries where the payout can be spent.
+        /// ISO 3166-1 alpha-2 codes of the countries in which the payout can be spent.
         countries_redeemable_in: Vec<String>,
-        /// Contact information suitable for showing to the customer.
+        /// Contact information to show to customers.
         customer_service: CustomerService,
-        /// The discount on the price of the order item before fees: `0.10` is 10 %.
+        /// Discount on the price of the order item before fees: `0.10` is 10 %.
         discount_multiplier: Decimal,
-        /// How orders are filled; `None` where it isn't known.
+        /// Fulfilment of orders; `None` if it isn't known.
         availability [absent]: Option<Availability>,
-        /// The details of a gift card.
+        /// Details of a gift card.
         gift_card [absent]: Option<GiftCard<C>>,
-        /// The details of a subscription.
+        /// Details of a subscription.
         subscription [absent]: Option<Subscription<C>>,
-        /// The details of a payment.
+        /// Details of a payment.
         payment [absent]: Option<Payment<C>>,
     }
 );
 
-/// The details of a product, from the object that its payout type names.
+/// Details of a product, from the object that its payout type names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Detail<'p, C = ContentUrls> {
-    /// Of a gift card.
+    /// Details of a gift card.
     GiftCard(&'p GiftCard<C>),
-    /// Of a subscription.
+    /// Details of a subscription.
     Subscription(&'p Subscription<C>),
-    /// Of a payment.
+    /// Details of a payment.
     Payment(&'p Payment<C>),
-    /// Of a payout type that this crate doesn't know: its object, to the letter.
+    /// Object of a payout type that this crate doesn't know, byte for byte.
     Unknown(&'p Json),
     /// The product has no object of its payout type.
     Missing,
 }
 
 impl<C> Product<C> {
-    /// The details of the product.
+    /// Returns the details of the product.
     #[must_use]
     pub fn detail(&self) -> Detail<'_, C> {
         match &self.payout_type {
@@ -77,7 +77,7 @@ impl<C> Product<C> {
         .unwrap_or(Detail::Missing)
     }
 
-    /// The product's texts; `None` for a payout type that this crate doesn't know.
+    /// Returns the product's texts; `None` for a payout type that this crate doesn't know.
     #[must_use]
     pub fn content_resources(&self) -> Option<&C> {
         match self.detail() {
@@ -90,109 +90,109 @@ impl<C> Product<C> {
 }
 
 object!(
-    /// Contact information suitable for showing to the customer.
+    /// Contact information to show to customers.
     CustomerService {
-        /// A telephone number in international format with a leading plus sign.
+        /// Telephone number in international format with a leading plus sign.
         phone_number: Option<String>,
-        /// The address of a customer-service page.
+        /// URL of a customer-service page.
         website_url: Option<String>,
     }
 );
 
 object!(
-    /// The details of a gift card.
+    /// Details of a gift card.
     GiftCard<C = ContentUrls> {
-        /// Which amounts can be ordered.
+        /// Amounts that can be ordered.
         denominations: Denominations,
-        /// Pictures and colour.
+        /// Images and colour.
         assets: Assets,
-        /// The address of a page where the balance can be checked.
+        /// URL of a page on which the balance can be checked.
         balance_check_url: Option<String>,
-        /// When it expires.
+        /// Expiry.
         expiry: Expiry,
-        /// Where it can be redeemed.
+        /// Places of redemption.
         redeemable_at: RedeemableAt,
-        /// The address of the brand's page.
+        /// URL of the brand's page.
         website_url: Option<String>,
-        /// The barcode's format; `None` where there is no barcode.
+        /// Format of the barcode; `None` if there is none.
         barcode_format: Option<BarcodeFormat>,
-        /// How the e-code is to be used.
+        /// Intended use of the e-code.
         e_code_usage_type: ECodeUsageType,
-        /// The product's texts.
+        /// Texts of the product.
         content_resources: C,
     }
 );
 
 object!(
-    /// The details of a subscription.
+    /// Details of a subscription.
     Subscription<C = ContentUrls> {
-        /// The plans that can be ordered; at least one.
+        /// Plans that can be ordered; at least one.
         subscription_plans: Vec<SubscriptionPlan>,
-        /// Pictures and colour.
+        /// Images and colour.
         assets: Assets,
-        /// The address of a page where the balance can be checked.
+        /// URL of a page on which the balance can be checked.
         balance_check_url: Option<String>,
-        /// When it expires.
+        /// Expiry.
         expiry: Expiry,
-        /// Where it can be redeemed.
+        /// Places of redemption.
         redeemable_at: RedeemableAt,
-        /// The address of the brand's page.
+        /// URL of the brand's page.
         website_url: Option<String>,
-        /// The barcode's format; `None` where there is no barcode.
+        /// Format of the barcode; `None` if there is none.
         barcode_format: Option<BarcodeFormat>,
-        /// How the e-code is to be used.
+        /// Intended use of the e-code.
         e_code_usage_type: ECodeUsageType,
-        /// The product's texts.
+        /// Texts of the product.
         content_resources: C,
     }
 );
 
 object!(
-    /// The details of a payment.
+    /// Details of a payment.
     Payment<C = ContentUrls> {
-        /// Picture and colour.
+        /// Image and colour.
         assets: PaymentAssets,
-        /// Which amounts can be paid.
+        /// Amounts that can be paid.
         denominations: PaymentDenominations,
-        /// The product's texts.
+        /// Texts of the product.
         content_resources: C,
     }
 );
 
 object!(
-    /// Pictures and colour.
+    /// Images and colour.
     Assets {
-        /// The address of the card's image.
+        /// URL of the card's image.
         card_image_url: Option<String>,
-        /// The address of the icon's image.
+        /// URL of the icon's image.
         icon_image_url: Option<String>,
-        /// The brand's colour, in `#RRGGBB` form.
+        /// Colour of the brand, in `#RRGGBB` form.
         primary_color: Option<String>,
     }
 );
 
 object!(
-    /// When it expires.
+    /// Expiry.
     Expiry {
-        /// The policy in words.
+        /// Policy in words.
         date_policy: Option<String>,
         /// Months until it expires.
         in_months: u32,
-        /// From when the months count.
+        /// Start of the months until expiry.
         expiry_type ("type"): ExpiryType,
     }
 );
 
 object!(
-    /// Which amounts can be ordered.
+    /// Amounts that can be ordered.
     Denominations {
-        /// Any amount from minimum to maximum, or only the listed ones.
+        /// Type: any amount from minimum to maximum, or only the listed ones.
         denomination_type ("type"): DenominationType,
-        /// The least amount.
+        /// Minimum amount.
         minimum_value: Decimal,
-        /// The greatest amount.
+        /// Maximum amount.
         maximum_value: Decimal,
-        /// All amounts that can be ordered, or suggestions where any can.
+        /// All amounts that can be ordered, or suggestions if any amount can.
         available_list: Option<Vec<Decimal>>,
     }
 );
@@ -200,35 +200,35 @@ object!(
 object!(
     /// One plan of a subscription.
     SubscriptionPlan {
-        /// The unit of the plan's length.
+        /// Unit of the plan's length.
         length_unit: LengthUnit,
-        /// The plan's length in that unit.
+        /// Length of the plan in that unit.
         length: u32,
-        /// The plan's name.
+        /// Name of the plan.
         name: String,
-        /// The plan's price.
+        /// Price of the plan.
         price: Decimal,
-        /// The code that orders name.
+        /// Code used in orders.
         subscription_plan_code: String,
     }
 );
 
 object!(
-    /// A payment's picture and colour.
+    /// Image and colour of a payment.
     PaymentAssets {
-        /// The address of the icon's image.
+        /// URL of the icon's image.
         icon_image_url: Option<String>,
-        /// The brand's colour, in `#RRGGBB` form.
+        /// Colour of the brand, in `#RRGGBB` form.
         primary_color: Option<String>,
     }
 );
 
 object!(
-    /// Which amounts can be paid.
+    /// Amounts that can be paid.
     PaymentDenominations {
-        /// The least amount.
+        /// Minimum amount.
         minimum_value: Decimal,
-        /// The greatest amount.
+        /// Maximum amount.
         maximum_value: Decimal,
     }
 );

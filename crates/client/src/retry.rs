@@ -1,4 +1,4 @@
-//! Another try: after which failures, how often, and how long the pauses are.
+//! Retries: retried failures, number of attempts, pauses.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,25 +8,25 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::Result;
 use crate::error::Error;
 
-/// How often a request is sent, and how long the pauses in between are.
+/// Number of retries, and the pauses between attempts.
 ///
-/// Tried again is what may pass: a connection that can't be made or breaks, a timeout, an answer that is cut off, and the
-/// statuses 408, 425, 429, 500, 502, 503 and 504. All other statuses, a certificate that isn't trusted and an answer that can't
-/// be read are final. All requests of this crate are reads, so another try changes nothing.
+/// Transient failures are retried: failed or broken connections, timeouts, truncated responses, and the statuses 408, 425,
+/// 429, 500, 502, 503 and 504. All other statuses, untrusted certificates and unreadable responses are final. All requests
+/// of this crate are reads, so retries are safe.
 ///
-/// Pauses double, with full jitter: each is a random part of its longest, so that many who failed at once don't come back at
-/// once. `Retry-After` is waited for in full, and the pause comes on top; where it is longer than what is left of
-/// `longest_total`, there is no further try.
+/// Pauses double, with full jitter: each is a random fraction of its maximum, so that clients that failed together don't
+/// return together. `Retry-After` is waited for in full before the pause; if it is longer than the rest of
+/// `longest_total`, there is no further attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Retries {
-    /// How many tries follow the first one. Usually 4.
+    /// Maximum number of retries after the first attempt. Default: 4.
     pub most: u32,
-    /// How long the first pause is at most; each further one may be twice as long. Usually 200 ms.
+    /// Maximum of the first pause; it doubles with each further one. Default: 200 ms.
     pub first_pause: Duration,
-    /// How long a pause is at most. Usually 10 s.
+    /// Maximum of all pauses. Default: 10 s.
     pub longest_pause: Duration,
-    /// How long all tries and pauses may take together. Usually 60 s.
+    /// Maximum duration of all attempts and pauses together. Default: 60 s.
     pub longest_total: Duration,
 }
 
@@ -41,18 +41,17 @@ impl Default for Retries {
     }
 }
 
-/// Why a try gave nothing. Not every [`Error`] has room for how long the server asks to be left alone, so that stands
-/// beside it.
+/// Failure of one attempt: an [`Error`], and the `Retry-After` of the response, which not all errors contain.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// What callers get to see of it.
+    /// Error that callers see.
     pub(crate) error: Error,
-    /// How long the server asks to be left alone.
+    /// Time to wait before the next attempt, from `Retry-After`.
     pub(crate) retry_after: Option<Duration>,
 }
 
 impl From<Error> for Failure {
-    /// A failure of which no server said anything.
+    /// Returns a failure without `Retry-After`.
     fn from(error: Error) -> Self {
         Self {
             error,
@@ -62,7 +61,7 @@ impl From<Error> for Failure {
 }
 
 impl Retries {
-    /// One try, and no other.
+    /// Returns settings without retries.
     #[must_use]
     pub fn none() -> Self {
         Self {
@@ -71,9 +70,14 @@ impl Retries {
         }
     }
 
-    /// How long to wait after so many tries, of which the last one failed so; `None` where it was the last.
-    fn before_next(&self, tries: u32, elapsed: Duration, failure: &Failure) -> Option<Duration> {
-        if tries > self.most || !failure.error.is_passing() {
+    /// Returns the pause after `tries` attempts, the last of which failed with `failure`; `None` if there is no further one.
+    fn delay_before_retry(
+        &self,
+        tries: u32,
+        elapsed: Duration,
+        failure: &Failure,
+    ) -> Option<Duration> {
+        if tries > self.most || !failure.error.is_transient() {
             return None;
         }
         let asked = failure.retry_after.unwrap_or_default();
@@ -81,19 +85,22 @@ impl Retries {
         (pause < self.longest_total.saturating_sub(elapsed)).then_some(pause)
     }
 
-    /// The pause after so many failures, from 1.
+    /// Returns a random pause after that many failures, from 1.
     fn pause(&self, failures: u32) -> Duration {
         let doubled = 1_u32.checked_shl(failures.saturating_sub(1));
         let longest = self.first_pause.saturating_mul(doubled.unwrap_or(u32::MAX));
         let longest = longest.min(self.longest_pause);
-        // Without random numbers the longest pause is right too.
+        // Without random numbers the maximum is used.
         let random = getrandom::u32().unwrap_or(u32::MAX);
         longest.mul_f64(f64::from(random) / f64::from(u32::MAX))
     }
 }
 
-/// Makes tries until one succeeds, fails for good, or was the last.
-pub(crate) async fn retrying<T, F>(retries: &Retries, mut attempt: impl FnMut() -> F) -> Result<T>
+/// Calls `attempt` until it succeeds, fails permanently, or was the last attempt.
+pub(crate) async fn with_retries<T, F>(
+    retries: &Retries,
+    mut attempt: impl FnMut() -> F,
+) -> Result<T>
 where
     F: Future<Output = std::result::Result<T, Failure>>,
 {
@@ -107,10 +114,10 @@ where
             Err(failure) => failure,
         };
         tries += 1;
-        match retries.before_next(tries, started.elapsed(), &failure) {
+        match retries.delay_before_retry(tries, started.elapsed(), &failure) {
             Some(pause) => sleep(pause).await,
-            // What is final is told as itself, whatever passed before it.
-            None if tries == 1 || !failure.error.is_passing() => return Err(failure.error),
+            // A permanent failure is returned as itself, even after transient ones.
+            None if tries == 1 || !failure.error.is_transient() => return Err(failure.error),
             None => {
                 let last = Box::new(failure.error);
                 return Err(Error::GaveUp { tries, last });
@@ -119,7 +126,7 @@ where
     }
 }
 
-/// How long the server asks to be left alone (RFC 9110, 10.2.3): seconds, or a date.
+/// Reads `Retry-After` (RFC 9110, section 10.2.3): seconds, or a date.
 pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -155,8 +162,8 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
-    fn what_passes_is_tried_again_and_what_stays_is_not() {
-        let usual = Retries::default();
+    fn only_transient_failures_are_retried() {
+        let default = Retries::default();
         for (failure, expected) in [
             (failure(408, None), true),
             (failure(425, None), true),
@@ -175,48 +182,51 @@ mod tests {
             (Error::TooLong { most_bytes: 1 }.into(), false),
             (Error::Request(String::new()).into(), false),
         ] {
-            let pause = usual.before_next(1, Duration::ZERO, &failure);
+            let pause = default.delay_before_retry(1, Duration::ZERO, &failure);
             assert_eq!(pause.is_some(), expected, "{failure:?}");
-            assert!(usual.before_next(4, SECOND, &failure).is_some() == expected);
-            assert_eq!(usual.before_next(5, SECOND, &failure), None);
-            let none = Retries::none().before_next(1, Duration::ZERO, &failure);
+            assert!(default.delay_before_retry(4, SECOND, &failure).is_some() == expected);
+            assert_eq!(default.delay_before_retry(5, SECOND, &failure), None);
+            let none = Retries::none().delay_before_retry(1, Duration::ZERO, &failure);
             assert_eq!(none, None);
         }
     }
 
     #[test]
-    fn a_server_is_left_alone_for_as_long_as_it_asks_or_for_good() {
-        let usual = Retries::default();
-        let pause = usual
-            .before_next(1, SECOND, &failure(429, Some(20)))
+    fn retry_after_is_waited_for_or_ends_the_retries() {
+        let default = Retries::default();
+        let pause = default
+            .delay_before_retry(1, SECOND, &failure(429, Some(20)))
             .unwrap();
         assert!(
-            pause >= 20 * SECOND && pause <= 20 * SECOND + usual.first_pause,
+            pause >= 20 * SECOND && pause <= 20 * SECOND + default.first_pause,
             "{pause:?}"
         );
-        // It asks for more time than is left: nobody waits, and nobody comes too early.
-        assert_eq!(usual.before_next(1, SECOND, &failure(429, Some(59))), None);
+        // `Retry-After` exceeds the remaining time: no further attempt.
         assert_eq!(
-            usual.before_next(1, 45 * SECOND, &failure(503, Some(20))),
+            default.delay_before_retry(1, SECOND, &failure(429, Some(59))),
             None
         );
         assert_eq!(
-            usual.before_next(1, SECOND, &failure(503, Some(u64::MAX))),
+            default.delay_before_retry(1, 45 * SECOND, &failure(503, Some(20))),
             None
         );
-        let late = usual.before_next(1, 61 * SECOND, &Error::Timeout.into());
+        assert_eq!(
+            default.delay_before_retry(1, SECOND, &failure(503, Some(u64::MAX))),
+            None
+        );
+        let late = default.delay_before_retry(1, 61 * SECOND, &Error::Timeout.into());
         assert_eq!(late, None);
     }
 
     #[tokio::test]
-    async fn tries_are_made_until_one_succeeds_or_was_the_last() {
+    async fn attempts_end_with_success_or_the_last_retry() {
         let retries = Retries {
             first_pause: Duration::ZERO,
             ..Retries::default()
         };
         for (failures, expected) in [(0, 1), (1, 2), (4, 5), (5, 5), (99, 5)] {
             let tries = Cell::new(0);
-            let came = retrying(&retries, || {
+            let came = with_retries(&retries, || {
                 tries.set(tries.get() + 1);
                 let outcome = if tries.get() > failures {
                     Ok(7)
@@ -235,17 +245,17 @@ mod tests {
                 Err(other) => panic!("{other}"),
             }
         }
-        // The end of all tries ends the one that is being made.
+        // The total timeout ends a running attempt.
         let retries = Retries {
             longest_total: Duration::ZERO,
             ..Retries::default()
         };
-        let came: Result<u8> = retrying(&retries, std::future::pending).await;
+        let came: Result<u8> = with_retries(&retries, std::future::pending).await;
         assert!(matches!(came, Err(Error::Timeout)), "{came:?}");
     }
 
     #[test]
-    fn pauses_have_full_jitter_and_a_bound() {
+    fn pauses_have_full_jitter_and_a_maximum() {
         let retries = Retries::default();
         for failures in [1, 3, 7, 40, u32::MAX] {
             let longest = Duration::from_millis(200).saturating_mul(1 << (failures - 1).min(6));

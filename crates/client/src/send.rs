@@ -1,4 +1,4 @@
-//! One request: what is sent, how much of the answer is read, and what an answer means.
+//! One request: sending it, reading the response up to a limit, and classifying it.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,19 +8,19 @@ use reqwest::{RequestBuilder, Response};
 use serde::de::DeserializeOwned;
 
 use crate::client::Inner;
-use crate::error::{Error, ErrorBody, Plain};
-use crate::retry::{Failure, retry_after, retrying};
-use crate::tls::is_about_certificates;
+use crate::error::{Error, ErrorBody, Escaped};
+use crate::retry::{Failure, retry_after, with_retries};
+use crate::tls::is_certificate_error;
 use crate::{API_VERSION, Result};
 
 const JSON: &str = "application/json";
 const MARKDOWN: &str = "text/markdown";
-/// The longest request id that is kept (docs/contract/endpoints.md#request-identifiers).
-const MOST_ID_BYTES: usize = 128;
+/// Maximum length of a request id that is kept (docs/contract/endpoints.md#request-identifiers), in bytes.
+const MAX_REQUEST_ID_BYTES: usize = 128;
 
 impl Inner {
-    /// Asks an operation, and reads its answer as a `T`.
-    pub(crate) async fn ask<T: DeserializeOwned>(&self, target: &str) -> Result<T> {
+    /// Requests an operation, and reads the response as a `T`.
+    pub(crate) async fn get_json<T: DeserializeOwned>(&self, target: &str) -> Result<T> {
         let url = format!("{}{target}", self.base_url);
         let request = || {
             let request = self.http.get(&url).header(ACCEPT, JSON);
@@ -32,8 +32,8 @@ impl Inner {
         self.decode(&body)
     }
 
-    /// Reads a text at whatever address; the key isn't sent there.
-    pub(crate) async fn text(&self, url: &str) -> Result<String> {
+    /// Fetches a text at any URL, without sending the key.
+    pub(crate) async fn get_text(&self, url: &str) -> Result<String> {
         let request = || self.http.get(url).header(ACCEPT, MARKDOWN);
         let body = self.fetch(url, "text/", request).await?;
         String::from_utf8(body.into()).map_err(|error| Error::Decode {
@@ -42,29 +42,29 @@ impl Inner {
         })
     }
 
-    /// Sends a request until there is its answer; answers a 304 from the cache.
+    /// Sends a request with retries; takes the body from the cache after a 304.
     async fn fetch(
         &self,
         url: &str,
         media_type: &str,
         request: impl Fn() -> RequestBuilder,
     ) -> Result<Bytes> {
-        let kept = self.cache.as_ref().and_then(|cache| cache.get(url));
-        let tag = kept.as_ref().map(|kept| kept.tag.clone());
+        let cached = self.cache.as_ref().and_then(|cache| cache.get(url));
+        let tag = cached.as_ref().map(|cached| cached.tag.clone());
         let attempt = || self.attempt(request(), media_type, tag.clone());
-        match (retrying(&self.retries, attempt).await?, kept) {
+        match (with_retries(&self.retries, attempt).await?, cached) {
             (Some((headers, body)), _) => {
                 if let Some(cache) = &self.cache {
                     cache.put(url, headers.get(ETAG), &body);
                 }
                 Ok(body)
             }
-            (None, Some(kept)) => Ok(kept.body.clone()),
+            (None, Some(cached)) => Ok(cached.body.clone()),
             (None, None) => Err(unexpected(304, "it was asked for no tag")),
         }
     }
 
-    /// One try. `None` is a 304.
+    /// Makes one attempt. `None` is a 304.
     async fn attempt(
         &self,
         mut request: RequestBuilder,
@@ -74,17 +74,17 @@ impl Inner {
         if let Some(tag) = tag {
             request = request.header(IF_NONE_MATCH, tag);
         }
-        let response = request.send().await.map_err(failed)?;
+        let response = request.send().await.map_err(transport_error)?;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         if status == 304 {
             return Ok(None);
         }
-        // Also of an answer that isn't the contract's: whatever stands before the server is left alone as well.
+        // Also if the response isn't one of the contract: a load balancer may have sent it.
         let retry_after = retry_after(&headers, SystemTime::now());
         let refused = |error| Failure { error, retry_after };
         let body = self.read(response).await.map_err(refused)?;
         if status != 200 {
-            let error = self.refusal(status, &headers, &body, retry_after);
+            let error = self.response_error(status, &headers, &body, retry_after);
             return Err(refused(error));
         }
         let is_right = headers
@@ -100,11 +100,11 @@ impl Inner {
         }
     }
 
-    /// Reads a body up to the bound, counted as unpacked.
+    /// Reads a body up to the maximum length, counted after decompression.
     async fn read(&self, mut response: Response) -> Result<Bytes> {
         let most_bytes = self.most_body_bytes;
         let mut body = BytesMut::new();
-        while let Some(part) = response.chunk().await.map_err(failed)? {
+        while let Some(part) = response.chunk().await.map_err(transport_error)? {
             if body.len() + part.len() > most_bytes {
                 return Err(Error::TooLong { most_bytes });
             }
@@ -113,8 +113,8 @@ impl Inner {
         Ok(body.freeze())
     }
 
-    /// What an answer other than a 200 or a 304 means.
-    fn refusal(
+    /// Returns the error for a response other than 200 or 304.
+    fn response_error(
         &self,
         status: u16,
         headers: &HeaderMap,
@@ -124,7 +124,9 @@ impl Inner {
         match serde_json::from_slice::<ErrorBody>(body) {
             Ok(error) if status >= 400 => {
                 let id = headers.get("x-request-id").and_then(|id| id.to_str().ok());
-                let id = id.filter(|id| id.len() <= MOST_ID_BYTES).map(str::to_owned);
+                let id = id
+                    .filter(|id| id.len() <= MAX_REQUEST_ID_BYTES)
+                    .map(str::to_owned);
                 Error::Api(Box::new(error.into_error(
                     &self.key,
                     status,
@@ -144,7 +146,7 @@ impl Inner {
     }
 
     fn decode<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T> {
-        // The place of a fault costs time to know: it is looked for where there is one.
+        // Tracking paths costs time, so the path is determined only after a failure.
         serde_json::from_slice(body).map_err(|error| {
             let mut reader = serde_json::Deserializer::from_slice(body);
             let placed = serde_path_to_error::deserialize::<_, T>(&mut reader);
@@ -152,7 +154,7 @@ impl Inner {
                 Err(placed) => (placed.path().to_string(), placed.into_inner().to_string()),
                 Ok(_) => (".".to_owned(), error.to_string()),
             };
-            let clean = |text: &str| Plain(&self.key.redact(text)).to_string();
+            let clean = |text: &str| Escaped(&self.key.redact(text)).to_string();
             Error::Decode {
                 place: clean(&place),
                 what: clean(&what),
@@ -168,7 +170,7 @@ fn unexpected(status: u16, what: &str) -> Error {
     }
 }
 
-fn failed(error: reqwest::Error) -> Error {
+fn transport_error(error: reqwest::Error) -> Error {
     if error.is_builder() {
         return Error::Request(
             "that address can't be asked; expected one of http or https".to_owned(),
@@ -177,16 +179,16 @@ fn failed(error: reqwest::Error) -> Error {
     if error.is_timeout() {
         return Error::Timeout;
     }
-    let is_about_certificates = is_about_certificates(&error);
+    let is_certificate_error = is_certificate_error(&error);
     let what = match &error {
-        _ if is_about_certificates => "the server's certificate isn't trusted",
+        _ if is_certificate_error => "the server's certificate isn't trusted",
         error if error.is_connect() => "can't connect",
         error if error.is_body() || error.is_decode() => "the answer was cut off or is damaged",
         _ => "the request failed",
     };
     Error::Transport {
         what,
-        is_passing: !is_about_certificates,
+        is_passing: !is_certificate_error,
         source: Box::new(error.without_url()),
     }
 }

@@ -1,4 +1,4 @@
-//! TLS by rustls: which provider, which certificates, and which failures are about those.
+//! TLS by rustls: provider, certificates, and errors of certificates.
 
 use std::sync::Arc;
 
@@ -7,9 +7,9 @@ use rustls::{ClientConfig, RootCertStore};
 
 use crate::builder::BuildError;
 
-/// TLS with the system's certificates, by the provider of the process, or by ring.
-pub(crate) fn usual() -> Result<ClientConfig, BuildError> {
-    // On a machine without certificates plain http still works; TLS fails, and says why.
+/// Returns a configuration with the system's certificates and the provider of the process, or ring.
+pub(crate) fn default_config() -> Result<ClientConfig, BuildError> {
+    // Without certificates on the machine plain http still works; TLS fails with a clear error.
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     Ok(ClientConfig::builder_with_provider(provider()?)
@@ -33,14 +33,14 @@ fn provider() -> Result<Arc<CryptoProvider>, BuildError> {
     ))
 }
 
-/// Whether a failure is that a certificate isn't trusted: another try doesn't mend that.
-pub(crate) fn is_about_certificates(error: &reqwest::Error) -> bool {
+/// Returns true for an untrusted certificate, which a retry won't change.
+pub(crate) fn is_certificate_error(error: &reqwest::Error) -> bool {
     let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = next {
         if let Some(rustls::Error::InvalidCertificate(_)) = error.downcast_ref() {
             return true;
         }
-        // An `io::Error` passes over the error it wraps when asked for its source.
+        // The `source` of an `io::Error` skips the error that it wraps.
         let wrapped = error
             .downcast_ref::<std::io::Error>()
             .and_then(std::io::Error::get_ref);

@@ -1,4 +1,4 @@
-//! Values that are kept as they came: decimals, and JSON that this crate doesn't know.
+//! Values that are kept unchanged: decimals, and JSON that this crate doesn't know.
 
 use std::fmt;
 
@@ -6,10 +6,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// A decimal number as the text that came, such as `20.00`. There is no way to a float, since that isn't exact.
+/// A decimal number as the received text, such as `20.00`. There is no conversion to a float, because that isn't exact.
 ///
-/// Two decimals are equal where their texts are: `20.0` isn't `20.00`. To compare or add amounts, use
-/// [`hundredths`](Self::hundredths), or hand [`as_str`](Self::as_str) to a decimal library.
+/// Two decimals are equal if their texts are: `20.0` isn't `20.00`. To compare or add amounts, use
+/// [`hundredths`](Self::hundredths), or pass [`as_str`](Self::as_str) to a decimal library.
 ///
 /// ```
 /// let price: vitrine_client::Decimal = serde_json::from_str("\"20.50\"")?;
@@ -21,14 +21,14 @@ use serde_json::value::RawValue;
 pub struct Decimal(String);
 
 impl Decimal {
-    /// The text that came.
+    /// Returns the received text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The number in hundredths: 2050 for `20.50`, `20.5` and `20.500`. `None` where it isn't a whole number of those, has
-    /// anything but digits and one point, or is too large.
+    /// Returns the number in hundredths: 2050 for `20.50`, `20.5` and `20.500`. `None` if it isn't a whole number of
+    /// hundredths, has anything but digits and one point, or is too large.
     #[must_use]
     pub fn hundredths(&self) -> Option<u64> {
         let (whole, fraction) = self.0.split_once('.').unwrap_or((&self.0, "0"));
@@ -56,25 +56,25 @@ impl fmt::Display for Decimal {
     }
 }
 
-/// JSON as it came, to the letter: order, spaces and the spelling of numbers.
+/// JSON as it was received, byte for byte: order, spaces and the spelling of numbers.
 ///
-/// It is read and written by `serde_json` only.
+/// Only `serde_json` can read and write it.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Json(Box<RawValue>);
 
 impl Json {
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub fn get(&self) -> &str {
         self.0.get()
     }
 
-    /// Reads it as a type of yours, or as `serde_json::Value`.
+    /// Reads it as any type, such as `serde_json::Value`.
     ///
     /// # Errors
     ///
-    /// Where it isn't of that type.
+    /// If it isn't of that type.
     pub fn parse<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
         serde_json::from_str(self.get())
     }
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hundredths_are_exact_or_none() {
+    fn hundredths_of_inexact_decimals_are_none() {
         for (text, expected) in [
             ("20.00", Some(2000)),
             ("20", Some(2000)),

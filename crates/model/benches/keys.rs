@@ -1,4 +1,4 @@
-//! What it costs to tell whether a key opens the door.
+//! Cost of authenticating a key.
 
 use divan::{Bencher, black_box};
 use jiff::Timestamp;
@@ -8,7 +8,7 @@ fn main() {
     divan::main();
 }
 
-/// A table of so many keys, and one of them.
+/// Returns a table of `keys` keys, and one of them.
 fn table(keys: usize) -> (KeyTable, String) {
     let key = |number: usize| {
         let mut random = [0; 40];

@@ -1,4 +1,4 @@
-//! What the snapshot costs: finding, pages, page tags, and applying a revision.
+//! Cost of lookups, pages, entity tags of pages, and applying a revision.
 
 use std::collections::BTreeMap;
 use std::collections::HashMap;
@@ -14,17 +14,17 @@ use vitrine_model::snapshot::{BlockBuilder, Categories, Entry, NewProduct, Snaps
 
 /// A small catalog and a large one.
 const SIZES: [u32; 2] = [5_000, 100_000];
-/// As large as the products that `vitrine generate` invents, about.
+/// Approximate size of products from `vitrine generate`, in bytes.
 const PRODUCT_BYTES: usize = 2_300;
 const COUNTRIES: [&str; 3] = ["US", "DE", "FR"];
-/// Two, so that both filters leave enough of the small catalog for the longest page.
+/// Number of categories: with two, both filters leave enough of the small catalog for the longest page.
 const CATEGORIES: [&str; 2] = ["fashion", "food"];
 
 fn main() {
     divan::main();
 }
 
-/// What is asked for: a page of so many, under so many filters, of a catalog of so many.
+/// A query: size of the catalog, number of filters, size of the page.
 #[derive(Debug, Clone, Copy)]
 struct Case {
     products: u32,
@@ -44,7 +44,7 @@ impl std::fmt::Display for Case {
 }
 
 impl Case {
-    /// A page that doesn't begin at the catalog's start.
+    /// Returns the query of a page that doesn't begin at the catalog's start.
     fn query(self) -> ListQuery {
         let country = COUNTRIES[0].parse().expect("a country");
         let some = |is_there: bool| usize::from(is_there);
@@ -74,7 +74,7 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// Pages whose products go out: 500 in one stretch, and 500 with others between.
+/// Returns pages of 500 products: one contiguous run, and many runs.
 fn long_pages() -> Vec<Case> {
     let is_long = |case: &Case| case.limit == 500 && case.filters < 2;
     cases().into_iter().filter(is_long).collect()
@@ -84,7 +84,7 @@ fn code(number: u32) -> ProductCode {
     format!("BRIARWICK{number:07}").parse().expect("a code")
 }
 
-/// A catalog in memory, made once for all benchmarks.
+/// Returns a catalog in memory, built once for all benchmarks.
 fn snapshot(products: u32) -> Arc<Snapshot> {
     static MADE: LazyLock<Mutex<HashMap<u32, Arc<Snapshot>>>> = LazyLock::new(Mutex::default);
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);

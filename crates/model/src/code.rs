@@ -1,4 +1,4 @@
-//! Product codes: what orders name, what pages are sorted by, what cursors are.
+//! Product codes: the names in orders, the sort key of pages, the values of cursors.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,19 +10,19 @@ use crate::Invalid;
 pub struct ProductCode(Box<str>);
 
 impl ProductCode {
-    /// The longest code, in bytes.
+    /// Maximum length of a code, in bytes.
     pub const MAX_LENGTH_BYTES: usize = 64;
 
-    /// Path segments beside `{product_code}`, which therefore can't be codes (docs/contract/resources.md#codes).
+    /// Codes that no product can have: they are paths of the API (docs/contract/resources.md#codes).
     pub const RESERVED: [&str; 5] = [".", "..", "categories", "countries", "changes"];
 
-    /// The code as text.
+    /// Returns the code as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether `text` can be a code, without making one.
+    /// Checks that `text` can be a code, without allocating one.
     pub(crate) fn check(text: &str) -> Result<(), Invalid> {
         if Self::RESERVED.contains(&text) {
             return Err(Invalid::new(
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn takes_the_whole_alphabet_and_nothing_else() {
+    fn codes_outside_the_alphabet_or_reserved_are_refused() {
         for code in ["A", "brew.box_2~eu", "0-9", "...", &"x".repeat(64)] {
             let parsed: ProductCode = code.parse().unwrap();
             assert_eq!(parsed.as_str(), code);

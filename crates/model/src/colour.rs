@@ -9,7 +9,7 @@ use crate::Invalid;
 pub struct Colour(Box<str>);
 
 impl Colour {
-    /// The colour as it was loaded.
+    /// Returns the colour as it was loaded.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -11,7 +11,7 @@ use crate::money::is_scientific;
 pub struct PhoneNumber(Box<str>);
 
 impl PhoneNumber {
-    /// The number as it was loaded.
+    /// Returns the number as it was loaded.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

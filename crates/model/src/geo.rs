@@ -1,4 +1,4 @@
-//! Places: countries by their ISO 3166-1 codes, and locales.
+//! Countries by their ISO 3166-1 codes, and locales.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,12 +17,12 @@ NC NE NF NG NI NL NO NP NR NU NZ OM PA PE PF PG PH PK PL PM PN PR PS PT PW PY QA
 SA SB SC SD SE SG SH SI SJ SK SL SM SN SO SR SS ST SV SX SY SZ TC TD TF TG TH TJ TK TL TM TN TO \
 TR TT TV TW TZ UA UG UM US UY UZ VA VC VE VG VI VN VU WF WS XK YE YT ZA ZM ZW";
 
-/// Where a code stands among all that two capitals can write.
+/// Returns a code's number among all pairs of capitals.
 const fn index(first: u8, second: u8) -> usize {
     (first - b'A') as usize * 26 + (second - b'A') as usize
 }
 
-/// Which codes are assigned, made when this is compiled.
+/// Returns a table that is true for each assigned code, by the code's number. Evaluated by the compiler.
 const fn assigned() -> [bool; 26 * 26] {
     let codes = ISO_3166.as_bytes();
     let mut assigned = [false; 26 * 26];
@@ -35,47 +35,47 @@ const fn assigned() -> [bool; 26 * 26] {
     assigned
 }
 
-/// A country code of the right form, `^[A-Z]{2}$`, whether or not the country exists.
+/// A well-formed country code, `^[A-Z]{2}$`; the country may not exist.
 ///
-/// A filter takes any of these: one that no product has gives an empty page (docs/contract/listing.md#filters).
-/// A product takes only those for which [`is_assigned`](Self::is_assigned) holds.
+/// Filters take any: one that no product has gives an empty page (docs/contract/listing.md#filters). Products take only
+/// those that [`is_assigned`](Self::is_assigned) accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Country([u8; 2]);
 
 impl Country {
-    /// The code, two capitals.
+    /// Returns the code, two capitals.
     #[must_use]
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
 
-    /// How many codes two capitals can write.
+    /// Number of well-formed codes.
     pub(crate) const NUMBERS: u32 = 26 * 26;
 
-    /// Where the code stands among all that two capitals can write.
+    /// Returns the code's number among all well-formed codes.
     pub(crate) fn number(self) -> u32 {
         index(self.0[0], self.0[1]) as u32
     }
 
-    /// The country of a [`number`](Self::number).
+    /// Returns the country of a [`number`](Self::number).
     pub(crate) fn from_number(number: u32) -> Option<Self> {
         let capital = |place: u32| u8::try_from(place).ok().map(|place| b'A' + place);
         let is_one = number < Self::NUMBERS;
         is_one.then(|| Some(Self([capital(number / 26)?, capital(number % 26)?])))?
     }
 
-    /// Whether ISO 3166-1 (or CLDR, for `XK`) knows the country.
+    /// Returns true if ISO 3166-1 (or CLDR, for `XK`) has the country.
     #[must_use]
     pub fn is_assigned(self) -> bool {
         const ASSIGNED: [bool; 26 * 26] = assigned();
         ASSIGNED[index(self.0[0], self.0[1])]
     }
 
-    /// A country that exists: what a product may be redeemable in.
+    /// Parses the code of an existing country, as products have it.
     ///
     /// # Errors
     ///
-    /// Where the form or the country is wrong.
+    /// If the code is malformed or isn't assigned.
     pub fn assigned(text: &str) -> Result<Self, Invalid> {
         text.parse::<Self>()
             .ok()
@@ -114,7 +114,7 @@ impl fmt::Display for Country {
 pub struct Locale([u8; 5]);
 
 impl Locale {
-    /// The locale as text.
+    /// Returns the locale as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or_default()
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn form_and_existence_are_two_rules() {
+    fn unassigned_countries_parse_but_are_not_assigned() {
         assert_eq!(ISO_3166.split(' ').count(), 250);
         for code in ["GB", "US", "XK", "AX"] {
             assert!(Country::assigned(code).is_ok(), "{code}");
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_locale_is_language_and_country() {
+    fn locales_other_than_language_and_country_are_refused() {
         assert_eq!("en_GB".parse::<Locale>().unwrap().as_str(), "en_GB");
         for wrong in ["en-GB", "EN_gb", "en", "en_GBR", ""] {
             assert!(wrong.parse::<Locale>().is_err(), "{wrong}");

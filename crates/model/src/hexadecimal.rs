@@ -1,8 +1,8 @@
-//! Bytes for people and files.
+//! Hexadecimal digits of bytes, written and read.
 
 use std::fmt;
 
-/// Bytes as two hexadecimal digits each, in lower case.
+/// Displays bytes as two lower-case hexadecimal digits each.
 #[derive(Debug, Clone, Copy)]
 pub struct Hexadecimal<'b>(pub &'b [u8]);
 
@@ -12,7 +12,7 @@ impl fmt::Display for Hexadecimal<'_> {
     }
 }
 
-/// The bytes that [`Hexadecimal`] writes so; `None` where `digits` are too few, too many, or other characters.
+/// Reads digits that [`Hexadecimal`] wrote; `None` if they are too few, too many, or other characters.
 #[must_use]
 pub fn read<const LENGTH: usize>(digits: &str) -> Option<[u8; LENGTH]> {
     let digit = |byte: u8| match byte {

@@ -1,4 +1,4 @@
-//! API keys: how one is made, what is kept of it, and whether a presented one opens the door.
+//! API keys: creation, stored records, and authentication of presented keys.
 
 mod fault;
 mod status;
@@ -16,20 +16,20 @@ use crate::quota::{Quota, QuotaState};
 
 pub use status::KeyStatus;
 
-/// A new key, in the clear: shown once and never kept. Its `Debug` shows the prefix alone.
+/// A new key in the clear: shown once and never stored. Its `Debug` shows only the prefix.
 pub struct NewKey {
     prefix: String,
     secret: String,
 }
 
 impl NewKey {
-    /// How many random bytes a key is made from: 64 bits name it, 256 bits are the secret.
+    /// Number of random bytes in a key: 64 bits name it, 256 bits are the secret.
     pub const RANDOM_BYTES: usize = 40;
 
-    /// What every key begins with.
+    /// Start of all keys.
     pub const START: &str = "vitrine_";
 
-    /// Makes a key from random bytes.
+    /// Creates a key from random bytes.
     #[must_use]
     pub fn from_random(kind: KeyKind, random: &[u8; Self::RANDOM_BYTES]) -> Self {
         let (name, secret) = random.split_at(8);
@@ -39,19 +39,19 @@ impl NewKey {
         }
     }
 
-    /// What names the key in lists and logs.
+    /// Returns the key's name in lists and logs.
     #[must_use]
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// The whole key, `PREFIX.SECRET`. Show it once.
+    /// Returns the whole key, `PREFIX.SECRET`. Show it once.
     #[must_use]
     pub fn reveal(&self) -> String {
         format!("{}.{}", self.prefix, self.secret)
     }
 
-    /// What is stored of the secret.
+    /// Returns the hash of the secret, the only part of the secret that is stored.
     #[must_use]
     pub fn secret_hash(&self) -> SecretHash {
         SecretHash::of(&self.secret)
@@ -66,7 +66,7 @@ impl fmt::Debug for NewKey {
     }
 }
 
-/// Letters and digits of a number given by its bytes, most significant first.
+/// Encodes a number, given by its bytes, most significant first, in base 62.
 fn base62(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     let mut number = bytes.to_vec();
@@ -87,8 +87,8 @@ fn base62(bytes: &[u8]) -> String {
     digits.into_iter().collect()
 }
 
-/// The SHA-256 of a key's secret. A fast hash is right here: the secret is 256 random bits, which
-/// no dictionary holds, and a slow one would be a way to exhaust the server.
+/// SHA-256 of a key's secret. A fast hash suffices: the secret is 256 random bits, which are in no dictionary, and a
+/// slow hash would let clients exhaust the server.
 #[derive(Clone, Copy)]
 pub struct SecretHash([u8; 32]);
 
@@ -97,13 +97,13 @@ impl SecretHash {
         Self(Sha256::digest(secret.as_bytes()).into())
     }
 
-    /// The hash's bytes, for a store.
+    /// Returns the hash's bytes, for a store.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// A hash that a store kept.
+    /// Returns the hash with these bytes, from a store.
     #[must_use]
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
@@ -120,7 +120,7 @@ impl fmt::Debug for SecretHash {
     }
 }
 
-/// What a key is for.
+/// Purpose of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyKind {
     /// Reads the catalog.
@@ -130,7 +130,7 @@ pub enum KeyKind {
 }
 
 impl KeyKind {
-    /// The part of a prefix that tells the kind.
+    /// Returns the part of the prefix that stands for the kind.
     fn infix(self) -> &'static str {
         match self {
             Self::Live => "",
@@ -139,60 +139,60 @@ impl KeyKind {
     }
 }
 
-/// What is stored of a key.
+/// Stored record of a key.
 #[derive(Debug, Clone)]
 pub struct KeyRecord {
-    /// What names it in lists and logs.
+    /// Name in lists and logs.
     pub prefix: String,
-    /// What people call it.
+    /// Name for people.
     pub label: String,
-    /// The hash of its secret.
+    /// Hash of the secret.
     pub secret_hash: SecretHash,
     /// Live or test.
     pub kind: KeyKind,
-    /// The API version that it is pinned to, as text: a later release may not serve it any more.
+    /// Pinned API version, as text: a later release may no longer serve it.
     pub api_version: Option<String>,
-    /// How often it may ask; without one, as often as it likes.
+    /// Rate limit; `None` is unlimited.
     pub quota: Option<Quota>,
-    /// When it was made.
+    /// Time of creation.
     pub created_at: Timestamp,
-    /// From when on it is refused.
+    /// Time from which it is refused.
     pub expires_at: Option<Timestamp>,
-    /// When it was revoked.
+    /// Time of revocation.
     pub revoked_at: Option<Timestamp>,
-    /// When a rotation made its successor.
+    /// Time of the rotation that created its successor.
     pub rotated_at: Option<Timestamp>,
-    /// When it last opened the door, to the minute.
+    /// Time of last use, to the minute.
     pub last_used_at: Option<Timestamp>,
 }
 
-/// What a server learns of a key while it runs; outlives a swap of the [`KeyTable`].
+/// State of a key in a running server; survives swaps of the [`KeyTable`].
 #[derive(Debug, Default)]
 pub struct KeyUsage {
     last_used_second: AtomicI64,
-    /// Where its quota stands.
+    /// State of its quota.
     pub quota: QuotaState,
-    /// Memory taken by answers to it that were made and aren't sent yet, in bytes.
+    /// Memory of response bodies that were built and aren't sent yet, in bytes.
     pub sending_bytes: Arc<AtomicU64>,
 }
 
 /// A key that a server knows.
 #[derive(Debug, Clone)]
 pub struct KnownKey {
-    /// What is stored of it.
+    /// Stored record.
     pub record: KeyRecord,
-    /// What this server has seen of it.
+    /// State in this server.
     pub usage: Arc<KeyUsage>,
 }
 
-/// Every key that a server knows: small, immutable, swapped as a whole.
+/// All keys that a server knows: small, immutable, swapped as a whole.
 #[derive(Debug, Default)]
 pub struct KeyTable {
     by_prefix: HashMap<String, KnownKey>,
 }
 
 impl KeyTable {
-    /// A table of `records`, which keeps what `previous` saw of each.
+    /// Builds a table of `records`, keeping the usage from `previous`.
     #[must_use]
     pub fn new(records: Vec<KeyRecord>, previous: &Self) -> Self {
         let known = |record: KeyRecord| {
@@ -207,21 +207,21 @@ impl KeyTable {
         }
     }
 
-    /// How many keys there are, those that open nothing any more included.
+    /// Returns the number of keys, including expired and revoked ones.
     #[must_use]
     pub fn count(&self) -> usize {
         self.by_prefix.len()
     }
 
-    /// What is stored of each key, in no order.
+    /// Iterates over the stored records, in no order.
     pub fn records(&self) -> impl Iterator<Item = &KeyRecord> {
         self.by_prefix.values().map(|key| &key.record)
     }
 
-    /// The key that `presented` is, if it opens the door at `now`.
+    /// Returns the key that `presented` names, if it is accepted at `now`.
     ///
-    /// An unknown, a wrong, a revoked and an expired key are refused alike and cost the same: one
-    /// hash and one comparison in constant time.
+    /// Unknown, wrong, revoked and expired keys are refused alike at the same cost: one hash and one comparison in
+    /// constant time.
     #[must_use]
     pub fn authenticate(&self, presented: &str, now: Timestamp) -> Option<&KnownKey> {
         let (prefix, secret) = presented.split_once('.').unwrap_or((presented, ""));
@@ -236,7 +236,7 @@ impl KeyTable {
         Some(key)
     }
 
-    /// The keys used since they were last written down, with the minute of their last use.
+    /// Iterates over the keys used since their last use was stored, with the minute of the last use.
     pub fn used_since_recorded(&self) -> impl Iterator<Item = (&str, Timestamp)> {
         self.by_prefix.values().filter_map(|key| {
             let minute = key.usage.last_used_second.load(Ordering::Relaxed) / 60 * 60;
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_whole_key_of_an_active_record_opens_the_door() {
+    fn keys_wrong_expired_or_revoked_are_refused() {
         let key = NewKey::from_random(KeyKind::Live, &[7; 40]);
         let second = |second| Timestamp::from_second(second).unwrap();
         let now = second(1_000_000);
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn last_use_is_known_by_the_minute_and_survives_a_swap() {
+    fn last_use_survives_a_swap_to_the_minute() {
         let key = NewKey::from_random(KeyKind::Test, &[9; 40]);
         let table = KeyTable::new(vec![record(&key)], &KeyTable::default());
         assert_eq!(table.used_since_recorded().count(), 0);
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_differ_and_never_show_their_secret() {
+    fn debug_of_keys_hides_the_secret() {
         let key = NewKey::from_random(KeyKind::Test, &[255; 40]);
         assert!(key.prefix().starts_with("vitrine_test_"));
         assert_ne!(
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_is_the_hash_of_the_secret() {
+    fn stored_hash_is_the_sha256_of_the_secret() {
         let key = NewKey::from_random(KeyKind::Live, &[7; 40]);
         let presented = key.reveal();
         let (_, secret) = presented.split_once('.').unwrap();
@@ -360,7 +360,7 @@ mod tests {
         );
     }
 
-    /// What some digits of [`base62`] stand for.
+    /// Decodes digits of [`base62`] to that many bytes.
     fn number(digits: &str, bytes: usize) -> Vec<u8> {
         let mut number = vec![0_u8; bytes];
         for digit in digits.chars() {
@@ -382,7 +382,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_key_holds_every_random_bit(random in prop::array::uniform32(0_u8..), name in prop::array::uniform8(0_u8..)) {
+        fn keys_hold_all_random_bits(random in prop::array::uniform32(0_u8..), name in prop::array::uniform8(0_u8..)) {
             let mut bytes = [0; NewKey::RANDOM_BYTES];
             bytes[..8].copy_from_slice(&name);
             bytes[8..].copy_from_slice(&random);

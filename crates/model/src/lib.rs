@@ -1,17 +1,16 @@
-//! The things of the catalog themselves: products, money, texts, keys, queries and the snapshot.
+//! The domain model: products, money, texts, keys, queries and the snapshot.
 //!
-//! Everything here is pure. No clock, network, file or environment is read, and no JSON name or
-//! HTTP status is known: the caller brings time and bytes. A value that can't be right can't be
-//! built, so nothing behind this crate's constructors checks a product twice.
+//! Everything here is pure: it reads no clock, network, file or environment and knows no JSON name or HTTP status;
+//! callers pass time and bytes. Constructors refuse invalid values, so nothing behind them checks a product twice.
 //!
 //! # Layout
 //!
-//! - [`invalid`]: why a value was refused
+//! - [`invalid`]: the error of a refused value
 //! - [`code`], [`colour`], [`contact`], [`geo`], [`money`], [`single_line`], [`url`]: small values, each with its rule
 //! - [`product`]: the product and its details; [`content`]: its texts
-//! - [`key`], [`quota`]: who may read, and how often; [`version`]: the dated API versions
-//! - [`hexadecimal`]: bytes for people and files
-//! - [`query`]: what a list request asks for
+//! - [`key`], [`quota`]: API keys and their rate limits; [`version`]: the dated API versions
+//! - [`hexadecimal`]: hexadecimal digits of bytes
+//! - [`query`]: filters, cursor and limit of a list request
 //! - [`revision`]: the name of one published state of the catalog
 //! - [`content_hash`]: the hash that entity tags and body caches use
 //! - [`snapshot`]: the immutable catalog in memory, its indexes and the scan of a page

@@ -10,7 +10,7 @@ use crate::Invalid;
 pub struct Currency([u8; 3]);
 
 impl Currency {
-    /// The code, three capitals.
+    /// Returns the code, three capitals.
     #[must_use]
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or_default()
@@ -37,8 +37,7 @@ impl FromStr for Currency {
 
 /// Splits a plain decimal into its digits before and after the point.
 ///
-/// A sign, an exponent, a missing digit on either side of the point or anything else than ASCII
-/// digits is refused by `None`.
+/// Returns `None` for a sign, an exponent, a missing digit on either side of the point, and anything but ASCII digits.
 fn split_decimal(text: &str) -> Option<(&str, &str)> {
     let (whole, fraction) = match text.split_once('.') {
         Some((_, "")) => return None,
@@ -49,7 +48,7 @@ fn split_decimal(text: &str) -> Option<(&str, &str)> {
     (!whole.is_empty() && digits(whole) && digits(fraction)).then_some((whole, fraction))
 }
 
-/// Returns whether a text is a number with an exponent, as spreadsheets shorten long ones: `4.41E+11`, `4,93E+11`.
+/// Returns true for a number with an exponent, as spreadsheets shorten long ones: `4.41E+11`, `4,93E+11`.
 #[must_use]
 pub fn is_scientific(text: &str) -> bool {
     let Some((mantissa, exponent)) = text.split_once(['e', 'E']) else {
@@ -61,16 +60,16 @@ pub fn is_scientific(text: &str) -> bool {
     digits(whole) && digits(fraction) && digits(exponent.trim_start_matches(['+', '-']))
 }
 
-/// An amount of money in hundredths of the currency's unit, whatever the currency's own exponent:
-/// the contract shows two fraction digits for all (docs/contract/resources.md#amounts).
+/// An amount of money in hundredths of the currency's unit, for all currencies: the contract shows two fraction digits
+/// for all (docs/contract/resources.md#amounts).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Amount {
     hundredths: u64,
 }
 
 impl Amount {
-    /// Whether one of both is ten times the other or more, as where a decimal point was lost. Zero is, of
-    /// whatever isn't zero.
+    /// Returns true if one amount is at least ten times the other, as when a decimal point was lost. Any other amount
+    /// is tenfold zero.
     #[must_use]
     pub fn is_tenfold(&self, other: &Self) -> bool {
         let (less, more) = (self.min(other), self.max(other));
@@ -86,7 +85,7 @@ impl Amount {
 impl FromStr for Amount {
     type Err = Invalid;
 
-    /// Reads a decimal however it was written (`20`, `20.5`, `20.500`, `020.50`).
+    /// Reads a decimal in any of its spellings (`20`, `20.5`, `20.500`, `020.50`).
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let (whole, fraction) = split_decimal(text).ok_or(Self::INVALID)?;
         let whole = whole.trim_start_matches('0');
@@ -117,18 +116,18 @@ impl fmt::Display for Amount {
     }
 }
 
-/// The discount on the price before fees, from 0 to 1, kept exactly as loaded.
+/// Discount on the price before fees, from 0 to 1, kept exactly as loaded.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct DiscountMultiplier(Box<str>);
 
 impl DiscountMultiplier {
-    /// The decimal as it was loaded, such as `0.0130`.
+    /// Returns the decimal as it was loaded, such as `0.0130`.
     #[must_use]
     pub fn exact(&self) -> &str {
         &self.0
     }
 
-    /// The value with two fraction digits, cut and never rounded up: the catalog must not promise
+    /// Returns the value with two fraction digits, truncated and never rounded up: the catalog must not promise
     /// more discount than there is (docs/contract/resources.md#discounts).
     #[must_use]
     pub fn cut(&self) -> String {
@@ -139,7 +138,7 @@ impl DiscountMultiplier {
         format!("{whole}.{kept:0<2}")
     }
 
-    /// Whether both are the same number, however they are written (`0.1`, `0.10`).
+    /// Returns true if both are the same number in any spelling (`0.1`, `0.10`).
     #[must_use]
     pub fn is_same_number(&self, other: &Self) -> bool {
         let digits = |discount: &Self| {
@@ -150,13 +149,13 @@ impl DiscountMultiplier {
         digits(self) == digits(other)
     }
 
-    /// Whether one of both is ten times the other or more. Zero is, of whatever isn't zero.
+    /// Returns true if one discount is at least ten times the other. Any other discount is tenfold zero.
     #[must_use]
     pub fn is_tenfold(&self, other: &Self) -> bool {
         let parts = [self, other].map(|discount| split_decimal(&discount.0).unwrap_or_default());
         let fraction_digits = parts.map(|(_, fraction)| fraction.len()).into_iter().max();
         let whole_digits = parts.map(|(whole, _)| whole.len()).into_iter().max();
-        // Of equal lengths, so that the digits compare as the numbers do.
+        // Padded to equal lengths, so that the digits compare as the numbers do.
         let [a, b] = parts.map(|(whole, fraction)| {
             let (whole_digits, fraction_digits) = (
                 whole_digits.unwrap_or_default(),
@@ -169,7 +168,7 @@ impl DiscountMultiplier {
         less != more && more[..more.len() - 1] >= less[1..]
     }
 
-    /// Whether [`cut`](Self::cut) shows less than was loaded.
+    /// Returns true if [`cut`](Self::cut) shows less than was loaded.
     #[must_use]
     pub fn loses_digits(&self) -> bool {
         let fraction = split_decimal(&self.0).map_or("", |(_, fraction)| fraction);
@@ -200,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn amounts_are_normalised_to_two_digits() {
+    fn amounts_are_shown_with_two_digits() {
         for (given, shown) in [
             ("20", "20.00"),
             ("20.5", "20.50"),
@@ -248,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_discount_is_cut_and_never_rounded_up() {
+    fn discounts_are_truncated_and_never_rounded_up() {
         for (given, shown, loses) in [
             ("0.0130", "0.01", true),
             ("0.0199", "0.01", true),
@@ -273,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_times_as_much_is_told_exactly() {
+    fn tenfold_values_are_recognised_exactly() {
         for (less, more, expected) in [
             ("0.07", "0.7", true),
             ("0.07", "0.699999", false),
@@ -306,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_currency_must_be_in_use_not_only_well_formed() {
+    fn well_formed_currencies_not_in_use_are_refused() {
         for code in ["EUR", "JPY", "GBP", "HUF"] {
             assert_eq!(code.parse::<Currency>().unwrap().as_str(), code);
         }

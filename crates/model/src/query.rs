@@ -1,19 +1,19 @@
-//! What a list request asks for: filters, and which stretch of the ordered result.
+//! The query of a list request: filters, cursor and limit.
 
 use std::num::NonZeroU16;
 
 use crate::code::ProductCode;
 use crate::geo::Country;
 
-/// The most items of a page, and how many it has by default (docs/contract/listing.md#limit).
+/// Maximum number of items on a page (docs/contract/listing.md#limit).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit(NonZeroU16);
 
 impl Limit {
-    /// The greatest limit, which is also the default.
+    /// The highest limit, also the default.
     pub const MAX: u16 = 500;
 
-    /// A limit, if `value` is from 1 to [`MAX`](Self::MAX).
+    /// Returns the limit if `value` is from 1 to [`MAX`](Self::MAX).
     #[must_use]
     pub fn new(value: u16) -> Option<Self> {
         NonZeroU16::new(value)
@@ -21,7 +21,7 @@ impl Limit {
             .map(Self)
     }
 
-    /// The number of items.
+    /// Returns the number of items.
     #[must_use]
     pub fn get(self) -> usize {
         usize::from(self.0.get())
@@ -34,47 +34,47 @@ impl Default for Limit {
     }
 }
 
-/// Where a page lies in the ordered codes. The code named need not exist.
+/// Position of a page in the ordered codes. The code named need not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Cursor {
-    /// At the start.
+    /// The first codes.
     #[default]
     Start,
-    /// The codes that follow this one.
+    /// The first codes after this one.
     After(ProductCode),
-    /// The last codes ahead of this one, in ascending order.
+    /// The last codes before this one, in ascending order.
     Before(ProductCode),
 }
 
-/// Which products are meant. Values of one filter are alternatives; filters narrow each other.
+/// Filters of a list. Values of one filter are alternatives; filters narrow each other.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Filter {
-    /// Redeemable in any of these; empty: anywhere.
+    /// Countries, of which products have at least one; empty: no filter.
     pub countries: Vec<Country>,
-    /// In any of these categories; empty: in any or none.
+    /// Categories, of which products have at least one; empty: no filter.
     pub categories: Vec<String>,
-    /// What `is_orderable` asks for.
+    /// The `is_orderable` filter.
     pub orderable: Orderable,
 }
 
-/// The `is_orderable` filter: `false`, like its absence, filters nothing.
+/// The `is_orderable` filter; `false` filters nothing, as if it were absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Orderable {
     /// All products.
     #[default]
     Any,
-    /// Only those that can be ordered.
+    /// Only products that can be ordered.
     Only,
 }
 
 /// A list request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ListQuery {
-    /// Which products.
+    /// Filters.
     pub filter: Filter,
-    /// From where.
+    /// Position of the page.
     pub cursor: Cursor,
-    /// How many at most.
+    /// Maximum number of products.
     pub limit: Limit,
 }
 
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_is_a_number_from_1_to_500() {
+    fn limits_outside_1_to_500_are_refused() {
         for number in [1, 2, 499, 500] {
             assert_eq!(
                 Limit::new(number).map(Limit::get),

@@ -1,4 +1,4 @@
-//! Quotas: how often a key may ask, by the generic cell rate algorithm (GCRA).
+//! Quotas: rate limits of keys by the generic cell rate algorithm (GCRA).
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::Invalid;
 
-/// So many requests in so many seconds.
+/// Maximum number of requests in a window of seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota {
     requests: u32,
@@ -15,11 +15,11 @@ pub struct Quota {
 }
 
 impl Quota {
-    /// A quota; neither number may be zero.
+    /// Returns the quota of `requests` in `window_seconds`.
     ///
     /// # Errors
     ///
-    /// Where one is zero, or the window is longer than a day.
+    /// If either is zero, or the window is longer than a day.
     pub fn new(requests: u32, window_seconds: u32) -> Result<Self, Invalid> {
         if requests == 0 || window_seconds == 0 || window_seconds > 86_400 {
             return Err(Invalid::new(
@@ -33,32 +33,32 @@ impl Quota {
         })
     }
 
-    /// The requests of a full window.
+    /// Returns the requests of a full window.
     #[must_use]
     pub fn requests(self) -> u32 {
         self.requests
     }
 
-    /// The window's length in seconds.
+    /// Returns the window's length in seconds.
     #[must_use]
     pub fn window_seconds(self) -> u32 {
         self.window_seconds
     }
 
-    /// The time that one request costs: a window's part, in whole nanoseconds.
+    /// Returns the time that one request costs: its share of the window, in whole nanoseconds.
     #[must_use]
     pub fn cost(self) -> Duration {
         Duration::from_nanos(self.cost_nanos())
     }
 
-    /// The time that may be owed at most: that of a full window's requests. Less than the window by less than a
-    /// nanosecond a request, so that never more than the quota's requests are granted at once.
+    /// Returns the maximum time that can be owed: the cost of a full window's requests. It is less than the window by
+    /// less than a nanosecond a request, so no burst exceeds the quota's requests.
     #[must_use]
     pub fn most_owed(self) -> Duration {
         Duration::from_nanos(self.most_owed_nanos())
     }
 
-    /// What is left where this time is owed.
+    /// Returns the remaining quota when this time is owed.
     #[must_use]
     pub fn remaining(self, owed: Duration) -> Remaining {
         let owed = nanos(owed).min(self.most_owed_nanos());
@@ -69,7 +69,7 @@ impl Quota {
         }
     }
 
-    /// What a request is told that was refused because this time is owed.
+    /// Returns the refusal of a request when this time is owed.
     #[must_use]
     pub fn refusal(self, owed: Duration) -> Admission {
         let free_at = nanos(owed) + self.cost_nanos();
@@ -104,47 +104,46 @@ impl fmt::Display for Quota {
     }
 }
 
-/// What became of one request.
+/// Decision on one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
-    /// It may be answered.
+    /// The request is within the quota.
     Granted,
-    /// It may not; trying again makes sense after this time.
+    /// The request exceeds the quota.
     Refused {
-        /// How long to wait.
+        /// Time after which a request will be granted.
         retry_after: Duration,
     },
 }
 
-/// What is left of a quota at one moment.
+/// Remaining quota at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Remaining {
-    /// Requests that would be granted now.
+    /// Number of requests that would be granted now.
     pub requests: u32,
-    /// How long until the quota is whole again: the time that is owed.
+    /// Time until the quota is full again: the time owed.
     pub reset_after: Duration,
 }
 
-/// What became of one request, and what is left after it.
+/// Decision on one request, and the remaining quota after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Taken {
-    /// What became of it.
+    /// Decision.
     pub admission: Admission,
-    /// What is left.
+    /// Remaining quota.
     pub left: Remaining,
 }
 
-/// The state of one key's quota: the theoretical arrival time of the next request, in nanoseconds
-/// of a clock that the caller reads and that never goes back. The time from now until then is owed: each
-/// request that is granted adds its cost.
+/// State of one key's quota: the theoretical arrival time of the next request, in nanoseconds of the caller's
+/// monotonic clock. The time from now until then is owed; each granted request adds its cost.
 #[derive(Debug, Default)]
 pub struct QuotaState {
     arrival_nanos: AtomicU64,
 }
 
 impl QuotaState {
-    /// Takes one request at `now`. Whoever owes more than the quota allows, since it was a more generous
-    /// one before, owes what this one allows: a change of a quota counts at once.
+    /// Decides on one request at `now`, and charges it if it is granted. If more is owed than the quota allows, because
+    /// the quota was larger before, the quota's maximum is owed: changes of a quota take effect at once.
     pub fn take(&self, quota: Quota, now: Duration) -> Taken {
         let now = nanos(now);
         let latest = now + quota.most_owed_nanos();
@@ -174,14 +173,14 @@ impl QuotaState {
         }
     }
 
-    /// What is left at `now`, without taking any.
+    /// Returns the remaining quota at `now` without charging anything.
     #[must_use]
     pub fn remaining(&self, quota: Quota, now: Duration) -> Remaining {
         let arrival = self.arrival_nanos.load(Ordering::Relaxed);
         quota.remaining(Duration::from_nanos(arrival.saturating_sub(nanos(now))))
     }
 
-    /// Takes note that at least this time is owed at `now`, as somebody says who knows of more requests.
+    /// Raises the time owed at `now` to at least `owed`, which a server with more requests of the key reported.
     pub fn learn(&self, owed: Duration, now: Duration) {
         let arrival = nanos(now).saturating_add(nanos(owed));
         self.arrival_nanos.fetch_max(arrival, Ordering::Relaxed);
@@ -197,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_is_granted_at_once_and_then_drips() {
+    fn requests_beyond_a_burst_are_granted_at_the_rate() {
         let quota: Quota = "3/60".parse().unwrap();
         let state = QuotaState::default();
         let start = Duration::from_secs(1_000);
@@ -220,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_the_quota_counts_at_once() {
+    fn changed_quotas_take_effect_at_once() {
         let state = QuotaState::default();
         let now = Duration::from_secs(1_000);
         let (before, after): (Quota, Quota) = ("2/3600".parse().unwrap(), "60/60".parse().unwrap());
@@ -238,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_learnt_of_others_is_owed_too() {
+    fn time_owed_elsewhere_is_owed_here_too() {
         let quota: Quota = "3/60".parse().unwrap();
         let state = QuotaState::default();
         let now = Duration::from_secs(1_000);
@@ -250,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quota_is_two_whole_numbers() {
+    fn quotas_other_than_two_whole_numbers_are_refused() {
         let quota: Quota = "600/60".parse().unwrap();
         assert_eq!(quota.to_string(), "600/60");
         assert_eq!((quota.requests(), quota.window_seconds()), (600, 60));

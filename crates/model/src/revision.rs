@@ -1,4 +1,4 @@
-//! The name of one published state of the catalog.
+//! The identity of one published state of the catalog.
 
 use jiff::Timestamp;
 
@@ -7,10 +7,10 @@ use jiff::Timestamp;
 /// Compare revisions by id only: numbers repeat after a store was restored from a backup.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Revision {
-    /// Counts up by one with every publish of one store.
+    /// Number, incremented by each publish of a store.
     pub number: u64,
     /// 128 random bits in hexadecimal digits.
     pub id: String,
-    /// When it was published.
+    /// Time of publication.
     pub created_at: Timestamp,
 }

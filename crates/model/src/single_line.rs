@@ -1,16 +1,16 @@
-//! Short texts: names, categories, labels of anything. Never empty, never with blanks around them.
+//! Short texts: names, categories, labels.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::Invalid;
 
-/// A non-empty text without U+0000 and without blanks (Unicode `White_Space`) around it.
+/// A non-empty text without U+0000 and without leading or trailing blanks (Unicode `White_Space`).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SingleLine(Box<str>);
 
 impl SingleLine {
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -5,15 +5,15 @@ use std::str::FromStr;
 
 use crate::Invalid;
 
-/// An absolute `http` or `https` address, kept to the letter as it was loaded.
+/// An absolute `http` or `https` URL, kept byte for byte as it was loaded.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct WebUrl(Box<str>);
 
 impl WebUrl {
-    /// The longest address, in bytes: what browsers and proxies reliably carry.
+    /// Maximum length of a URL, in bytes: browsers and proxies reliably carry that much.
     pub const MAX_LENGTH_BYTES: usize = 2_048;
 
-    /// The address as text.
+    /// Returns the URL as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -30,7 +30,7 @@ impl FromStr for WebUrl {
         );
         if text.len() > Self::MAX_LENGTH_BYTES
             || text.chars().any(|c| c.is_whitespace() || c.is_control())
-            // The parser below forgives these; those who put the address into a page would not.
+            // The parser below accepts these; they would break out of an attribute in HTML.
             || text.contains(['"', '<', '>', '\\', '`'])
         {
             return Err(invalid);

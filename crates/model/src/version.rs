@@ -1,9 +1,9 @@
-//! The dated API versions: which is served, which were and are gone.
+//! The dated API versions: those served and those removed.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A version that is served.
+/// A served version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum ApiVersion {
     /// 2024-02-05, the current version and the default.
@@ -11,24 +11,24 @@ pub enum ApiVersion {
     V2024_02_05,
 }
 
-/// Why a version can't be had.
+/// Error of a date that isn't a served version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum VersionError {
-    /// There was such a version; it is gone.
+    /// The version was served once and is removed.
     #[error("this API version was removed")]
     Removed,
-    /// There never was such a version.
+    /// The version never existed.
     #[error("there is no such API version")]
     Unknown,
 }
 
 impl ApiVersion {
-    /// The served versions, newest first.
+    /// All served versions, newest first.
     pub const SERVED: [Self; 1] = [Self::V2024_02_05];
-    /// The versions that were served once.
+    /// Versions that were served once.
     pub const REMOVED: [&'static str; 2] = ["2023-07-27", "2023-01-16"];
 
-    /// The version's date.
+    /// Returns the version's date.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_date_is_a_version_that_is_served_or_was_or_never_was() {
+    fn dates_parse_to_served_removed_or_unknown() {
         for version in ApiVersion::SERVED {
             assert_eq!(version.to_string().parse(), Ok(version));
         }

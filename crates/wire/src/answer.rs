@@ -1,4 +1,4 @@
-//! The bodies of the operations other than the product's own.
+//! Response bodies of all operations but the product's own.
 
 use std::borrow::Cow;
 
@@ -12,35 +12,35 @@ use crate::product::Product;
 pub struct ProductList<'a> {
     /// The products, ordered by code, byte-wise ascending. Their texts are in URL form.
     pub catalog: Vec<Product<'a>>,
-    /// Where the page lies.
+    /// Position and size of the page.
     pub pagination: Pagination<'a>,
 }
 
-/// Where a page lies.
+/// Position and size of a page.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pagination<'a> {
-    /// The page's edges.
+    /// Cursors of the adjacent pages.
     pub cursors: Cursors<'a>,
-    /// The page's size.
+    /// Size of the page.
     pub page: PageSize,
 }
 
-/// The page's edges. Both stand on every page that has products, the last one included; on an empty page both are null.
+/// Cursors of the adjacent pages. Pages with products have both, including the last page; on an empty page both are null.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cursors<'a> {
-    /// Pass it as `before` to get the products ahead of this page.
+    /// Pass it as `before` to get the products before this page.
     pub before: Option<Cow<'a, str>>,
-    /// Pass it as `after` to get the products that follow this page.
+    /// Pass it as `after` to get the products after this page.
     pub after: Option<Cow<'a, str>>,
 }
 
-/// The page's size.
+/// Size of a page.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PageSize {
-    /// The greatest number of products on the page.
+    /// Maximum number of products on the page.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 500)))]
     pub limit: u16,
 }
@@ -49,7 +49,7 @@ pub struct PageSize {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CategoryList<'a> {
-    /// The categories that some product names, sorted by code.
+    /// Categories with products, sorted by code.
     pub categories: Vec<Category<'a>>,
 }
 
@@ -57,7 +57,7 @@ pub struct CategoryList<'a> {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Category<'a> {
-    /// The category's name, as the `categories` filter takes it.
+    /// Name of the category, a value for the `categories` filter.
     pub code: Cow<'a, str>,
 }
 
@@ -65,12 +65,12 @@ pub struct Category<'a> {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CountryList<'a> {
-    /// ISO 3166-1 alpha-2 codes of the countries that some product can be redeemed in, sorted.
+    /// ISO 3166-1 alpha-2 codes of the countries in which products can be redeemed, sorted.
     #[cfg_attr(feature = "schema", schemars(inner(regex(pattern = "^[A-Z]{2}$"))))]
     pub countries: Vec<Cow<'a, str>>,
 }
 
-/// The answer to a ping.
+/// Response to a ping.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pong {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-/// The product's texts in the form that the `content` parameter asked for: the fields `*_markdown_url`, `*_md` or `*_html`. The fields of the other two forms are absent.
+/// Texts of the product in the form selected by the `content` parameter: the fields `*_markdown_url`, `*_md` or `*_html`. The fields of the other two forms are absent.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
@@ -17,79 +17,79 @@ pub enum ContentResources<'a> {
     Html(ContentHtml<'a>),
 }
 
-/// The texts as addresses of Markdown; null where there is no such text.
+/// Texts as URLs of Markdown; null if the product has no such text.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ContentUrls<'a> {
-    /// The address of Markdown: what the product is.
+    /// URL of Markdown: description of the product.
     #[serde(borrow)]
     pub description_markdown_url: Option<Cow<'a, str>>,
-    /// The address of Markdown: its disclaimer.
+    /// URL of Markdown: disclaimer.
     #[serde(borrow)]
     pub disclaimer_markdown_url: Option<Cow<'a, str>>,
-    /// The address of Markdown: whether money comes back.
+    /// URL of Markdown: policy on refunds.
     #[serde(borrow)]
     pub refund_policy_markdown_url: Option<Cow<'a, str>>,
-    /// The address of Markdown: whether a lost code is replaced.
+    /// URL of Markdown: policy on replacing lost codes.
     #[serde(borrow)]
     pub reissuance_policy_markdown_url: Option<Cow<'a, str>>,
-    /// The address of Markdown: terms for whoever buys it.
+    /// URL of Markdown: terms for the buyer.
     #[serde(borrow)]
     pub terms_buyer_markdown_url: Option<Cow<'a, str>>,
-    /// The address of Markdown: terms for whoever spends it.
+    /// URL of Markdown: terms for the person who spends it.
     #[serde(borrow)]
     pub terms_consumer_markdown_url: Option<Cow<'a, str>>,
-    /// The address of Markdown: how it is redeemed.
+    /// URL of Markdown: instructions for redeeming it.
     #[serde(borrow)]
     pub redemption_instructions_markdown_url: Option<Cow<'a, str>>,
-    /// The locale of the texts, of the form language_COUNTRY.
+    /// Locale of the texts, in the form language_COUNTRY.
     #[serde(borrow)]
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^[a-z]{2}_[A-Z]{2}$")))]
     pub locale: Option<Cow<'a, str>>,
 }
 
-/// The texts as Markdown; null where there is no such text, or only its address is known.
+/// Texts as Markdown; null if the product has no such text, or only its URL is known.
 #[derive(Debug, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ContentMarkdown<'a> {
-    /// Markdown: what the product is.
+    /// Markdown: description of the product.
     pub description_md: Option<Cow<'a, str>>,
-    /// Markdown: its disclaimer.
+    /// Markdown: disclaimer.
     pub disclaimer_md: Option<Cow<'a, str>>,
-    /// Markdown: whether money comes back.
+    /// Markdown: policy on refunds.
     pub refund_policy_md: Option<Cow<'a, str>>,
-    /// Markdown: whether a lost code is replaced.
+    /// Markdown: policy on replacing lost codes.
     pub reissuance_policy_md: Option<Cow<'a, str>>,
-    /// Markdown: terms for whoever buys it.
+    /// Markdown: terms for the buyer.
     pub terms_buyer_md: Option<Cow<'a, str>>,
-    /// Markdown: terms for whoever spends it.
+    /// Markdown: terms for the person who spends it.
     pub terms_consumer_md: Option<Cow<'a, str>>,
-    /// Markdown: how it is redeemed.
+    /// Markdown: instructions for redeeming it.
     pub redemption_instructions_md: Option<Cow<'a, str>>,
-    /// The locale of the texts, of the form language_COUNTRY.
+    /// Locale of the texts, in the form language_COUNTRY.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^[a-z]{2}_[A-Z]{2}$")))]
     pub locale: Option<Cow<'a, str>>,
 }
 
-/// The texts as sanitised HTML; null where there is no such text, or only its address is known.
+/// Texts as sanitised HTML; null if the product has no such text, or only its URL is known.
 #[derive(Debug, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ContentHtml<'a> {
-    /// HTML: what the product is.
+    /// HTML: description of the product.
     pub description_html: Option<Cow<'a, str>>,
-    /// HTML: its disclaimer.
+    /// HTML: disclaimer.
     pub disclaimer_html: Option<Cow<'a, str>>,
-    /// HTML: whether money comes back.
+    /// HTML: policy on refunds.
     pub refund_policy_html: Option<Cow<'a, str>>,
-    /// HTML: whether a lost code is replaced.
+    /// HTML: policy on replacing lost codes.
     pub reissuance_policy_html: Option<Cow<'a, str>>,
-    /// HTML: terms for whoever buys it.
+    /// HTML: terms for the buyer.
     pub terms_buyer_html: Option<Cow<'a, str>>,
-    /// HTML: terms for whoever spends it.
+    /// HTML: terms for the person who spends it.
     pub terms_consumer_html: Option<Cow<'a, str>>,
-    /// HTML: how it is redeemed.
+    /// HTML: instructions for redeeming it.
     pub redemption_instructions_html: Option<Cow<'a, str>>,
-    /// The locale of the texts, of the form language_COUNTRY.
+    /// Locale of the texts, in the form language_COUNTRY.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^[a-z]{2}_[A-Z]{2}$")))]
     pub locale: Option<Cow<'a, str>>,
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// Makes an enum of names that programs rely on: each known in this one place.
+/// Defines an enum of names that programs rely on.
 macro_rules! named {
     ($(#[$meta:meta])* $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $text:literal,)+ }) => {
         $(#[$meta])*
@@ -10,10 +10,10 @@ macro_rules! named {
         pub enum $name { $($(#[$variant_meta])* #[serde(rename = $text)] $variant,)+ }
 
         impl $name {
-            /// Every value, in the contract's order.
+            /// All values, in the contract's order.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
-            /// The value in the contract's spelling.
+            /// Returns the value in the contract's spelling.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $text,)+ }
@@ -23,25 +23,25 @@ macro_rules! named {
 }
 
 named!(
-    /// What went wrong, for programs. A name never changes its meaning.
+    /// Error type, for programs. A name never changes its meaning.
     ErrorType {
-        /// A parameter is unknown, repeated, malformed or out of its values.
+        /// A parameter is unknown, repeated, malformed or out of range.
         BadRequest = "bad_request",
-        /// Every fault concerns paging.
+        /// All faults concern paging.
         PaginationError = "pagination_error",
-        /// The version asked for never was one.
+        /// The requested version never existed.
         InvalidVersion = "invalid_version",
-        /// No key.
+        /// The request has no key.
         Unauthorized = "unauthorized",
-        /// A wrong, expired or revoked key.
+        /// The key is wrong, expired or revoked.
         InvalidApiKey = "invalid_api_key",
-        /// The key may not do this.
+        /// The key doesn't permit this.
         Forbidden = "forbidden",
-        /// No such route or product.
+        /// The route or product doesn't exist.
         NotFound = "not_found",
-        /// The route doesn't take this method.
+        /// The route doesn't support the method.
         MethodNotAllowed = "method_not_allowed",
-        /// The version asked for is gone.
+        /// The requested version was removed.
         VersionRemoved = "version_removed",
         /// The body is too large.
         PayloadTooLarge = "payload_too_large",
@@ -49,11 +49,11 @@ named!(
         UriTooLong = "uri_too_long",
         /// The headers are too large or too many.
         HeadersTooLarge = "headers_too_large",
-        /// The key's quota is used up.
+        /// The key's quota is exhausted.
         RateLimited = "rate_limited",
         /// The service failed.
         InternalServerError = "internal_server_error",
-        /// No catalog yet, or overload.
+        /// The catalog isn't loaded yet, or the server is overloaded.
         Unavailable = "unavailable",
         /// The request took too long.
         Timeout = "timeout",
@@ -61,37 +61,37 @@ named!(
 );
 
 named!(
-    /// What is wrong with one parameter.
+    /// Type of a parameter's fault, for programs.
     FaultType {
         /// The operation has no such parameter.
         UnknownParameter = "unknown_parameter",
-        /// It takes one value and was given several.
+        /// The parameter takes one value and has several.
         RepeatedParameter = "repeated_parameter",
-        /// The value is malformed, or none of the allowed ones.
+        /// The value is malformed or isn't allowed.
         InvalidValue = "invalid_value",
         /// The number is too small or too large.
         OutOfRange = "out_of_range",
-        /// It can't stand beside another.
+        /// The parameter can't be combined with another one.
         MutuallyExclusive = "mutually_exclusive",
         /// The cursor can't be a product code.
         InvalidCursor = "invalid_cursor",
     }
 );
 
-/// What went wrong: the body of every error, on every path.
+/// Body of all errors, on all paths.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "Error"))]
 pub struct ErrorBody {
-    /// What went wrong, for programs. It never changes.
+    /// Error type, for programs. It never changes.
     #[serde(rename = "type")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub kind: ErrorType,
-    /// What went wrong, for people.
+    /// Error message, for people.
     pub message: String,
-    /// What to do, for people.
+    /// Suggested fix, for people.
     pub help: Option<String>,
-    /// The refused parameters, in the request's order; present where parameters were refused.
+    /// Refused parameters, in the request's order; present if parameters were refused.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub details: Vec<ParameterFault>,
 }
@@ -100,12 +100,12 @@ pub struct ErrorBody {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ParameterFault {
-    /// What is wrong, for programs.
+    /// Fault type, for programs.
     #[serde(rename = "type")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub kind: FaultType,
-    /// What is wrong, for people.
+    /// Description of the fault, for people.
     pub message: String,
-    /// Where: `query` and the parameter's name.
+    /// Location of the parameter: `query` and its name.
     pub location: [String; 2],
 }

@@ -1,12 +1,12 @@
-//! What travels: the JSON of the API as types, and nothing but that.
+//! Types of the API's JSON.
 //!
-//! Field names and their order are known here alone. The types here are those of the newest dated
-//! version, 2024-02-05; values are plain text, since which values are right is the model's to say.
+//! Only this crate knows field names and their order. The types are those of the newest dated version, 2024-02-05;
+//! values are plain text, because the model validates them.
 //!
 //! # Layout
 //!
 //! - [`product`], [`content`]: the product object and its texts in three forms
-//! - [`answer`]: the bodies of the other operations
+//! - [`answer`]: the bodies of other operations
 //! - [`error`]: the error body, and the table of its types
 //!
 //! # The next version

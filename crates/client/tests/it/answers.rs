@@ -1,4 +1,4 @@
-//! What comes is read with nothing lost: values, fields and payout types that this crate doesn't know too.
+//! Responses are read without loss, including values, fields and payout types that this crate doesn't know.
 
 use serde_json::{Value, json};
 use vitrine_client::{
@@ -18,7 +18,7 @@ fn golden(name: &str) -> String {
 }
 
 #[test]
-fn a_gift_card_has_every_field() {
+fn gift_cards_have_all_fields() {
     let text = golden("gift-card-url");
     let product: Product = serde_json::from_str(&text).unwrap();
     assert_eq!(
@@ -47,7 +47,7 @@ fn a_gift_card_has_every_field() {
 }
 
 #[test]
-fn a_subscription_has_plans_and_its_texts_in_the_form_asked_for() {
+fn subscriptions_have_plans_and_texts_as_requested() {
     let text = golden("subscription-md");
     let product: Product<ContentMarkdown> = serde_json::from_str(&text).unwrap();
     let Detail::Subscription(subscription) = product.detail() else {
@@ -72,7 +72,7 @@ fn a_subscription_has_plans_and_its_texts_in_the_form_asked_for() {
 }
 
 #[test]
-fn a_payout_type_added_later_keeps_its_object_to_the_letter() {
+fn unknown_payout_types_keep_their_object_unchanged() {
     let text = golden("later-payout-type");
     let product: Product = serde_json::from_str(&text).unwrap();
     assert_eq!(
@@ -92,7 +92,7 @@ fn a_payout_type_added_later_keeps_its_object_to_the_letter() {
 }
 
 #[test]
-fn values_and_fields_added_later_are_kept_at_every_level() {
+fn unknown_values_and_fields_are_kept_at_all_levels() {
     let mut changed: Value = serde_json::from_str(&golden("gift-card-url")).unwrap();
     changed["state"] = json!("RESTING");
     changed["availability"] = json!("by-post");
@@ -120,12 +120,12 @@ fn values_and_fields_added_later_are_kept_at_every_level() {
         Some(BarcodeFormat::Unknown("aztec".to_owned()))
     );
     assert_eq!(serde_json::to_value(&product).unwrap(), changed);
-    // It is read from a value of `serde_json` as well as from text.
+    // It is readable from a value of `serde_json` as well as from text.
     assert_eq!(serde_json::from_value::<Product>(changed).unwrap(), product);
 }
 
 #[test]
-fn what_is_missing_is_told_and_what_may_be_null_may_be_missing() {
+fn missing_fields_are_errors_unless_they_are_nullable() {
     let whole: Value = serde_json::from_str(&golden("gift-card-url")).unwrap();
     for field in [
         "name",
@@ -159,7 +159,7 @@ fn what_is_missing_is_told_and_what_may_be_null_may_be_missing() {
 }
 
 #[test]
-fn pages_are_read_whole() {
+fn pages_are_read_completely() {
     let text = golden("list-first-page");
     let page: Page = serde_json::from_str(&text).unwrap();
     let raw: Value = serde_json::from_str(&text).unwrap();
@@ -174,13 +174,13 @@ fn pages_are_read_whole() {
     assert!(empty.catalog.is_empty() && empty.pagination.cursors.after.is_none());
 }
 
-/// Recorded answers of a true service of this contract; beside the project where it is developed, but no part of it.
+/// Recorded responses of a real server of this contract, which are beside the project on some machines but not part of it.
 #[test]
-fn recorded_products_are_written_as_they_came() {
+fn recorded_products_are_serialised_unchanged() {
     let recorded = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data");
     let Ok(lines) = std::fs::read_to_string(format!("{recorded}/recorded-catalog.ndjson")) else {
         use std::io::Write as _;
-        // Past the test runner, which keeps what passing tests print to itself.
+        // Bypasses the test runner, which hides the output of passing tests.
         let _ = std::io::stderr().write_all(b"SKIPPED: recorded products, which aren't there\n");
         return;
     };
@@ -205,7 +205,7 @@ fn recorded_products_are_written_as_they_came() {
 }
 
 #[tokio::test]
-async fn a_product_can_be_had_to_the_letter() {
+async fn products_as_json_are_unchanged() {
     let server = StandIn::start();
     let client =
         vitrine_client::Client::new(&server.base_url(), vitrine_client::Key::new("a.b").unwrap())

@@ -1,12 +1,12 @@
-//! The ETag cache: what hasn't changed is answered from memory.
+//! The ETag cache: unchanged responses come from memory.
 
-use crate::odd::{Odd, answer, json, pong};
+use crate::mock_server::{MockServer, answer, json, pong};
 
 const CATEGORIES: &str = r#"{"categories":[{"code":"fashion"}]}"#;
 
 #[tokio::test]
-async fn what_has_not_changed_is_answered_from_memory() {
-    let server = Odd::of(vec![
+async fn unchanged_responses_come_from_the_cache() {
+    let server = MockServer::of(vec![
         json("200 OK\r\nETag: W/\"1\"", CATEGORIES),
         answer("304 Not Modified\r\nETag: W/\"1\"", ""),
         json("200 OK\r\nETag: W/\"2\"", r#"{"categories":[]}"#),
@@ -33,8 +33,8 @@ async fn what_has_not_changed_is_answered_from_memory() {
 }
 
 #[tokio::test]
-async fn failures_are_not_kept_and_other_addresses_are_others() {
-    let server = Odd::of(vec![
+async fn failures_and_other_urls_are_not_cached() {
+    let server = MockServer::of(vec![
         json(
             "404 No\r\nETag: \"1\"",
             r#"{"type":"not_found","message":"no"}"#,
@@ -55,8 +55,8 @@ async fn failures_are_not_kept_and_other_addresses_are_others() {
 }
 
 #[tokio::test]
-async fn without_a_cache_no_tag_is_sent() {
-    let server = Odd::of(vec![json("200 OK\r\nETag: W/\"1\"", CATEGORIES)]);
+async fn no_tag_is_sent_without_a_cache() {
+    let server = MockServer::of(vec![json("200 OK\r\nETag: W/\"1\"", CATEGORIES)]);
     let client = server.client();
     client.categories().await.unwrap();
     client.categories().await.unwrap();

@@ -1,4 +1,4 @@
-//! Failures that pass are followed by another try, others aren't; and everything has an end.
+//! Transient failures are retried, permanent ones aren't, and all requests end.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use vitrine_client::{Error, ErrorType, FaultType, Retries};
 
-use crate::odd::{Odd, answer, error, json, pong};
+use crate::mock_server::{MockServer, answer, error, json, pong};
 
 fn cut() -> Vec<u8> {
     let whole = pong();
@@ -15,17 +15,17 @@ fn cut() -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn what_passes_is_tried_again() {
+async fn transient_failures_are_retried() {
     let busy = error("503 Service Unavailable\r\nRetry-After: 0", "unavailable");
     let gateway = answer("502 Bad Gateway\r\nContent-Type: text/html", "<h1>502</h1>");
-    let server = Odd::of(vec![busy, cut(), gateway, b"HTTP/1.1 ".to_vec(), pong()]);
+    let server = MockServer::of(vec![busy, cut(), gateway, b"HTTP/1.1 ".to_vec(), pong()]);
     server.client().ping().await.unwrap();
     assert_eq!(server.count(), 5);
 }
 
 #[tokio::test]
-async fn tries_have_an_end_and_the_last_failure_is_told() {
-    let server = Odd::of(vec![
+async fn last_failure_is_returned_after_all_retries() {
+    let server = MockServer::of(vec![
         cut(),
         error(
             "429 Too Many\r\nRetry-After: 0\r\nX-Request-Id: r-7",
@@ -50,7 +50,7 @@ async fn tries_have_an_end_and_the_last_failure_is_told() {
 }
 
 #[tokio::test]
-async fn what_stays_is_told_at_once() {
+async fn permanent_failures_are_returned_at_once() {
     for (head, name, expected) in [
         ("400 Bad Request", "bad_request", ErrorType::BadRequest),
         (
@@ -67,7 +67,7 @@ async fn what_stays_is_told_at_once() {
             ErrorType::Unknown("teapot".to_owned()),
         ),
     ] {
-        let server = Odd::of(vec![error(head, name), pong()]);
+        let server = MockServer::of(vec![error(head, name), pong()]);
         let failure = server.client().ping().await.unwrap_err();
         assert_eq!(failure.api().unwrap().error_type, expected);
         assert_eq!(failure.is_not_found(), name == "not_found");
@@ -76,8 +76,8 @@ async fn what_stays_is_told_at_once() {
 }
 
 #[tokio::test]
-async fn a_pause_that_is_too_long_is_not_waited_for() {
-    let server = Odd::of(vec![
+async fn retry_after_beyond_the_total_ends_the_retries() {
+    let server = MockServer::of(vec![
         error("503 Busy\r\nRetry-After: 3600", "unavailable"),
         pong(),
     ]);
@@ -90,7 +90,7 @@ async fn a_pause_that_is_too_long_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn what_a_balancer_asks_for_is_waited_for_too() {
+async fn retry_after_of_a_balancer_is_waited_for() {
     let busy = answer(
         "503 Busy\r\nContent-Type: text/html\r\nRetry-After: 3600",
         "<h1>503</h1>",
@@ -98,7 +98,7 @@ async fn what_a_balancer_asks_for_is_waited_for_too() {
     let cut_off = busy[..busy.len() - 1].to_vec();
     let mut failures = Vec::new();
     for busy in [busy, cut_off] {
-        let server = Odd::of(vec![busy, pong()]);
+        let server = MockServer::of(vec![busy, pong()]);
         failures.push(server.client().ping().await.unwrap_err());
         assert_eq!(server.count(), 1, "{failures:?}");
     }
@@ -115,9 +115,9 @@ async fn what_a_balancer_asks_for_is_waited_for_too() {
 }
 
 #[tokio::test]
-async fn what_stays_is_told_as_itself_after_what_passes_too() {
+async fn permanent_failure_after_a_retry_is_returned_as_is() {
     let busy = error("503 Busy\r\nRetry-After: 0", "unavailable");
-    let server = Odd::of(vec![cut(), busy, error("404 Not Found", "not_found")]);
+    let server = MockServer::of(vec![cut(), busy, error("404 Not Found", "not_found")]);
     let failure = server.client().product("A").await.unwrap_err();
     assert!(
         matches!(&failure, Error::Api(error) if error.error_type == ErrorType::NotFound),
@@ -127,12 +127,12 @@ async fn what_stays_is_told_as_itself_after_what_passes_too() {
 }
 
 #[tokio::test]
-async fn refused_parameters_are_told_one_by_one() {
+async fn refused_parameters_are_listed_in_the_error() {
     let golden = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../server/tests/golden/2024-02-05/error-parameters.json"
     );
-    let server = Odd::of(vec![json(
+    let server = MockServer::of(vec![json(
         "400 Bad Request",
         std::fs::read(golden).unwrap(),
     )]);
@@ -158,15 +158,15 @@ async fn refused_parameters_are_told_one_by_one() {
 }
 
 #[tokio::test]
-async fn silence_ends_with_a_timeout() {
-    let server = Odd::of(vec![Vec::new()]);
+async fn silent_servers_end_with_a_timeout() {
+    let server = MockServer::of(vec![Vec::new()]);
     let client = server
         .builder()
         .timeout(Duration::from_millis(50))
         .retries(Retries::none());
     let failure = client.build().unwrap().ping().await.unwrap_err();
     assert!(matches!(failure, Error::Timeout), "{failure:?}");
-    // The time for all tries holds within a try too.
+    // The total timeout also ends a running attempt.
     let mut retries = Retries::default();
     retries.longest_total = Duration::from_millis(50);
     let client = server.builder().retries(retries).build().unwrap();
@@ -175,8 +175,8 @@ async fn silence_ends_with_a_timeout() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_asked_again_and_told() {
-    // A port of ours that nobody listens on: it is taken and given back.
+async fn refused_connections_are_retried_and_returned() {
+    // A port without a listener: bound and released.
     let port = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -193,7 +193,7 @@ async fn a_server_that_is_not_there_is_asked_again_and_told() {
 }
 
 #[tokio::test]
-async fn bodies_are_read_up_to_a_bound() {
+async fn bodies_beyond_the_maximum_are_refused() {
     let long = json(
         "200 OK",
         format!(r#"{{"message":"{}"}}"#, "x".repeat(2_000)),
@@ -206,7 +206,7 @@ async fn bodies_are_read_up_to_a_bound() {
     assert!(bomb.len() < 2_000);
     let long_error = json("500 Oh", vec![b' '; 2_001]);
     for body in [long, endless, bomb, long_error] {
-        let server = Odd::of(vec![body]);
+        let server = MockServer::of(vec![body]);
         let client = server.builder().most_body_bytes(2_000).build().unwrap();
         let failure = client.ping().await.unwrap_err();
         assert!(
@@ -218,7 +218,7 @@ async fn bodies_are_read_up_to_a_bound() {
 }
 
 #[tokio::test]
-async fn what_is_no_answer_of_the_contract_is_told_as_that() {
+async fn responses_outside_the_contract_are_unexpected() {
     for (odd, expected) in [
         (
             answer("200 OK\r\nContent-Type: text/html", "<html>"),
@@ -239,7 +239,7 @@ async fn what_is_no_answer_of_the_contract_is_told_as_that() {
         (json("204 No Content", ""), "a server of this contract"),
         (answer("304 Not Modified", ""), "no tag"),
     ] {
-        let server = Odd::of(vec![odd]);
+        let server = MockServer::of(vec![odd]);
         let failure = server.client().ping().await.unwrap_err();
         assert!(matches!(failure, Error::Unexpected { .. }), "{failure:?}");
         assert!(failure.to_string().contains(expected), "{failure}");
@@ -248,7 +248,7 @@ async fn what_is_no_answer_of_the_contract_is_told_as_that() {
 }
 
 #[tokio::test]
-async fn the_place_of_a_fault_is_told() {
+async fn decode_errors_have_the_path_of_the_fault() {
     let golden = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../server/tests/golden/2024-02-05/list-first-page.json"
@@ -256,7 +256,7 @@ async fn the_place_of_a_fault_is_told() {
     let page = std::fs::read_to_string(golden).unwrap();
     let odd = page.replacen(r#""in_months":12"#, r#""in_months":"twelve""#, 1);
     assert_ne!(odd, page);
-    let server = Odd::of(vec![json("200 OK", odd), json("200 OK", "{\"catalog\":[")]);
+    let server = MockServer::of(vec![json("200 OK", odd), json("200 OK", "{\"catalog\":[")]);
     let client = server.client();
     let failure = client.products().page().await.unwrap_err();
     let Error::Decode { place, what } = &failure else {

@@ -1,8 +1,8 @@
-//! What a hostile server, or a hostile catalog, gets: no key, no steered terminal, no request elsewhere.
+//! Hostile servers and catalogs get no key, no control of the terminal, and no request to another host.
 
 use vitrine_client::{BuildError, Client, Error, Key};
 
-use crate::odd::{KEY, Odd, answer, json, pong};
+use crate::mock_server::{KEY, MockServer, answer, json, pong};
 
 fn assert_hides_the_key(failure: &Error) {
     let shown = format!("{failure} {failure:?} {failure:#?}");
@@ -14,13 +14,13 @@ fn assert_hides_the_key(failure: &Error) {
 }
 
 #[tokio::test]
-async fn the_key_is_never_shown_even_where_the_server_repeats_it() {
+async fn keys_repeated_by_the_server_are_redacted() {
     let echoing = format!(
         r#"{{"type":"{KEY}","message":"{KEY} \u001b[31m\nfoul","help":"not {KEY}","details":[
             {{"type":"{KEY}","message":"{KEY}","location":["header","{KEY}"]}}]}}"#
     );
     let head = format!("401 Unauthorized\r\nX-Request-Id: {KEY}");
-    let server = Odd::of(vec![
+    let server = MockServer::of(vec![
         json(&head, echoing),
         json("200 OK", format!(r#"{{"message":{{"{KEY}":"{KEY}"}}}}"#)),
         json("200 OK", format!(r#"{{"catalog":"{KEY} \u001b[31m"}}"#)),
@@ -51,9 +51,9 @@ async fn the_key_is_never_shown_even_where_the_server_repeats_it() {
 
 #[tokio::test]
 async fn redirects_are_not_followed() {
-    let other = Odd::of(vec![pong()]);
+    let other = MockServer::of(vec![pong()]);
     for status in ["301 Moved", "302 Found", "307 Temporary", "308 Permanent"] {
-        let server = Odd::of(vec![answer(
+        let server = MockServer::of(vec![answer(
             &format!("{status}\r\nLocation: {}/v2/ping", other.url()),
             "",
         )]);
@@ -65,7 +65,7 @@ async fn redirects_are_not_followed() {
 }
 
 #[tokio::test]
-async fn odd_headers_do_no_harm() {
+async fn malformed_headers_are_ignored() {
     let long = "x".repeat(3_000);
     let body = r#"{"type":"not_found","message":"no"}"#;
     for headers in [
@@ -73,7 +73,7 @@ async fn odd_headers_do_no_harm() {
         "X-Request-Id: \u{e9}\u{ff}\r\nRetry-After: -1\r\nETag: \u{e9}".to_owned(),
         "X-Request-Id:\r\nRetry-After:\r\nETag:\r\nRetry-After: soon".to_owned(),
     ] {
-        let server = Odd::of(vec![
+        let server = MockServer::of(vec![
             json(&format!("404 No\r\n{headers}"), body),
             json(&format!("200 OK\r\n{headers}"), r#"{"message":"pong"}"#),
         ]);
@@ -91,8 +91,8 @@ async fn odd_headers_do_no_harm() {
 }
 
 #[tokio::test]
-async fn every_request_says_who_asks_for_which_version() {
-    let server = Odd::of(vec![pong()]);
+async fn requests_have_user_agent_and_version() {
+    let server = MockServer::of(vec![pong()]);
     server.client().ping().await.unwrap();
     server
         .builder()
@@ -125,12 +125,12 @@ async fn every_request_says_who_asks_for_which_version() {
 }
 
 #[tokio::test]
-async fn texts_are_asked_for_without_the_key() {
+async fn texts_are_requested_without_the_key() {
     let text = answer(
         "200 OK\r\nContent-Type: text/markdown; charset=utf-8",
         "# Hello\n",
     );
-    let server = Odd::of(vec![
+    let server = MockServer::of(vec![
         text,
         answer("200 OK\r\nContent-Type: text/markdown", b"a\xff"),
         answer("200 OK\r\nContent-Type: image/png", "a"),
@@ -173,8 +173,8 @@ async fn texts_are_asked_for_without_the_key() {
 }
 
 #[tokio::test]
-async fn codes_stay_within_their_path() {
-    let server = Odd::of(vec![json(
+async fn codes_never_leave_their_path() {
+    let server = MockServer::of(vec![json(
         "404 No",
         r#"{"type":"not_found","message":"no"}"#,
     )]);
@@ -199,7 +199,7 @@ async fn codes_stay_within_their_path() {
 }
 
 #[test]
-fn a_key_does_not_travel_in_the_clear() {
+fn keys_are_not_sent_unencrypted_to_other_machines() {
     let key = || Key::new(KEY).expect("a key");
     let refused = Client::new("http://catalog.example", key()).unwrap_err();
     assert_eq!(
@@ -218,7 +218,7 @@ fn a_key_does_not_travel_in_the_clear() {
 }
 
 #[test]
-fn requests_may_be_made_on_other_threads() {
+fn requests_can_be_sent_on_other_threads() {
     fn is_send<T: Send>(_: T) {}
     let client = Client::new("http://127.0.0.1", Key::new(KEY).unwrap()).unwrap();
     is_send(client.product("A"));

@@ -1,7 +1,7 @@
-//! The client against answers as they are, and against a server that does everything wrong. Against the true program it is
-//! tested in `crates/server/tests/it/client.rs`.
+//! The client against recorded responses and a mock server. `crates/server/tests/it/client.rs` tests it against the real
+//! server.
 
-mod odd;
+mod mock_server;
 mod stand_in;
 
 mod answers;

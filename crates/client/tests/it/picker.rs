@@ -1,11 +1,11 @@
-//! The example prints what it says.
+//! The output of the example.
 
 use std::process::Command;
 
 use crate::stand_in::StandIn;
 
 #[test]
-fn the_picker_prints_products_by_category_with_their_amounts() {
+fn picker_prints_products_and_amounts_by_category() {
     let tests = std::env::current_exe().expect("a path");
     let picker = tests
         .parent()
@@ -17,7 +17,7 @@ fn the_picker_prints_products_by_category_with_their_amounts() {
             "no picker beside the tests"
         );
         use std::io::Write as _;
-        // Past the test runner, which keeps what passing tests print to itself.
+        // Bypasses the test runner, which hides the output of passing tests.
         let _ = std::io::stderr()
             .write_all(b"SKIPPED: the picker, which `cargo test` builds without `--test`\n");
         return;

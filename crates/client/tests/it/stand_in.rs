@@ -1,3 +1,3 @@
-//! The server that documentation has its examples run against.
+//! The server that the examples in the documentation use.
 
 include!("../stand_in.in");

@@ -1,21 +1,21 @@
-//! Walks over pages: to the end, on from a cursor, and never in a circle.
+//! Walks over pages: to the end, resumed from a cursor, and never in a cycle.
 
 use vitrine_client::{Error, Key, Page, blocking};
 
-use crate::odd::{KEY, Odd, error, json};
+use crate::mock_server::{KEY, MockServer, error, json};
 
-/// A page of nothing but codes.
+/// Returns a page whose products have only codes.
 fn page(codes: &[&str], before: Option<&str>, after: Option<&str>) -> Vec<u8> {
     let body = serde_json::json!({"catalog": codes, "pagination": {"cursors": {"before": before, "after": after}}});
     json("200 OK", body.to_string())
 }
 
-/// A page as the contract has it.
+/// Returns a page with the cursors of the contract.
 fn right(codes: &[&str]) -> Vec<u8> {
     page(codes, codes.first().copied(), codes.last().copied())
 }
 
-fn queries(server: &Odd) -> Vec<String> {
+fn queries(server: &MockServer) -> Vec<String> {
     let heads = server.heads();
     let target = |head: &String| {
         head.split(' ')
@@ -27,9 +27,9 @@ fn queries(server: &Odd) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_walk_ends_with_an_empty_page_or_without_a_cursor() {
+async fn walks_end_with_an_empty_page_or_without_a_cursor() {
     for last in [right(&[]), page(&["c"], Some("c"), None)] {
-        let server = Odd::of(vec![right(&["a", "b"]), last.clone()]);
+        let server = MockServer::of(vec![right(&["a", "b"]), last.clone()]);
         let mut products = server
             .client()
             .products()
@@ -52,8 +52,8 @@ async fn a_walk_ends_with_an_empty_page_or_without_a_cursor() {
 }
 
 #[tokio::test]
-async fn a_walk_that_broke_off_goes_on_from_its_cursor() {
-    let server = Odd::of(vec![
+async fn interrupted_walks_resume_from_their_cursor() {
+    let server = MockServer::of(vec![
         right(&["a", "b"]),
         error("401 No", "invalid_api_key"),
         right(&["c"]),
@@ -82,8 +82,8 @@ async fn a_walk_that_broke_off_goes_on_from_its_cursor() {
 }
 
 #[tokio::test]
-async fn a_walk_back_follows_the_other_cursor() {
-    let server = Odd::of(vec![right(&["c", "d"]), right(&["a", "b"]), right(&[])]);
+async fn walks_backwards_follow_the_before_cursor() {
+    let server = MockServer::of(vec![right(&["c", "d"]), right(&["a", "b"]), right(&[])]);
     let mut pages = server
         .client()
         .products()
@@ -99,8 +99,8 @@ async fn a_walk_back_follows_the_other_cursor() {
 }
 
 #[tokio::test]
-async fn a_circle_is_told() {
-    let server = Odd::of(vec![right(&["a"]), right(&["b"]), right(&["a"])]);
+async fn repeated_cursors_end_the_walk_with_an_error() {
+    let server = MockServer::of(vec![right(&["a"]), right(&["b"]), right(&["a"])]);
     let mut products = server.client().products().read_as::<String>().stream();
     assert_eq!(products.next().await.unwrap().unwrap(), "a");
     assert_eq!(products.next().await.unwrap().unwrap(), "b");
@@ -111,15 +111,15 @@ async fn a_circle_is_told() {
 }
 
 #[test]
-fn threads_may_share_a_blocking_client() {
-    let server = Odd::of(vec![right(&["a"]), right(&[])]);
+fn threads_can_share_a_blocking_client() {
+    let server = MockServer::of(vec![right(&["a"]), right(&[])]);
     let client = blocking::Client::build(server.builder()).unwrap();
     let list = client.products().read_as::<String>();
     assert_eq!(
         client.all(list).map(Result::unwrap).collect::<Vec<_>>(),
         ["a"]
     );
-    let server = Odd::of(vec![json("200 OK", r#"{"message":"pong"}"#)]);
+    let server = MockServer::of(vec![json("200 OK", r#"{"message":"pong"}"#)]);
     let client = blocking::Client::new(&server.url(), Key::new(KEY).unwrap()).unwrap();
     std::thread::scope(|scope| {
         for _ in 0..4 {

@@ -1,4 +1,4 @@
-//! A product's texts: which there are, what is known of each, and what a load does to them.
+//! A product's texts: their names, their state, and the changes that a load makes to them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,24 +17,24 @@ pub use packed::PackedMarkdown;
 /// The texts that a product can have (docs/contract/texts.md#names).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TextName {
-    /// What the product is.
+    /// Description of the product.
     Description,
-    /// What it is not.
+    /// Disclaimer.
     Disclaimer,
-    /// Whether money comes back.
+    /// Policy on refunds.
     RefundPolicy,
-    /// Whether a lost code is replaced.
+    /// Policy on replacing lost codes.
     ReissuancePolicy,
-    /// Terms for whoever buys it.
+    /// Terms for the buyer.
     TermsBuyer,
-    /// Terms for whoever spends it.
+    /// Terms for the person who spends it.
     TermsConsumer,
-    /// How it is spent.
+    /// Instructions for redeeming it.
     RedemptionInstructions,
 }
 
 impl TextName {
-    /// Every name, in the contract's order.
+    /// All names, in the contract's order.
     pub const ALL: [Self; 7] = [
         Self::Description,
         Self::Disclaimer,
@@ -45,7 +45,7 @@ impl TextName {
         Self::RedemptionInstructions,
     ];
 
-    /// The name in the contract's spelling.
+    /// Returns the name in the contract's spelling.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -71,24 +71,24 @@ impl FromStr for TextName {
     }
 }
 
-/// The SHA-256 of a text's Markdown: its name in addresses and in the store.
+/// SHA-256 of a text's Markdown: its name in URLs and in the store.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TextDigest([u8; 32]);
 
 impl TextDigest {
-    /// The digest of `markdown`.
+    /// Returns the digest of `markdown`.
     #[must_use]
     pub fn of(markdown: &str) -> Self {
         Self(Sha256::digest(markdown.as_bytes()).into())
     }
 
-    /// The digest's bytes.
+    /// Returns the digest's bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// A digest from its bytes, as a store keeps it.
+    /// Returns the digest with these bytes, as a store keeps them.
     #[must_use]
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
@@ -116,25 +116,25 @@ impl FromStr for TextDigest {
     }
 }
 
-/// What is known of one text.
+/// State of one text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Text {
-    /// There is none.
+    /// No such text.
     #[default]
     None,
-    /// Only the outside address is known.
+    /// Only its URL outside the catalog is known.
     Outside(WebUrl),
-    /// The Markdown is held.
+    /// The store has its Markdown.
     Own {
         /// Its digest.
         digest: TextDigest,
-        /// The outside address it came from.
+        /// The URL it was downloaded from.
         source: Option<WebUrl>,
     },
 }
 
 impl Text {
-    /// The outside address that is known of it.
+    /// Returns its URL outside the catalog, if that is known.
     #[must_use]
     pub fn address(&self) -> Option<&WebUrl> {
         match self {
@@ -150,23 +150,23 @@ impl Text {
 pub struct PerText<T>([T; 7]);
 
 impl<T> PerText<T> {
-    /// Makes a value for each name.
+    /// Calls `make` for each name, in the contract's order.
     pub fn from_fn(make: impl FnMut(TextName) -> T) -> Self {
         Self(TextName::ALL.map(make))
     }
 
-    /// The value for `name`.
+    /// Returns the value for `name`.
     #[must_use]
     pub fn get(&self, name: TextName) -> &T {
         &self.0[name as usize]
     }
 
-    /// The value for `name`, to change.
+    /// Returns the value for `name`, mutable.
     pub fn get_mut(&mut self, name: TextName) -> &mut T {
         &mut self.0[name as usize]
     }
 
-    /// Every name with its value, in the contract's order.
+    /// Iterates over all names with their values, in the contract's order.
     pub fn iter(&self) -> impl Iterator<Item = (TextName, &T)> {
         TextName::ALL.into_iter().zip(&self.0)
     }
@@ -181,48 +181,47 @@ pub struct Content {
     pub texts: PerText<Text>,
 }
 
-/// What a load says of one value: nothing, that there is none, or what it is.
+/// Change of one value by a load.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Update<T> {
-    /// The key was absent: what is live stays.
+    /// The key was absent: the live value stays.
     #[default]
     Keep,
-    /// The key was null: there is no value any more.
+    /// The key was null: the value is removed.
     Remove,
-    /// A value was given.
+    /// The key had a value: it replaces the live one.
     Set(T),
 }
 
-/// What a load gives for one text.
+/// Text in a load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoadedText {
-    /// An outside address.
+    /// A URL outside the catalog.
     Outside(WebUrl),
-    /// The Markdown, perhaps with the address it came from.
+    /// The Markdown, perhaps with its source.
     Markdown {
         /// The text.
         markdown: String,
-        /// Where it came from.
+        /// The URL it was downloaded from.
         source: Option<WebUrl>,
     },
 }
 
-/// What a load says of a product's texts.
+/// Changes of a product's texts by a load.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ContentUpdate {
-    /// Of their locale.
+    /// Change of their locale.
     pub locale: Update<Locale>,
-    /// Of each text.
+    /// Change of each text.
     pub texts: PerText<Update<LoadedText>>,
 }
 
 impl ContentUpdate {
-    /// The texts after this update of `live` (docs/contract/texts.md#loading).
+    /// Returns the texts after this update of `live` (docs/contract/texts.md#loading).
     ///
-    /// An absent key leaves a text as it is and null removes it. The same address keeps the
-    /// Markdown that came from it, another drops that. An address that ends in this service's own
-    /// name of the text held here (`/v2/texts/DIGEST.md`) is that text: so an answer of the
-    /// service can be loaded back without losing its Markdown.
+    /// An absent key leaves a text as it is; null removes it. The URL that the Markdown came from keeps the
+    /// Markdown; another URL drops it. A URL that ends in the service's own name of the text
+    /// (`/v2/texts/DIGEST.md`) keeps it too: responses of the service can be loaded back without losing Markdown.
     #[must_use]
     pub fn apply(&self, live: &Content) -> Content {
         Content {
@@ -253,7 +252,7 @@ impl ContentUpdate {
     }
 }
 
-/// Whether `url` names what `text` already holds.
+/// Returns true if `text` has the Markdown of `url` already.
 fn came_from(text: &Text, url: &WebUrl) -> bool {
     let Text::Own { digest, source } = text else {
         return false;
@@ -286,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_load_changes_only_what_it_names() {
+    fn texts_not_named_by_a_load_stay() {
         let fetched = Text::Own {
             digest: TextDigest::of("# A"),
             source: Some(url("https://a.example/a.md")),
@@ -311,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn digests_come_back() {
+    fn digests_survive_a_round_trip() {
         let digest = TextDigest::of("Grüße");
         assert_eq!(digest.to_string().parse::<TextDigest>().unwrap(), digest);
         let upper = digest.to_string().to_uppercase();

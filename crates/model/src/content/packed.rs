@@ -1,34 +1,34 @@
-//! A text as it rests: its Markdown, compressed.
+//! Compressed Markdown, as stores and snapshots keep it.
 
 use bytes::Bytes;
 
 use super::TextDigest;
 use crate::Invalid;
 
-/// What is wrong with packed bytes that aren't the text they should be.
+/// Error of compressed bytes that aren't the expected text.
 const DAMAGED: Invalid = Invalid::new("text_damaged", "a text as it was packed");
 
-/// A text's Markdown, compressed: how it rests in the store and in memory.
+/// Markdown of one text, compressed by zstd.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PackedMarkdown(Bytes);
 
 impl From<Bytes> for PackedMarkdown {
-    /// What a store kept, in memory that may be shared.
+    /// Takes compressed bytes without copying them.
     fn from(bytes: Bytes) -> Self {
         Self(bytes)
     }
 }
 
 impl PackedMarkdown {
-    /// The longest Markdown of one text, in bytes.
+    /// Maximum length of one text's Markdown, in bytes.
     pub const MAX_LENGTH_BYTES: usize = 1 << 20;
 
     /// Compresses `markdown`.
     ///
     /// # Errors
     ///
-    /// Where it is longer than [`MAX_LENGTH_BYTES`](Self::MAX_LENGTH_BYTES), so that whatever was
-    /// packed can be unpacked in bounded memory.
+    /// If it is longer than [`MAX_LENGTH_BYTES`](Self::MAX_LENGTH_BYTES): all that was packed can be unpacked in bounded
+    /// memory.
     pub fn pack(markdown: &str) -> Result<Self, Invalid> {
         let invalid = Invalid::new("text_too_long", "Markdown of at most 1 MiB");
         if markdown.len() > Self::MAX_LENGTH_BYTES {
@@ -39,31 +39,31 @@ impl PackedMarkdown {
             .map_err(|_| invalid)
     }
 
-    /// The compressed bytes, for a store.
+    /// Returns the compressed bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// What a store kept.
+    /// Copies compressed bytes.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Self {
         Self(Bytes::copy_from_slice(bytes))
     }
 
-    /// The mark of a text that is damaged in the store: no bytes.
+    /// Returns the marker of a text that is corrupt in the store: no bytes.
     #[must_use]
     pub fn damaged() -> Self {
         Self(Bytes::new())
     }
 
-    /// Returns true for that mark.
+    /// Returns true for the marker of a corrupt text.
     #[must_use]
     pub fn is_damaged(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many bytes the Markdown has, as the packed ones say; the longest text's where they are damaged.
+    /// Returns the length of the Markdown according to the compressed bytes; the maximum length if they are corrupt.
     #[must_use]
     pub fn length_bytes(&self) -> usize {
         let told = zstd::zstd_safe::get_frame_content_size(&self.0);
@@ -72,23 +72,22 @@ impl PackedMarkdown {
         told.unwrap_or(most).min(most)
     }
 
-    /// The Markdown of this digest.
+    /// Decompresses the Markdown, and checks that it has this digest.
     ///
     /// # Errors
     ///
-    /// Where the bytes are damaged, even so that they are those of another text: what is packed has no checksum of
-    /// its own.
+    /// If the bytes are corrupt, or are those of another text: the compressed bytes have no checksum of their own.
     pub fn unpack_as(&self, digest: &TextDigest) -> Result<String, Invalid> {
         let markdown = self.unpack()?;
         let is_whole = TextDigest::of(&markdown) == *digest;
         is_whole.then_some(markdown).ok_or(DAMAGED)
     }
 
-    /// The Markdown, whatever its digest.
+    /// Decompresses the Markdown, without checking its digest.
     ///
     /// # Errors
     ///
-    /// Where the bytes are damaged so that they are no text.
+    /// If the bytes can't be decompressed, or aren't UTF-8.
     pub fn unpack(&self) -> Result<String, Invalid> {
         let bytes = zstd::bulk::decompress(&self.0, self.length_bytes()).map_err(|_| DAMAGED)?;
         String::from_utf8(bytes).map_err(|_| DAMAGED)
@@ -100,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_packed_text_comes_back_as_what_it_was_or_not_at_all() {
+    fn corrupt_or_other_packed_text_is_not_unpacked() {
         let digest = TextDigest::of("Grüße");
         let packed = PackedMarkdown::pack("Grüße").unwrap();
         assert_eq!(packed.length_bytes(), "Grüße".len());

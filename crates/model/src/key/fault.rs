@@ -1,4 +1,4 @@
-//! Values that no key record can have.
+//! Validation of key records that were read from outside.
 
 use super::{KeyRecord, NewKey};
 use crate::version::{ApiVersion, VersionError};
@@ -7,7 +7,7 @@ use crate::version::{ApiVersion, VersionError};
 const NAME_BYTES: usize = 11;
 
 impl KeyRecord {
-    /// Returns what of the record no key can have, if there is anything.
+    /// Returns the first fault of the record, if it has any.
     #[must_use]
     pub fn fault(&self) -> Option<&'static str> {
         let name = self.prefix.strip_prefix(NewKey::START);

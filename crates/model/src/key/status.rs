@@ -1,4 +1,4 @@
-//! The status of a key at a moment: the one place where it is decided.
+//! The status of a key at a moment.
 
 use jiff::Timestamp;
 
@@ -11,7 +11,7 @@ pub enum KeyStatus {
     Active,
     /// Accepted until it expires; it has a successor.
     Rotated,
-    /// Refused, because its time is over.
+    /// Refused, because it expired.
     Expired,
     /// Refused, because it was revoked.
     Revoked,

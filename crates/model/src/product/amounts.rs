@@ -1,10 +1,10 @@
-//! Which amounts can be ordered: a range, or a list within it.
+//! Amounts that can be ordered: a range, or a list within it.
 
 use super::values::DenominationType;
 use crate::Invalid;
 use crate::money::Amount;
 
-/// The least and the greatest amount, in order.
+/// Minimum and maximum amount.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AmountRange {
     minimum: Amount,
@@ -12,11 +12,11 @@ pub struct AmountRange {
 }
 
 impl AmountRange {
-    /// A range from `minimum` to `maximum`, both included.
+    /// Returns the range from `minimum` to `maximum`, both included.
     ///
     /// # Errors
     ///
-    /// Where the minimum is above the maximum.
+    /// If the minimum is above the maximum.
     pub fn new(minimum: Amount, maximum: Amount) -> Result<Self, Invalid> {
         if minimum > maximum {
             return Err(Invalid::new(
@@ -27,19 +27,19 @@ impl AmountRange {
         Ok(Self { minimum, maximum })
     }
 
-    /// The least amount.
+    /// Returns the minimum.
     #[must_use]
     pub fn minimum(&self) -> Amount {
         self.minimum
     }
 
-    /// The greatest amount.
+    /// Returns the maximum.
     #[must_use]
     pub fn maximum(&self) -> Amount {
         self.maximum
     }
 
-    /// Whether `amount` lies within.
+    /// Returns true if `amount` lies within the range.
     #[must_use]
     pub fn contains(&self, amount: Amount) -> bool {
         (self.minimum..=self.maximum).contains(&amount)
@@ -55,7 +55,7 @@ pub struct Denominations {
 }
 
 impl Denominations {
-    /// Any amount in `range`; `suggestions` are shown as the available list.
+    /// Returns open denominations: any amount in `range`; `suggestions` are shown as the available list.
     #[must_use]
     pub fn open(range: AmountRange, suggestions: Option<Vec<Amount>>) -> Self {
         Self {
@@ -65,11 +65,11 @@ impl Denominations {
         }
     }
 
-    /// Only the amounts of `list`.
+    /// Returns fixed denominations: only the amounts of `list`.
     ///
     /// # Errors
     ///
-    /// Where the list is empty or an amount lies outside `range`.
+    /// If the list is empty or an amount lies outside `range`.
     pub fn fixed(range: AmountRange, list: Vec<Amount>) -> Result<Self, Invalid> {
         if list.is_empty() {
             return Err(Invalid::new(
@@ -87,25 +87,25 @@ impl Denominations {
         })
     }
 
-    /// An amount beyond minimum and maximum.
+    /// Error of an amount outside the range.
     pub const OUTSIDE: Invalid = Invalid::new(
         "amount_outside",
         "amounts from minimum_value to maximum_value",
     );
 
-    /// Open or fixed.
+    /// Returns the type, open or fixed.
     #[must_use]
     pub fn kind(&self) -> DenominationType {
         self.kind
     }
 
-    /// Minimum and maximum.
+    /// Returns minimum and maximum.
     #[must_use]
     pub fn range(&self) -> AmountRange {
         self.range
     }
 
-    /// The listed amounts: all there are, or suggestions.
+    /// Returns the listed amounts: all of fixed denominations, suggestions of open ones.
     #[must_use]
     pub fn available_list(&self) -> Option<&[Amount]> {
         self.available_list.as_deref()
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn denominations_cannot_contradict_themselves() {
+    fn denominations_outside_their_range_are_refused() {
         assert_eq!(
             AmountRange::new(amount("5"), amount("4")).unwrap_err().rule,
             "amount_order"

@@ -1,10 +1,10 @@
 //! A product and the details of its payout type (docs/contract/resources.md#product).
 //!
-//! The product's texts aren't part of it: they live beside it as [`Content`](crate::content::Content),
-//! since a later load may leave them as they are.
+//! A product's texts aren't part of it: [`Content`](crate::content::Content) has them, because a load may leave them
+//! unchanged.
 //!
 //! - `values`: the contract's enums
-//! - `amounts`: which amounts can be ordered
+//! - `amounts`: amounts that can be ordered
 //! - `other`: payout types added later
 
 mod amounts;
@@ -26,39 +26,39 @@ use crate::money::{Amount, Currency, DiscountMultiplier};
 use crate::single_line::SingleLine;
 use crate::url::WebUrl;
 
-/// A product, checked. What orders need beside its texts.
+/// A validated product without its texts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Product {
-    /// The name shown to people.
+    /// Name shown to people.
     pub name: SingleLine,
-    /// The code used when ordering.
+    /// Code used in orders.
     pub code: ProductCode,
-    /// The currency of its amounts.
+    /// Currency of all amounts.
     pub currency: Currency,
-    /// Its state; independent of `is_orderable`.
+    /// State; independent of `is_orderable`.
     pub state: State,
-    /// Whether orders are taken.
+    /// True if it can be ordered.
     pub is_orderable: bool,
     /// Categories, each once, as loaded; may be empty.
     pub categories: Vec<SingleLine>,
-    /// Countries where the payout can be spent, each once, as loaded; may be empty.
+    /// Countries in which the payout can be spent, each once, as loaded; may be empty.
     pub countries_redeemable_in: Vec<Country>,
-    /// Whom a customer can ask.
+    /// Contact for customers.
     pub customer_service: CustomerService,
-    /// The discount on the price before fees.
+    /// Discount on the price before fees.
     pub discount_multiplier: DiscountMultiplier,
-    /// How orders are filled, where it was loaded.
+    /// Fulfilment of orders, if it was loaded.
     pub availability: Option<Availability>,
-    /// What the payout type adds.
+    /// Details of the payout type.
     pub detail: Detail,
 }
 
 /// Contact information for customers (docs/contract/resources.md#customer-service).
 #[derive(Debug, Clone, PartialEq)]
 pub struct CustomerService {
-    /// A telephone number.
+    /// Telephone number.
     pub phone_number: Option<PhoneNumber>,
-    /// A customer-service page.
+    /// URL of a customer-service page.
     pub website_url: Option<WebUrl>,
 }
 
@@ -71,12 +71,12 @@ pub enum Detail {
     Subscription(Voucher, Vec<SubscriptionPlan>),
     /// `payment` (docs/contract/resources.md#payment).
     Payment(Payment),
-    /// A payout type added later, served as it was loaded.
+    /// Any other payout type, served as it was loaded.
     Other(OtherDetail),
 }
 
 impl Detail {
-    /// The payout type's name.
+    /// Returns the payout type's name.
     #[must_use]
     pub fn payout_type(&self) -> &str {
         match self {
@@ -88,69 +88,69 @@ impl Detail {
     }
 }
 
-/// What gift cards and subscriptions share.
+/// Common details of gift cards and subscriptions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Voucher {
-    /// Pictures and colour.
+    /// Images and colour.
     pub assets: Assets,
-    /// Where a balance can be checked.
+    /// URL of a page on which the balance can be checked.
     pub balance_check_url: Option<WebUrl>,
-    /// When it expires.
+    /// Expiry.
     pub expiry: Expiry,
-    /// Where it can be spent.
+    /// Places of redemption.
     pub redeemable_at: RedeemableAt,
-    /// The issuer's page.
+    /// URL of the issuer's page.
     pub website_url: Option<WebUrl>,
-    /// The barcode, if there is one.
+    /// Format of the barcode, if there is one.
     pub barcode_format: Option<BarcodeFormat>,
-    /// How the e-code is used.
+    /// Use of the e-code.
     pub e_code_usage_type: ECodeUsageType,
 }
 
-/// Pictures and colour (docs/contract/resources.md#assets).
+/// Images and colour (docs/contract/resources.md#assets).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assets {
-    /// The card's image.
+    /// URL of the card's image.
     pub card_image_url: Option<WebUrl>,
-    /// The icon's image.
+    /// URL of the icon's image.
     pub icon_image_url: Option<WebUrl>,
-    /// The brand's colour.
+    /// Colour of the brand.
     pub primary_color: Option<Colour>,
 }
 
-/// When a payout expires (docs/contract/resources.md#expiry).
+/// Expiry of a payout (docs/contract/resources.md#expiry).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expiry {
-    /// The policy in words.
+    /// Policy in words.
     pub date_policy: Option<SingleLine>,
     /// Months until expiry.
     pub in_months: u32,
-    /// From when they count.
+    /// Start of the months until expiry.
     pub kind: ExpiryType,
 }
 
 /// One plan of a subscription (docs/contract/resources.md#subscription).
 #[derive(Debug, Clone, PartialEq)]
 pub struct SubscriptionPlan {
-    /// The unit of the length.
+    /// Unit of the length.
     pub length_unit: LengthUnit,
-    /// How many units; at least one.
+    /// Length in units; at least one.
     pub length: u32,
-    /// The plan's name.
+    /// Name of the plan.
     pub name: SingleLine,
-    /// Its price.
+    /// Price.
     pub price: Amount,
-    /// The code used when ordering it.
+    /// Code used in orders.
     pub subscription_plan_code: SingleLine,
 }
 
 /// Details of a payment (docs/contract/resources.md#payment).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Payment {
-    /// The icon's image.
+    /// URL of the icon's image.
     pub icon_image_url: Option<WebUrl>,
-    /// The brand's colour.
+    /// Colour of the brand.
     pub primary_color: Option<Colour>,
-    /// The least and the greatest payment.
+    /// Minimum and maximum payment.
     pub range: AmountRange,
 }

@@ -1,15 +1,15 @@
-//! Payout types added later: known by name, served as they were loaded.
+//! Payout types added later, which are served as they were loaded.
 
 use std::str::FromStr;
 
 use crate::Invalid;
 
-/// The name of a payout type added later: `^[a-z][a-z0-9_]{0,63}$`, and no other field's name.
+/// Name of a payout type added later: `^[a-z][a-z0-9_]{0,63}$`, and not the name of another field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PayoutTypeName(Box<str>);
 
 impl PayoutTypeName {
-    /// The product's own fields, which a detail object named alike would overwrite.
+    /// Fields of the product, which a detail object of the same name would overwrite.
     pub const FIELDS: [&str; 11] = [
         "name",
         "code",
@@ -24,7 +24,7 @@ impl PayoutTypeName {
         "availability",
     ];
 
-    /// The name.
+    /// Returns the name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -56,15 +56,15 @@ impl FromStr for PayoutTypeName {
     }
 }
 
-/// The detail object of a payout type added later: its JSON text as it was loaded, in two halves
-/// around the value of its `content_resources`, which alone obeys rules (docs/contract/resources.md#later-payout-types).
+/// Detail object of a payout type added later: its JSON as it was loaded, split around the value of
+/// `content_resources`, the only part with rules (docs/contract/resources.md#later-payout-types).
 #[derive(Debug, Clone, PartialEq)]
 pub struct OtherDetail {
-    /// The payout type, which is also the object's key.
+    /// Payout type, also the object's key.
     pub payout_type: PayoutTypeName,
-    /// The object's text up to the value of `content_resources`; all of it where there is none.
+    /// JSON up to the value of `content_resources`; all of it if there is none.
     pub head: String,
-    /// The object's text after that value, where there is one.
+    /// JSON after that value, if there is one.
     pub tail: Option<String>,
 }
 
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_later_payout_type_never_shadows_a_field() {
+    fn payout_types_named_like_a_field_are_refused() {
         assert!("prepaid_card".parse::<PayoutTypeName>().is_ok());
         for wrong in [
             "name",

@@ -1,11 +1,10 @@
-//! The values that the contract names (docs/contract/resources.md#values): each in the contract's spelling, known in
-//! this one place.
+//! The enums of the contract (docs/contract/resources.md#values), in the contract's spelling.
 
 use std::str::FromStr;
 
 use crate::Invalid;
 
-/// Makes an enum of the contract: its values in the contract's spelling, known in this one place.
+/// Defines an enum of the contract, with its values in the contract's spelling.
 macro_rules! contract_enum {
     ($(#[$meta:meta])* $name:ident, $rule:literal, $expected:literal, { $($(#[$variant_meta:meta])* $variant:ident = $text:literal,)+ }) => {
         $(#[$meta])*
@@ -13,10 +12,10 @@ macro_rules! contract_enum {
         pub enum $name { $($(#[$variant_meta])* $variant,)+ }
 
         impl $name {
-            /// Every value, in the contract's order.
+            /// All values, in the contract's order.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
-            /// The value in the contract's spelling.
+            /// Returns the value in the contract's spelling.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $text,)+ }
@@ -48,7 +47,7 @@ contract_enum!(
 });
 
 contract_enum!(
-    /// How an order is filled.
+    /// Fulfilment of orders.
     Availability, "availability", "`stocked` or `realtime`", {
     /// Out of a stock of codes.
     Stocked = "stocked",
@@ -57,7 +56,7 @@ contract_enum!(
 });
 
 contract_enum!(
-    /// Where a payout can be spent.
+    /// Places in which a payout can be spent.
     RedeemableAt, "redeemable_at", "`all`, `online` or `in-store`", {
     /// Everywhere.
     All = "all",
@@ -90,7 +89,7 @@ contract_enum!(
 });
 
 contract_enum!(
-    /// How the e-code reaches its user.
+    /// Delivery of the e-code to its user.
     ECodeUsageType, "e_code_usage_type", "`undefined`, `url-recommended` or `url-only`", {
     /// Not defined.
     Undefined = "undefined",
@@ -101,7 +100,7 @@ contract_enum!(
 });
 
 contract_enum!(
-    /// From when the expiry counts.
+    /// Start of the months until expiry.
     ExpiryType, "expiry_type",
     "`from-last-use`, `from-last-balance-check`, `from-issue-date`, `indefinite` or `do-not-show`", {
     /// From the last use.
@@ -117,7 +116,7 @@ contract_enum!(
 });
 
 contract_enum!(
-    /// Whether any amount can be ordered, or only listed ones.
+    /// Type of denominations: any amount can be ordered, or only listed ones.
     DenominationType, "denominations_type", "`open` or `fixed`", {
     /// Any amount from minimum to maximum.
     Open = "open",

@@ -1,19 +1,19 @@
-//! A set of places within a block: 256 bits, in four words.
+//! A set of slots of a block: 256 bits in four words.
 
 use std::ops::Range;
 
-/// Which of a block's products are meant, by their offsets in it.
+/// A set of products of a block, by their slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BitSet256([u64; 4]);
 
 impl BitSet256 {
-    /// The offsets that a set can hold: 0 to 255.
+    /// Number of possible members: 0 to 255.
     pub const CAPACITY: usize = 256;
 
-    /// How many bytes a set takes in a block's directory.
+    /// Length of a set in a block's directory, in bytes.
     pub(super) const ENCODED_BYTES: usize = 32;
 
-    /// The offsets below `end`.
+    /// Returns the set of all numbers below `end`.
     #[must_use]
     pub fn below(end: usize) -> Self {
         let word = |index: usize| match end.saturating_sub(index * 64) {
@@ -23,55 +23,55 @@ impl BitSet256 {
         Self(std::array::from_fn(word))
     }
 
-    /// Puts an offset in.
+    /// Inserts a member.
     pub fn insert(&mut self, offset: usize) {
         self.0[offset / 64] |= 1 << (offset % 64);
     }
 
-    /// Whether there is no member.
+    /// Returns true if the set is empty.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.0 == [0; 4]
     }
 
-    /// How many members there are.
+    /// Returns the number of members.
     #[must_use]
     pub fn len(self) -> usize {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// The members of both.
+    /// Returns the intersection.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self(std::array::from_fn(|word| self.0[word] & other.0[word]))
     }
 
-    /// The members of either.
+    /// Returns the union.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self(std::array::from_fn(|word| self.0[word] | other.0[word]))
     }
 
-    /// The members that the other doesn't have.
+    /// Returns the members that aren't in `other`.
     #[must_use]
     pub fn without(self, other: Self) -> Self {
         Self(std::array::from_fn(|word| self.0[word] & !other.0[word]))
     }
 
-    /// The first member at or after `offset`.
+    /// Returns the first member at or after `offset`.
     pub(super) fn next_member(self, offset: usize) -> Option<usize> {
         let rest = self.without(Self::below(offset));
         let word = rest.0.iter().position(|word| *word != 0)?;
         Some(word * 64 + rest.0[word].trailing_zeros() as usize)
     }
 
-    /// The last member.
+    /// Returns the last member.
     pub(super) fn last(self) -> Option<usize> {
         let word = self.0.iter().rposition(|word| *word != 0)?;
         Some(word * 64 + 63 - self.0[word].leading_zeros() as usize)
     }
 
-    /// The members, ascending.
+    /// Iterates over the members, ascending.
     pub fn iter(self) -> impl Iterator<Item = usize> {
         Iter {
             words: self.0,
@@ -79,9 +79,9 @@ impl BitSet256 {
         }
     }
 
-    /// The stretches of neighbours, ascending and half-open.
+    /// Iterates over the runs of consecutive members, ascending.
     pub(super) fn runs(self) -> impl Iterator<Item = Range<usize>> {
-        // A run ends at a member behind which there is none.
+        // A run ends at a member whose successor isn't in the set.
         let next = |word: usize| self.0.get(word + 1).map_or(0, |next| next << 63);
         let lasts = Self(std::array::from_fn(|word| {
             self.0[word] & !(self.0[word] >> 1 | next(word))
@@ -92,7 +92,7 @@ impl BitSet256 {
             .map(|(start, last)| start..last + 1)
     }
 
-    /// The members ahead of which there is none.
+    /// Returns the members whose predecessor isn't in the set.
     fn starts(self) -> Self {
         let before = |word: usize| word.checked_sub(1).map_or(0, |before| self.0[before] >> 63);
         Self(std::array::from_fn(|word| {
@@ -100,9 +100,9 @@ impl BitSet256 {
         }))
     }
 
-    /// The first `most` members.
-    pub(super) fn first_members(self, most: usize) -> Self {
-        let mut left = most;
+    /// Returns the first `max` members.
+    pub(super) fn first_members(self, max: usize) -> Self {
+        let mut left = max;
         Self(self.0.map(|word| {
             let count = word.count_ones() as usize;
             let mut rest = word;
@@ -117,9 +117,9 @@ impl BitSet256 {
         }))
     }
 
-    /// The last `most` members.
-    pub(super) fn last_members(self, most: usize) -> Self {
-        let left_out = self.len().saturating_sub(most);
+    /// Returns the last `max` members.
+    pub(super) fn last_members(self, max: usize) -> Self {
+        let left_out = self.len().saturating_sub(max);
         self.without(self.first_members(left_out))
     }
 
@@ -129,7 +129,7 @@ impl BitSet256 {
         }
     }
 
-    /// Reads what [`encode`](Self::encode) wrote; what is missing counts as absent.
+    /// Reads what [`encode`](Self::encode) wrote; missing bytes count as zeros.
     pub(super) fn decode(bytes: &[u8]) -> Self {
         let (words, _) = bytes.as_chunks::<8>();
         Self(std::array::from_fn(|word| {
@@ -140,7 +140,7 @@ impl BitSet256 {
     }
 }
 
-/// The members of a set, ascending.
+/// Iterator over the members of a set, ascending.
 struct Iter {
     words: [u64; 4],
     word: usize,
@@ -172,7 +172,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_set_does_what_a_set_does(
+        fn bit_sets_behave_like_tree_sets(
             some in prop::collection::btree_set(0..256_usize, 0..256),
             from in 0..=256_usize,
             most in 0..300_usize,

@@ -1,19 +1,17 @@
-//! A block: up to 256 neighbouring products, immutable, and shared by all snapshots in which none of
-//! them changed.
+//! A block: up to 256 neighbouring products, immutable, shared by all snapshots in which none of them changed.
 //!
-//! It is two stretches of bytes, which are the same in memory and in a snapshot file. In the **arena**
-//! the products lie rendered, in code order, with commas between them, so that neighbours are one
-//! slice. The **directory** says what lies where:
+//! It consists of two byte strings, which are the same in memory and in a snapshot file. The **arena** has the rendered
+//! products in code order with commas between them, so that neighbours are one slice. The **directory** describes it:
 //!
 //! | Part | Bytes |
 //! | --- | --- |
-//! | how many products, how many facets, how long the codes are | 3 × 4 |
-//! | where each product ends in the arena | 4 each |
-//! | where in each product its content resources begin and end; 0, 0 for none | 8 each |
-//! | each product's hash | 16 each |
-//! | where each code ends among the codes | 2 each |
-//! | the codes | |
-//! | each facet's number and its members, ascending by number | 36 each |
+//! | number of products, number of facets, total length of the codes | 3 × 4 |
+//! | end of each product in the arena | 4 each |
+//! | start and end of the content resources in each product; 0, 0 for none | 8 each |
+//! | hash of each product | 16 each |
+//! | end of each code among the codes | 2 each |
+//! | codes | |
+//! | number and bit set of each facet, ascending by number | 36 each |
 //!
 //! Numbers are little-endian.
 
@@ -29,7 +27,7 @@ use crate::content_hash::ContentHash;
 const HEADER_BYTES: usize = 12;
 const FACET_BYTES: usize = 4 + BitSet256::ENCODED_BYTES;
 
-/// Up to 256 neighbouring products. Cheap to clone.
+/// Up to 256 neighbouring products. Clones share memory.
 #[derive(Debug, Clone)]
 pub struct Block {
     count: usize,
@@ -38,7 +36,7 @@ pub struct Block {
     parts: Parts,
 }
 
-/// Where the parts of a directory begin.
+/// Offsets of the parts of a directory.
 #[derive(Debug, Clone, Copy)]
 struct Parts {
     content: usize,
@@ -49,21 +47,21 @@ struct Parts {
     end: usize,
 }
 
-/// Bytes that aren't a block's.
+/// Error of bytes that aren't a valid block or text table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the bytes aren't those of a block of products")]
 pub struct Malformed;
 
 impl Block {
-    /// The most products of a block.
+    /// Maximum number of products in a block.
     pub const CAPACITY: usize = BitSet256::CAPACITY;
 
-    /// Takes bytes for a block, after a look at all that the directory says: nothing that is asked of
-    /// a block can fail or leave its bytes. What lies in the arena isn't looked at.
+    /// Reads a block, validating the whole directory: afterwards no access can fail or be out of bounds. The arena's
+    /// content isn't validated.
     ///
     /// # Errors
     ///
-    /// Where the directory isn't one, or speaks of another arena.
+    /// If the directory is invalid or doesn't fit the arena.
     pub fn from_bytes(directory: Bytes, arena: Bytes) -> Result<Self, Malformed> {
         let header = |index: usize| number(&directory, index * 4).ok_or(Malformed);
         let (count, facets, codes_bytes) = (header(0)?, header(1)?, header(2)?);
@@ -84,68 +82,68 @@ impl Block {
     }
 
     fn is_sound(&self) -> bool {
-        let places = 0..self.count;
+        let slots = 0..self.count;
         let fits = self.directory.len() == self.parts.end
-            && self.range(self.count - 1).end == self.arena.len()
+            && self.product_range(self.count - 1).end == self.arena.len()
             && self.code_range(self.count - 1).end == self.parts.facets - self.parts.codes;
         let in_order = |range: Range<usize>| range.start <= range.end;
-        fits && places.clone().all(|place| {
-            let bytes = self.range(place);
-            let content = self.content(place).unwrap_or(0..0);
+        fits && slots.clone().all(|slot| {
+            let bytes = self.product_range(slot);
+            let content = self.content(slot).unwrap_or(0..0);
             in_order(bytes.clone())
                 && in_order(content.clone())
                 && content.end <= bytes.len()
-                && in_order(self.code_range(place))
-        }) && places
+                && in_order(self.code_range(slot))
+        }) && slots
             .clone()
-            .all(|place| ProductCode::check(self.code(place)).is_ok())
-            && places
+            .all(|slot| ProductCode::check(self.code(slot)).is_ok())
+            && slots
                 .skip(1)
-                .all(|place| self.code_bytes(place - 1) < self.code_bytes(place))
+                .all(|slot| self.code_bytes(slot - 1) < self.code_bytes(slot))
             && self.facets().is_sorted_by(|left, right| left.0 < right.0)
             && self
                 .facets()
                 .all(|(_, members)| members.without(BitSet256::below(self.count)).is_empty())
     }
 
-    /// The bytes of the directory, which [`from_bytes`](Self::from_bytes) takes back.
+    /// Returns the bytes of the directory, for [`from_bytes`](Self::from_bytes).
     #[must_use]
     pub fn directory(&self) -> &Bytes {
         &self.directory
     }
 
-    /// The bytes of the arena, which [`from_bytes`](Self::from_bytes) takes back.
+    /// Returns the bytes of the arena, for [`from_bytes`](Self::from_bytes).
     #[must_use]
     pub fn arena(&self) -> &Bytes {
         &self.arena
     }
 
-    /// The codes, ascending.
+    /// Iterates over the codes, ascending.
     pub fn codes(&self) -> impl Iterator<Item = &str> {
-        (0..self.count).map(|place| self.code(place))
+        (0..self.count).map(|slot| self.code(slot))
     }
 
-    /// The products as they were rendered, with their codes, in the order of these.
+    /// Iterates over codes and rendered products, ascending by code.
     pub fn products(&self) -> impl Iterator<Item = (&str, &[u8])> {
-        (0..self.count).map(|place| (self.code(place), self.bytes(place..place + 1)))
+        (0..self.count).map(|slot| (self.code(slot), self.bytes(slot..slot + 1)))
     }
 
-    /// How many products there are: at least one.
+    /// Returns the number of products, at least one.
     pub(super) fn count(&self) -> usize {
         self.count
     }
 
-    /// The code at `place`.
-    pub(super) fn code(&self, place: usize) -> &str {
-        std::str::from_utf8(self.code_bytes(place)).unwrap_or_default()
+    /// Returns the code at `slot`.
+    pub(super) fn code(&self, slot: usize) -> &str {
+        std::str::from_utf8(self.code_bytes(slot)).unwrap_or_default()
     }
 
-    /// Whether the product at `place` is there, and is that of `code`.
-    pub(super) fn has_at(&self, place: usize, code: &ProductCode) -> bool {
-        place < self.count && self.code(place) == code.as_str()
+    /// Returns true if the block has a product at `slot`, and it has this code.
+    pub(super) fn has_at(&self, slot: usize, code: &ProductCode) -> bool {
+        slot < self.count && self.code(slot) == code.as_str()
     }
 
-    /// The place of the first code that isn't below `code`.
+    /// Returns the slot of the first code that isn't below `code`.
     pub(super) fn first_not_below(&self, code: &[u8]) -> usize {
         let (mut low, mut high) = (0, self.count);
         while low < high {
@@ -159,63 +157,63 @@ impl Block {
         low
     }
 
-    pub(super) fn code_bytes(&self, place: usize) -> &[u8] {
-        let Range { start, end } = self.code_range(place);
+    pub(super) fn code_bytes(&self, slot: usize) -> &[u8] {
+        let Range { start, end } = self.code_range(slot);
         let at = self.parts.codes;
         self.directory.get(at + start..at + end).unwrap_or_default()
     }
 
-    fn code_range(&self, place: usize) -> Range<usize> {
-        let end = |place: usize| {
-            let at = self.parts.code_ends + place * 2;
+    fn code_range(&self, slot: usize) -> Range<usize> {
+        let end = |slot: usize| {
+            let at = self.parts.code_ends + slot * 2;
             let bytes = self.directory.get(at..).and_then(<[u8]>::first_chunk);
             bytes.map_or(0, |bytes| usize::from(u16::from_le_bytes(*bytes)))
         };
-        place.checked_sub(1).map_or(0, end)..end(place)
+        slot.checked_sub(1).map_or(0, end)..end(slot)
     }
 
-    /// Where the product at `place` lies in the arena.
-    pub(super) fn range(&self, place: usize) -> Range<usize> {
-        let end = |place: usize| number(&self.directory, HEADER_BYTES + place * 4).unwrap_or(0);
-        // Behind the end of the one before stands a comma.
-        place.checked_sub(1).map_or(0, |before| end(before) + 1)..end(place)
+    /// Returns the range of the product at `slot` in the arena.
+    pub(super) fn product_range(&self, slot: usize) -> Range<usize> {
+        let end = |slot: usize| number(&self.directory, HEADER_BYTES + slot * 4).unwrap_or(0);
+        // The previous product is followed by a comma.
+        slot.checked_sub(1).map_or(0, |before| end(before) + 1)..end(slot)
     }
 
-    /// The bytes of some neighbours, with commas between them.
-    pub(super) fn bytes(&self, places: Range<usize>) -> &[u8] {
-        self.arena.get(self.stretch(places)).unwrap_or_default()
+    /// Returns the bytes of neighbouring products, with commas between them.
+    pub(super) fn bytes(&self, slots: Range<usize>) -> &[u8] {
+        self.arena.get(self.arena_range(slots)).unwrap_or_default()
     }
 
-    /// Where some neighbours lie in the arena.
-    pub(super) fn stretch(&self, places: Range<usize>) -> Range<usize> {
-        self.range(places.start).start..self.range(places.end - 1).end
+    /// Returns the range of neighbouring products in the arena.
+    pub(super) fn arena_range(&self, slots: Range<usize>) -> Range<usize> {
+        self.product_range(slots.start).start..self.product_range(slots.end - 1).end
     }
 
-    /// Where in the product at `place` its content resources lie.
-    pub(super) fn content(&self, place: usize) -> Option<Range<usize>> {
-        let at = self.parts.content + place * 8;
+    /// Returns the range of the content resources in the product at `slot`.
+    pub(super) fn content(&self, slot: usize) -> Option<Range<usize>> {
+        let at = self.parts.content + slot * 8;
         let start = number(&self.directory, at)?;
         let end = number(&self.directory, at + 4)?;
         (end > 0).then_some(start..end)
     }
 
-    /// Returns the hash of the product at `place`.
-    pub(super) fn hash(&self, place: usize) -> ContentHash {
-        let bytes = self.hash_bytes(place..place + 1).first_chunk();
+    /// Returns the hash of the product at `slot`.
+    pub(super) fn hash(&self, slot: usize) -> ContentHash {
+        let bytes = self.hash_bytes(slot..slot + 1).first_chunk();
         bytes.map_or_else(ContentHash::default, |bytes| {
             ContentHash::from_bytes(*bytes)
         })
     }
 
     /// Returns the hashes of neighbouring products, one after the other.
-    pub(super) fn hash_bytes(&self, places: Range<usize>) -> &[u8] {
+    pub(super) fn hash_bytes(&self, slots: Range<usize>) -> &[u8] {
         const LENGTH: usize = ContentHash::LENGTH_BYTES;
         let at = self.parts.hashes;
-        let range = at + places.start * LENGTH..at + places.end * LENGTH;
+        let range = at + slots.start * LENGTH..at + slots.end * LENGTH;
         self.directory.get(range).unwrap_or_default()
     }
 
-    /// The products that have a facet.
+    /// Returns the products that have a facet.
     pub(super) fn members(&self, facet: Facet) -> BitSet256 {
         let facets = self.facet_entries();
         let found = facets.binary_search_by_key(&facet, facet_of);
@@ -224,7 +222,7 @@ impl Block {
         })
     }
 
-    /// Every facet that some product of the block has, with those that have it.
+    /// Iterates over the facets of the block's products, with the products that have each.
     pub(super) fn facets(&self) -> impl Iterator<Item = (Facet, BitSet256)> {
         let decode = |entry| (facet_of(entry), BitSet256::decode(&entry[4..]));
         self.facet_entries().iter().map(decode)
@@ -261,7 +259,7 @@ impl Parts {
     }
 }
 
-/// The number of four bytes that stands at `at`.
+/// Reads the 32-bit number at `at`.
 fn number(bytes: &[u8], at: usize) -> Option<usize> {
     let bytes = bytes.get(at..)?.first_chunk()?;
     usize::try_from(u32::from_le_bytes(*bytes)).ok()

@@ -1,4 +1,4 @@
-//! How blocks come about: products in code order, a block at a time.
+//! Building blocks from products in code order.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,24 +12,24 @@ use super::facet::Facet;
 use crate::code::ProductCode;
 use crate::content_hash::ContentHash;
 
-/// An arena of so many bytes gets no further product: places in it are told in 32 bits, and what changes
-/// is copied by the block.
-const LARGE_BYTES: usize = 4 << 20;
+/// Size of a full arena, in bytes: it gets no further product, because offsets have 32 bits and changes copy whole
+/// blocks.
+const FULL_ARENA_BYTES: usize = 4 << 20;
 
-/// One product on its way into a block.
+/// A product to append to a block.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'a> {
-    /// Its code; codes must arrive in ascending order.
+    /// Code; codes must be appended in ascending order.
     pub code: &'a ProductCode,
-    /// Its bytes, rendered.
+    /// Rendered bytes.
     pub bytes: &'a [u8],
-    /// Where its content resources begin and end within `bytes`, if it has any.
+    /// Start and end of its content resources in `bytes`, if it has any.
     pub content: Option<(usize, usize)>,
-    /// What filters can ask of it.
+    /// Facets.
     pub facets: &'a [Facet],
 }
 
-/// Takes products and makes a [`Block`] of them.
+/// Builds a [`Block`] from products.
 #[derive(Debug, Default)]
 pub struct BlockBuilder {
     arena: Vec<u8>,
@@ -42,38 +42,38 @@ pub struct BlockBuilder {
     facets: BTreeMap<Facet, BitSet256>,
 }
 
-/// A product that a block can't take.
+/// Error of a product that doesn't fit into the block.
 #[derive(Debug, thiserror::Error)]
 #[error("product {code} isn't in ascending order of codes, or its block is full or too large")]
-pub struct Refused {
+pub struct PushError {
     code: String,
 }
 
 impl BlockBuilder {
-    /// How many products there are.
+    /// Returns the number of appended products.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is no product.
+    /// Returns true if no product was appended.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// Whether the block is to be finished before another product is appended.
+    /// Returns true if the block must be finished before another product is appended.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.len() == Block::CAPACITY || self.arena.len() >= LARGE_BYTES
+        self.len() == Block::CAPACITY || self.arena.len() >= FULL_ARENA_BYTES
     }
 
     /// Appends a product.
     ///
     /// # Errors
     ///
-    /// Where its code doesn't follow the one before, the block is full, or its bytes don't fit.
-    pub fn push(&mut self, entry: &Entry<'_>) -> Result<(), Refused> {
+    /// If its code isn't above the previous one, the block is full, or its bytes don't fit.
+    pub fn push(&mut self, entry: &Entry<'_>) -> Result<(), PushError> {
         let Entry {
             code,
             bytes,
@@ -82,31 +82,35 @@ impl BlockBuilder {
         } = *entry;
         let hash = ContentHash::of(bytes);
         self.append(code.as_str(), bytes, content, hash)?;
-        let place = self.len() - 1;
+        let slot = self.len() - 1;
         for facet in facets {
-            self.facets.entry(*facet).or_default().insert(place);
+            self.facets.entry(*facet).or_default().insert(slot);
         }
         Ok(())
     }
 
-    /// Appends products of another block as they are there.
-    pub(super) fn push_from(&mut self, block: &Block, places: Range<usize>) -> Result<(), Refused> {
+    /// Appends products of another block unchanged.
+    pub(super) fn push_from(
+        &mut self,
+        block: &Block,
+        slots: Range<usize>,
+    ) -> Result<(), PushError> {
         let first = self.len();
-        for place in places.clone() {
+        for slot in slots.clone() {
             let content = block
-                .content(place)
+                .content(slot)
                 .map(|content| (content.start, content.end));
-            let bytes = block.bytes(place..place + 1);
-            self.append(block.code(place), bytes, content, block.hash(place))?;
+            let bytes = block.bytes(slot..slot + 1);
+            self.append(block.code(slot), bytes, content, block.hash(slot))?;
         }
         for (facet, members) in block.facets() {
             let kept = members
-                .and(BitSet256::below(places.end))
-                .without(BitSet256::below(places.start));
+                .and(BitSet256::below(slots.end))
+                .without(BitSet256::below(slots.start));
             if !kept.is_empty() {
                 let moved = self.facets.entry(facet).or_default();
                 kept.iter()
-                    .for_each(|place| moved.insert(first + place - places.start));
+                    .for_each(|slot| moved.insert(first + slot - slots.start));
             }
         }
         Ok(())
@@ -118,8 +122,8 @@ impl BlockBuilder {
         bytes: &[u8],
         content: Option<(usize, usize)>,
         hash: ContentHash,
-    ) -> Result<(), Refused> {
-        let refused = || Refused {
+    ) -> Result<(), PushError> {
+        let refused = || PushError {
             code: code.to_owned(),
         };
         let is_first = self.is_empty();
@@ -146,11 +150,11 @@ impl BlockBuilder {
         Ok(())
     }
 
-    /// The finished block; the builder is empty afterwards, ready for the next.
+    /// Returns the finished block, leaving the builder empty for the next one.
     ///
     /// # Errors
     ///
-    /// Where no product was appended, or content resources lie outside of their product.
+    /// If no product was appended, or content resources lie outside their product.
     pub fn finish(&mut self) -> Result<Block, Malformed> {
         let Self {
             arena,
@@ -181,8 +185,8 @@ impl BlockBuilder {
             directory.extend_from_slice(&facet.number().to_le_bytes());
             members.encode(&mut directory);
         }
-        // Copied, so that neither takes more memory than it needs.
-        let block = Block::from_bytes(Bytes::copy_from_slice(&directory), kept_apart(arena));
+        // Copied, so that neither has spare capacity.
+        let block = Block::from_bytes(Bytes::copy_from_slice(&directory), map_or_copy(arena));
         arena.clear();
         ends.clear();
         content.clear();
@@ -195,13 +199,13 @@ impl BlockBuilder {
     }
 }
 
-/// An arena of so many bytes has memory of its own.
-const APART_BYTES: usize = 64 << 10;
+/// Minimum size of an arena with its own memory mapping, in bytes.
+const MIN_MAPPED_BYTES: usize = 64 << 10;
 
-/// A copy in memory that goes back to the system with the last snapshot that shares the block. The allocator couldn't
-/// give all of it back: what was allocated meanwhile lies between, and each snapshot that is made anew would leave more.
-fn kept_apart(arena: &[u8]) -> Bytes {
-    if arena.len() >= APART_BYTES
+/// Copies an arena; a large one into a memory mapping, which is returned to the system with the last snapshot that shares
+/// the block. The allocator couldn't return such memory because of fragmentation, which would grow with each snapshot.
+fn map_or_copy(arena: &[u8]) -> Bytes {
+    if arena.len() >= MIN_MAPPED_BYTES
         && let Ok(mut memory) = MmapMut::map_anon(arena.len())
     {
         memory.copy_from_slice(arena);

@@ -1,5 +1,4 @@
-//! How a snapshot comes from the one before: the blocks in which something changed are made anew, all
-//! others are shared.
+//! Applying a revision to a snapshot: blocks with changes are rebuilt, all others are shared.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, Range};
@@ -14,35 +13,35 @@ use super::{Malformed, Snapshot, TextTable};
 use crate::code::ProductCode;
 use crate::revision::Revision;
 
-/// Fewer products than this don't stay a block of their own, where another follows.
-const FEW: usize = Block::CAPACITY / 4;
+/// Minimum number of products in a rebuilt block; smaller ones are merged with the following block.
+const MIN_BLOCK_PRODUCTS: usize = Block::CAPACITY / 4;
 
-/// A product as it is from now on.
+/// A new or changed product.
 #[derive(Debug, Clone)]
 pub struct NewProduct {
-    /// Its bytes, rendered.
+    /// Rendered bytes.
     pub bytes: Vec<u8>,
-    /// Where its content resources begin and end within `bytes`, if it has any.
+    /// Start and end of its content resources in `bytes`, if it has any.
     pub content: Option<(usize, usize)>,
-    /// What filters can ask of it.
+    /// Facets.
     pub facets: Vec<Facet>,
 }
 
-/// Some products that lie next to each other in the block to be.
+/// Neighbouring products of a block that is being rebuilt.
 enum Piece<'c> {
     Kept(&'c Block, Range<usize>),
     New(&'c ProductCode, &'c NewProduct),
 }
 
 impl Snapshot {
-    /// The snapshot in which these products are as given, and those without one are gone.
+    /// Returns the snapshot after `changes`: products by code, `None` for removed ones.
     ///
-    /// `categories` must have come from this snapshot's, with whatever is new. `between` is called after each block that
-    /// is made: this takes a while, and may go on beside work that comes first.
+    /// `categories` must extend this snapshot's. `between` is called after each rebuilt block, so that the caller can
+    /// yield.
     ///
     /// # Errors
     ///
-    /// Where a product can't be part of a block.
+    /// If a product doesn't fit into a block.
     pub fn with_changes(
         &self,
         revision: Revision,
@@ -51,7 +50,7 @@ impl Snapshot {
         texts: TextTable,
         between: impl FnMut(),
     ) -> Result<Self, Malformed> {
-        let mut made = Blocks {
+        let mut made = BlockWriter {
             blocks: Vec::with_capacity(self.blocks.len() + 1),
             between,
         };
@@ -80,7 +79,7 @@ impl Snapshot {
                 continue;
             }
             merge(block, changed, &mut pieces);
-            if count(&pieces) >= FEW {
+            if count(&pieces) >= MIN_BLOCK_PRODUCTS {
                 made.build(&mut pieces)?;
             }
         }
@@ -88,13 +87,12 @@ impl Snapshot {
         Self::new(revision, categories, made.blocks, texts)
     }
 
-    /// A copy of the product of this code, for a snapshot whose facets are numbered by `categories`.
+    /// Copies the product with this code, for a snapshot whose facets are numbered by `categories`.
     #[must_use]
     pub fn copy_of(&self, code: &ProductCode, categories: &mut Categories) -> Option<NewProduct> {
         let product = self.product(code)?;
         let facets = product.block.facets();
-        let facets =
-            facets.filter(|(_, members)| members.iter().any(|place| place == product.place));
+        let facets = facets.filter(|(_, members)| members.iter().any(|slot| slot == product.slot));
         let renumber = |(facet, _)| match self.categories.name(facet) {
             Some(name) => categories.get_or_add(name),
             None => facet,
@@ -106,8 +104,8 @@ impl Snapshot {
         })
     }
 
-    /// The same with the texts that `before` serves at `now` and this one cuts short: as long as there, those without an
-    /// end until `until`.
+    /// Returns the snapshot with all texts that `before` serves at `now`: each until its end in `before`, those without
+    /// an end until `until`.
     #[must_use]
     pub fn keeping_texts_of(self, before: &Self, now: Timestamp, until: Timestamp) -> Self {
         let cut_short = self.texts.cut_short_since(&before.texts, now, until);
@@ -117,7 +115,7 @@ impl Snapshot {
         }
     }
 
-    /// The same without texts that aren't served any more at `now`; `None` where all of them are.
+    /// Returns the snapshot without texts whose serving ended by `now`; `None` if there are none.
     #[must_use]
     pub fn without_ended_texts(&self, now: Timestamp) -> Option<Self> {
         Some(Self {
@@ -127,7 +125,7 @@ impl Snapshot {
     }
 }
 
-/// Puts a block's products and the changed ones among them into one sequence.
+/// Merges a block's products with the changed ones, in code order.
 fn merge<'c>(
     block: &'c Block,
     changed: impl Iterator<Item = (&'c ProductCode, &'c Option<NewProduct>)>,
@@ -135,11 +133,11 @@ fn merge<'c>(
 ) {
     let mut kept_from = 0;
     for (code, product) in changed {
-        let place = block.first_not_below(code.as_str().as_bytes());
-        if kept_from < place {
-            pieces.push(Piece::Kept(block, kept_from..place));
+        let slot = block.first_not_below(code.as_str().as_bytes());
+        if kept_from < slot {
+            pieces.push(Piece::Kept(block, kept_from..slot));
         }
-        kept_from = place + usize::from(block.has_at(place, code));
+        kept_from = slot + usize::from(block.has_at(slot, code));
         add_changed(std::iter::once((code, product)), pieces);
     }
     if kept_from < block.count() {
@@ -156,33 +154,33 @@ fn add_changed<'c>(
 
 fn count(pieces: &[Piece<'_>]) -> usize {
     let count = |piece: &Piece<'_>| match piece {
-        Piece::Kept(_, places) => places.len(),
+        Piece::Kept(_, slots) => slots.len(),
         Piece::New(..) => 1,
     };
     pieces.iter().map(count).sum()
 }
 
-/// The blocks of the snapshot to be, in order.
-struct Blocks<F> {
+/// Blocks of the new snapshot, in order.
+struct BlockWriter<F> {
     blocks: Vec<Block>,
     between: F,
 }
 
-impl<F: FnMut()> Blocks<F> {
-    /// Makes blocks of about the same size out of all pieces.
+impl<F: FnMut()> BlockWriter<F> {
+    /// Builds blocks of about the same size from all pieces.
     fn build(&mut self, pieces: &mut Vec<Piece<'_>>) -> Result<(), Malformed> {
         let count = count(pieces);
         let most = count.div_ceil(count.div_ceil(Block::CAPACITY).max(1));
         let mut builder = BlockBuilder::default();
         for piece in pieces.drain(..) {
             match piece {
-                Piece::Kept(block, mut places) => {
-                    while !places.is_empty() {
-                        let end = places.end.min(places.start + most - builder.len());
+                Piece::Kept(block, mut slots) => {
+                    while !slots.is_empty() {
+                        let end = slots.end.min(slots.start + most - builder.len());
                         builder
-                            .push_from(block, places.start..end)
+                            .push_from(block, slots.start..end)
                             .map_err(|_| Malformed)?;
-                        places.start = end;
+                        slots.start = end;
                         self.finish_full(&mut builder, most)?;
                     }
                 }

@@ -1,20 +1,20 @@
-//! Products and texts that were damaged in the store when a snapshot was built.
+//! Products and texts that were corrupt in the store when a snapshot was built.
 
 use std::collections::BTreeSet;
 
 use crate::content::TextDigest;
 
-/// Products and texts that are damaged in the store. The snapshot has them as they were last good, or hasn't got them.
+/// Products and texts that are corrupt in the store. The snapshot has their last good state, or doesn't have them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Damage {
-    /// Codes of products, as far as they can be read. They aren't retired.
+    /// Codes of products, as far as they are readable. These products aren't retired.
     pub products: BTreeSet<String>,
     /// Digests of texts.
     pub texts: BTreeSet<TextDigest>,
 }
 
 impl Damage {
-    /// Returns whether nothing is damaged.
+    /// Returns true if nothing is corrupt.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.products.is_empty() && self.texts.is_empty()

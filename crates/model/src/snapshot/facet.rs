@@ -1,28 +1,28 @@
-//! What filters can ask of a product, as numbers: a country, a category, being orderable.
+//! Facets: the attributes of products that filters select by, as numbers.
 
 use std::collections::HashMap;
 
 use crate::geo::Country;
 
-/// Something that a filter can ask of a product. The numbers of categories hold only beside the
-/// [`Categories`] that gave them.
+/// A country, a category, or being orderable. Numbers of categories are valid only with the [`Categories`] that
+/// assigned them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Facet(u32);
 
-/// The first number of a category: countries come before, and they after being orderable.
+/// First number of a category, after being orderable and all countries.
 const FIRST_CATEGORY: u32 = 1 + Country::NUMBERS;
 
 impl Facet {
-    /// That it can be ordered.
+    /// Facet of products that can be ordered.
     pub const ORDERABLE: Self = Self(0);
 
-    /// That it can be redeemed there.
+    /// Returns the facet of products that can be redeemed in `country`.
     #[must_use]
     pub fn country(country: Country) -> Self {
         Self(1 + country.number())
     }
 
-    /// The country that it stands for.
+    /// Returns the country, if it is a country's facet.
     pub(super) fn as_country(self) -> Option<Country> {
         Country::from_number(self.0.checked_sub(1)?)
     }
@@ -36,8 +36,8 @@ impl Facet {
     }
 }
 
-/// The categories that some product named, numbered in the order in which they came. A number once
-/// given stays: blocks of older snapshots, which newer ones share, speak of it.
+/// All categories ever seen, numbered in order of appearance. Numbers never change: newer snapshots share blocks with
+/// older ones.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Categories {
     names: Vec<Box<str>>,
@@ -45,13 +45,13 @@ pub struct Categories {
 }
 
 impl Categories {
-    /// The facet of a category, if some product named it.
+    /// Returns the facet of a category, if it was ever seen.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Facet> {
         self.facets.get(name).copied()
     }
 
-    /// The facet of a category, which is new where no product named it before.
+    /// Returns the facet of a category, adding the category if it is new.
     pub fn get_or_add(&mut self, name: &str) -> Facet {
         if let Some(facet) = self.get(name) {
             return facet;
@@ -64,7 +64,7 @@ impl Categories {
         facet
     }
 
-    /// All that filters can ask of a product.
+    /// Returns all facets of a product, adding new categories.
     pub fn facets_of(
         &mut self,
         is_orderable: bool,
@@ -81,19 +81,19 @@ impl Categories {
             .collect()
     }
 
-    /// The names, each at its number.
+    /// Returns the names, in order of their numbers.
     #[must_use]
     pub fn names(&self) -> &[Box<str>] {
         &self.names
     }
 
-    /// The name of a facet, if it is a category's.
+    /// Returns the name of a facet, if it is a category's.
     pub(super) fn name(&self, facet: Facet) -> Option<&str> {
         let number = facet.0.checked_sub(FIRST_CATEGORY)?;
         self.names.get(number as usize).map(AsRef::as_ref)
     }
 
-    /// How many facets there can be: all are numbered below.
+    /// Returns the number of facets, the upper bound of all facet numbers.
     pub(super) fn facet_count(&self) -> usize {
         FIRST_CATEGORY as usize + self.names.len()
     }

@@ -1,16 +1,14 @@
 //! The catalog in memory: one immutable value per revision, shared by all requests.
 //!
-//! Products lie rendered, in code order, in blocks of up to 256. A block never changes: a revision that
-//! changes a few products gives a snapshot that shares all other blocks with the one before. Each block
-//! knows which of its products have a facet (a country, a category, being orderable), and the snapshot
-//! knows in which blocks a facet occurs at all; a scan goes through both. Nothing here knows what the
-//! rendered bytes mean.
+//! Rendered products lie in code order in immutable blocks of up to 256. A revision that changes a few products gives a
+//! snapshot that shares all other blocks with its predecessor. Each block has a bit set per facet (a country, a category,
+//! being orderable), and the snapshot a bit per block and facet; a scan uses both. The rendered bytes are opaque here.
 //!
-//! - `block`: up to 256 products; `members`: a set of places in one
-//! - `facet`: what filters can ask of a product
-//! - `build`: how blocks come about; `change`: how they change
-//! - `scan`: how a page is found; `page`: what it is
-//! - `texts`: the Markdown that is served; `damage`: what is damaged in the store
+//! - `block`: up to 256 products; `bit_set`: a set of slots in a block
+//! - `facet`: the attributes of products that filters select by
+//! - `build`: building blocks; `change`: applying a revision
+//! - `scan`: finding a page; `page`: its products
+//! - `texts`: the served Markdown; `damage`: corrupt products and texts of the store
 
 mod bit_set;
 mod block;
@@ -31,7 +29,7 @@ use jiff::Timestamp;
 
 pub use bit_set::BitSet256;
 pub use block::{Block, Malformed};
-pub use build::{BlockBuilder, Entry, Refused};
+pub use build::{BlockBuilder, Entry, PushError};
 pub use change::NewProduct;
 pub use damage::Damage;
 pub use facet::{Categories, Facet};
@@ -44,23 +42,23 @@ use crate::content_hash::ContentHash;
 use crate::geo::Country;
 use crate::revision::Revision;
 
-/// One revision of the catalog, ready to be served. A clone shares the products and texts.
+/// One revision of the catalog, ready to be served. Clones share products and texts.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
     revision: Revision,
     len: usize,
     blocks: Vec<Block>,
-    /// Per facet, in which blocks some product has it: a bit each. Empty where none has.
+    /// A bit per facet and block: set if some product of the block has the facet. Empty for facets without products.
     presence: Vec<Box<[u64]>>,
     categories: Arc<Categories>,
-    /// The categories that some product names, ascending by name.
+    /// Categories with products, ascending by name.
     live_categories: Vec<Facet>,
     texts: TextTable,
     damage: Arc<Damage>,
     withdrawn: Withdrawn,
 }
 
-/// Set once a replaced snapshot's pages are sent no further. A clone is another snapshot, which isn't replaced.
+/// Flag that stops sending the pages of a replaced snapshot. Clones start unset: they weren't replaced.
 #[derive(Debug, Default)]
 struct Withdrawn(AtomicBool);
 
@@ -70,19 +68,19 @@ impl Clone for Withdrawn {
     }
 }
 
-/// A product in the snapshot.
+/// A product of a snapshot.
 #[derive(Debug, Clone, Copy)]
 pub struct ProductView<'s> {
     block: &'s Block,
-    place: usize,
+    slot: usize,
 }
 
 impl Snapshot {
-    /// The snapshot of `revision`, made of blocks whose facets are numbered by `categories`.
+    /// Builds the snapshot of `revision` from blocks whose facets are numbered by `categories`.
     ///
     /// # Errors
     ///
-    /// Where a code isn't above all before it, or a block speaks of a category that isn't there.
+    /// If the codes aren't strictly ascending, or a block has a facet that `categories` doesn't have.
     pub fn new(
         revision: Revision,
         categories: Arc<Categories>,
@@ -124,13 +122,13 @@ impl Snapshot {
         })
     }
 
-    /// Which revision this is.
+    /// Returns the revision.
     #[must_use]
     pub fn revision(&self) -> &Revision {
         &self.revision
     }
 
-    /// Ends the sending of its pages: clients that read them slowly would keep all of it in memory.
+    /// Stops sending its pages: slow clients would keep the whole snapshot in memory.
     pub fn withdraw(&self) {
         self.withdrawn.0.store(true, Ordering::Relaxed);
     }
@@ -141,43 +139,43 @@ impl Snapshot {
         self.withdrawn.0.load(Ordering::Relaxed)
     }
 
-    /// How many products there are.
+    /// Returns the number of products.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is no product.
+    /// Returns true if there are no products.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The blocks, in code order.
+    /// Returns the blocks, in code order.
     #[must_use]
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
     }
 
-    /// The numbering of categories that the blocks speak of.
+    /// Returns the numbering of categories that the blocks use.
     #[must_use]
     pub fn category_numbers(&self) -> &Arc<Categories> {
         &self.categories
     }
 
-    /// The texts.
+    /// Returns the texts.
     #[must_use]
     pub fn texts(&self) -> &TextTable {
         &self.texts
     }
 
-    /// Damage in the store that this was built from.
+    /// Returns the damage of the store that this was built from.
     #[must_use]
     pub fn damage(&self) -> &Damage {
         &self.damage
     }
 
-    /// The same, made of a store in which this is damaged.
+    /// Returns the snapshot with this damage of its store.
     #[must_use]
     pub fn with_damage(self, damage: Damage) -> Self {
         Self {
@@ -186,24 +184,24 @@ impl Snapshot {
         }
     }
 
-    /// The bytes that products, texts and what is known of them take.
+    /// Returns the memory of products, texts and their directories, in bytes.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
         let block_bytes = |block: &Block| block.directory().len() + block.arena().len();
         self.blocks.iter().map(block_bytes).sum::<usize>() + self.texts.size_bytes()
     }
 
-    /// The product of this code.
+    /// Returns the product with this code.
     #[must_use]
     pub fn product(&self, code: &ProductCode) -> Option<ProductView<'_>> {
-        let (block, place) = self.first_not_below(code);
+        let (block, slot) = self.first_not_below(code);
         let block = self.blocks.get(block)?;
         block
-            .has_at(place, code)
-            .then_some(ProductView { block, place })
+            .has_at(slot, code)
+            .then_some(ProductView { block, slot })
     }
 
-    /// The countries that some product names, ascending.
+    /// Iterates over the countries with products, ascending.
     pub fn countries(&self) -> impl Iterator<Item = Country> {
         (0..)
             .zip(&self.presence)
@@ -211,60 +209,60 @@ impl Snapshot {
             .filter_map(|(number, _)| Facet::from_number(number).as_country())
     }
 
-    /// The categories that some product names, ascending byte-wise.
+    /// Iterates over the categories with products, in ascending byte order.
     pub fn categories(&self) -> impl Iterator<Item = &str> {
         let name = |facet: &Facet| self.categories.name(*facet);
         self.live_categories.iter().filter_map(name)
     }
 
-    /// The text of this digest, if it is served at `now`.
+    /// Returns the text with this digest, if it is served at `now`.
     #[must_use]
     pub fn text(&self, digest: &TextDigest, now: Timestamp) -> Option<PackedMarkdown> {
         self.texts.get(digest, now)
     }
 
-    /// The block and the place in it of the first product whose code isn't below `code`; the place may
-    /// be the block's end.
+    /// Returns block and slot of the first product whose code isn't below `code`; the slot may be one past the block's
+    /// last.
     fn first_not_below(&self, code: &ProductCode) -> (usize, usize) {
         let code = code.as_str().as_bytes();
         let after = self
             .blocks
             .partition_point(|block| block.code_bytes(0) <= code);
         let block = after.saturating_sub(1);
-        let place = self.blocks.get(block);
-        (block, place.map_or(0, |block| block.first_not_below(code)))
+        let slot = self.blocks.get(block);
+        (block, slot.map_or(0, |block| block.first_not_below(code)))
     }
 }
 
 impl<'s> ProductView<'s> {
-    /// Its code.
+    /// Returns its code.
     #[must_use]
     pub fn code(&self) -> &'s str {
-        self.block.code(self.place)
+        self.block.code(self.slot)
     }
 
-    /// Its bytes as they were rendered.
+    /// Returns its rendered bytes.
     #[must_use]
     pub fn bytes(&self) -> &'s [u8] {
-        self.block.bytes(self.place..self.place + 1)
+        self.block.bytes(self.slot..self.slot + 1)
     }
 
-    /// The same, sharing the snapshot's memory beyond its life.
+    /// Returns its rendered bytes, sharing the block's memory beyond the snapshot's life.
     #[must_use]
     pub fn shared_bytes(&self) -> Bytes {
-        let stretch = self.block.stretch(self.place..self.place + 1);
-        self.block.arena().slice(stretch)
+        let range = self.block.arena_range(self.slot..self.slot + 1);
+        self.block.arena().slice(range)
     }
 
-    /// The hash of its bytes.
+    /// Returns the hash of its bytes.
     #[must_use]
     pub fn hash(&self) -> ContentHash {
-        self.block.hash(self.place)
+        self.block.hash(self.slot)
     }
 
-    /// Where its content resources lie within [`bytes`](Self::bytes), if it has any.
+    /// Returns the range of its content resources in [`bytes`](Self::bytes), if it has any.
     #[must_use]
     pub fn content(&self) -> Option<Range<usize>> {
-        self.block.content(self.place)
+        self.block.content(self.slot)
     }
 }

@@ -1,4 +1,4 @@
-//! A page of a list: which products, and whether more lie on either side.
+//! A page of a list: its products, and if there are more before and after it.
 
 use std::ops::Range;
 
@@ -12,13 +12,13 @@ use crate::content_hash::ContentHash;
 #[derive(Debug)]
 pub struct Page<'s> {
     snapshot: &'s Snapshot,
-    /// Blocks, ascending, each with its products on the page: at least one.
+    /// Blocks, ascending, each with its products on the page, at least one.
     parts: Vec<(usize, BitSet256)>,
     has_previous: bool,
     has_next: bool,
 }
 
-/// Neighbours in one block that are all on a page. Eight bytes, so that a page can be remembered until it is sent.
+/// Neighbouring products of a block, all on a page. Eight bytes, because pages are kept until they are sent.
 #[derive(Debug, Clone, Copy)]
 pub struct Run {
     block: u32,
@@ -27,25 +27,25 @@ pub struct Run {
 }
 
 impl Run {
-    fn places(self) -> Range<usize> {
+    fn slots(self) -> Range<usize> {
         usize::from(self.first)..usize::from(self.last) + 1
     }
 }
 
 impl Snapshot {
-    /// The products of a run of this snapshot's pages, with commas between them.
+    /// Returns the products of a run of one of this snapshot's pages, with commas between them.
     #[must_use]
     pub fn run(&self, run: Run) -> &[u8] {
         let block = self.blocks.get(run.block as usize);
-        block.map_or(&[], |block| block.bytes(run.places()))
+        block.map_or(&[], |block| block.bytes(run.slots()))
     }
 
-    /// The same, sharing the block's memory beyond the snapshot's life.
+    /// Returns the products of a run like [`run`](Self::run), sharing the block's memory beyond the snapshot's life.
     #[must_use]
     pub fn shared_run(&self, run: Run) -> Bytes {
         let block = self.blocks.get(run.block as usize);
         block.map_or_else(Bytes::new, |block| {
-            block.arena().slice(block.stretch(run.places()))
+            block.arena().slice(block.arena_range(run.slots()))
         })
     }
 }
@@ -65,54 +65,52 @@ impl<'s> Page<'s> {
         }
     }
 
-    /// Its products in ascending order of codes.
+    /// Iterates over the products, ascending by code.
     pub fn products(&self) -> impl Iterator<Item = ProductView<'s>> {
         self.parts().flat_map(|(block, members)| {
-            members
-                .iter()
-                .map(move |place| ProductView { block, place })
+            members.iter().map(move |slot| ProductView { block, slot })
         })
     }
 
-    /// How many products there are.
+    /// Returns the number of products.
     #[must_use]
     pub fn len(&self) -> usize {
         self.parts.iter().map(|(_, members)| members.len()).sum()
     }
 
-    /// Whether there is none.
+    /// Returns true if the page has no products.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
 
-    /// The first code on the page.
+    /// Returns the first code on the page.
     #[must_use]
     pub fn first(&self) -> Option<&'s str> {
         let (block, members) = self.parts().next()?;
         Some(block.code(members.next_member(0)?))
     }
 
-    /// The last code on the page.
+    /// Returns the last code on the page.
     #[must_use]
     pub fn last(&self) -> Option<&'s str> {
         let (block, members) = self.parts().next_back()?;
         Some(block.code(members.last()?))
     }
 
-    /// Whether matches precede the page.
+    /// Returns true if matches precede the page.
     #[must_use]
     pub fn has_previous(&self) -> bool {
         self.has_previous
     }
 
-    /// Whether matches follow the page.
+    /// Returns true if matches follow the page.
     #[must_use]
     pub fn has_next(&self) -> bool {
         self.has_next
     }
 
-    /// A hash of its products' hashes, in order: it is the same for pages of the same products.
+    /// Returns the hash of its products' hashes, in order: equal for pages of the same products.
     #[must_use]
     pub fn hash(&self) -> ContentHash {
         ContentHash::of_parts(
@@ -121,14 +119,14 @@ impl<'s> Page<'s> {
         )
     }
 
-    /// The page's products, in as few runs as neighbours allow.
+    /// Iterates over the page's products, in maximal runs.
     pub fn runs(&self) -> impl Iterator<Item = Run> {
         self.parts.iter().flat_map(|(block, members)| {
-            members.runs().map(|places| Run {
-                // A block has 256 places at most, a snapshot fewer blocks than four thousand millions.
+            members.runs().map(|slots| Run {
+                // A block has at most 256 slots, a snapshot fewer than 2^32 blocks.
                 block: u32::try_from(*block).unwrap_or(u32::MAX),
-                first: u8::try_from(places.start).unwrap_or(u8::MAX),
-                last: u8::try_from(places.end - 1).unwrap_or(u8::MAX),
+                first: u8::try_from(slots.start).unwrap_or(u8::MAX),
+                last: u8::try_from(slots.end - 1).unwrap_or(u8::MAX),
             })
         })
     }

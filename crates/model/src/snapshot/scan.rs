@@ -1,5 +1,5 @@
-//! How a page is found: from the cursor's place, block by block in its direction, those blocks that can
-//! have matches, until the page is full and it is known whether more follows.
+//! Finding a page: scans from the cursor in its direction, skipping blocks that can't have matches, until the page is
+//! full and one more match is found or the blocks end.
 
 use super::Snapshot;
 use super::bit_set::BitSet256;
@@ -9,11 +9,11 @@ use super::page::Page;
 use crate::code::ProductCode;
 use crate::query::{Cursor, Filter, ListQuery, Orderable};
 
-/// From how many alternatives on a block's facets are gone through, instead of looked up one by one.
-const MANY_ALTERNATIVES: usize = 8;
+/// Minimum number of facets that are merged with all facets of a block; fewer are looked up one by one.
+const MIN_FACETS_FOR_MERGE: usize = 8;
 
 impl Snapshot {
-    /// The page that `query` asks for.
+    /// Returns the page for `query`.
     #[must_use]
     pub fn page(&self, query: &ListQuery) -> Page<'_> {
         let scan = Scan {
@@ -21,7 +21,7 @@ impl Snapshot {
             groups: self.groups(&query.filter),
         };
         let limit = query.limit.get();
-        // Matches ahead of `cut` lie on one side of the cursor, those from there on on the other.
+        // `cut` separates the matches before the cursor from those after it.
         let (found, cut) = match &query.cursor {
             Cursor::Start => (scan.forwards((0, 0), limit), (0, 0)),
             Cursor::After(code) => {
@@ -47,15 +47,15 @@ impl Snapshot {
     }
 
     fn first_after(&self, code: &ProductCode) -> (usize, usize) {
-        let (block, place) = self.first_not_below(code);
+        let (block, slot) = self.first_not_below(code);
         let is_there = self
             .blocks
             .get(block)
-            .is_some_and(|block| block.has_at(place, code));
-        (block, place + usize::from(is_there))
+            .is_some_and(|block| block.has_at(slot, code));
+        (block, slot + usize::from(is_there))
     }
 
-    /// The facets of which a product must have one, for each parameter that narrows.
+    /// Returns, per filter in use, the facets of which a match has at least one.
     fn groups(&self, filter: &Filter) -> Vec<Vec<Facet>> {
         let by_country = (!filter.countries.is_empty()).then(|| {
             filter
@@ -91,15 +91,15 @@ impl Snapshot {
     }
 }
 
-/// What a scan found: blocks, each with the matches in it; and whether more lies beyond.
-struct Found {
+/// Matches of a scan, by block; `has_more` is true if there are more beyond the limit.
+struct Matches {
     parts: Vec<(usize, BitSet256)>,
-    /// How many matches still fit.
+    /// Number of matches that still fit.
     left: usize,
     has_more: bool,
 }
 
-impl Found {
+impl Matches {
     fn new(limit: usize) -> Self {
         Self {
             parts: Vec::new(),
@@ -108,7 +108,7 @@ impl Found {
         }
     }
 
-    /// Takes those of a block's matches that fit, which are `taken`.
+    /// Adds `taken`, those of a block's matches that fit.
     fn add(&mut self, index: usize, matches: BitSet256, taken: BitSet256) {
         self.has_more = taken != matches;
         if !taken.is_empty() {
@@ -124,9 +124,9 @@ struct Scan<'s> {
 }
 
 impl Scan<'_> {
-    /// The first `limit` matches from `cut` on.
-    fn forwards(&self, cut: (usize, usize), limit: usize) -> Found {
-        let mut found = Found::new(limit);
+    /// Returns the first `limit` matches from `cut` on.
+    fn forwards(&self, cut: (usize, usize), limit: usize) -> Matches {
+        let mut found = Matches::new(limit);
         let mut candidate = self.next_block(cut.0);
         while let Some((index, block)) = candidate
             && !found.has_more
@@ -141,9 +141,9 @@ impl Scan<'_> {
         found
     }
 
-    /// The last `limit` matches ahead of `cut`.
-    fn backwards(&self, cut: (usize, usize), limit: usize) -> Found {
-        let mut found = Found::new(limit);
+    /// Returns the last `limit` matches before `cut`.
+    fn backwards(&self, cut: (usize, usize), limit: usize) -> Matches {
+        let mut found = Matches::new(limit);
         let mut candidate = self.previous_block(cut.0 + 1);
         while let Some((index, block)) = candidate
             && !found.has_more
@@ -159,7 +159,7 @@ impl Scan<'_> {
         found
     }
 
-    /// The first block from `start` on that can have matches.
+    /// Returns the first block from `start` on that can have matches.
     fn next_block(&self, start: usize) -> Option<(usize, &Block)> {
         let count = self.snapshot.blocks.len();
         let mut word = start / 64;
@@ -175,7 +175,7 @@ impl Scan<'_> {
         Some((index, self.snapshot.blocks.get(index)?))
     }
 
-    /// The last block ahead of `end` that can have matches.
+    /// Returns the last block before `end` that can have matches.
     fn previous_block(&self, end: usize) -> Option<(usize, &Block)> {
         let last = end.min(self.snapshot.blocks.len()).checked_sub(1)?;
         let mut word = last / 64;
@@ -188,7 +188,7 @@ impl Scan<'_> {
         Some((index, self.snapshot.blocks.get(index)?))
     }
 
-    /// Which blocks can have matches, of the 64 of this word: those that have a facet of every group.
+    /// Returns a bit for each of the 64 blocks of this word that can have matches: it has a facet of every group.
     fn candidates(&self, word: usize) -> u64 {
         let blocks_with = |facet: &Facet| {
             let words = self.snapshot.blocks_with(*facet);
@@ -210,10 +210,10 @@ impl Scan<'_> {
     }
 }
 
-/// The products that have one of these facets, which are sorted.
+/// Returns the products that have at least one of these facets, which must be sorted.
 fn any_of(block: &Block, facets: &[Facet]) -> BitSet256 {
     let union = |any: BitSet256, some: BitSet256| any.or(some);
-    if facets.len() < MANY_ALTERNATIVES {
+    if facets.len() < MIN_FACETS_FOR_MERGE {
         let members = facets.iter().map(|facet| block.members(*facet));
         return members.fold(BitSet256::default(), union);
     }

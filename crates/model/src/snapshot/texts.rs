@@ -1,10 +1,8 @@
-//! The Markdown that is served, by its digest: one sorted table for nearly all of it, and a small one
-//! above it for what changed since that was made.
+//! The served Markdown by digest: one large sorted table, overlaid by a small map of changes since the table was built.
 //!
-//! The table is two stretches of bytes, which are the same in memory and in a snapshot file: the
-//! compressed texts one after another, and for each its digest (32 bytes), the millisecond until which
-//! it is served (8; the greatest number for always) and where it ends (8), little-endian, ascending by
-//! digest.
+//! The table consists of two byte strings, which are the same in memory and in a snapshot file: the compressed texts one
+//! after another, and a directory with the digest (32 bytes), the end of serving in milliseconds (8; the maximum number
+//! for no end) and the end of the text (8) of each, little-endian, ascending by digest.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,19 +15,19 @@ use crate::content::{PackedMarkdown, TextDigest};
 
 const ENTRY_BYTES: usize = 32 + 8 + 8;
 
-/// Stands for no end.
-const ALWAYS: i64 = i64::MAX;
+/// Number that stands for no end.
+const NO_END: i64 = i64::MAX;
 
-/// A text that the service holds, and until when it is served.
+/// A text, and the time until which it is served.
 #[derive(Debug, Clone)]
 pub struct ServedText {
-    /// The Markdown.
+    /// Compressed Markdown.
     pub markdown: PackedMarkdown,
-    /// When serving ends; for a text that the live revision names, never.
+    /// End of serving; `None` for texts of the live revision.
     pub served_until: Option<Timestamp>,
 }
 
-/// The texts of a snapshot. Cheap to clone.
+/// The texts of a snapshot. Clones share memory.
 #[derive(Debug, Clone, Default)]
 pub struct TextTable {
     directory: Bytes,
@@ -37,7 +35,7 @@ pub struct TextTable {
     changed: Arc<HashMap<TextDigest, ServedText>>,
 }
 
-/// Takes texts in ascending order of their digests and makes a [`TextTable`] of them.
+/// Builds a [`TextTable`] from texts in ascending order of their digests.
 #[derive(Debug, Default)]
 pub struct TextTableBuilder {
     directory: Vec<u8>,
@@ -49,7 +47,7 @@ impl TextTableBuilder {
     ///
     /// # Errors
     ///
-    /// Where its digest isn't above the one before.
+    /// If its digest isn't above the previous one.
     pub fn push(&mut self, digest: &TextDigest, text: &ServedText) -> Result<(), Malformed> {
         let last = self.directory.last_chunk::<ENTRY_BYTES>();
         if last.is_some_and(|last| last[..32] >= digest.as_bytes()[..]) {
@@ -60,7 +58,7 @@ impl TextTableBuilder {
             served_until,
         } = text;
         self.markdown.extend_from_slice(markdown.as_bytes());
-        let until = served_until.map_or(ALWAYS, Timestamp::as_millisecond);
+        let until = served_until.map_or(NO_END, Timestamp::as_millisecond);
         let end = u64::try_from(self.markdown.len()).unwrap_or(u64::MAX);
         self.directory.extend_from_slice(digest.as_bytes());
         self.directory.extend_from_slice(&until.to_le_bytes());
@@ -68,7 +66,7 @@ impl TextTableBuilder {
         Ok(())
     }
 
-    /// The finished table.
+    /// Returns the finished table.
     #[must_use]
     pub fn finish(mut self) -> TextTable {
         self.directory.shrink_to_fit();
@@ -82,11 +80,11 @@ impl TextTableBuilder {
 }
 
 impl TextTable {
-    /// Takes bytes for a table, after a look at all that its directory says.
+    /// Reads a table, validating its whole directory.
     ///
     /// # Errors
     ///
-    /// Where the directory isn't one, or speaks of other texts.
+    /// If the directory is invalid or doesn't fit the texts.
     pub fn from_bytes(directory: Bytes, markdown: Bytes) -> Result<Self, Malformed> {
         let table = Self {
             directory,
@@ -102,14 +100,14 @@ impl TextTable {
         is_sound.then_some(table).ok_or(Malformed)
     }
 
-    /// The bytes that [`from_bytes`](Self::from_bytes) takes back, of all texts that are served at `now`.
+    /// Returns the bytes for [`from_bytes`](Self::from_bytes) of all texts that are served at `now`.
     #[must_use]
     pub fn to_bytes(&self, now: Timestamp) -> (Bytes, Bytes) {
         let whole = self.whole(now);
         (whole.directory, whole.markdown)
     }
 
-    /// The bytes that the texts and what is known of them take.
+    /// Returns the memory of the texts and their directory, in bytes.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
         let changed = self.changed.values();
@@ -120,7 +118,7 @@ impl TextTable {
                 .sum::<usize>()
     }
 
-    /// The text of this digest, if it is served at `now`.
+    /// Returns the text with this digest, if it is served at `now`.
     #[must_use]
     pub fn get(&self, digest: &TextDigest, now: Timestamp) -> Option<PackedMarkdown> {
         let text = match self.changed.get(digest) {
@@ -138,8 +136,8 @@ impl TextTable {
         Some(self.text(at))
     }
 
-    /// The texts that `before` serves at `now` and that this table serves for a shorter time or not at all: as long as
-    /// there, those without an end until `until`.
+    /// Returns the texts that `before` serves at `now` and that this table serves for a shorter time or not at all: each
+    /// until its end in `before`, those without an end until `until`.
     #[must_use]
     pub fn cut_short_since(
         &self,
@@ -169,7 +167,7 @@ impl TextTable {
         cut_short.collect()
     }
 
-    /// These texts put in, or in the place of what was known of them.
+    /// Returns the table with these texts inserted or replaced.
     #[must_use]
     pub fn with(&self, texts: Vec<(TextDigest, ServedText)>, now: Timestamp) -> Self {
         if texts.is_empty() {
@@ -181,7 +179,7 @@ impl TextTable {
             changed: Arc::new(changed),
             ..self.clone()
         };
-        // The small table is copied at each change, the large one when the small one isn't any more.
+        // Each change copies the map; the table is rebuilt once the map has grown.
         if table.changed.len() > 1_024 + self.entries().len() / 8 {
             table.whole(now)
         } else {
@@ -189,7 +187,7 @@ impl TextTable {
         }
     }
 
-    /// The table without what isn't served any more at `now`; `None` where all of it is.
+    /// Returns the table without texts whose serving ended by `now`; `None` if there are none.
     #[must_use]
     pub fn without_ended(&self, now: Timestamp) -> Option<Self> {
         let ended = |until: Option<Timestamp>| !is_served(until, now);
@@ -198,7 +196,7 @@ impl TextTable {
         has_ended.then(|| self.whole(now))
     }
 
-    /// Everything that is served at `now`, in one table.
+    /// Returns all texts that are served at `now`, in one table.
     fn whole(&self, now: Timestamp) -> Self {
         let has_ended = |entry| !is_served(until(entry), now);
         if self.changed.is_empty() && !self.entries().iter().any(has_ended) {
@@ -252,7 +250,7 @@ fn until(entry: &[u8; ENTRY_BYTES]) -> Option<Timestamp> {
     let millisecond = entry[32..]
         .first_chunk()
         .map(|bytes| i64::from_le_bytes(*bytes));
-    let millisecond = millisecond.filter(|millisecond| *millisecond != ALWAYS)?;
+    let millisecond = millisecond.filter(|millisecond| *millisecond != NO_END)?;
     Some(Timestamp::from_millisecond(millisecond).unwrap_or(Timestamp::MAX))
 }
 

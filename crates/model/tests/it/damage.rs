@@ -1,4 +1,4 @@
-//! Directories of blocks that say what can't be: each is refused, for one reason alone.
+//! Invalid directories of blocks, each with a single fault.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use vitrine_model::snapshot::Block;
 
 use crate::naive::{Catalog, Made, snapshot};
 
-/// What a directory says, as the table in front of the block's code describes it.
+/// A directory, as the table in the documentation of blocks describes it.
 #[derive(Clone)]
 struct Directory {
     ends: Vec<u32>,
@@ -81,11 +81,11 @@ fn sound() -> Block {
     snapshot(&catalog, &[256]).blocks()[0].clone()
 }
 
-/// What is wrong, and how it comes about.
+/// A fault: its description, and the function that causes it.
 type Damage = (&'static str, fn(&mut Directory));
 
 #[test]
-fn a_directory_that_says_what_cannot_be_is_refused() {
+fn directories_with_one_fault_are_refused() {
     let block = sound();
     let arena = block.arena();
     let whole = Directory::read(block.directory());
@@ -153,7 +153,7 @@ fn a_directory_that_says_what_cannot_be_is_refused() {
 }
 
 #[test]
-fn a_block_of_too_many_products_or_of_none_is_refused() {
+fn blocks_of_none_or_too_many_products_are_refused() {
     let block = sound();
     let whole = Directory::read(block.directory());
     let made = |count: usize| {
@@ -176,7 +176,7 @@ fn a_block_of_too_many_products_or_of_none_is_refused() {
     assert!(made(Block::CAPACITY).is_ok());
     assert!(made(Block::CAPACITY + 1).is_err());
     assert!(made(0).is_err());
-    // Numbers so large that nothing behind them can be looked for.
+    // Numbers beyond the end of the directory.
     for place in [0, 4, 8] {
         let mut bytes = whole.bytes();
         bytes[place..place + 4].copy_from_slice(&u32::MAX.to_le_bytes());

@@ -1,4 +1,4 @@
-//! What a snapshot tells of its products beside pages, against a naive model.
+//! Lookups in a snapshot other than pages, against a naive model.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use vitrine_model::snapshot::{
 use crate::naive::{block_sizes, catalog, code, made, rendered, snapshot, snapshot_of};
 
 #[test]
-fn texts_that_ended_go_and_all_else_stays() {
+fn ended_texts_are_dropped_and_all_else_stays() {
     let moment = |second| Timestamp::from_second(second).expect("a moment");
     let (lasting, ending) = (TextDigest::of("lasting"), TextDigest::of("ending"));
     let mut texts = [(lasting, "lasting", None), (ending, "ending", Some(5))];
@@ -45,7 +45,7 @@ fn texts_that_ended_go_and_all_else_stays() {
 }
 
 #[test]
-fn a_product_without_content_resources_has_none() {
+fn products_without_content_resources_have_no_range() {
     let code: ProductCode = "A-1".parse().expect("a code");
     let product = NewProduct {
         bytes: b"{}".to_vec(),
@@ -66,7 +66,7 @@ fn a_product_without_content_resources_has_none() {
 }
 
 #[test]
-fn categories_keep_the_numbers_in_which_they_came() {
+fn categories_are_numbered_in_order_of_appearance() {
     let names = ["food", "books", "food", "Food"];
     let categories: Categories = names.into_iter().collect();
     let names: Vec<&str> = categories.names().iter().map(AsRef::as_ref).collect();
@@ -83,7 +83,7 @@ fn revision(number: u64) -> Revision {
     }
 }
 
-/// A table of one text, and its digest.
+/// Returns a table of one text, and its digest.
 fn texts(markdown: &str) -> (TextTable, TextDigest) {
     let digest = TextDigest::of(markdown);
     let text = ServedText {
@@ -99,7 +99,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_snapshot_knows_its_products_countries_and_categories(
+    fn products_countries_and_categories_match_the_model(
         catalog in catalog(), others in prop::collection::vec(code(), 0..20), sizes in block_sizes(),
     ) {
         let snapshot = snapshot(&catalog, &sizes);
@@ -133,7 +133,7 @@ proptest! {
     }
 
     #[test]
-    fn a_snapshot_has_its_revision_and_texts_and_knows_its_size(
+    fn revision_texts_and_size_match_the_model(
         catalog in catalog(), number in 1..9_u64, markdown in ".{1,40}", sizes in block_sizes(),
     ) {
         let (texts, digest) = texts(&markdown);
@@ -152,7 +152,7 @@ proptest! {
     }
 
     #[test]
-    fn a_page_has_as_many_as_its_limit_says(catalog in catalog(), limit in 1..70_u16) {
+    fn pages_have_at_most_their_limit(catalog in catalog(), limit in 1..70_u16) {
         let snapshot = snapshot(&catalog, &[256]);
         let query = ListQuery { limit: Limit::new(limit).expect("a limit"), ..ListQuery::default() };
         let page = snapshot.page(&query);

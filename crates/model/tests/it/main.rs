@@ -1,4 +1,4 @@
-//! The model from outside, against naive ones.
+//! Tests of the model's public interface against naive models.
 
 #![expect(
     unreachable_pub,

@@ -1,4 +1,4 @@
-//! Catalogs as anybody would keep them, and snapshots of them.
+//! A naive catalog, and snapshots built from it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use vitrine_model::snapshot::{Block, BlockBuilder, Categories, Entry, Snapshot, 
 /// Products by code.
 pub type Catalog = BTreeMap<ProductCode, Made>;
 
-/// What is known of a product.
+/// A product.
 #[derive(Debug, Clone)]
 pub struct Made {
     pub is_orderable: bool,
@@ -20,7 +20,7 @@ pub struct Made {
     pub categories: Vec<Box<str>>,
 }
 
-/// A product of which only this is known.
+/// Returns a product without countries and categories.
 pub fn made(is_orderable: bool) -> Made {
     Made {
         is_orderable,
@@ -56,7 +56,7 @@ pub fn catalog() -> impl Strategy<Value = Catalog> {
     prop::collection::btree_map(code(), made, 0..60)
 }
 
-/// How many products the blocks of a snapshot have: real ones are far larger than these catalogs.
+/// Generates the sizes of a snapshot's blocks, smaller than real ones because these catalogs are small.
 pub fn block_sizes() -> impl Strategy<Value = Vec<usize>> {
     prop::collection::vec(1..6_usize, 1..5)
 }
@@ -74,7 +74,7 @@ pub fn snapshot(catalog: &Catalog, block_sizes: &[usize]) -> Snapshot {
     )
 }
 
-/// The same, of a revision and with texts.
+/// Builds a snapshot like [`snapshot`], with revision and texts.
 pub fn snapshot_of(
     catalog: &Catalog,
     block_sizes: &[usize],

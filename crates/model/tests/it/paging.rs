@@ -1,5 +1,4 @@
-//! Paging and filters against a naive model: for any catalog and any query, the snapshot gives what
-//! filtering and cutting a sorted list gives.
+//! Paging and filters against a naive model, which filters and slices a sorted list.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,7 +42,7 @@ fn query() -> impl Strategy<Value = ListQuery> {
         })
 }
 
-/// All matching codes in order, as anybody would find them.
+/// Returns all matching codes in order, by a linear search.
 fn naive<'c>(catalog: &'c Catalog, filter: &Filter) -> Vec<&'c ProductCode> {
     let matches = |made: &Made| {
         (filter.orderable == Orderable::Any || made.is_orderable)
@@ -66,7 +65,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_page_is_what_a_naive_filter_gives(
+    fn pages_match_the_naive_filter(
         catalog in catalog(), query in query(), sizes in block_sizes(),
     ) {
         let snapshot = snapshot(&catalog, &sizes);
@@ -100,7 +99,7 @@ proptest! {
     }
 
     #[test]
-    fn a_walk_gives_every_match_once_in_both_directions(
+    fn walks_find_each_match_once_in_both_directions(
         catalog in catalog(), query in query(), sizes in block_sizes(),
     ) {
         let snapshot = snapshot(&catalog, &sizes);
@@ -130,8 +129,8 @@ proptest! {
     }
 
     #[test]
-    fn a_walk_finds_the_few_that_lie_in_some_of_many_blocks(
-        // Blocks are gone through in sixty-fours.
+    fn walks_find_matches_in_few_of_many_blocks(
+        // Scans skip blocks in words of 64.
         count in prop_oneof![60..200_usize, 64..67_usize],
         mut few in prop::collection::btree_set(prop_oneof![0..200_usize, 62..66_usize], 0..6),
         limit in 1..4_u16,
@@ -170,7 +169,7 @@ proptest! {
     }
 
     #[test]
-    fn a_walk_through_changing_catalogs_sees_what_was_there_throughout_once(
+    fn walks_across_revisions_find_lasting_products_once(
         residents in prop::collection::btree_set(code(), 0..20),
         guests in prop::collection::vec(prop::collection::btree_set(code(), 0..20), 1..12),
         limit in 1..6_u16,
@@ -185,7 +184,7 @@ proptest! {
         let mut cursor = if forwards { Cursor::Start } else { Cursor::Before(highest) };
         for step in 0.. {
             prop_assert!(step <= 1_000, "it ends");
-            // Every page is answered by another revision of the catalog.
+            // Each page comes from another revision of the catalog.
             let snapshot = snapshot(&catalog_at(step), &[3, 1, 4]);
             let limit = Limit::new(limit).unwrap();
             let page = snapshot.page(&ListQuery { filter: Filter::default(), cursor, limit });
@@ -201,7 +200,7 @@ proptest! {
     }
 
     #[test]
-    fn a_changed_snapshot_is_what_one_made_anew_would_be(
+    fn changed_snapshots_equal_rebuilt_ones(
         before in catalog(),
         after in catalog(),
         sizes in block_sizes(),
@@ -210,7 +209,7 @@ proptest! {
         let old = snapshot(&before, &sizes);
         let mut categories = Arc::clone(old.category_numbers());
         let numbers = Arc::make_mut(&mut categories);
-        // Everything that differs, and something that doesn't.
+        // All products that differ, and one that doesn't.
         let codes = before.keys().chain(after.keys());
         let changes: BTreeMap<ProductCode, Option<NewProduct>> = codes
             .map(|code| (code.clone(), after.get(code).map(|made| {
@@ -250,7 +249,7 @@ proptest! {
     }
 
     #[test]
-    fn bytes_that_are_no_block_are_refused_or_harmless(
+    fn corrupt_blocks_are_refused_or_harmless(
         catalog in catalog(),
         at in any::<prop::sample::Index>(),
         bit in 0..8_u8,
@@ -261,7 +260,7 @@ proptest! {
         let at = at.index(directory.len());
         directory[at] ^= 1 << bit;
         if let Ok(block) = Block::from_bytes(directory.into(), block.arena().clone()) {
-            // A snapshot of later changes has to read them.
+            // Snapshots with later changes read them.
             let are_codes = block.codes().all(|code| code.parse::<ProductCode>().is_ok());
             prop_assert!(are_codes, "{:?}", block.codes().collect::<Vec<_>>());
             let categories = Arc::clone(sound.category_numbers());

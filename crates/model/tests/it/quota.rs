@@ -1,5 +1,4 @@
-//! The quota of a key against `governor`, a rate limiter that others wrote: the same requests are granted, at the same
-//! times.
+//! Quotas against `governor`, an independent rate limiter: both grant the same requests at the same times.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -9,7 +8,7 @@ use governor::{Quota as GovernorQuota, RateLimiter};
 use proptest::prelude::*;
 use vitrine_model::quota::{Admission, Quota, QuotaState};
 
-/// Pauses between requests, as parts of what one request costs: mostly bursts, sometimes idleness.
+/// Generates pauses between requests, as multiples of the cost of one: mostly bursts, sometimes idle times.
 fn pauses() -> impl Strategy<Value = Vec<f64>> {
     let pause = prop_oneof![
         3 => Just(0.0),
@@ -21,7 +20,7 @@ fn pauses() -> impl Strategy<Value = Vec<f64>> {
 
 proptest! {
     #[test]
-    fn what_is_granted_is_what_governor_grants(
+    fn grants_match_those_of_governor(
         requests in prop_oneof![1..20_u32, 1..2_000_000_u32],
         window_seconds in 1..86_400_u32,
         pauses in pauses(),
@@ -45,7 +44,7 @@ proptest! {
             prop_assert_eq!(taken.left, state.remaining(quota, now));
             prop_assert!(taken.left.requests + u32::from(granted) == before.requests);
             if let Admission::Refused { retry_after } = taken.admission {
-                // As long as it says and no shorter.
+                // The shortest wait that suffices.
                 prop_assert_eq!(state.remaining(quota, now + retry_after).requests, 1);
                 let too_early = now + retry_after.saturating_sub(Duration::from_nanos(1));
                 prop_assert_eq!(state.remaining(quota, too_early).requests, 0);
@@ -54,7 +53,7 @@ proptest! {
     }
 
     #[test]
-    fn never_more_than_the_quota_is_granted_at_once(
+    fn bursts_never_exceed_the_quota(
         requests in 1..5_000_u32,
         window_seconds in 1..100_u32,
     ) {

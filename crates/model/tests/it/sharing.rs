@@ -1,4 +1,4 @@
-//! What a snapshot shares with the one before, with catalogs of many full blocks; and its texts.
+//! Sharing of blocks between snapshots of large catalogs, and the end of texts.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -53,7 +53,7 @@ fn arenas(snapshot: &Snapshot) -> HashSet<*const u8> {
     snapshot.blocks().iter().map(arena).collect()
 }
 
-/// All bytes, page by page.
+/// Returns all bytes, page by page.
 fn walked(snapshot: &Snapshot) -> Vec<Vec<u8>> {
     let mut seen = Vec::new();
     let mut cursor = Cursor::Start;
@@ -75,11 +75,11 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn revisions_of_a_large_catalog_share_what_they_do_not_touch(
+    fn unchanged_blocks_are_shared_between_revisions(
         size in 0..4_000_u32,
         revisions in prop::collection::vec(
             prop_oneof![
-                // A few anywhere, and a stretch that comes or goes as a whole.
+                // A few products anywhere, and a range that is added or removed as a whole.
                 prop::collection::btree_map(0..5_000_u32, any::<Option<u32>>(), 0..8),
                 (0..5_000_u32, 0..700_u32, any::<Option<u32>>())
                     .prop_map(|(from, count, edition)| (from..from + count).map(|n| (n, edition)).collect()),
@@ -104,7 +104,7 @@ proptest! {
                 catalog.iter().map(|(code, edition)| product(code, *edition).bytes).collect();
             prop_assert_eq!(walked(&next), expected);
             prop_assert_eq!(next.len(), catalog.len());
-            // Each change touches its block, and one more where that became small.
+            // Each change rebuilds its block, and one more if that became too small.
             let lost = arenas(&snapshot).difference(&arenas(&next)).count();
             prop_assert!(lost <= changes.len() * 2, "{} changes, {lost} blocks", changes.len());
             let sizes: Vec<usize> = next.blocks().iter().map(|block| block.codes().count()).collect();
@@ -115,7 +115,7 @@ proptest! {
     }
 
     #[test]
-    fn texts_are_served_until_their_time_whichever_table_they_are_in(
+    fn texts_are_served_until_their_end(
         texts in prop::collection::btree_map(0..40_u32, prop::option::of(0..10_i64), 0..40),
         changes in prop::collection::vec(
             prop::collection::btree_map(0..60_u32, prop::option::of(0..10_i64), 0..30), 0..4),

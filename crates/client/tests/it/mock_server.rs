@@ -1,4 +1,4 @@
-//! A server that answers what a test says, byte for byte, and remembers what it was asked.
+//! A mock server that sends a test's responses byte for byte, and records the requests.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -8,17 +8,18 @@ use std::time::Duration;
 
 use vitrine_client::{Client, ClientBuilder, Key, Retries};
 
-/// The key of all these tests.
+/// Key of all tests.
 pub(crate) const KEY: &str = "partner.s3cret-part";
 
-/// A running server. Its threads end with the process.
-pub(crate) struct Odd {
+/// A running mock server. Its threads end with the process.
+pub(crate) struct MockServer {
     address: SocketAddr,
     heads: Arc<Mutex<Vec<String>>>,
 }
 
-impl Odd {
-    /// Gives these answers, one a connection, and the last one ever after. An empty one is silence for as long as the client stays.
+impl MockServer {
+    /// Starts a server that sends one of these responses per connection, and the last one for all further ones. An empty
+    /// response is silence until the client disconnects.
     pub(crate) fn of(answers: Vec<Vec<u8>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
@@ -35,29 +36,29 @@ impl Odd {
         Self { address, heads }
     }
 
-    /// The server's address.
+    /// Returns the server's URL.
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// A client of it, whose pauses are none.
+    /// Returns a client of it that retries without pauses.
     pub(crate) fn client(&self) -> Client {
         self.builder().build().expect("a client")
     }
 
-    /// The same, to be changed.
+    /// Returns the builder of such a client.
     pub(crate) fn builder(&self) -> ClientBuilder {
         let mut retries = Retries::default();
         retries.first_pause = Duration::ZERO;
         Client::builder(&self.url(), Key::new(KEY).expect("a key")).retries(retries)
     }
 
-    /// The heads of all requests until now, in lower case.
+    /// Returns the heads of all requests so far, in lower case.
     pub(crate) fn heads(&self) -> Vec<String> {
         self.heads.lock().expect("unpoisoned").clone()
     }
 
-    /// How many requests came.
+    /// Returns the number of requests.
     pub(crate) fn count(&self) -> usize {
         self.heads().len()
     }
@@ -76,7 +77,7 @@ fn serve(mut socket: TcpStream, answer: &[u8], seen: &Mutex<Vec<String>>) {
     }
 }
 
-/// An answer with a body, as it goes over the wire. `head` is the status, and lines of headers.
+/// Returns the bytes of a response with a body. `head` is the status, followed by header lines.
 pub(crate) fn answer(head: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
     let body = body.as_ref();
     let head = format!(
@@ -86,12 +87,12 @@ pub(crate) fn answer(head: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-/// An answer in JSON.
+/// Returns the bytes of a JSON response.
 pub(crate) fn json(head: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
     answer(&format!("{head}\r\nContent-Type: application/json"), body)
 }
 
-/// An error of the contract.
+/// Returns the bytes of an error of the contract.
 pub(crate) fn error(head: &str, error_type: &str) -> Vec<u8> {
     json(
         head,
@@ -99,7 +100,7 @@ pub(crate) fn error(head: &str, error_type: &str) -> Vec<u8> {
     )
 }
 
-/// The answer to a ping.
+/// Returns the bytes of the response to a ping.
 pub(crate) fn pong() -> Vec<u8> {
     json("200 OK", r#"{"message":"pong"}"#)
 }
