@@ -130,11 +130,8 @@ impl Connection {
         let age = timeouts.age;
         let progress = Progress::with_unsent(presence.unsent());
         let head = progress.clone();
-        let socket = TimedSocket::new(
-            socket,
-            timeouts,
-            Http1Watch::new(*timeouts, progress.clone()),
-        );
+        let watch = Http1Watch::new(*timeouts, progress.clone());
+        let socket = TimedSocket::new(socket, timeouts, watch);
         let remote = self.remote;
         let is_old = Arc::new(AtomicBool::new(false));
         let grows_old = Arc::clone(&is_old);
