@@ -94,7 +94,7 @@ pub fn read(bytes: &[u8]) -> Result<Vec<FileSetting>, Vec<FileFault>> {
 pub fn effective(path: &Path) -> Result<Vec<(String, usize)>, Vec<FileFault>> {
     match CommandLine::of_server(Some(path), &[]).read() {
         Ok(read) => {
-            let from_file = |value: super::Value| match value.source {
+            let from_file = |value: super::SettingValue| match value.source {
                 SettingSource::File(line) => Some((value.setting.name, line)),
                 _ => None,
             };
