@@ -41,7 +41,7 @@ const ELEMENTS: [&str; 26] = [
 
 /// Maximum number of elements that so many levels of Markdown can make: each is two elements at most, and a
 /// table four.
-const MOST_LEVELS: usize = 210;
+const MAX_LEVELS: usize = 210;
 
 /// Renders.
 pub static RENDERER: LazyLock<HtmlRenderer> = LazyLock::new(HtmlRenderer::new);
@@ -87,7 +87,7 @@ fn judge(root: &Handle, html: &str, markdown: &str) {
     let mut waiting: Vec<(Handle, usize)> = vec![(root.clone(), 0)];
     while let Some((node, level)) = waiting.pop() {
         let about = || format!("{html:?} of {markdown:?}");
-        assert!(level <= MOST_LEVELS, "{level} levels in {}", about());
+        assert!(level <= MAX_LEVELS, "{level} levels in {}", about());
         match &node.data {
             NodeData::Text { .. } | NodeData::Document => {}
             NodeData::Element { name, attrs, .. } if level > 0 => {

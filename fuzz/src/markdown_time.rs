@@ -17,12 +17,12 @@ use crate::markdown::RENDERER;
 const TEXT_BYTES: usize = 64 << 10;
 
 /// Part of a text that takes as long as people's texts take at most.
-const USUAL: &str = "- a\n";
+const BASELINE: &str = "- a\n";
 
 /// Maximum time of a text, as a multiple of that.
-const MOST_TIMES: u32 = 4;
+const MAX_RATIO: u32 = 4;
 
-static USUAL_TIME: LazyLock<Duration> = LazyLock::new(usual_time);
+static BASELINE_TIME: LazyLock<Duration> = LazyLock::new(baseline_time);
 
 /// Measures a text of repeated parts.
 pub fn check(bytes: &[u8]) {
@@ -38,20 +38,20 @@ pub fn check(bytes: &[u8]) {
     }
     let times = (TEXT_BYTES - around) / repeated;
     let text = [&start, &*part.repeat(times), &middle, &tail.repeat(times)].concat();
-    if time(&text) <= *USUAL_TIME * MOST_TIMES {
+    if time(&text) <= *BASELINE_TIME * MAX_RATIO {
         return;
     }
     // Others may have made the processor's caches cold. Then the usual takes longer, too.
     let shortest = (0..5).map(|_| time(&text)).min().unwrap_or_default();
-    let usual = usual_time().max(*USUAL_TIME);
+    let usual = baseline_time().max(*BASELINE_TIME);
     assert!(
-        shortest <= usual * MOST_TIMES,
+        shortest <= usual * MAX_RATIO,
         "{shortest:?}, the usual {usual:?}, for {start:?}, {times} × {part:?}, {middle:?}, {times} × {tail:?}"
     );
 }
 
-fn usual_time() -> Duration {
-    let text = USUAL.repeat(TEXT_BYTES / USUAL.len());
+fn baseline_time() -> Duration {
+    let text = BASELINE.repeat(TEXT_BYTES / BASELINE.len());
     (0..5).map(|_| time(&text)).min().unwrap_or_default()
 }
 

@@ -11,7 +11,7 @@ use vitrine_wire::error::{ErrorType, FaultType};
 const RESERVED: [&str; 5] = [".", "..", "categories", "countries", "changes"];
 
 /// So many faults are told at most.
-const MOST_TOLD: usize = 100;
+const MAX_LISTED_FAULTS: usize = 100;
 
 /// Result of a naive reading.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub fn check(bytes: &[u8]) {
             assert_eq!(again.as_ref(), Ok(&list), "{query:?}");
         }
         Err(error) => {
-            let told = expected.faults.iter().take(MOST_TOLD);
+            let told = expected.faults.iter().take(MAX_LISTED_FAULTS);
             let expected: Vec<_> = told.map(shortened).collect();
             assert_eq!(faults(&error), expected, "{query:?}");
             check_error(&error);

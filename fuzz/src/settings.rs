@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use tempfile::NamedTempFile;
 use toml::de::DeTable;
-use vitrine::cli::fuzzing::{Set, Wrong, in_effect, names, read};
+use vitrine::cli::fuzzing::{FileFault, FileSetting, effective, names, read};
 
 /// Settings of the whole are read from a file.
 static FILE: LazyLock<NamedTempFile> = LazyLock::new(|| NamedTempFile::new().expect("a file"));
@@ -37,7 +37,7 @@ pub fn check(bytes: &[u8]) {
     }
 }
 
-fn check_set(set: &Set, text: &str) {
+fn check_set(set: &FileSetting, text: &str) {
     assert!(names().any(|name| name == set.name), "{set:?}");
     assert!(!set.values.is_empty(), "{set:?}");
     let line = text.split('\n').nth(set.line - 1).expect("a line");
@@ -50,11 +50,11 @@ fn check_set(set: &Set, text: &str) {
 }
 
 /// Written as the program writes settings, they are the same.
-fn check_again(set: &[Set]) {
-    let lines: Vec<String> = set.iter().map(Set::to_toml).collect();
+fn check_again(set: &[FileSetting]) {
+    let lines: Vec<String> = set.iter().map(FileSetting::to_toml).collect();
     let again = read(lines.join("\n").as_bytes());
     let again = again.unwrap_or_else(|wrong| panic!("{wrong:?} in {lines:?}"));
-    let said = |set: &[Set]| -> Vec<(String, Vec<String>)> {
+    let said = |set: &[FileSetting]| -> Vec<(String, Vec<String>)> {
         let mut said: Vec<_> = set
             .iter()
             .map(|set| (set.name.clone(), set.values.clone()))
@@ -66,12 +66,12 @@ fn check_again(set: &[Set]) {
 }
 
 /// Checks a file whose settings are each right: together they are in effect, or refused with a line.
-fn check_whole(bytes: &[u8], set: &[Set]) {
+fn check_whole(bytes: &[u8], set: &[FileSetting]) {
     fs::write(FILE.path(), bytes).expect("a file");
-    match in_effect(FILE.path()) {
+    match effective(FILE.path()) {
         Ok(values) => {
             assert_eq!(values.len(), set.len(), "{values:?} of {set:?}");
-            for Set { name, line, .. } in set {
+            for FileSetting { name, line, .. } in set {
                 assert!(
                     values.contains(&(name.clone(), *line)),
                     "{name} in {values:?}"
@@ -85,7 +85,7 @@ fn check_whole(bytes: &[u8], set: &[Set]) {
     }
 }
 
-fn check_wrong(wrong: &Wrong, bytes: &[u8]) {
+fn check_wrong(wrong: &FileFault, bytes: &[u8]) {
     assert!(
         !wrong.what.is_empty() && !wrong.advice.is_empty(),
         "{wrong:?}"

@@ -169,14 +169,14 @@ impl Reader {
 
 /// An answer as it came, compressed where it was.
 #[derive(Debug)]
-pub struct Answer {
+pub struct Response {
     /// Status and what headers said.
     pub head: Head,
     /// The body's bytes.
     pub body: Vec<u8>,
 }
 
-impl Answer {
+impl Response {
     /// The body, decoded.
     ///
     /// # Errors
@@ -200,7 +200,7 @@ impl Answer {
 ///
 /// # Errors
 /// If the server can't be reached or doesn't speak HTTP.
-pub fn fetch(address: SocketAddr, path: &str, headers: &[(&str, &str)]) -> Result<Answer> {
+pub fn fetch(address: SocketAddr, path: &str, headers: &[(&str, &str)]) -> Result<Response> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(Duration::from_secs(30)))?;
     let mut bytes = Vec::new();
@@ -214,7 +214,7 @@ pub fn fetch(address: SocketAddr, path: &str, headers: &[(&str, &str)]) -> Resul
             bail!("the connection ended within the answer");
         }
         if reader.feed(&buffer[..length])?.is_some() {
-            return Ok(Answer {
+            return Ok(Response {
                 head: reader.head,
                 body: reader.body,
             });

@@ -29,7 +29,7 @@ use world::{World, done};
 
 /// With more products than this only Vitrine and the web server are measured, unless others are asked for: filling
 /// their databases and starting them takes longer than measuring.
-const MOST_FOR_SERVICES: u64 = 100_000;
+const MAX_FOR_SERVICES: u64 = 100_000;
 
 /// Measure Vitrine beside other servers of the same catalog; bench/README.md says how and why so.
 #[derive(Debug, Parser)]
@@ -139,7 +139,7 @@ fn wanted(arguments: &Arguments) -> Result<Vec<&'static Kind>> {
         }
     }
     let has = |names: &[String], kind: &Kind| names.iter().any(|own| own == kind.name);
-    let is_large = arguments.products > MOST_FOR_SERVICES;
+    let is_large = arguments.products > MAX_FOR_SERVICES;
     let is_wanted = |kind: &&Kind| {
         if kind.is_vitrine() {
             return true;
@@ -149,7 +149,7 @@ fn wanted(arguments: &Arguments) -> Result<Vec<&'static Kind>> {
         }
         if is_large && !kind.has_files {
             eprintln!(
-                "SKIPPED: {}, since there are more than {MOST_FOR_SERVICES} products; ask for it with --only {}",
+                "SKIPPED: {}, since there are more than {MAX_FOR_SERVICES} products; ask for it with --only {}",
                 kind.name, kind.name
             );
             return false;

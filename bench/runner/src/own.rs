@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-use crate::contender::{self, Manner, Running, VitrineStore, start_vitrine};
+use crate::contender::{self, StartOptions, Running, VitrineStore, start_vitrine};
 use crate::load::{INTERRUPTED, Pace, Plan};
 use crate::measure::{Effort, sample};
 use crate::process;
@@ -53,9 +53,9 @@ pub fn fact(what: impl Into<String>, values: Vec<f64>, unit: &'static str) -> Fa
 }
 
 fn start(world: &World, store: &VitrineStore, state: Option<&Path>) -> Result<Running> {
-    let manner = Manner {
+    let manner = StartOptions {
         state,
-        ..Manner::default()
+        ..StartOptions::default()
     };
     start_vitrine(&contender::ALL[0], world, &world.vitrine, store, manner)
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 
 use crate::check;
-use crate::contender::{self, Manner, Running, VitrineStore, start_vitrine};
+use crate::contender::{self, StartOptions, Running, VitrineStore, start_vitrine};
 use crate::load::{self, Pace, Plan};
 use crate::measure::{self, Effort, median};
 use crate::report::{ratio, spread};
@@ -37,9 +37,9 @@ pub fn run(world: &World, older: &Path, effort: &Effort, tolerance: f64) -> Resu
             world,
             programs[index],
             &stores[index],
-            Manner {
+            StartOptions {
                 valgrind,
-                ..Manner::default()
+                ..StartOptions::default()
             },
         )
     };

@@ -190,7 +190,7 @@ impl Work {
         world: &World,
         running: &Running,
         number: u64,
-    ) -> anyhow::Result<http::Answer> {
+    ) -> anyhow::Result<http::Response> {
         let path = self.path(world, running.kind.has_files, number);
         http::fetch(running.address, &path, &self.headers(running))
     }

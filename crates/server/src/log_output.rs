@@ -157,7 +157,7 @@ impl Queue {
     }
 
     /// Returns the number of dropped lines since it was last called.
-    fn take_untold(&self) -> u64 {
+    fn take_unreported(&self) -> u64 {
         std::mem::take(&mut self.lock().untold)
     }
 
@@ -192,7 +192,7 @@ fn write_lines(queue: &Queue, out: impl Write) {
         }
         batch.clear();
         let dropped = match written.is_ok() {
-            true => queue.take_untold(),
+            true => queue.take_unreported(),
             false => 0,
         };
         match &written {
@@ -321,7 +321,10 @@ mod tests {
         assert!(lines.ends_with('\n'));
         let dropped = queue.log.dropped.get();
         assert_eq!(lines.lines().count() as u64 + dropped, 100);
-        assert_eq!((queue.take_untold(), queue.take_untold()), (dropped, 0));
+        assert_eq!(
+            (queue.take_unreported(), queue.take_unreported()),
+            (dropped, 0)
+        );
     }
 
     #[test]

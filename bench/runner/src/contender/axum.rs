@@ -2,9 +2,9 @@
 
 use anyhow::{Context as _, Result};
 
-use super::{Around, KEY, Kind, Running, first_product, start_server};
+use super::{StartContext, KEY, Kind, Running, first_product, start_server};
 
-pub(super) fn start(kind: &'static Kind, around: &Around) -> Result<Running> {
+pub(super) fn start(kind: &'static Kind, around: &StartContext) -> Result<Running> {
     let world = around.world;
     let runner = std::env::current_exe()?;
     let program = runner.parent().context("no folder")?.join(kind.name);

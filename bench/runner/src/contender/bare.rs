@@ -2,19 +2,19 @@
 
 use anyhow::{Context as _, Result};
 
-use super::{Around, KEY, Kind, Running, files, first_product, start_server};
+use super::{StartContext, KEY, Kind, Running, files, first_product, start_server};
 
 /// Head and body go out of memory with one call, as Vitrine does it.
-pub(super) fn start_memory(kind: &'static Kind, around: &Around) -> Result<Running> {
+pub(super) fn start_memory(kind: &'static Kind, around: &StartContext) -> Result<Running> {
     start(kind, around, "memory")
 }
 
 /// The body goes out of an open file, as nginx does it.
-pub(super) fn start_sendfile(kind: &'static Kind, around: &Around) -> Result<Running> {
+pub(super) fn start_sendfile(kind: &'static Kind, around: &StartContext) -> Result<Running> {
     start(kind, around, "sendfile")
 }
 
-fn start(kind: &'static Kind, around: &Around, send: &str) -> Result<Running> {
+fn start(kind: &'static Kind, around: &StartContext, send: &str) -> Result<Running> {
     let world = around.world;
     let files = files::of_vitrine(around)?;
     let runner = std::env::current_exe()?;

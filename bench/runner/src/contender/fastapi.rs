@@ -4,10 +4,10 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
-use super::{Around, KEY, Kind, Running, first_product, start_server};
+use super::{StartContext, KEY, Kind, Running, first_product, start_server};
 use crate::world::{World, done};
 
-pub(super) fn start(kind: &'static Kind, around: &Around) -> Result<Running> {
+pub(super) fn start(kind: &'static Kind, around: &StartContext) -> Result<Running> {
     let world = around.world;
     install(world)?;
     let program = world.root.join("target/bench/python/bin/uvicorn");

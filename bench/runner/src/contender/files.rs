@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use flate2::{Compression, write::GzEncoder};
 
-use super::{Around, Running};
+use super::{StartContext, Running};
 use crate::work::{NEW_PAGES_AS_FILES, Work};
 use crate::world::World;
 
@@ -14,7 +14,7 @@ use crate::world::World;
 ///
 /// # Errors
 /// If Vitrine hasn't started, or doesn't answer.
-pub(super) fn of_vitrine(around: &Around) -> Result<PathBuf> {
+pub(super) fn of_vitrine(around: &StartContext) -> Result<PathBuf> {
     let folder = around.world.folder.join("files");
     if !folder.exists() {
         let vitrine = around.earlier.first();

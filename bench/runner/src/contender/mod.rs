@@ -23,7 +23,7 @@ use crate::work::NEW_PAGES_AS_FILES;
 use crate::world::{World, find, free_port};
 
 use database::Postgres;
-pub use vitrine::{Manner, VitrineStore, start_vitrine};
+pub use vitrine::{StartOptions, VitrineStore, start_vitrine};
 
 /// Key that the services hash and look up.
 const KEY: &str = "vitrine_0neIpVTF3s3.05UddyMlW7X6WD7ZLATdWmqazyiI14Drn783pqArSwEP";
@@ -44,7 +44,7 @@ pub struct Kind {
     /// Programs that must be installed.
     needs: &'static [Need],
     /// Prepares the data and starts it.
-    start: fn(&'static Kind, &Around) -> Result<Running>,
+    start: fn(&'static Kind, &StartContext) -> Result<Running>,
 }
 
 /// A server that answers.
@@ -120,7 +120,7 @@ impl Need {
 }
 
 /// Surroundings in which a server is started.
-pub struct Around<'a> {
+pub struct StartContext<'a> {
     /// Data, folders, cores.
     world: &'a World,
     /// The servers started before; the first is Vitrine.
@@ -255,7 +255,7 @@ pub fn start_all(world: &World, wanted: &[&'static Kind], must_all: bool) -> Res
         if kind.needs.contains(&Need::Sqlite) && sqlite.is_none() {
             sqlite = Some(database::make_sqlite(world)?);
         }
-        let around = Around {
+        let around = StartContext {
             world,
             earlier: &started.servers,
             postgres: started.postgres.as_ref(),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 
-use super::{Around, KEY, Kind, Running, files, first_product, start_server};
+use super::{StartContext, KEY, Kind, Running, files, first_product, start_server};
 use crate::world::find;
 
 const CONFIGURATION: &str = include_str!("../../../nginx/nginx.conf");
@@ -18,16 +18,16 @@ pub(super) fn program() -> Option<PathBuf> {
 }
 
 /// Debian's default: each answer opens its file.
-pub(super) fn start(kind: &'static Kind, around: &Around) -> Result<Running> {
+pub(super) fn start(kind: &'static Kind, around: &StartContext) -> Result<Running> {
     start_with(kind, around, "")
 }
 
 /// With files kept open between answers, which an operator has to ask for.
-pub(super) fn start_with_open_file_cache(kind: &'static Kind, around: &Around) -> Result<Running> {
+pub(super) fn start_with_open_file_cache(kind: &'static Kind, around: &StartContext) -> Result<Running> {
     start_with(kind, around, OPEN_FILE_CACHE)
 }
 
-fn start_with(kind: &'static Kind, around: &Around, settings: &str) -> Result<Running> {
+fn start_with(kind: &'static Kind, around: &StartContext, settings: &str) -> Result<Running> {
     let world = around.world;
     let folder = world.folder.join(kind.name);
     std::fs::create_dir_all(&folder)?;

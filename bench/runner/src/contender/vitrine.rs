@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 
-use super::{Around, Kind, Running, start_server};
+use super::{StartContext, Kind, Running, start_server};
 use crate::contender;
 use crate::world::{World, done};
 
@@ -66,7 +66,7 @@ impl VitrineStore {
 
 /// Options of a server's start.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Manner<'a> {
+pub struct StartOptions<'a> {
     /// valgrind, where instructions are to be counted.
     pub valgrind: Option<&'a Path>,
     /// Folder of the server's snapshot file, if it keeps one.
@@ -82,7 +82,7 @@ pub fn start_vitrine(
     world: &World,
     program: &Path,
     store: &VitrineStore,
-    Manner { valgrind, state }: Manner,
+    StartOptions { valgrind, state }: StartOptions,
 ) -> Result<Running> {
     // An older build may know no admin port.
     let has_admin_port = kind.name != contender::OLDER.name
@@ -115,8 +115,8 @@ pub fn start_vitrine(
 }
 
 /// Loads and starts what is measured.
-pub(super) fn start(kind: &'static Kind, around: &Around) -> Result<Running> {
+pub(super) fn start(kind: &'static Kind, around: &StartContext) -> Result<Running> {
     let world = around.world;
     let store = VitrineStore::make(world, &world.vitrine, "vitrine.db")?;
-    start_vitrine(kind, world, &world.vitrine, &store, Manner::default())
+    start_vitrine(kind, world, &world.vitrine, &store, StartOptions::default())
 }

@@ -2,8 +2,8 @@
 
 use crate::http::App;
 use crate::limits::SharedLimits;
-use crate::metrics::limits::{Breaker, Decision, LimitMetrics, Place};
-use crate::metrics::text::{Exposition, Kind};
+use crate::metrics::limits::{Breaker, Decision, LimitMetrics, QuotaScope};
+use crate::metrics::text::{Exposition, MetricType};
 
 const DECISIONS: [(Decision, &str); 2] = [
     (Decision::Granted, "granted"),
@@ -20,18 +20,18 @@ pub(super) fn describe(app: &App, into: &mut Exposition) {
 fn decisions(limits: &LimitMetrics, into: &mut Exposition) {
     let mut metric = into.metric(
         "vitrine_quota_decisions_total",
-        Kind::Counter,
+        MetricType::Counter,
         "Requests of keys with a quota that would cost of it, by where that was decided and how.",
     );
-    for (place, place_name) in [(Place::Shared, "shared"), (Place::Local, "local")] {
+    for (scope, scope_name) in [(QuotaScope::Shared, "shared"), (QuotaScope::Local, "local")] {
         for (decision, name) in DECISIONS {
-            let labels = [("decided", place_name), ("outcome", name)];
-            metric.sample(&labels, limits.quotas(place).of(decision).get());
+            let labels = [("decided", scope_name), ("outcome", name)];
+            metric.sample(&labels, limits.quotas(scope).of(decision).get());
         }
     }
     let mut metric = into.metric(
         "vitrine_failed_keys_total",
-        Kind::Counter,
+        MetricType::Counter,
         "Requests with keys that are wrong, expired or revoked: answered with 401, or limited with 429.",
     );
     for (decision, name) in [(Decision::Granted, "401"), (Decision::Refused, "429")] {
@@ -48,15 +48,15 @@ fn shared(shared: &SharedLimits, into: &mut Exposition) {
     let metrics = &shared.metrics;
     let mut metric = into.metric(
         "vitrine_limits_breaker_transitions_total",
-        Kind::Counter,
+        MetricType::Counter,
         "How often the breaker opened and closed.",
     );
     for (to, name) in [(Breaker::Open, "open"), (Breaker::Closed, "closed")] {
-        metric.sample(&[("to", name)], metrics.turned(to).get());
+        metric.sample(&[("to", name)], metrics.transitions(to).get());
     }
     let mut metric = into.metric(
         "vitrine_limits_failures_total",
-        Kind::Counter,
+        MetricType::Counter,
         "Requests for which the shared limits were asked in vain.",
     );
     for (cause, count) in [("timeout", &metrics.timeouts), ("error", &metrics.failures)] {
@@ -64,7 +64,7 @@ fn shared(shared: &SharedLimits, into: &mut Exposition) {
     }
     into.metric(
         "vitrine_limits_round_trip_duration_seconds",
-        Kind::Histogram,
+        MetricType::Histogram,
         "How long requests waited for the shared limits.",
     )
     .histogram(&[], &metrics.round_trips.times());

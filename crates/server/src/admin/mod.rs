@@ -25,14 +25,14 @@ use tokio::task::JoinSet;
 
 use crate::browser::Browser;
 use crate::edge::connection::http1_builder;
-use crate::edge::reading::{Heads, Progress};
+use crate::edge::reading::{Http1Watch, Progress};
 use crate::edge::socket::{TimedSocket, Timeouts};
 use crate::http::App;
 
 /// Maximum number of open connections; more wait in the system's queue.
-const MOST_CONNECTIONS: usize = 64;
+const MAX_CONNECTIONS: usize = 64;
 /// Maximum number of threads that make pages and look up the names of pictures' hosts; more wait.
-const MOST_BLOCKING_THREADS: usize = 8;
+const MAX_BLOCKING_THREADS: usize = 8;
 /// Pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -53,7 +53,7 @@ impl Admin {
         listener.set_nonblocking(true)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
-            .max_blocking_threads(MOST_BLOCKING_THREADS)
+            .max_blocking_threads(MAX_BLOCKING_THREADS)
             .build()?;
         let listener = {
             let _inside = runtime.enter();
@@ -97,7 +97,7 @@ async fn accept(
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
-            accepted = listener.accept(), if connections.len() < MOST_CONNECTIONS => match accepted {
+            accepted = listener.accept(), if connections.len() < MAX_CONNECTIONS => match accepted {
                 Ok((socket, _)) => {
                     connections.spawn(connection(socket, Arc::clone(&app), Arc::clone(&browser)));
                 }
@@ -115,7 +115,7 @@ async fn accept(
 async fn connection(socket: tokio::net::TcpStream, app: Arc<App>, browser: Arc<Browser>) {
     let progress = Progress::default();
     let timeouts = Timeouts::default();
-    let reading = Heads::new(timeouts, progress.clone());
+    let reading = Http1Watch::new(timeouts, progress.clone());
     let socket = TimedSocket::new(socket, &timeouts, reading);
     let answer = service_fn(move |request: http::Request<hyper::body::Incoming>| {
         let (app, browser) = (Arc::clone(&app), Arc::clone(&browser));

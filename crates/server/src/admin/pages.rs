@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::scrape;
-use crate::browser::{Asked, Browser, Page};
+use crate::browser::{Browser, Page, PageRequest};
 use crate::http::App;
 use crate::metrics::text;
 use crate::panic_point::PanicPoint;
@@ -29,7 +29,7 @@ pub(super) async fn answer<B>(app: &App, browser: &Arc<Browser>, request: &Reque
     }
     let host = request.headers().get(HOST);
     browser
-        .answer(Asked {
+        .answer(PageRequest {
             path: uri.path().to_owned(),
             query: uri.query().map(str::to_owned),
             host: host.and_then(|host| host.to_str().ok()).map(str::to_owned),

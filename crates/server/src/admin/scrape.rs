@@ -9,9 +9,9 @@ use super::limits;
 use super::pages::{is_store_readable, not_ready};
 use crate::http::App;
 use crate::metrics::requests::RouteCounts;
-use crate::metrics::text::{Exposition, Kind};
+use crate::metrics::text::{Exposition, MetricType};
 use crate::metrics::{
-    ACCESS_LOG_DROPPED, Caller, Cause, MESSAGES_DROPPED, Metrics, PANICS, Rebuild, Refusal,
+    ACCESS_LOG_DROPPED, Caller, ErrorOrigin, MESSAGES_DROPPED, Metrics, PANICS, Rebuild, Refusal,
     TlsMetrics, process,
 };
 
@@ -25,7 +25,7 @@ pub(super) fn text(app: &App) -> String {
     connections(metrics, &mut into);
     let mut metric = into.metric(
         "vitrine_http_requests_shed_total",
-        Kind::Counter,
+        MetricType::Counter,
         "Requests answered with 503 because of overload, by what there was too much of: bodies waiting for compression, \
          or memory for bodies that clients haven't taken.",
     );
@@ -43,8 +43,12 @@ pub(super) fn text(app: &App) -> String {
     catalog(app, &mut into);
     following(app, &mut into);
     caches(app, &mut into);
-    into.metric("vitrine_build_info", Kind::Gauge, "The program, always 1.")
-        .sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
+    into.metric(
+        "vitrine_build_info",
+        MetricType::Gauge,
+        "The program, always 1.",
+    )
+    .sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
     into.gauge(
         "process_start_time_seconds",
         "When the process started, in seconds since 1970.",
@@ -62,7 +66,7 @@ pub(super) fn text(app: &App) -> String {
 fn requests(counts: &[RouteCounts], into: &mut Exposition) {
     let mut metric = into.metric(
         "vitrine_http_requests_total",
-        Kind::Counter,
+        MetricType::Counter,
         "Requests answered.",
     );
     for counts in counts {
@@ -72,7 +76,7 @@ fn requests(counts: &[RouteCounts], into: &mut Exposition) {
     }
     let mut metric = into.metric(
         "vitrine_http_request_duration_seconds",
-        Kind::Histogram,
+        MetricType::Histogram,
         "From a request's head being read to its answer being ready to be written.",
     );
     for counts in counts {
@@ -80,7 +84,7 @@ fn requests(counts: &[RouteCounts], into: &mut Exposition) {
     }
     let mut metric = into.metric(
         "vitrine_http_response_body_bytes_total",
-        Kind::Counter,
+        MetricType::Counter,
         "Bodies of answers, in bytes as sent.",
     );
     for counts in counts {
@@ -91,11 +95,14 @@ fn requests(counts: &[RouteCounts], into: &mut Exposition) {
 fn errors(metrics: &Metrics, into: &mut Exposition) {
     let mut metric = into.metric(
         "vitrine_http_errors_total",
-        Kind::Counter,
+        MetricType::Counter,
         "Errors answered, by type; simulated ones are those that test keys asked for.",
     );
     for kind in ErrorType::ALL {
-        for (cause, simulated) in [(Cause::Real, "false"), (Cause::Simulated, "true")] {
+        for (cause, simulated) in [
+            (ErrorOrigin::Real, "false"),
+            (ErrorOrigin::Simulated, "true"),
+        ] {
             let labels = [("type", kind.as_str()), ("simulated", simulated)];
             metric.sample(&labels, metrics.errors.of(*kind, cause).get());
         }
@@ -121,7 +128,7 @@ fn connections(metrics: &Metrics, into: &mut Exposition) {
     );
     let mut metric = into.metric(
         "vitrine_http_connections_refused_total",
-        Kind::Counter,
+        MetricType::Counter,
         "Connections turned away, by which limit they had met.",
     );
     for (refusal, name) in [(Refusal::Full, "all"), (Refusal::Address, "address")] {
@@ -129,7 +136,7 @@ fn connections(metrics: &Metrics, into: &mut Exposition) {
     }
     let mut metric = into.metric(
         "vitrine_http_connections_evicted_total",
-        Kind::Counter,
+        MetricType::Counter,
         "Idle connections closed for new ones, by whether they had shown a good key.",
     );
     for (caller, name) in [(Caller::WithKey, "true"), (Caller::WithoutKey, "false")] {
@@ -155,7 +162,7 @@ fn tls(tls: &TlsMetrics, into: &mut Exposition) {
     );
     let mut metric = into.metric(
         "vitrine_tls_certificate_reloads_total",
-        Kind::Counter,
+        MetricType::Counter,
         "How often the certificate was read again, by whether it could be used.",
     );
     metric.sample(&[("outcome", "ok")], tls.reloads.get());
@@ -170,7 +177,7 @@ fn tls(tls: &TlsMetrics, into: &mut Exposition) {
 fn damage(damage: &Damage, into: &mut Exposition) {
     let mut metric = into.metric(
         "vitrine_catalog_damaged",
-        Kind::Gauge,
+        MetricType::Gauge,
         "What is damaged in the store: served as it was last good, or not at all.",
     );
     for (of, count) in [
@@ -219,7 +226,7 @@ fn catalog(app: &App, into: &mut Exposition) {
     }
     let mut metric = into.metric(
         "vitrine_catalog_swaps_total",
-        Kind::Counter,
+        MetricType::Counter,
         "Snapshots made live: from the whole store, or from what changed.",
     );
     for (rebuild, name) in [(Rebuild::Full, "full"), (Rebuild::Changes, "changes")] {
@@ -277,7 +284,7 @@ fn following(app: &App, into: &mut Exposition) {
     ];
     let mut metric = into.metric(
         "vitrine_follow_failures_total",
-        Kind::Counter,
+        MetricType::Counter,
         "Rounds of following in which the store couldn't be read.",
     );
     for (of, following) in followed {
@@ -285,7 +292,7 @@ fn following(app: &App, into: &mut Exposition) {
     }
     let mut metric = into.metric(
         "vitrine_follow_last_success_timestamp_seconds",
-        Kind::Gauge,
+        MetricType::Gauge,
         "When the store was last read, in seconds since 1970.",
     );
     for (of, following) in followed {
@@ -293,7 +300,7 @@ fn following(app: &App, into: &mut Exposition) {
     }
     let mut metric = into.metric(
         "vitrine_follow_stuck",
-        Kind::Gauge,
+        MetricType::Gauge,
         "Whether a following thread has stopped turning: 1 or 0.",
     );
     for (of, following) in followed {
@@ -306,7 +313,7 @@ fn caches(app: &App, into: &mut Exposition) {
     let caches = app.caches();
     let mut metric = into.metric(
         "vitrine_cache_requests_total",
-        Kind::Counter,
+        MetricType::Counter,
         "What caches were asked for, by whether they had it.",
     );
     for (cache, state) in &caches {
@@ -315,7 +322,7 @@ fn caches(app: &App, into: &mut Exposition) {
     }
     let mut metric = into.metric(
         "vitrine_cache_bytes",
-        Kind::Gauge,
+        MetricType::Gauge,
         "What caches hold, in bytes.",
     );
     for (cache, state) in &caches {

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use std::borrow::Cow;
 
 /// Maximum number of amounts of a list that are shown.
-const MOST_SHOWN: usize = 4;
+const MAX_SHOWN: usize = 4;
 
 /// Amounts in a detail object; every part may be missing.
 #[derive(Debug, Default, Deserialize)]
@@ -51,10 +51,10 @@ fn of_denominations(denominations: &Denominations<'_>) -> String {
     }
     let shown: Vec<String> = list
         .iter()
-        .take(MOST_SHOWN)
+        .take(MAX_SHOWN)
         .map(|one| readable(one))
         .collect();
-    let rest = list.len().saturating_sub(MOST_SHOWN);
+    let rest = list.len().saturating_sub(MAX_SHOWN);
     match rest {
         0 => shown.join(", "),
         _ => format!("{} +{rest}", shown.join(", ")),

@@ -25,7 +25,7 @@ const HTML: &str = "text/html; charset=utf-8";
 const NO_STORE: &str = "no-store";
 
 /// Caching of pictures and files by a reader's browser: long enough for a walk through the pages.
-const FOR_A_WALK: &str = "private, max-age=300";
+const ASSET_CACHE_CONTROL: &str = "private, max-age=300";
 
 /// Content security policy of another server's picture that is opened by itself: it may show itself.
 const PICTURE_POLICY: &str =
@@ -102,7 +102,7 @@ pub(super) fn asset(name: &str) -> Page {
             "no-cache",
             Bytes::from_static(asset.bytes),
         ),
-        None => plain(StatusCode::NOT_FOUND, "there is no such file\n"),
+        None => plain(StatusCode::NOT_FOUND, "file not found\n"),
     }
 }
 
@@ -112,7 +112,7 @@ pub(super) fn image(content_type: &'static str, bytes: Bytes) -> Page {
         StatusCode::OK,
         content_type,
         PICTURE_POLICY,
-        FOR_A_WALK,
+        ASSET_CACHE_CONTROL,
         bytes,
     )
 }
@@ -151,7 +151,7 @@ impl Problem {
 
     /// Returns the problem of an address that can't be read.
     pub(super) fn bad_request(why: &str) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "This address can't be read", why)
+        Self::new(StatusCode::BAD_REQUEST, "This URL can't be read", why)
     }
 
     /// Returns the problem of an address at which there is nothing.
@@ -163,8 +163,8 @@ impl Problem {
     pub(super) fn no_catalog() -> Self {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
-            "There is no catalog yet",
-            "Load one with `vitrine load FILE`; this page shows it as soon as it is live. If there is one, it is still being read.",
+            "No catalog yet",
+            "Load one with `vitrine load FILE`; this page shows it as soon as it is live. If one was loaded already, it is still being read.",
         )
     }
 
@@ -174,13 +174,13 @@ impl Problem {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "The store can't be read",
-            "The catalog is shown all the same: it is in memory. The server's log says why; try again once the store is back.",
+            "The catalog is still shown from memory. See the server's log for the cause, and try again once the store is back.",
         )
     }
 
     /// Returns the problem of a failure in the server.
     pub(super) fn failed(title: &str) -> Self {
-        let help = "Something went wrong in the server; its log says more.";
+        let help = "Internal error; see the server's log.";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, title, help)
     }
 

@@ -26,7 +26,7 @@ pub(super) struct Card {
 }
 
 /// Maximum number of countries that a card names.
-const MOST_COUNTRIES: usize = 5;
+const MAX_COUNTRIES: usize = 5;
 
 #[derive(Debug, Default, Deserialize)]
 struct Parsed<'a> {
@@ -150,9 +150,9 @@ impl Card {
 
 /// The first of some words, and how many more there are: `SE, NO, DK +4`.
 fn few(words: &[Cow<'_, str>]) -> String {
-    let shown = words.iter().take(MOST_COUNTRIES).map(AsRef::as_ref);
+    let shown = words.iter().take(MAX_COUNTRIES).map(AsRef::as_ref);
     let shown = shown.collect::<Vec<&str>>().join(", ");
-    match words.len().saturating_sub(MOST_COUNTRIES) {
+    match words.len().saturating_sub(MAX_COUNTRIES) {
         0 => shown,
         rest => format!("{shown} +{rest}"),
     }
@@ -160,13 +160,13 @@ fn few(words: &[Cow<'_, str>]) -> String {
 
 /// Name, colour and pictures of a product.
 #[derive(Debug)]
-pub(super) struct Pictured<'a> {
+pub(super) struct ProductPictures<'a> {
     pub(super) name: String,
     pub(super) colour: Option<Colour>,
     assets: Assets<'a>,
 }
 
-impl<'a> Pictured<'a> {
+impl<'a> ProductPictures<'a> {
     /// Those of a product as it is served.
     pub(super) fn of(bytes: &'a [u8]) -> Self {
         let (parsed, detail) = Parsed::read(bytes);

@@ -15,13 +15,13 @@ use super::group::{Group, LIVE, YES};
 use super::index::Index;
 use super::placeholder::Colour;
 use super::query::Query;
-use super::selection::{Selection, Stretch};
+use super::selection::{PageRange, Selection};
 
 /// Number of products on a page: it fills rows of 2, 3, 4 and 6.
 const PAGE: usize = 48;
 
 /// Number of values of a group that are shown at once; more are behind a disclosure.
-const MOST_OPEN: usize = 8;
+const MAX_OPEN: usize = 8;
 
 #[derive(Template)]
 #[template(path = "browser/catalog.html")]
@@ -132,7 +132,7 @@ pub(super) fn page(browser: &Browser, query: Option<&str>) -> Shown {
 fn neighbours(
     query: &Query,
     selection: &Selection,
-    stretch: Stretch,
+    stretch: PageRange,
     cards: &[&Card],
 ) -> (Option<String>, Option<String>) {
     let at = |card: Option<&&Card>, cursor: fn(_) -> Cursor| {
@@ -182,10 +182,10 @@ fn group_view<'a>(
             .cmp(&first(right))
             .then_with(|| left.value.cmp(right.value))
     });
-    let open = values.len().min(if values.len() <= MOST_OPEN + 2 {
-        MOST_OPEN + 2
+    let open = values.len().min(if values.len() <= MAX_OPEN + 2 {
+        MAX_OPEN + 2
     } else {
-        MOST_OPEN
+        MAX_OPEN
     });
     let mut more = values.split_off(open);
     more.sort_by(|left, right| left.value.cmp(right.value));

@@ -10,8 +10,8 @@ pub(super) struct Hosts {
     names: Vec<String>,
 }
 
-const REFUSAL: &str = "these pages answer only where they are asked for by an address such as 127.0.0.1, by \
-     localhost, or by a name that --admin-host names\n";
+const REFUSAL: &str = "these pages answer only to an address such as 127.0.0.1, to localhost, or to a name given \
+     by --admin-host\n";
 
 impl Hosts {
     pub(super) fn new(names: Vec<String>) -> Self {

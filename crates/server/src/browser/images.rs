@@ -31,17 +31,17 @@ pub enum ImageSource {
 }
 
 /// The longest picture, in bytes.
-const MOST_BYTES: usize = 2 << 20;
+const MAX_IMAGE_BYTES: usize = 2 << 20;
 /// Maximum size of kept pictures, in bytes.
-const KEPT_BYTES: u64 = 32 << 20;
+const CACHE_BYTES: u64 = 32 << 20;
 /// Maximum number of servers asked at once.
-const MOST_AT_ONCE: usize = 8;
+const MAX_CONCURRENT: usize = 8;
 /// Timeout of a picture, and of waiting for a turn.
-const PATIENCE: Duration = Duration::from_secs(5);
+const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time for which a picture is kept.
-const KEPT_FOR: Duration = Duration::from_secs(60 * 60);
+const IMAGE_TTL: Duration = Duration::from_secs(60 * 60);
 /// Time for which an address that gave none isn't asked again.
-const FAILED_FOR: Duration = Duration::from_secs(5 * 60);
+const FAILURE_TTL: Duration = Duration::from_secs(5 * 60);
 
 /// A picture.
 #[derive(Debug, Clone)]
@@ -52,7 +52,7 @@ pub(super) struct Image {
 
 /// Result of asking an address, and its expiry.
 #[derive(Debug, Clone)]
-struct Known {
+struct CachedImage {
     image: Option<Image>,
     until: Instant,
 }
@@ -60,8 +60,8 @@ struct Known {
 #[derive(Debug, Clone)]
 struct BySize;
 
-impl Weighter<String, Known> for BySize {
-    fn weight(&self, address: &String, known: &Known) -> u64 {
+impl Weighter<String, CachedImage> for BySize {
+    fn weight(&self, address: &String, known: &CachedImage) -> u64 {
         let bytes = known.image.as_ref().map_or(0, |image| image.bytes.len());
         (address.len() + bytes + 128) as u64
     }
@@ -74,7 +74,7 @@ pub(super) struct Images {
     client: Option<Client>,
     source: ImageSource,
     turns: Arc<Semaphore>,
-    known: Cache<String, Known, BySize>,
+    known: Cache<String, CachedImage, BySize>,
 }
 
 impl Images {
@@ -88,8 +88,8 @@ impl Images {
         Ok(Self {
             client: client.context("can't set up the HTTP client for images")?,
             source,
-            turns: Arc::new(Semaphore::new(MOST_AT_ONCE)),
-            known: Cache::with_weighter(1_024, KEPT_BYTES, BySize),
+            turns: Arc::new(Semaphore::new(MAX_CONCURRENT)),
+            known: Cache::with_weighter(1_024, CACHE_BYTES, BySize),
         })
     }
 
@@ -99,19 +99,19 @@ impl Images {
         if let Some(known) = self.known(address) {
             return known.image;
         }
-        let turn = tokio::time::timeout(PATIENCE, self.turns.acquire()).await;
+        let turn = tokio::time::timeout(FETCH_TIMEOUT, self.turns.acquire()).await;
         let (Ok(Ok(_turn)), None) = (turn, self.known(address)) else {
             // Too many are asked for, or somebody else asked for this one meanwhile.
             return self.known(address).and_then(|known| known.image);
         };
-        let image = tokio::time::timeout(PATIENCE, fetch(client, self.source, address)).await;
+        let image = tokio::time::timeout(FETCH_TIMEOUT, fetch(client, self.source, address)).await;
         let image = image.ok().flatten();
         let counts_for = if image.is_some() {
-            KEPT_FOR
+            IMAGE_TTL
         } else {
-            FAILED_FOR
+            FAILURE_TTL
         };
-        let known = Known {
+        let known = CachedImage {
             image: image.clone(),
             until: Instant::now() + counts_for,
         };
@@ -119,7 +119,7 @@ impl Images {
         image
     }
 
-    fn known(&self, address: &str) -> Option<Known> {
+    fn known(&self, address: &str) -> Option<CachedImage> {
         let known = self.known.get(address)?;
         (Instant::now() < known.until).then_some(known)
     }
@@ -134,7 +134,7 @@ async fn fetch(client: &Client, source: ImageSource, address: &str) -> Option<Im
         return None;
     }
     let request = client.get(url).header(ACCEPT, "image/*");
-    let answer = match outside::send(request, MOST_BYTES).await {
+    let answer = match outside::send(request, MAX_IMAGE_BYTES).await {
         Ok(answer) => answer,
         Err(failure) => {
             tracing::debug!(%failure, "an image can't be fetched");

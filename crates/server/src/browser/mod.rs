@@ -54,7 +54,7 @@ use crate::http::routes::product_code;
 
 /// Settings of the browser.
 #[derive(Debug, Clone, Default)]
-pub struct Settings {
+pub struct BrowserSettings {
     /// The names under which it answers, beside addresses and `localhost`.
     pub hosts: Vec<String>,
     /// Source of its images.
@@ -81,7 +81,7 @@ impl fmt::Debug for Browser {
 
 /// Request for a page.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct PageRequest {
     /// The address's path.
     pub path: String,
     /// Its query.
@@ -120,7 +120,7 @@ impl Browser {
     pub fn new(
         app: Arc<App>,
         store: Arc<dyn Store>,
-        settings: Settings,
+        settings: BrowserSettings,
     ) -> anyhow::Result<Arc<Self>> {
         Ok(Arc::new(Self {
             app,
@@ -140,7 +140,7 @@ impl Browser {
     }
 
     /// Answers a GET or HEAD.
-    pub async fn answer(self: &Arc<Self>, asked: Asked) -> Page {
+    pub async fn answer(self: &Arc<Self>, asked: PageRequest) -> Page {
         if let Some(hidden) = self.hidden {
             return answer::plain(StatusCode::NOT_FOUND, hidden);
         }
@@ -153,7 +153,7 @@ impl Browser {
         match route(&asked.path) {
             Some(Route::Picture(code, picture)) => self.picture(&code, picture).await,
             Some(route) => self.page(route, asked.query).await,
-            None => Problem::not_found("There is no such page", "Start from the catalog.").page(),
+            None => Problem::not_found("Page not found", "Start from the catalog.").page(),
         }
     }
 
@@ -179,7 +179,7 @@ impl Browser {
             Route::Revisions => revisions::list(self, query),
             Route::Revision(number) => revisions::one(self, number, query),
             Route::Keys => query::nothing(query).and_then(|()| keys::page(self)),
-            Route::Picture(..) => Err(Problem::failed("A picture is no page")),
+            Route::Picture(..) => Err(Problem::failed("A picture isn't a page")),
         }
     }
 
@@ -189,7 +189,7 @@ impl Browser {
         let Some(product) = product else {
             return answer::svg(placeholder::svg(code.as_str(), None));
         };
-        let pictured = card::Pictured::of(product.bytes());
+        let pictured = card::ProductPictures::of(product.bytes());
         let (name, colour) = (pictured.name.clone(), pictured.colour);
         let address = pictured.address(picture).map(str::to_owned);
         // Fetching may take seconds: no snapshot is held meanwhile.

@@ -8,7 +8,7 @@ use super::changes::{ChangeView, view};
 use crate::load::difference::difference;
 
 /// Maximum number of versions of a product that are shown.
-const MOST_VERSIONS: u32 = 20;
+const MAX_VERSIONS: u32 = 20;
 
 /// Something that happened to a product.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(super) struct Event {
 
 /// Returns the events of a product, the newest first.
 pub(super) fn events(store: &dyn Store, code: &ProductCode) -> Result<Vec<Event>, StoreError> {
-    let lives = store.lives(code, MOST_VERSIONS + 1)?;
+    let lives = store.lives(code, MAX_VERSIONS + 1)?;
     let versions: Vec<Option<StoredProduct>> = lives
         .iter()
         .map(|life| version(store, code, *life))
@@ -40,7 +40,7 @@ pub(super) fn events(store: &dyn Store, code: &ProductCode) -> Result<Vec<Event>
     };
     let mut events = Vec::new();
     let mut newer: Option<Life> = None;
-    for (at, life) in lives.iter().enumerate().take(MOST_VERSIONS as usize) {
+    for (at, life) in lives.iter().enumerate().take(MAX_VERSIONS as usize) {
         if let Some(until) = life
             .until
             .filter(|until| newer.is_none_or(|newer| newer.from != *until))

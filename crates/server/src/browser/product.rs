@@ -72,10 +72,10 @@ pub(super) fn page(browser: &Browser, code: &ProductCode) -> Shown {
     };
     let was_ever = events.as_ref().is_none_or(|events| !events.is_empty());
     if live.is_none() && !was_ever {
-        let title = format!("There is no product {code}");
+        let title = format!("Product {code} not found");
         return Err(Problem::not_found(
             &title,
-            "Codes are compared exactly, capitals too. Search the catalog for a part of it.",
+            "Codes are case-sensitive. Search the catalog for a part of the code.",
         ));
     }
     let status = match live {

@@ -11,7 +11,7 @@ use super::group::Group;
 use crate::http::request::query::{self, Undecodable, encoded};
 
 /// The longest search, in bytes.
-const LONGEST_SEARCH: usize = 200;
+const MAX_SEARCH_CHARS: usize = 200;
 
 /// Query of the grid.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl Query {
                 if value.is_empty() {
                     return Err(refused(
                         &name,
-                        "has no value; leave it out to filter nothing",
+                        "has no value; remove it to turn the filter off",
                     ));
                 }
                 let picked = &mut parsed.picked[group as usize];
@@ -47,8 +47,8 @@ impl Query {
                 return Err(repeated(&name));
             }
             match name.as_str() {
-                "q" if value.len() > LONGEST_SEARCH => {
-                    return Err(refused("q", "is longer than 200 bytes; search for less"));
+                "q" if value.len() > MAX_SEARCH_CHARS => {
+                    return Err(refused("q", "is longer than 200 bytes; shorten it"));
                 }
                 "q" => value.trim().clone_into(&mut parsed.search),
                 "after" | "before" => parsed.read_cursor(&name, &value)?,
@@ -63,13 +63,13 @@ impl Query {
         let Ok(code) = value.parse::<ProductCode>() else {
             return Err(refused(
                 name,
-                "isn't a product's code; start from the first page",
+                "isn't a product code; start from the first page",
             ));
         };
         if self.cursor != Cursor::Start {
             return Err(refused(
                 name,
-                "and its counterpart are both there; name one",
+                "and its counterpart exclude each other; use one",
             ));
         }
         self.cursor = match name {
@@ -182,15 +182,14 @@ pub(super) fn nothing(query: Option<&str>) -> Result<(), Problem> {
 
 /// Returns the problem of an unknown parameter.
 pub(super) fn unknown(name: &str) -> Problem {
-    refused(
-        name,
-        "is no parameter of this page; take it out of the address",
-    )
+    Problem::bad_request(&format!(
+        "Unknown parameter `{name}`; remove it from the URL."
+    ))
 }
 
 /// Returns the problem of a parameter that is there more than once.
 pub(super) fn repeated(name: &str) -> Problem {
-    refused(name, "is there twice; name it once")
+    refused(name, "is given twice; give it once")
 }
 
 /// Returns the problem of a parameter that is refused.

@@ -143,7 +143,7 @@ pub(super) fn one(browser: &Browser, number: u64, query: Option<&str>) -> Shown 
         let is_repeated = match name.as_str() {
             "after" => {
                 let code = value.parse::<ProductCode>();
-                let code = code.map_err(|_| refused("after", "isn't a product's code"))?;
+                let code = code.map_err(|_| refused("after", "isn't a product code"))?;
                 after.replace(code).is_some()
             }
             "kind" => {
@@ -162,8 +162,8 @@ pub(super) fn one(browser: &Browser, number: u64, query: Option<&str>) -> Shown 
     let shown = shown.map_err(|error| Problem::store_away(&error))?;
     let shown = shown.ok_or_else(|| {
         Problem::not_found(
-            &format!("There is no revision {number}"),
-            "The list of revisions has all there are.",
+            &format!("Revision {number} not found"),
+            "See the list of revisions.",
         )
     })?;
     answer::html(StatusCode::OK, &shown)

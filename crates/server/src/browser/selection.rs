@@ -28,7 +28,7 @@ pub(super) struct Selection {
 
 /// Range of a page in a selection: half-open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stretch {
+pub(super) struct PageRange {
     pub(super) start: usize,
     pub(super) end: usize,
 }
@@ -97,7 +97,7 @@ impl Selection {
     }
 
     /// Returns the range of a cursor's page.
-    pub(super) fn page(&self, index: &Index, cursor: &Cursor, most: usize) -> Stretch {
+    pub(super) fn page(&self, index: &Index, cursor: &Cursor, most: usize) -> PageRange {
         let start = match cursor {
             Cursor::Start => 0,
             Cursor::After(code) => {
@@ -105,7 +105,7 @@ impl Selection {
                 // The code itself, where it is selected, was on the page before.
                 let is_it = self.cards(
                     index,
-                    Stretch {
+                    PageRange {
                         start: at,
                         end: at + 1,
                     },
@@ -118,13 +118,13 @@ impl Selection {
             }
             Cursor::Before(code) => {
                 let end = self.rank(index, code);
-                return Stretch {
+                return PageRange {
                     start: end.saturating_sub(most),
                     end,
                 };
             }
         };
-        Stretch {
+        PageRange {
             start,
             end: (start + most).min(self.len()),
         }
@@ -143,7 +143,7 @@ impl Selection {
     }
 
     /// The cards of a stretch.
-    pub(super) fn cards<'i>(&self, index: &'i Index, stretch: Stretch) -> Vec<&'i Card> {
+    pub(super) fn cards<'i>(&self, index: &'i Index, stretch: PageRange) -> Vec<&'i Card> {
         // The block in which the stretch starts: the last ahead of which there are no more than that.
         let first = self
             .before

@@ -88,10 +88,10 @@ impl AdminArgs {
     }
 
     /// Returns the browser's settings.
-    fn browser(&self) -> browser::Settings {
+    fn browser(&self) -> browser::BrowserSettings {
         let is_hidden =
             self.admin_listen.is_some_and(is_beyond_loopback) && !self.browser_beyond_loopback;
-        browser::Settings {
+        browser::BrowserSettings {
             hosts: self.admin_host.clone(),
             images: match self.browser_images {
                 ImagesArg::Fetch => browser::ImageSource::Fetch,
@@ -128,7 +128,7 @@ pub(super) struct AdminPort {
     listener: TcpListener,
     /// Address that it listens on.
     pub(super) address: SocketAddr,
-    browser: browser::Settings,
+    browser: browser::BrowserSettings,
 }
 
 impl AdminPort {
@@ -137,7 +137,7 @@ impl AdminPort {
         Ok(Self {
             address: listener.local_addr()?,
             listener,
-            browser: browser::Settings::default(),
+            browser: browser::BrowserSettings::default(),
         })
     }
 

@@ -11,7 +11,7 @@ use super::admin_port::AdminPort;
 use super::edges::Listening;
 use super::keys::{NewKeySettings, create};
 use super::load::operator;
-use super::store_args::vanishing;
+use super::store_args::temporary;
 use super::{Outcome, logging, print, serve};
 use crate::edge::listen::{Listener, tcp};
 use crate::live::Stores;
@@ -24,11 +24,11 @@ use crate::load::{self, Input, Settings};
 const SAMPLE: &[u8] = include_bytes!("../../../../fixtures/catalog.ndjson");
 
 /// Default address of the demo.
-const USUAL_ADDRESS: SocketAddr =
+const DEFAULT_ADDRESS: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
 
 /// Default address of its catalog browser, if that is free.
-const USUAL_ADMIN_ADDRESS: SocketAddr =
+const DEFAULT_ADMIN_ADDRESS: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 9090);
 
 const EXAMPLES: &str = "\
@@ -53,10 +53,12 @@ impl Demo {
         logging::start_plain()?;
         let listener = match self.listen {
             Some(address) => tcp(address).with_context(|| format!("can't listen on {address}"))?,
-            None => tcp(USUAL_ADDRESS).or_else(|_| tcp(SocketAddr::new(USUAL_ADDRESS.ip(), 0)))?,
+            None => {
+                tcp(DEFAULT_ADDRESS).or_else(|_| tcp(SocketAddr::new(DEFAULT_ADDRESS.ip(), 0)))?
+            }
         };
         let listening = Listening::new(vec![Listener::Tcp(listener)], "http", None)?;
-        let (store, _directory) = vanishing()?;
+        let (store, _directory) = temporary()?;
         let sample = Input::Embedded("the sample catalog", SAMPLE);
         let settings = Settings::replace(operator());
         let report = load::load(&*store, load::open(&[sample], |_| ())?, settings, &Silent)?;
@@ -69,8 +71,8 @@ impl Demo {
         let key = create(&*store, NewKeySettings::plain("demo", KeyKind::Live))?;
         let test_key = NewKeySettings::plain("demo, for errors", KeyKind::Test);
         let test_key = create(&*store, test_key.with_quota(Quota::new(60, 60)?))?;
-        let admin = TcpListener::bind(USUAL_ADMIN_ADDRESS)
-            .or_else(|_| TcpListener::bind(SocketAddr::new(USUAL_ADDRESS.ip(), 0)))
+        let admin = TcpListener::bind(DEFAULT_ADMIN_ADDRESS)
+            .or_else(|_| TcpListener::bind(SocketAddr::new(DEFAULT_ADDRESS.ip(), 0)))
             .context("can't listen for the catalog browser")?;
         let admin = AdminPort::for_demo(admin)?;
         let browser = format!("http://{}/catalog", admin.address);
@@ -79,9 +81,9 @@ impl Demo {
             [&key.reveal(), &test_key.reveal()],
             &browser,
         );
-        let settings = serve::Settings {
+        let settings = serve::ServeSettings {
             admin: Some(admin),
-            ..serve::Settings::default()
+            ..serve::ServeSettings::default()
         };
         serve::serve(listening, settings, &Stores::one(store), || print(&text))?;
         Ok(Outcome::Done)

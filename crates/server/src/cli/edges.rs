@@ -14,7 +14,7 @@ use crate::edge::descriptors;
 use crate::edge::listen::{Address, Listener, listen_all, without_address};
 use crate::edge::server;
 use crate::edge::socket::Timeouts;
-use crate::edge::tls::{Certificates, Files};
+use crate::edge::tls::{Certificates, TlsSettings};
 
 /// Settings of listeners and connections.
 #[derive(Debug, Args)]
@@ -152,11 +152,11 @@ impl EdgeArgs {
         })
     }
 
-    fn certificate(&self) -> Option<Files> {
+    fn certificate(&self) -> Option<TlsSettings> {
         let (certificate, key) = (self.tls_certificate.clone(), self.tls_key.clone());
         certificate
             .zip(key)
-            .map(|(certificate, key)| Files { certificate, key })
+            .map(|(certificate, key)| TlsSettings { certificate, key })
     }
 
     /// Listens, and settles by which address clients find the service.
@@ -172,14 +172,14 @@ impl EdgeArgs {
     }
 
     /// Returns the server's settings.
-    pub(super) fn settings(&self) -> anyhow::Result<server::Settings> {
+    pub(super) fn settings(&self) -> anyhow::Result<server::EdgeSettings> {
         let certificates = self.certificate().map(Certificates::load).transpose()?;
         let limits = Limits {
             connections: descriptors::make_room(self.max_connections as usize),
             per_address: self.max_connections_per_address as usize,
             ..Limits::default()
         };
-        Ok(server::Settings {
+        Ok(server::EdgeSettings {
             timeouts: Timeouts {
                 age: self.connection_age,
                 ..Timeouts::default()

@@ -26,7 +26,7 @@ Environment:
 /// The most products that a page can have (docs/contract/listing.md#limit).
 const PAGE_PRODUCTS: u16 = 500;
 /// Maximum number of amounts and countries of a product that a table shows one by one.
-const MOST_SHOWN: usize = 6;
+const MAX_SHOWN: usize = 6;
 
 /// List products of a server of this API, as its clients do: page by page, to the last one.
 ///
@@ -212,10 +212,10 @@ fn amounts(product: &Product) -> String {
 fn some_of(values: &[impl ToString]) -> String {
     let first: Vec<String> = values
         .iter()
-        .take(MOST_SHOWN)
+        .take(MAX_SHOWN)
         .map(ToString::to_string)
         .collect();
-    match values.len().saturating_sub(MOST_SHOWN) {
+    match values.len().saturating_sub(MAX_SHOWN) {
         0 => first.join(" "),
         more => format!("{} +{more}", first.join(" ")),
     }

@@ -11,10 +11,10 @@ use tempfile::TempDir;
 use vitrine_store::{IfMissing, Store, StoreError};
 
 use super::progress::Bars;
-use super::store_args::vanishing;
+use super::store_args::temporary;
 use super::{
-    Outcome, OutputArgs, PlanArgs, StoreArgs, output, print, print_json, variable,
-    wrong_command_line,
+    Outcome, OutputArgs, PlanArgs, StoreArgs, exit_with_usage_error, output, print, print_json,
+    variable,
 };
 use crate::load::apply::{Intent, Mode, Retirement};
 use crate::load::guard::Allowance;
@@ -141,7 +141,7 @@ impl Load {
         }
         match store.open(IfMissing::Refuse) {
             Err(StoreError::Missing { .. }) => {
-                let (store, directory) = vanishing()?;
+                let (store, directory) = temporary()?;
                 Ok((store, Some(directory)))
             }
             opened => Ok((opened?, None)),
@@ -155,7 +155,7 @@ impl Load {
                 retire: self.retirements()?,
             },
             ModeArg::Replace if !retires => Mode::Replace,
-            ModeArg::Replace => wrong_command_line(
+            ModeArg::Replace => exit_with_usage_error(
                 "--retire and --retire-file go with `--mode merge`: with `--mode replace` whatever the files don't name is retired",
             ),
         };
@@ -168,10 +168,10 @@ impl Load {
                 rejected: (intent == Intent::Apply).then(|| self.rejected_file()),
             },
             OnErrorArg::Reject if self.rejected.is_none() => OnError::Reject,
-            OnErrorArg::Reject => wrong_command_line("--rejected goes with `--on-error skip`"),
+            OnErrorArg::Reject => exit_with_usage_error("--rejected goes with `--on-error skip`"),
         };
         if self.report.is_some() && self.report == self.rejected {
-            wrong_command_line("--report and --rejected name one file; give each its own");
+            exit_with_usage_error("--report and --rejected name one file; give each its own");
         }
         Ok(Settings {
             mode,

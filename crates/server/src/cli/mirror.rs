@@ -77,8 +77,8 @@ pub(super) struct MirrorCommand {
     logs: LogArgs,
 }
 
-/// Ends when the process is told to end; never, where a signal should end it at once.
-type Told = Pin<Box<dyn Future<Output = ()>>>;
+/// Future that ends when the process gets SIGTERM or SIGINT.
+type ShutdownSignal = Pin<Box<dyn Future<Output = ()>>>;
 
 impl MirrorCommand {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
@@ -103,7 +103,7 @@ impl MirrorCommand {
             .map(Metrics::open)
             .transpose()?;
         let store = store.open(IfMissing::Create)?;
-        let mut rounds = Rounds {
+        let mut run = MirrorRun {
             store: &*store,
             mirror: Mirror::new(source, texts),
             settings,
@@ -114,8 +114,8 @@ impl MirrorCommand {
         let runtime = runtime.enable_all().build()?;
         runtime.block_on(async {
             match self.every {
-                None => rounds.once().await,
-                Some(pause) => rounds.again_and_again(pause, until_told()?).await,
+                None => run.run_once().await,
+                Some(pause) => run.run_every(pause, shutdown_signal()?).await,
             }
         })
     }
@@ -136,7 +136,7 @@ impl MirrorCommand {
     }
 }
 
-fn until_told() -> anyhow::Result<Told> {
+fn shutdown_signal() -> anyhow::Result<ShutdownSignal> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     Ok(Box::pin(async move {
@@ -148,14 +148,14 @@ fn until_told() -> anyhow::Result<Told> {
 }
 
 /// A round that was made.
-struct Round {
+struct RoundResult {
     ended: anyhow::Result<Report>,
     /// Result of writing the metrics.
     recorded: anyhow::Result<()>,
 }
 
 /// The rounds of one run.
-struct Rounds<'s> {
+struct MirrorRun<'s> {
     store: &'s dyn Store,
     mirror: Mirror,
     /// Settings of each round's load.
@@ -164,9 +164,9 @@ struct Rounds<'s> {
     metrics: Option<Metrics>,
 }
 
-impl Rounds<'_> {
-    async fn once(&mut self) -> anyhow::Result<Outcome> {
-        let Round { ended, recorded } = self.round().await;
+impl MirrorRun<'_> {
+    async fn run_once(&mut self) -> anyhow::Result<Outcome> {
+        let RoundResult { ended, recorded } = self.round().await;
         // What the round came to is the more important news, whether it failed, was refused or is done.
         let report = ended?;
         let outcome = print_report(&report, self.output, PlanArgs::default())?;
@@ -181,27 +181,27 @@ impl Rounds<'_> {
         Ok(outcome)
     }
 
-    async fn again_and_again(
+    async fn run_every(
         &mut self,
         pause: Duration,
-        mut told: Told,
+        mut shutdown: ShutdownSignal,
     ) -> anyhow::Result<Outcome> {
         loop {
             let round = tokio::select! {
                 // A load that has begun isn't interrupted: the transaction is done before this looks.
                 round = self.round() => round,
-                () = &mut told => return Ok(Outcome::Done),
+                () = &mut shutdown => return Ok(Outcome::Done),
             };
             self.log(round)?;
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
-                () = &mut told => return Ok(Outcome::Done),
+                () = &mut shutdown => return Ok(Outcome::Done),
             }
         }
     }
 
     /// One round: reads, loads, and takes note of both.
-    async fn round(&mut self) -> Round {
+    async fn round(&mut self) -> RoundResult {
         let started = Instant::now();
         let mut products = None;
         let ended = match self.mirror.fetch(self.store).await {
@@ -218,11 +218,11 @@ impl Rounds<'_> {
             }
             None => Ok(()),
         };
-        Round { ended, recorded }
+        RoundResult { ended, recorded }
     }
 
     /// Logs what a round came to: in full if the source was refused, and separately if its metrics weren't written.
-    fn log(&self, Round { ended, recorded }: Round) -> io::Result<()> {
+    fn log(&self, RoundResult { ended, recorded }: RoundResult) -> io::Result<()> {
         let report = match ended {
             Ok(report) => report,
             Err(error) => {

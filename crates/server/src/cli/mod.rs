@@ -55,11 +55,11 @@ use vitrine_store::StoreError;
 use crate::escape::single_line;
 #[cfg(feature = "fuzzing")]
 pub use settings::fuzzing;
-use settings::{CommandLine, ConfigArgs, Read, Stop};
+use settings::{CommandLine, ConfigArgs, LoadedSettings, StartupError};
 use store_args::StoreArgs;
 
 /// Maximum number of bytes read of a secret's file: a wrong one may have no end.
-const MOST_SECRET_BYTES: u64 = 64 << 10;
+const MAX_SECRET_BYTES: u64 = 64 << 10;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -168,7 +168,7 @@ pub fn main() -> ExitCode {
     let command_line = CommandLine::of_process();
     let outcome = match command_line.read() {
         Ok(read) => run(command_line, read),
-        Err(stop) => stopped(stop),
+        Err(error) => report_startup_error(error),
     };
     match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
@@ -183,7 +183,7 @@ pub fn main() -> ExitCode {
 }
 
 /// Runs the command.
-fn run(command_line: CommandLine, read: Read) -> anyhow::Result<Outcome> {
+fn run(command_line: CommandLine, read: LoadedSettings) -> anyhow::Result<Outcome> {
     let Cli {
         store,
         config,
@@ -225,11 +225,11 @@ fn run(command_line: CommandLine, read: Read) -> anyhow::Result<Outcome> {
 }
 
 /// Handles settings that can't be used. A wrong command line ends the program.
-fn stopped(stop: Stop) -> anyhow::Result<Outcome> {
-    match stop {
-        Stop::CommandLine(error) => error.exit(),
-        Stop::Failed(error) => Err(error),
-        Stop::Refused(refusal) => {
+fn report_startup_error(error: StartupError) -> anyhow::Result<Outcome> {
+    match error {
+        StartupError::CommandLine(error) => error.exit(),
+        StartupError::Failed(error) => Err(error),
+        StartupError::Refused(refusal) => {
             let faults = refusal.faults.len();
             writeln!(
                 output::stderr(),
@@ -241,7 +241,7 @@ fn stopped(stop: Stop) -> anyhow::Result<Outcome> {
 }
 
 /// Ends the program as the parser of the command line does: the arguments don't go together.
-fn wrong_command_line(message: &str) -> ! {
+fn exit_with_usage_error(message: &str) -> ! {
     clap::Error::raw(ErrorKind::ArgumentConflict, format!("{message}\n")).exit()
 }
 
@@ -276,10 +276,10 @@ fn variable(name: &str) -> Option<String> {
 /// Reads a file that holds a secret, without the line's end that editors leave.
 fn read_secret(path: &Path) -> io::Result<String> {
     let mut text = String::new();
-    let most = MOST_SECRET_BYTES + 1;
+    let most = MAX_SECRET_BYTES + 1;
     let read = File::open(path)?.take(most).read_to_string(&mut text)?;
     if read as u64 == most {
-        let message = format!("it holds more than {MOST_SECRET_BYTES} bytes, so no secret");
+        let message = format!("it holds more than {MAX_SECRET_BYTES} bytes, so no secret");
         return Err(io::Error::new(io::ErrorKind::InvalidData, message));
     }
     text.truncate(text.trim_end_matches(['\r', '\n']).len());

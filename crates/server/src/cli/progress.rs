@@ -13,7 +13,7 @@ use crate::fetch;
 use crate::load::progress::Progress;
 
 /// Interval at which a bar is drawn without progress.
-const STEADY: Duration = Duration::from_millis(250);
+const REDRAW_INTERVAL: Duration = Duration::from_millis(250);
 
 const READING: &str =
     " reading {wide_bar} {bytes}/{total_bytes}  {binary_bytes_per_sec}  {eta} left";
@@ -47,7 +47,7 @@ impl Bars {
             None => self.0.unset_length(),
         }
         self.0.reset();
-        self.0.enable_steady_tick(STEADY);
+        self.0.enable_steady_tick(REDRAW_INTERVAL);
     }
 }
 
@@ -106,7 +106,7 @@ impl fetch::Progress for FetchBar {
             self.bar.set_style(style);
         }
         self.bar.set_length(addresses);
-        self.bar.enable_steady_tick(STEADY);
+        self.bar.enable_steady_tick(REDRAW_INTERVAL);
     }
 
     fn asked(&self, done: u64, failed: u64) {

@@ -23,9 +23,9 @@ Exit codes:
   1  it isn't, or the admin port doesn't answer";
 
 /// Timeout of the whole exchange: probes come every few seconds.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 /// The longest answer that is read, in bytes; a true one has some hundred.
-const LONGEST: usize = 64 << 10;
+const MAX_RESPONSE_BYTES: usize = 64 << 10;
 
 /// Ask a server on this machine whether it is ready: its admin port, `vitrine serve --admin-listen`.
 ///
@@ -77,16 +77,16 @@ impl Ready {
 
 /// Asks for a page; returns whether the status is 200, and the body.
 fn ask(address: SocketAddr, path: &str) -> anyhow::Result<(bool, Vec<u8>)> {
-    let end = Instant::now() + PATIENCE;
-    let mut socket = TcpStream::connect_timeout(&address, PATIENCE)?;
-    socket.set_write_timeout(Some(PATIENCE))?;
+    let end = Instant::now() + TIMEOUT;
+    let mut socket = TcpStream::connect_timeout(&address, TIMEOUT)?;
+    socket.set_write_timeout(Some(TIMEOUT))?;
     let head = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
     socket.write_all(head.as_bytes())?;
     let mut answer = Vec::new();
     let mut part = [0; 4096];
     loop {
         let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() || answer.len() > LONGEST {
+        if left.is_zero() || answer.len() > MAX_RESPONSE_BYTES {
             bail!("what it sends has no end");
         }
         socket.set_read_timeout(Some(left))?;

@@ -11,7 +11,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::Command;
 use super::serve::Serve;
-use super::settings::{CommandLine, Read, Stop, Value};
+use super::settings::{CommandLine, LoadedSettings, SettingValue, StartupError};
 use crate::edge::systemd;
 use crate::panic_point::PanicPoint;
 use crate::panics::caught;
@@ -26,13 +26,13 @@ type Prepare = Box<dyn Fn(&Serve) -> anyhow::Result<Change> + Send>;
 
 /// Reload at SIGHUP. The default doesn't handle the signal: the process ends, as without a server.
 #[derive(Default)]
-pub(super) struct Reload(Option<Waiting>);
+pub(super) struct Reload(Option<SignalHandler>);
 
-struct Waiting {
+struct SignalHandler {
     runtime: Runtime,
     hangups: Signal,
     command_line: CommandLine,
-    running: Vec<Value>,
+    running: Vec<SettingValue>,
     prepare: Vec<Prepare>,
     has_terminal: bool,
 }
@@ -46,7 +46,10 @@ impl fmt::Debug for Reload {
 impl Reload {
     /// From here on SIGHUP doesn't end the process; it is acted on once [`start`](Self::start) was called.
     /// `read` is what the server runs with.
-    pub(super) fn install(command_line: CommandLine, running: Vec<Value>) -> io::Result<Self> {
+    pub(super) fn install(
+        command_line: CommandLine,
+        running: Vec<SettingValue>,
+    ) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
             .build()?;
@@ -54,7 +57,7 @@ impl Reload {
             let _inside = runtime.enter();
             signal(SignalKind::hangup())?
         };
-        Ok(Self(Some(Waiting {
+        Ok(Self(Some(SignalHandler {
             runtime,
             hangups,
             command_line,
@@ -71,26 +74,26 @@ impl Reload {
         &mut self,
         prepare: impl Fn(&Serve) -> anyhow::Result<Change> + Send + 'static,
     ) {
-        if let Some(waiting) = &mut self.0 {
-            waiting.prepare.push(Box::new(prepare));
+        if let Some(handler) = &mut self.0 {
+            handler.prepare.push(Box::new(prepare));
         }
     }
 
     /// Acts on signals, on a thread that ends with the process.
     pub(super) fn start(self) -> io::Result<()> {
-        let Some(mut waiting) = self.0 else {
+        let Some(mut handler) = self.0 else {
             return Ok(());
         };
         let thread = std::thread::Builder::new().name("reload".to_owned());
         thread.spawn(move || {
-            while waiting.runtime.block_on(waiting.hangups.recv()).is_some() {
-                if waiting.has_terminal && !io::stdin().is_terminal() {
+            while handler.runtime.block_on(handler.hangups.recv()).is_some() {
+                if handler.has_terminal && !io::stdin().is_terminal() {
                     // The terminal was closed, and the server was a program on it.
                     end();
                 } else {
                     systemd::reloading();
                     // The panic hook writes it down; the next signal is heard all the same.
-                    let _ = caught(|| waiting.reload());
+                    let _ = caught(|| handler.reload());
                     systemd::ready();
                 }
             }
@@ -107,14 +110,14 @@ fn end() {
     }
 }
 
-impl Waiting {
+impl SignalHandler {
     fn reload(&mut self) {
         PanicPoint::Reload.pass();
         let read = match self.command_line.read() {
             Ok(read) => read,
-            Err(stop) => return refused(&stop),
+            Err(error) => return refused(&error),
         };
-        let Read {
+        let LoadedSettings {
             cli, values, file, ..
         } = read;
         let Command::Serve(serve) = &cli.command else {
@@ -143,17 +146,17 @@ impl Waiting {
         for change in changes {
             change();
         }
-        let (changed, waiting) = self.compare(values);
+        let (changed, pending) = self.compare(values);
         let file = file.map(|file| file.display().to_string());
         tracing::info!(file, changed, "the settings were read again");
-        if !waiting.is_empty() {
-            tracing::warn!(settings = waiting, "changed settings need a restart");
+        if !pending.is_empty() {
+            tracing::warn!(settings = pending, "changed settings need a restart");
         }
     }
 
     /// The names of what changed now, and of what waits for the next start.
-    fn compare(&mut self, values: Vec<Value>) -> (String, String) {
-        let (mut changed, mut waiting) = (Vec::new(), Vec::new());
+    fn compare(&mut self, values: Vec<SettingValue>) -> (String, String) {
+        let (mut changed, mut pending) = (Vec::new(), Vec::new());
         for (running, value) in self.running.iter_mut().zip(values) {
             if !value.differs(running) {
                 continue;
@@ -163,27 +166,27 @@ impl Waiting {
                 *running = value;
                 changed.push(name);
             } else {
-                waiting.push(name);
+                pending.push(name);
             }
         }
-        (changed.join(", "), waiting.join(", "))
+        (changed.join(", "), pending.join(", "))
     }
 }
 
 /// Says why the settings aren't taken: each fault of a file in a line of its own.
-fn refused(stop: &Stop) {
+fn refused(error: &StartupError) {
     const REFUSED: &str = "the settings are refused: nothing was changed";
-    match stop {
-        Stop::CommandLine(error) => {
+    match error {
+        StartupError::CommandLine(error) => {
             let fault = error.render().to_string();
             let fault = fault.split("\n\n").next().unwrap_or_default();
             tracing::error!(fault, "{REFUSED}");
         }
-        Stop::Failed(error) => {
+        StartupError::Failed(error) => {
             let fault = format!("{error:#}");
             tracing::error!(fault, "{REFUSED}");
         }
-        Stop::Refused(refusal) => {
+        StartupError::Refused(refusal) => {
             let file = refusal.path.display().to_string();
             for fault in &refusal.faults {
                 tracing::error!(

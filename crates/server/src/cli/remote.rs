@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use vitrine_client::blocking::Client;
 use vitrine_client::{Json, Key};
 
-use super::{CAN_NOT_WRITE, output, read_secret, variable, wrong_command_line};
+use super::{CAN_NOT_WRITE, exit_with_usage_error, output, read_secret, variable};
 use crate::export::csv::{self, Reader};
 use crate::load::json::Node;
 
@@ -75,7 +75,7 @@ impl ReaderArgs {
         match (self.for_spreadsheets, is_table) {
             (false, _) => Reader::Program,
             (true, true) => Reader::Spreadsheet,
-            (true, false) => wrong_command_line("--for-spreadsheets goes with `--format csv`"),
+            (true, false) => exit_with_usage_error("--for-spreadsheets goes with `--format csv`"),
         }
     }
 }

@@ -20,7 +20,7 @@ use super::proxies::ProxyArgs;
 use super::reload::Reload;
 use super::store_args::StoreArgs;
 use super::traces::TraceArgs;
-use super::{Outcome, state_dir, wrong_command_line};
+use super::{Outcome, exit_with_usage_error, state_dir};
 use crate::app::{self, AppSettings};
 use crate::edge::server::{self, Server};
 use crate::edge::systemd;
@@ -74,7 +74,7 @@ pub(super) struct Serve {
         long,
         env = "VITRINE_CACHE_MIB",
         value_name = "MIB",
-        default_value_t = USUAL_CACHE_MIB,
+        default_value_t = DEFAULT_CACHE_MIB,
         value_parser = clap::value_parser!(u32).range(..=MAX_CACHE_MIB)
     )]
     cache_mib: u32,
@@ -95,7 +95,7 @@ pub(super) struct Serve {
 }
 
 /// Room for some thousand different pages of 500 products, compressed.
-const USUAL_CACHE_MIB: u32 = 96;
+const DEFAULT_CACHE_MIB: u32 = 96;
 
 /// A tebibyte: whoever asks for more has mistyped.
 const MAX_CACHE_MIB: i64 = 1 << 20;
@@ -135,7 +135,7 @@ impl Serve {
         let faults = self.faults(store).into_iter().map(|(_, message)| message);
         let faults: Vec<String> = faults.collect();
         if !faults.is_empty() {
-            wrong_command_line(&faults.join("\n"));
+            exit_with_usage_error(&faults.join("\n"));
         }
         self.logs.start().context("can't start the log")?;
         for warning in warnings {
@@ -177,7 +177,7 @@ impl Serve {
         if let Some(admin) = &admin {
             tracing::info!(target: STARTED, "admin port on {}", admin.address);
         }
-        let settings = Settings {
+        let settings = ServeSettings {
             edge,
             admin,
             state,
@@ -214,9 +214,9 @@ pub(super) fn checked_public_url(url: &str) -> Result<String, String> {
 
 /// Settings of a server beside its catalog.
 #[derive(Debug)]
-pub(super) struct Settings {
+pub(super) struct ServeSettings {
     /// Listeners, timeouts and limits of connections.
-    pub(super) edge: server::Settings,
+    pub(super) edge: server::EdgeSettings,
     /// Port that shows the server's state to operators.
     pub(super) admin: Option<AdminPort>,
     /// Directory that keeps what is live for the next start.
@@ -234,16 +234,16 @@ pub(super) struct Settings {
     pub(super) reload: Reload,
 }
 
-impl Default for Settings {
+impl Default for ServeSettings {
     fn default() -> Self {
         Self {
-            edge: server::Settings::default(),
+            edge: server::EdgeSettings::default(),
             admin: None,
             state: None,
             max_stale_keys: USUAL_MAX_STALE_KEYS,
             access: Access::default(),
             access_log: Destination::Off,
-            cache_mib: USUAL_CACHE_MIB,
+            cache_mib: DEFAULT_CACHE_MIB,
             traces: Traces::default(),
             reload: Reload::default(),
         }
@@ -253,7 +253,7 @@ impl Default for Settings {
 /// Serves what is in `stores` until a signal ends it; `ready` is called once answers are given.
 pub(super) fn serve(
     listening: Listening,
-    settings: Settings,
+    settings: ServeSettings,
     stores: &Stores,
     ready: impl FnOnce() -> io::Result<()>,
 ) -> anyhow::Result<()> {
@@ -262,7 +262,7 @@ pub(super) fn serve(
         addresses: _,
         public_url,
     } = listening;
-    let Settings {
+    let ServeSettings {
         edge,
         admin,
         state,
@@ -302,7 +302,7 @@ pub(super) fn serve(
             shared.start().await;
         }
         let server = Server::new(listeners, app, access_log, edge)?;
-        let ending = Ending::new()?;
+        let ending = ShutdownSignals::new()?;
         reload.start()?;
         tokio::spawn(follow_certificates(certificates));
         tokio::spawn(async move { systemd::attend(&live).await });
@@ -325,12 +325,12 @@ pub(super) fn serve(
 const BLOCKING_GRACE: Duration = Duration::from_secs(1);
 
 /// The signals that end a server.
-struct Ending {
+struct ShutdownSignals {
     terminate: Signal,
     interrupt: Signal,
 }
 
-impl Ending {
+impl ShutdownSignals {
     fn new() -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,

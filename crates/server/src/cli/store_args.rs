@@ -89,7 +89,7 @@ impl StoreArgs {
 }
 
 /// An empty store that goes with its directory.
-pub(super) fn vanishing() -> anyhow::Result<(Arc<dyn Store>, TempDir)> {
+pub(super) fn temporary() -> anyhow::Result<(Arc<dyn Store>, TempDir)> {
     let directory = tempfile::tempdir().context("can't make a temporary directory")?;
     let path = directory.path().join("vitrine.db");
     let store = vitrine_store::open(&format!("sqlite:{}", path.display()), IfMissing::Create)?;

@@ -25,7 +25,7 @@ struct Operation {
     description: String,
     needs_key: bool,
     parameters: Vec<Parameter>,
-    answers: Vec<Answer>,
+    answers: Vec<ResponseRow>,
     errors: Vec<(String, Vec<String>)>,
 }
 
@@ -50,7 +50,7 @@ const NOT_TRIED: [&str; 4] = [
     "tracestate",
 ];
 
-struct Answer {
+struct ResponseRow {
     status: String,
     description: String,
     kind: Option<Kind>,
@@ -209,7 +209,7 @@ impl<'d> Document<'d> {
         }
     }
 
-    fn answer(&self, status: &str, response: &'d Value) -> Answer {
+    fn answer(&self, status: &str, response: &'d Value) -> ResponseRow {
         let media = entries(&response["content"]).next().map(|(_, media)| media);
         let mut examples = Vec::new();
         if let Some(media) = media {
@@ -222,7 +222,7 @@ impl<'d> Document<'d> {
                 examples.push(("Example".to_owned(), shown(&media["example"])));
             }
         }
-        Answer {
+        ResponseRow {
             status: status.to_owned(),
             description: text(&response["description"]).to_owned(),
             kind: media.map(|media| self.kind(&media["schema"])),

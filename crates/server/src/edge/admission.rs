@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::open::{Entry, Open, Queue};
+use super::open::{Entry, OpenConnections, Queue};
 use super::presence::Presence;
 use crate::http::access::client::network;
 use crate::metrics::{Caller, Refusal};
@@ -66,7 +66,7 @@ const MIN_IDLE: Duration = Duration::from_secs(1);
 /// Maximum of connections that are being closed for others at a time.
 const MAX_CLOSING: usize = 128;
 /// Maximum of connections that are looked at for one that is admitted.
-const MAX_LOOKS: usize = 64;
+const MAX_CANDIDATES: usize = 64;
 
 /// Counts connections. The lock is taken as one begins and ends, never for a request.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ pub(super) struct Admission {
     limits: Limits,
     /// The zero of all times below, which are in milliseconds.
     start: Instant,
-    open: Mutex<Open>,
+    open: Mutex<OpenConnections>,
 }
 
 /// A connection that was let in, until this is dropped.
@@ -125,9 +125,9 @@ impl Admission {
     }
 
     /// Closes a connection for a new one if a limit is met: the one that was idle longest of those that are looked at.
-    fn make_room(&self, open: &mut Open, limit: Limit, now: u64) -> Result<(), Refusal> {
+    fn make_room(&self, open: &mut OpenConnections, limit: Limit, now: u64) -> Result<(), Refusal> {
         let mut idlest: Option<(u64, u64)> = None;
-        for _ in 0..MAX_LOOKS {
+        for _ in 0..MAX_CANDIDATES {
             if !limit.is_met(open, &self.limits) {
                 return Ok(());
             }
@@ -196,7 +196,7 @@ enum Limit {
 }
 
 impl Limit {
-    fn is_met(self, open: &Open, limits: &Limits) -> bool {
+    fn is_met(self, open: &OpenConnections, limits: &Limits) -> bool {
         match self {
             Self::Address(address) => open.at(address).is_some_and(|at| {
                 at.all >= limits.per_address || at.keyless.len() >= limits.keyless_per_address()
@@ -208,7 +208,7 @@ impl Limit {
 
     /// Returns the connection to look at first. At a limit of keyless connections it needn't be idle: it makes room,
     /// too, if it has shown a key since it was counted.
-    fn candidate(self, open: &Open, now: u64) -> Option<(u64, u64)> {
+    fn candidate(self, open: &OpenConnections, now: u64) -> Option<(u64, u64)> {
         let first = |queue: &Queue| queue.first().copied();
         let idle = |queue: &Queue| first(queue).filter(|(due, _)| *due <= now);
         match self {

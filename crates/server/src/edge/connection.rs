@@ -15,9 +15,9 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
-use super::http2::{Activity, Streams, Verdict};
+use super::http2::{Activity, ConnectionState, Streams};
 use super::presence::Presence;
-use super::reading::{Frames, Heads, Progress};
+use super::reading::{Http1Watch, Http2Watch, Progress};
 use super::sent_body::SentBody;
 use super::socket::{ClientSocket, TimedSocket, Timeouts};
 use super::tls::{Certificates, HTTP2};
@@ -26,27 +26,27 @@ use crate::http::request::HasFragment;
 use crate::http::service::{KeepAlive, Service};
 
 /// Interval at which a connection is checked whose next request has begun to arrive.
-const HEAD_CHECK: Duration = Duration::from_millis(50);
+const HEAD_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// Interval at which an HTTP/2 connection is checked.
-const HTTP2_CHECK: Duration = Duration::from_secs(1);
+const HTTP2_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Time that a connection asked to end may take for it while requests are being answered.
-const GOODBYE: Duration = Duration::from_secs(60);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(60);
 /// The same, while none are: for the client to say that it has understood.
-const QUIET_GOODBYE: Duration = Duration::from_secs(5);
+const QUIET_CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time for a connection that is closed for another, in which its client may be told. Nobody waits for a request of it.
-const EVICTION: Duration = Duration::from_millis(250);
+const EVICTION_TIMEOUT: Duration = Duration::from_millis(250);
 /// Time that a connection that is turned away may take for its request and its answer.
-const REFUSAL: Duration = Duration::from_secs(3);
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(3);
 /// The most headers that hyper parses: more than ours, so that ours answers.
-const PARSED_HEADERS: usize = 512;
+const MAX_PARSED_HEADERS: usize = 512;
 /// Maximum length of an HTTP/1.1 head that is kept until it is whole: more than ours, so that ours answers.
-const HEAD_BYTES: usize = 64 << 10;
+const MAX_HEAD_BYTES: usize = 64 << 10;
 /// The most that HTTP/2's headers may come to: more than ours, so that ours answers.
-const HEADER_LIST_BYTES: u32 = 64 << 10;
+const MAX_HEADER_LIST_BYTES: u32 = 64 << 10;
 /// Maximum number of requests of one connection that are answered at once.
-const MOST_STREAMS: u32 = 100;
+const MAX_STREAMS: u32 = 100;
 /// Maximum number of unanswered streams that a client may have reset before it is taken for an attack.
-const MOST_RESETS: usize = 20;
+const MAX_RESETS: usize = 20;
 /// Bytes of an answer that are kept ready for a stream beyond what the client takes.
 const STREAM_BUFFER_BYTES: usize = 64 << 10;
 /// Interval of pings on a quiet HTTP/2 connection, and the time in which its client must reply.
@@ -130,7 +130,8 @@ impl Connection {
         let age = timeouts.age;
         let progress = Progress::with_unsent(presence.unsent());
         let head = progress.clone();
-        let socket = TimedSocket::new(socket, timeouts, Heads::new(*timeouts, progress.clone()));
+        let watch = Http1Watch::new(*timeouts, progress.clone());
+        let socket = TimedSocket::new(socket, timeouts, watch);
         let remote = self.remote;
         let is_old = Arc::new(AtomicBool::new(false));
         let grows_old = Arc::clone(&is_old);
@@ -181,19 +182,19 @@ impl Connection {
             self.shared.note_evicted(&presence);
             grows_old.store(true, Ordering::Relaxed);
             connection.as_mut().graceful_shutdown();
-            return end_within(EVICTION, connection).await;
+            return end_within(EVICTION_TIMEOUT, connection).await;
         }
         // What has begun to arrive is still answered; the socket cuts what takes too long.
         let whole_head = async {
             while head.is_reading_head() {
-                tokio::time::sleep(HEAD_CHECK).await;
+                tokio::time::sleep(HEAD_CHECK_INTERVAL).await;
             }
         };
         tokio::select! {
             ended = connection.as_mut() => return note_end(ended),
             () = whole_head => connection.as_mut().graceful_shutdown(),
         }
-        end_within(GOODBYE, connection).await;
+        end_within(CLOSE_TIMEOUT, connection).await;
     }
 
     /// Serves HTTP/2 until the connection ends.
@@ -207,7 +208,7 @@ impl Connection {
         let socket = TimedSocket::new(
             socket,
             &timeouts,
-            Frames::new(timeouts, Arc::clone(&unsent)),
+            Http2Watch::new(timeouts, Arc::clone(&unsent)),
         );
         let (shared, remote) = (Arc::clone(&self.shared), self.remote);
         let asking = Arc::clone(&presence);
@@ -228,15 +229,15 @@ impl Connection {
         });
         let connection = http2::Builder::new(Streams(Arc::clone(&activity)))
             .timer(TokioTimer::new())
-            .max_concurrent_streams(MOST_STREAMS)
-            .max_header_list_size(HEADER_LIST_BYTES)
-            .max_pending_accept_reset_streams(MOST_RESETS)
+            .max_concurrent_streams(MAX_STREAMS)
+            .max_header_list_size(MAX_HEADER_LIST_BYTES)
+            .max_pending_accept_reset_streams(MAX_RESETS)
             .max_send_buf_size(STREAM_BUFFER_BYTES)
             .keep_alive_interval(PING.0)
             .keep_alive_timeout(PING.1)
             .serve_connection(TokioIo::new(socket), answer);
         let mut connection = std::pin::pin!(connection);
-        let mut look = tokio::time::interval(HTTP2_CHECK);
+        let mut look = tokio::time::interval(HTTP2_CHECK_INTERVAL);
         // How old the connection was when it was asked to end.
         let mut asked: Option<Duration> = None;
         loop {
@@ -244,17 +245,17 @@ impl Connection {
                 ended = connection.as_mut() => return note_end(ended),
                 _ = self.phase.wait_for(|phase| *phase >= Phase::Closing), if asked.is_none() => true,
                 () = presence.evicted() => break,
-                _ = look.tick() => match (activity.verdict(), asked) {
-                    (Verdict::Useless, _) => {
+                _ = look.tick() => match (activity.state(), asked) {
+                    (ConnectionState::Stalled, _) => {
                         return tracing::debug!("a connection was cut: its client asks or takes nothing");
                     }
-                    (Verdict::Idle, None) => true,
-                    (Verdict::Busy, None) => activity.age() >= timeouts.age,
+                    (ConnectionState::Idle, None) => true,
+                    (ConnectionState::Busy, None) => activity.age() >= timeouts.age,
                     (_, Some(asked)) => {
                         let waited = activity.age() - asked;
                         let is_sent = activity.is_quiet() && !unsent.load(Ordering::Relaxed);
-                        let is_over = is_sent && waited >= QUIET_GOODBYE;
-                        if is_over || waited >= GOODBYE {
+                        let is_over = is_sent && waited >= QUIET_CLOSE_TIMEOUT;
+                        if is_over || waited >= CLOSE_TIMEOUT {
                             return;
                         }
                         false
@@ -268,7 +269,7 @@ impl Connection {
         }
         self.shared.note_evicted(&presence);
         connection.as_mut().graceful_shutdown();
-        end_within(EVICTION, connection).await;
+        end_within(EVICTION_TIMEOUT, connection).await;
     }
 
     /// Answers whatever is asked that there are too many connections, and ends.
@@ -277,14 +278,14 @@ impl Connection {
         S: ClientSocket + Send + 'static,
     {
         let timeouts = &self.shared.timeouts;
-        let reading = Heads::new(*timeouts, Progress::default());
+        let reading = Http1Watch::new(*timeouts, Progress::default());
         let socket = TimedSocket::new(socket, timeouts, reading);
         let answer = service_fn(move |request| {
             let answer = self.shared.service.turn_away(request, self.remote.into());
             std::future::ready(Ok::<_, Infallible>(answer))
         });
         let connection = http1_builder().serve_connection(TokioIo::new(socket), answer);
-        end_within(REFUSAL, connection).await;
+        end_within(REFUSAL_TIMEOUT, connection).await;
     }
 }
 
@@ -301,8 +302,8 @@ pub(crate) fn http1_builder() -> http1::Builder {
     let mut builder = http1::Builder::new();
     builder
         .header_read_timeout(None)
-        .max_headers(PARSED_HEADERS)
-        .max_buf_size(HEAD_BYTES);
+        .max_headers(MAX_PARSED_HEADERS)
+        .max_buf_size(MAX_HEAD_BYTES);
     builder
 }
 

@@ -5,13 +5,13 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Descriptors reserved for all but connections: the store, files, logs, the admin port, connections that are
 /// turned away.
-const OTHERS: u64 = 160;
+const RESERVED: u64 = 160;
 
 /// Raises the limit of this process, as far as the system lets it, to what so many connections need. Returns how many
 /// connections there may be then.
 #[must_use]
 pub fn make_room(connections: usize) -> usize {
-    let needed = connections as u64 + OTHERS;
+    let needed = connections as u64 + RESERVED;
     let limit = getrlimit(Resource::Nofile);
     // None is no limit.
     let enough = |limit: Option<u64>| limit.is_none_or(|limit| limit >= needed);
@@ -32,7 +32,7 @@ pub fn make_room(connections: usize) -> usize {
     if has >= needed {
         return connections;
     }
-    let room = usize::try_from(has.saturating_sub(OTHERS).max(has / 4)).unwrap_or(connections);
+    let room = usize::try_from(has.saturating_sub(RESERVED).max(has / 4)).unwrap_or(connections);
     tracing::warn!(
         descriptors = has,
         connections = room,

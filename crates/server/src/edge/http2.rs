@@ -44,13 +44,13 @@ pub(super) struct Activity {
 
 /// Judgement of a connection's use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum ConnectionState {
     /// Requests are being answered, or the last one ended recently.
     Busy,
     /// Nothing was asked for in a while.
     Idle,
     /// Nothing was ever asked for, or nothing of what was is taken.
-    Useless,
+    Stalled,
 }
 
 impl Activity {
@@ -87,22 +87,22 @@ impl Activity {
         self.open.load(Ordering::Relaxed) == 0
     }
 
-    pub(super) fn verdict(&self) -> Verdict {
+    pub(super) fn state(&self) -> ConnectionState {
         let Timeouts {
             head, write, idle, ..
         } = self.timeouts;
         if self.begun.load(Ordering::Relaxed) == 0 {
             return match self.age() >= head {
-                true => Verdict::Useless,
-                false => Verdict::Busy,
+                true => ConnectionState::Stalled,
+                false => ConnectionState::Busy,
             };
         }
         if self.sending.load(Ordering::Relaxed) > 0 && self.is_over(&self.taken, write) {
-            return Verdict::Useless;
+            return ConnectionState::Stalled;
         }
         match self.is_quiet() && self.is_over(&self.ended, idle) {
-            true => Verdict::Idle,
-            false => Verdict::Busy,
+            true => ConnectionState::Idle,
+            false => ConnectionState::Busy,
         }
     }
 }
@@ -237,8 +237,8 @@ mod tests {
     fn connection_is_idle_once_its_last_stream_was_taken() {
         let activity = activity(|timeouts| timeouts.idle = Duration::ZERO);
         assert_eq!(
-            activity.verdict(),
-            Verdict::Busy,
+            activity.state(),
+            ConnectionState::Busy,
             "its first request may come"
         );
         let stream = Arc::new(Stream::begin(&activity));
@@ -247,23 +247,31 @@ mod tests {
         piece.push(Bytes::from_static(b"abc"));
         drop(stream);
         piece.advance(2);
-        assert_eq!(activity.verdict(), Verdict::Busy, "a piece is on its way");
+        assert_eq!(
+            activity.state(),
+            ConnectionState::Busy,
+            "a piece is on its way"
+        );
         assert_eq!((piece.remaining(), piece.chunk()), (1, &b"c"[..]));
         drop(piece);
-        assert_eq!(activity.verdict(), Verdict::Idle);
+        assert_eq!(activity.state(), ConnectionState::Idle);
         assert!(activity.is_quiet());
     }
 
     #[test]
     fn silent_or_stuck_connection_is_useless() {
         let silent = activity(|timeouts| timeouts.head = Duration::ZERO);
-        assert_eq!(silent.verdict(), Verdict::Useless);
+        assert_eq!(silent.state(), ConnectionState::Stalled);
         let stuck = activity(|timeouts| timeouts.write = Duration::ZERO);
         let stream = Stream::begin(&stuck);
-        assert_eq!(stuck.verdict(), Verdict::Busy, "the answer is being made");
+        assert_eq!(
+            stuck.state(),
+            ConnectionState::Busy,
+            "the answer is being made"
+        );
         stream.begin_sending();
-        assert_eq!(stuck.verdict(), Verdict::Useless);
+        assert_eq!(stuck.state(), ConnectionState::Stalled);
         drop(stream);
-        assert_eq!(stuck.verdict(), Verdict::Busy);
+        assert_eq!(stuck.state(), ConnectionState::Busy);
     }
 }

@@ -27,7 +27,7 @@ impl Accepted {
 
 /// A listener that can be waited for.
 #[derive(Debug)]
-enum Waiting {
+enum AsyncListener {
     Tcp(TcpListener),
     /// systemd's: whoever listens on it next gets the connections that this server doesn't take.
     PassedTcp(TcpListener),
@@ -35,17 +35,17 @@ enum Waiting {
     Unix(UnixListener, Option<SocketFile>),
 }
 
-fn waiting(listener: Listener) -> io::Result<Waiting> {
+fn to_async(listener: Listener) -> io::Result<AsyncListener> {
     let tcp = |listener: std::net::TcpListener| {
         listener.set_nonblocking(true)?;
         TcpListener::from_std(listener)
     };
     Ok(match listener {
-        Listener::Tcp(listener) => Waiting::Tcp(tcp(listener)?),
-        Listener::PassedTcp(listener) => Waiting::PassedTcp(tcp(listener)?),
+        Listener::Tcp(listener) => AsyncListener::Tcp(tcp(listener)?),
+        Listener::PassedTcp(listener) => AsyncListener::PassedTcp(tcp(listener)?),
         Listener::Unix(listener, file) => {
             listener.set_nonblocking(true)?;
-            Waiting::Unix(UnixListener::from_std(listener)?, file)
+            AsyncListener::Unix(UnixListener::from_std(listener)?, file)
         }
     })
 }
@@ -53,7 +53,7 @@ fn waiting(listener: Listener) -> io::Result<Waiting> {
 /// Packet filter that the system runs for each packet to a listener that is ending: one that begins a
 /// connection (SYN without ACK, of the flags in a TCP header's byte 13) is dropped as if it had been lost on
 /// the way, all others pass. A client that tries again a second later is refused.
-fn no_new_connections() -> [SockFilter; 5] {
+fn syn_filter() -> [SockFilter; 5] {
     const LOAD_BYTE: u16 = 0x30;
     const AND: u16 = 0x54;
     const JUMP_IF_EQUAL: u16 = 0x15;
@@ -69,7 +69,7 @@ fn no_new_connections() -> [SockFilter; 5] {
     ]
 }
 
-impl Waiting {
+impl AsyncListener {
     fn poll_accept(&self, context: &mut Context<'_>) -> Poll<io::Result<Accepted>> {
         match self {
             Self::Tcp(listener) | Self::PassedTcp(listener) => listener
@@ -84,7 +84,7 @@ impl Waiting {
     fn refuse_new(&mut self) {
         match self {
             Self::Tcp(listener) => {
-                let attached = SockRef::from(&*listener).attach_filter(&no_new_connections());
+                let attached = SockRef::from(&*listener).attach_filter(&syn_filter());
                 if let Err(error) = attached {
                     tracing::warn!(%error, "connections that begin now may be reset");
                 }
@@ -100,7 +100,7 @@ impl Waiting {
         Ok(match self {
             Self::Tcp(listener) | Self::PassedTcp(listener) => {
                 let listener = listener.into_std()?;
-                rest(|| {
+                accept_ready(|| {
                     let (socket, remote) = listener.accept()?;
                     socket.set_nonblocking(true)?;
                     Ok(Accepted::Tcp(TcpStream::from_std(socket)?, remote.ip()))
@@ -108,7 +108,7 @@ impl Waiting {
             }
             Self::Unix(listener, _) => {
                 let listener = listener.into_std()?;
-                rest(|| {
+                accept_ready(|| {
                     let (socket, _) = listener.accept()?;
                     socket.set_nonblocking(true)?;
                     Ok(Accepted::Unix(UnixStream::from_std(socket)?))
@@ -119,7 +119,7 @@ impl Waiting {
 }
 
 /// All that can be accepted without waiting.
-fn rest(mut accept: impl FnMut() -> io::Result<Accepted>) -> Vec<Accepted> {
+fn accept_ready(mut accept: impl FnMut() -> io::Result<Accepted>) -> Vec<Accepted> {
     let mut all = Vec::new();
     loop {
         match accept() {
@@ -137,20 +137,20 @@ fn rest(mut accept: impl FnMut() -> io::Result<Accepted>) -> Vec<Accepted> {
 /// All listeners of a server.
 #[derive(Debug, Default)]
 pub(super) struct Listeners {
-    all: Vec<Waiting>,
+    all: Vec<AsyncListener>,
     /// Index of the listener that is looked at first: a busy one must not keep others waiting.
     next: usize,
 }
 
 impl Listeners {
     pub(super) fn new(listeners: Vec<Listener>) -> io::Result<Self> {
-        let all: io::Result<Vec<_>> = listeners.into_iter().map(waiting).collect();
+        let all: io::Result<Vec<_>> = listeners.into_iter().map(to_async).collect();
         Ok(Self { all: all?, next: 0 })
     }
 
     /// From now on connections can be accepted that have begun, and no new ones begin.
     pub(super) fn refuse_new(&mut self) {
-        self.all.iter_mut().for_each(Waiting::refuse_new);
+        self.all.iter_mut().for_each(AsyncListener::refuse_new);
     }
 
     /// Closes all, and returns the connections that nobody had accepted yet.
@@ -158,7 +158,7 @@ impl Listeners {
         let mut accepted = Vec::new();
         for listener in self.all {
             match listener.close() {
-                Ok(rest) => accepted.extend(rest),
+                Ok(accept_ready) => accepted.extend(accept_ready),
                 Err(error) => tracing::warn!(%error, "connections that wait can't be accepted"),
             }
         }

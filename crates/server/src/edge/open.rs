@@ -13,12 +13,12 @@ pub(super) type Queue = BTreeSet<(u64, u64)>;
 
 /// All connections of a server.
 #[derive(Debug, Default)]
-pub(super) struct Open {
+pub(super) struct OpenConnections {
     /// All that count, by number.
     pub(super) connections: HashMap<u64, Entry>,
     pub(super) keyless: Queue,
     pub(super) keyed: Queue,
-    pub(super) by_address: HashMap<IpAddr, AtAddress>,
+    pub(super) by_address: HashMap<IpAddr, AddressConnections>,
     /// Connections that were told to close for others. They don't count any more.
     pub(super) closing: usize,
     pub(super) next: u64,
@@ -26,7 +26,7 @@ pub(super) struct Open {
 
 /// The connections from one address.
 #[derive(Debug, Default)]
-pub(super) struct AtAddress {
+pub(super) struct AddressConnections {
     pub(super) all: usize,
     pub(super) keyless: Queue,
 }
@@ -41,9 +41,9 @@ pub(super) struct Entry {
     pub(super) due: u64,
 }
 
-impl Open {
+impl OpenConnections {
     /// Returns the connections from an address.
-    pub(super) fn at(&self, address: Option<IpAddr>) -> Option<&AtAddress> {
+    pub(super) fn at(&self, address: Option<IpAddr>) -> Option<&AddressConnections> {
         self.by_address.get(&address?)
     }
 

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::socket::Timeouts;
 
 /// Watches what arrives.
-pub(crate) trait Reading {
+pub(crate) trait ReadWatch {
     /// These bytes have arrived.
     fn note(&mut self, bytes: &[u8]);
     /// Bytes went out.
@@ -70,7 +70,7 @@ impl Progress {
 
 /// Part of a request that the socket waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Waiting {
+enum ReadPhase {
     /// The first byte of a head.
     ForRequest,
     /// The rest of a head.
@@ -78,11 +78,11 @@ enum Waiting {
 }
 
 /// HTTP/1.1: heads, and quiet between them.
-pub(crate) struct Heads {
+pub(crate) struct Http1Watch {
     timeouts: Timeouts,
     progress: Progress,
     answered: u64,
-    waiting: Waiting,
+    phase: ReadPhase,
     /// None where a head has begun and was never waited for: most arrive whole.
     read_by: Option<Instant>,
     /// The last bytes that arrived, the newest lowest.
@@ -91,14 +91,14 @@ pub(crate) struct Heads {
     in_request_line: bool,
 }
 
-impl Heads {
+impl Http1Watch {
     /// A connection that begins now.
     pub(crate) fn new(timeouts: Timeouts, progress: Progress) -> Self {
         Self {
             timeouts,
             progress,
             answered: 0,
-            waiting: Waiting::ForRequest,
+            phase: ReadPhase::ForRequest,
             read_by: Some(Instant::now() + timeouts.head),
             last: 0,
             in_request_line: false,
@@ -133,14 +133,14 @@ impl Heads {
     }
 
     fn wait_for_head(&mut self) {
-        self.waiting = Waiting::ForHead;
+        self.phase = ReadPhase::ForHead;
         self.in_request_line = true;
         self.read_by = None;
         self.progress.0.reading_head.store(true, Ordering::Relaxed);
     }
 }
 
-impl Reading for Heads {
+impl ReadWatch for Http1Watch {
     fn note(&mut self, bytes: &[u8]) {
         for byte in &bytes[bytes.len().saturating_sub(4)..] {
             self.last = self.last << 8 | u32::from(*byte);
@@ -148,7 +148,7 @@ impl Reading for Heads {
         if self.progress.0.answering.load(Ordering::Relaxed) {
             return;
         }
-        if self.has_answered() || self.waiting == Waiting::ForRequest {
+        if self.has_answered() || self.phase == ReadPhase::ForRequest {
             self.wait_for_head();
         }
         if self.in_request_line {
@@ -162,7 +162,7 @@ impl Reading for Heads {
 
     /// A slow reader that makes progress isn't idle.
     fn note_written(&mut self) {
-        if self.waiting == Waiting::ForRequest {
+        if self.phase == ReadPhase::ForRequest {
             self.read_by = Some(Instant::now() + self.timeouts.idle);
         }
     }
@@ -173,7 +173,7 @@ impl Reading for Heads {
         }
         if self.has_answered() {
             if self.ends_with_head() {
-                self.waiting = Waiting::ForRequest;
+                self.phase = ReadPhase::ForRequest;
                 self.read_by = Some(Instant::now() + self.timeouts.idle);
             } else {
                 self.wait_for_head();
@@ -194,7 +194,7 @@ const END_HEADERS: u8 = 4;
 
 /// HTTP/2: frames, which have to be whole soon once they have begun, and so have heads of several frames. How long
 /// a connection without requests may last is `http2`'s to watch.
-pub(crate) struct Frames {
+pub(crate) struct Http2Watch {
     timeouts: Timeouts,
     /// Bytes left to skip: the preface, then frames' payloads.
     skip: usize,
@@ -208,7 +208,7 @@ pub(crate) struct Frames {
     unsent: Arc<AtomicBool>,
 }
 
-impl Frames {
+impl Http2Watch {
     /// A connection that begins now, with its preface.
     pub(crate) fn new(timeouts: Timeouts, unsent: Arc<AtomicBool>) -> Self {
         Self {
@@ -248,7 +248,7 @@ impl Frames {
     }
 }
 
-impl Reading for Frames {
+impl ReadWatch for Http2Watch {
     fn note(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             bytes = self.take(bytes);
@@ -285,7 +285,7 @@ mod tests {
 
     /// Returns, for each byte, true if the watch waits for more after it.
     fn waits(stream: &[u8]) -> Vec<bool> {
-        let mut frames = Frames::new(Timeouts::default(), Arc::default());
+        let mut frames = Http2Watch::new(Timeouts::default(), Arc::default());
         frames.note(&[b'p'; PREFACE]);
         let step = |byte: &u8| {
             frames.note(&[*byte]);
@@ -298,9 +298,9 @@ mod tests {
     fn partial_frame_or_head_has_a_deadline() {
         const SETTINGS: u8 = 4;
         let whole = frame(SETTINGS, 0, 3);
-        let waiting = waits(&whole);
-        assert!(waiting[..11].iter().all(|waits| *waits), "{waiting:?}");
-        assert!(!waiting[11]);
+        let phase = waits(&whole);
+        assert!(phase[..11].iter().all(|waits| *waits), "{phase:?}");
+        assert!(!phase[11]);
         assert!(!waits(&frame(HEADERS, END_HEADERS, 5))[13]);
         let half = frame(HEADERS, 0, 5);
         assert!(waits(&half).iter().all(|waits| *waits));
@@ -314,7 +314,7 @@ mod tests {
     #[test]
     fn only_whole_heads_end_as_heads_do() {
         let ends = |bytes: &[u8]| {
-            let mut heads = Heads::new(Timeouts::default(), Progress::default());
+            let mut heads = Http1Watch::new(Timeouts::default(), Progress::default());
             bytes.chunks(3).for_each(|bytes| heads.note(bytes));
             heads.ends_with_head()
         };

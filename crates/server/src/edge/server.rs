@@ -34,11 +34,11 @@ const HANDSHAKE_GRACE: Duration = Duration::from_millis(250);
 /// Pause after a failed accept, for instance without free descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Maximum number of connections at a time that are told that there are too many; more are closed at once.
-const MOST_REFUSALS: usize = 32;
+const MAX_REFUSALS: usize = 32;
 
 /// Timeouts, connection limits, certificates and shutdown times of a server.
 #[derive(Debug)]
-pub struct Settings {
+pub struct EdgeSettings {
     /// Timeouts of connections and requests.
     pub timeouts: Timeouts,
     /// Maximum numbers of connections.
@@ -51,7 +51,7 @@ pub struct Settings {
     pub drain_timeout: Duration,
 }
 
-impl Default for Settings {
+impl Default for EdgeSettings {
     fn default() -> Self {
         Self {
             timeouts: Timeouts::default(),
@@ -84,9 +84,9 @@ impl Server {
         listeners: Vec<Listener>,
         app: Arc<App>,
         access_log: AccessLog,
-        settings: Settings,
+        settings: EdgeSettings,
     ) -> io::Result<Self> {
-        let Settings {
+        let EdgeSettings {
             timeouts,
             limits,
             certificates,
@@ -104,7 +104,7 @@ impl Server {
             listeners,
             shared: Arc::new(shared),
             admission: Arc::new(Admission::new(limits)),
-            refusals: Arc::new(Semaphore::new(MOST_REFUSALS)),
+            refusals: Arc::new(Semaphore::new(MAX_REFUSALS)),
             drain_delay,
             drain_timeout,
         })
@@ -239,7 +239,7 @@ impl Server {
 /// codes are those of accept(2), under "Error handling". Any other error, as when the system has no room, is
 /// likely to come again at once.
 fn is_of_one_connection(error: &io::Error) -> bool {
-    const OF_ONE: [Errno; 10] = [
+    const CONNECTION_ERRORS: [Errno; 10] = [
         Errno::CONNABORTED,
         Errno::HOSTDOWN,
         Errno::HOSTUNREACH,
@@ -251,7 +251,7 @@ fn is_of_one_connection(error: &io::Error) -> bool {
         Errno::PROTO,
         Errno::TIMEDOUT,
     ];
-    Errno::from_io_error(error).is_some_and(|errno| OF_ONE.contains(&errno))
+    Errno::from_io_error(error).is_some_and(|errno| CONNECTION_ERRORS.contains(&errno))
 }
 
 #[cfg(test)]

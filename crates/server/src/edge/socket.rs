@@ -15,7 +15,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, Sleep, sleep_until};
 use tokio_rustls::server::TlsStream;
 
-use super::reading::Reading;
+use super::reading::ReadWatch;
 
 /// Time for which a connection stays open for reading after its last answer, so that the client can take it.
 const LINGER: Duration = Duration::from_secs(2);
@@ -57,14 +57,14 @@ impl Default for Timeouts {
 /// this, sending it took half as long again.
 const UNSENT_BYTES: u32 = 1 << 20;
 
-/// The same, of a connection beyond the first [`MAX_WIDE`]: it is memory that no limit of ours knows.
+/// The same, of a connection beyond the first [`MAX_WIDE_SOCKETS`]: it is memory that no limit of ours knows.
 const UNSENT_BYTES_OF_MANY: u32 = 32 << 10;
 
 /// Connections that [`UNSENT_BYTES`] are kept of.
-const MAX_WIDE: usize = 64;
+const MAX_WIDE_SOCKETS: usize = 64;
 
 /// Number of such connections, from their first answer until they are closed.
-static WIDE: AtomicUsize = AtomicUsize::new(0);
+static WIDE_SOCKETS: AtomicUsize = AtomicUsize::new(0);
 
 /// A client's connection, plain or TLS.
 pub(crate) trait ClientSocket: AsyncRead + AsyncWrite + Unpin {
@@ -113,7 +113,7 @@ pub(crate) struct TimedSocket<S: ClientSocket, R> {
     reading: R,
     write_timeout: Duration,
     write_by: Option<Instant>,
-    /// True if this one counts in [`WIDE`]; decided with its first answer.
+    /// True if this one counts in [`WIDE_SOCKETS`]; decided with its first answer.
     is_wide: Option<bool>,
     /// Set once nothing more is written: until when the client may go on sending.
     linger_by: Option<Instant>,
@@ -121,7 +121,7 @@ pub(crate) struct TimedSocket<S: ClientSocket, R> {
     write_timer: Pin<Box<Sleep>>,
 }
 
-impl<S: ClientSocket, R: Reading> TimedSocket<S, R> {
+impl<S: ClientSocket, R: ReadWatch> TimedSocket<S, R> {
     pub(crate) fn new(socket: S, timeouts: &Timeouts, reading: R) -> Self {
         // Both are set anew before they are waited for.
         let (read_timer, write_timer) = (Instant::now(), Instant::now());
@@ -158,9 +158,9 @@ impl<S: ClientSocket, R: Reading> TimedSocket<S, R> {
         if self.is_wide.is_some() {
             return;
         }
-        let is_wide = WIDE.fetch_add(1, Ordering::Relaxed) < MAX_WIDE;
+        let is_wide = WIDE_SOCKETS.fetch_add(1, Ordering::Relaxed) < MAX_WIDE_SOCKETS;
         if !is_wide {
-            WIDE.fetch_sub(1, Ordering::Relaxed);
+            WIDE_SOCKETS.fetch_sub(1, Ordering::Relaxed);
         }
         self.is_wide = Some(is_wide);
         self.socket.limit_unsent(match is_wide {
@@ -199,7 +199,7 @@ impl<S: ClientSocket, R> Drop for TimedSocket<S, R> {
             self.socket.forget_unsent();
         }
         if self.is_wide == Some(true) {
-            WIDE.fetch_sub(1, Ordering::Relaxed);
+            WIDE_SOCKETS.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }
@@ -217,7 +217,7 @@ fn wait_until(
     Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
 }
 
-impl<S: ClientSocket, R: Reading + Unpin> AsyncRead for TimedSocket<S, R> {
+impl<S: ClientSocket, R: ReadWatch + Unpin> AsyncRead for TimedSocket<S, R> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -237,7 +237,7 @@ impl<S: ClientSocket, R: Reading + Unpin> AsyncRead for TimedSocket<S, R> {
     }
 }
 
-impl<S: ClientSocket, R: Reading + Unpin> TimedSocket<S, R> {
+impl<S: ClientSocket, R: ReadWatch + Unpin> TimedSocket<S, R> {
     /// Reads and ignores what still comes until the client closes too: a socket that is closed with unread bytes
     /// in it throws away what the client hasn't got yet, and with that the end of an answer.
     fn poll_linger(
@@ -265,7 +265,7 @@ impl<S: ClientSocket, R: Reading + Unpin> TimedSocket<S, R> {
     }
 }
 
-impl<S: ClientSocket, R: Reading + Unpin> AsyncWrite for TimedSocket<S, R> {
+impl<S: ClientSocket, R: ReadWatch + Unpin> AsyncWrite for TimedSocket<S, R> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -24,11 +24,11 @@ pub(super) const HTTP2: &[u8] = b"h2";
 const HTTP1: &[u8] = b"http/1.1";
 
 /// The longest file that is read: a chain of certificates is some kilobytes.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// Paths of a certificate and its key.
 #[derive(Debug, Clone)]
-pub struct Files {
+pub struct TlsSettings {
     /// The server's certificate, and those that lead from it to one that clients know, in PEM.
     pub certificate: PathBuf,
     /// Its private key, in PEM.
@@ -37,15 +37,15 @@ pub struct Files {
 
 /// The certificate that new connections are shown.
 pub struct Certificates {
-    files: Files,
+    files: TlsSettings,
     live: ArcSwap<ServerConfig>,
     /// Identity of the files as last read, whether or not they were usable.
-    seen: Mutex<Seen>,
+    seen: Mutex<FileIdentities>,
     metrics: Arc<TlsMetrics>,
 }
 
 /// Device, number, length and time of change of both files.
-type Seen = [Option<(u64, u64, u64, i64, i64)>; 2];
+type FileIdentities = [Option<(u64, u64, u64, i64, i64)>; 2];
 
 impl Certificates {
     /// Reads a certificate and its key for the first time.
@@ -53,7 +53,7 @@ impl Certificates {
     /// # Errors
     ///
     /// If they can't be used, with the file and its fault.
-    pub fn load(files: Files) -> anyhow::Result<Self> {
+    pub fn load(files: TlsSettings) -> anyhow::Result<Self> {
         let metrics = Arc::new(TlsMetrics::default());
         let seen = files.seen();
         let pair = files.read()?;
@@ -72,7 +72,7 @@ impl Certificates {
     }
 
     /// The lock is held to the end: of two that read at once, the slower would bring back what it read before.
-    fn read_again(&self, seen: &mut Seen) {
+    fn read_again(&self, seen: &mut FileIdentities) {
         *seen = self.files.seen();
         match self.files.read() {
             Ok(pair) => {
@@ -139,8 +139,8 @@ impl Pair {
     }
 }
 
-impl Files {
-    fn seen(&self) -> Seen {
+impl TlsSettings {
+    fn seen(&self) -> FileIdentities {
         [&self.certificate, &self.key].map(|path| {
             let file = fs::metadata(path).ok()?;
             Some((
@@ -184,7 +184,7 @@ impl Files {
 
 fn read_file(path: &Path) -> anyhow::Result<Vec<u8>> {
     let length = fs::metadata(path).context("it can't be read")?.len();
-    if length > MOST_BYTES {
+    if length > MAX_FILE_BYTES {
         bail!("it has {length} bytes, more than any certificate or key");
     }
     fs::read(path).context("it can't be read")

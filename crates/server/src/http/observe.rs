@@ -8,7 +8,7 @@ use super::App;
 use super::access_log::RequestLogContext;
 use super::response::Response;
 use super::routes::Route;
-use crate::metrics::Cause;
+use crate::metrics::ErrorOrigin;
 
 impl App {
     /// Counts a request with its answer, of which `bytes` of body are sent.
@@ -25,8 +25,8 @@ impl App {
         if let Some(kind) = answer.extensions().get::<ErrorType>() {
             // A key whose quota is used up gets that error, whatever it asked for.
             let cause = match log.simulated == Some(*kind) {
-                true => Cause::Simulated,
-                false => Cause::Real,
+                true => ErrorOrigin::Simulated,
+                false => ErrorOrigin::Real,
             };
             self.metrics.errors.of(*kind, cause).increment();
         }

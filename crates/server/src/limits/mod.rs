@@ -6,11 +6,11 @@
 //! looks when Redis is back. So a Redis that is gone or hangs costs a few requests 20 ms each, and no more.
 //!
 //! - `address`: where that Redis is
-//! - `pauses`: how long it takes until it is tried again
+//! - `backoff`: how long it takes until it is tried again
 //! - `script`: what is asked of it
 
 mod address;
-mod pauses;
+mod backoff;
 mod script;
 
 use std::sync::Arc;
@@ -26,16 +26,16 @@ use vitrine_model::quota::{Quota, Taken};
 
 use crate::jitter;
 use crate::metrics::limits::{Breaker, SharedMetrics};
-use pauses::Pauses;
+use backoff::Backoff;
 use script::Script;
 
 pub use address::Address;
 
 /// Maximum time that a request waits for Redis.
-const PATIENCE: Duration = Duration::from_millis(20);
+const REPLY_TIMEOUT: Duration = Duration::from_millis(20);
 /// Number of late answers in a row that open the breaker. More than one: Redis may pause for a moment, and a
 /// server limits less well alone.
-const MOST_OVERDUE: u32 = 3;
+const MAX_LATE_REPLIES: u32 = 3;
 /// Maximum time for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Maximum number of requests that wait to be written to Redis's socket.
@@ -69,7 +69,7 @@ impl std::fmt::Debug for Connection {
 
 /// Fault of a connection.
 #[derive(Debug, thiserror::Error)]
-enum Fault {
+enum ConnectionFault {
     #[error("it doesn't answer in time")]
     Late,
     #[error(transparent)]
@@ -112,7 +112,7 @@ impl SharedLimits {
             overdue,
         } = connection.as_deref()?;
         let asked = Instant::now();
-        let answer = timeout(PATIENCE, script.take(&mut link.clone(), prefix, quota)).await;
+        let answer = timeout(REPLY_TIMEOUT, script.take(&mut link.clone(), prefix, quota)).await;
         self.metrics.round_trips.observe(asked.elapsed());
         match answer {
             Ok(Ok(taken)) => {
@@ -125,8 +125,8 @@ impl SharedLimits {
             }
             Err(_) => {
                 self.metrics.timeouts.increment();
-                if overdue.fetch_add(1, Ordering::Relaxed) + 1 >= MOST_OVERDUE {
-                    self.open(&connection, &Fault::Late);
+                if overdue.fetch_add(1, Ordering::Relaxed) + 1 >= MAX_LATE_REPLIES {
+                    self.open(&connection, &ConnectionFault::Late);
                 }
             }
         }
@@ -135,33 +135,33 @@ impl SharedLimits {
 
     /// Opens the breaker, if this connection is still the one that is used: only the first who finds a
     /// fault says so.
-    fn open(&self, faulty: &Option<Arc<Connection>>, fault: &Fault) {
+    fn open(&self, faulty: &Option<Arc<Connection>>, fault: &ConnectionFault) {
         let before = self.connection.compare_and_swap(faulty, None);
         let was_first = match (before.as_ref(), faulty) {
             (Some(before), Some(faulty)) => Arc::ptr_eq(before, faulty),
             _ => false,
         };
         if was_first {
-            self.metrics.turned(Breaker::Open).increment();
+            self.metrics.transitions(Breaker::Open).increment();
             tracing::warn!(redis = %self.address, %fault, "shared limits: Redis fails, each server limits alone");
             self.opened.notify_one();
         }
     }
 
-    async fn stay_connected(&self, first: Result<Connection, Fault>) {
-        let mut pauses = Pauses::new();
+    async fn stay_connected(&self, first: Result<Connection, ConnectionFault>) {
+        let mut backoff = Backoff::new();
         let mut attempt = first;
         let mut is_told = false;
         loop {
             match attempt {
                 Ok(connection) => {
                     let since = Instant::now();
-                    self.metrics.turned(Breaker::Closed).increment();
+                    self.metrics.transitions(Breaker::Closed).increment();
                     tracing::info!(redis = %self.address, "shared limits: Redis answers, servers limit together");
                     is_told = true;
                     self.connection.store(Some(Arc::new(connection)));
                     self.opened.notified().await;
-                    pauses.was_connected(since.elapsed());
+                    backoff.was_connected(since.elapsed());
                 }
                 Err(fault) if !is_told => {
                     is_told = true;
@@ -170,13 +170,13 @@ impl SharedLimits {
                 Err(_) => {}
             }
             // Servers that lost Redis together come back apart.
-            tokio::time::sleep(jitter::slight(pauses.take())).await;
+            tokio::time::sleep(jitter::slight(backoff.take())).await;
             attempt = self.connect().await;
         }
     }
 
     /// A connection over which the script works, as fast as requests need it.
-    async fn connect(&self) -> Result<Connection, Fault> {
+    async fn connect(&self) -> Result<Connection, ConnectionFault> {
         let attempt = async {
             let client = Client::open(self.address.connection())?;
             let config = AsyncConnectionConfig::new()
@@ -189,9 +189,9 @@ impl SharedLimits {
             let script = Script::load(&mut link).await?;
             Ok::<_, RedisError>((link, script))
         };
-        let late = |_| Fault::Late;
+        let late = |_| ConnectionFault::Late;
         let (mut link, script) = timeout(CONNECT_TIMEOUT, attempt).await.map_err(late)??;
-        timeout(PATIENCE, script.probe(&mut link))
+        timeout(REPLY_TIMEOUT, script.probe(&mut link))
             .await
             .map_err(late)??;
         Ok(Connection {

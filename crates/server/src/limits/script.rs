@@ -9,7 +9,7 @@ use vitrine_model::quota::{Admission, Quota, Taken};
 const SOURCE: &str = include_str!("take.lua");
 
 /// Prefix of the states' names; a key's prefix follows.
-const NAMES: &str = "vitrine:quota:";
+const KEY_PREFIX: &str = "vitrine:quota:";
 
 /// The script as Redis knows it.
 #[derive(Debug, Clone)]
@@ -62,7 +62,7 @@ impl Script {
 }
 
 fn call(how: &str, script: &str, prefix: &str, quota: Quota) -> Cmd {
-    let name = [NAMES, prefix].concat();
+    let name = [KEY_PREFIX, prefix].concat();
     let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let mut command = Cmd::new();
     command.arg(how).arg(script).arg(1).arg(name);
@@ -127,7 +127,7 @@ mod tests {
 
         /// Returns the time at which Redis wrote a state, in microseconds; none if the state is gone.
         fn written_at(&mut self, prefix: &str) -> Option<u64> {
-            let state: Option<String> = self.ask(&["GET", &[NAMES, prefix].concat()]);
+            let state: Option<String> = self.ask(&["GET", &[KEY_PREFIX, prefix].concat()]);
             state.map(|state| state.split_once(' ').unwrap().1.parse().unwrap())
         }
     }
@@ -180,7 +180,7 @@ mod tests {
             return;
         };
         let prefix = format!("test-{:x}", getrandom::u64().unwrap());
-        let name = [NAMES, &prefix].concat();
+        let name = [KEY_PREFIX, &prefix].concat();
         let quota: Quota = "2/3600".parse().unwrap();
         // Nothing left, an hour from now: as before a clock was put back.
         let hour = 3_600_000_000_u64;

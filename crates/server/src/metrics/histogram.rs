@@ -19,7 +19,7 @@ pub struct Histogram<const BUCKETS: usize> {
 
 /// Snapshot of a histogram.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Times {
+pub struct HistogramCounts {
     /// Number of durations of at most so many seconds, ascending; the last are all.
     pub at_most: Vec<(&'static str, u64)>,
     /// The time of all of them.
@@ -46,21 +46,21 @@ impl<const BUCKETS: usize> Histogram<BUCKETS> {
 
     /// Returns the counts so far.
     #[must_use]
-    pub fn times(&self) -> Times {
+    pub fn times(&self) -> HistogramCounts {
         let mut before = 0;
         let at_most = self.ends.iter().zip(&self.by_time);
         let at_most = at_most.map(|((_, end), count)| {
             before += count.load(Ordering::Relaxed);
             (*end, before)
         });
-        Times {
+        HistogramCounts {
             at_most: at_most.collect(),
             total: Duration::from_nanos(self.nanoseconds.load(Ordering::Relaxed)),
         }
     }
 }
 
-impl Times {
+impl HistogramCounts {
     /// These and those of a histogram with the same buckets.
     #[must_use]
     pub(super) fn and(mut self, others: Self) -> Self {

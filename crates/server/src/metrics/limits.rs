@@ -6,7 +6,7 @@ use super::histogram::{Ends, Histogram, NO_END};
 
 /// Place that decided if a request is within its key's quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum QuotaScope {
     /// By all servers together.
     Shared,
     /// By this one alone.
@@ -45,7 +45,7 @@ pub struct LimitMetrics {
 impl LimitMetrics {
     /// Decisions on quotas that were made in this place.
     #[must_use]
-    pub fn quotas(&self, place: Place) -> &Decisions {
+    pub fn quotas(&self, place: QuotaScope) -> &Decisions {
         &self.quotas[place as usize]
     }
 }
@@ -98,7 +98,7 @@ impl Default for SharedMetrics {
 impl SharedMetrics {
     /// Returns the number of times that the breaker changed to a state.
     #[must_use]
-    pub fn turned(&self, to: Breaker) -> &Counter {
+    pub fn transitions(&self, to: Breaker) -> &Counter {
         &self.turns[to as usize]
     }
 }

@@ -121,7 +121,7 @@ impl Metrics {
 
 /// Cause of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cause {
+pub enum ErrorOrigin {
     /// It happened.
     Real,
     /// A test key asked for it with `X-Simulate`: nothing to wake anybody for.
@@ -138,10 +138,10 @@ pub struct Errors {
 impl Errors {
     /// Returns the number of errors of a type that were answered.
     #[must_use]
-    pub fn of(&self, kind: ErrorType, cause: Cause) -> &Counter {
+    pub fn of(&self, kind: ErrorType, cause: ErrorOrigin) -> &Counter {
         let counters = match cause {
-            Cause::Real => &self.real,
-            Cause::Simulated => &self.simulated,
+            ErrorOrigin::Real => &self.real,
+            ErrorOrigin::Simulated => &self.simulated,
         };
         &counters[kind as usize]
     }

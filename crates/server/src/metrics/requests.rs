@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use super::histogram::{Ends, Histogram, NO_END, Times};
+use super::histogram::{Ends, Histogram, HistogramCounts, NO_END};
 
 /// Bucket ends of a request's duration.
 const ENDS: Ends<17> = [
@@ -92,7 +92,7 @@ pub struct RouteCounts {
     /// Requests by status.
     pub by_status: Vec<(&'static str, u64)>,
     /// Requests by time.
-    pub times: Times,
+    pub times: HistogramCounts,
     /// The bodies of all answers.
     pub bytes: u64,
 }
@@ -145,7 +145,7 @@ impl Requests {
         RouteCounts {
             route,
             by_status: by_status.collect(),
-            times: times.reduce(Times::and).unwrap_or_default(),
+            times: times.reduce(HistogramCounts::and).unwrap_or_default(),
             bytes: sum(&|route| &route.bytes),
         }
     }

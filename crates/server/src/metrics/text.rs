@@ -2,14 +2,14 @@
 
 use std::fmt::{Display, Write as _};
 
-use super::histogram::Times;
+use super::histogram::HistogramCounts;
 
 /// The content type of the format.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Type of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum MetricType {
     /// Counts up.
     Counter,
     /// Goes up and down.
@@ -18,7 +18,7 @@ pub enum Kind {
     Histogram,
 }
 
-impl Kind {
+impl MetricType {
     const fn as_str(self) -> &'static str {
         match self {
             Self::Counter => "counter",
@@ -34,7 +34,7 @@ pub struct Exposition(String);
 
 impl Exposition {
     /// Begins a metric; its samples follow.
-    pub fn metric<'e>(&'e mut self, name: &'e str, kind: Kind, help: &str) -> Metric<'e> {
+    pub fn metric<'e>(&'e mut self, name: &'e str, kind: MetricType, help: &str) -> Metric<'e> {
         let kind = kind.as_str();
         self.line(format_args!("# HELP {name} {help}"));
         self.line(format_args!("# TYPE {name} {kind}"));
@@ -43,12 +43,14 @@ impl Exposition {
 
     /// Adds a gauge without labels.
     pub fn gauge(&mut self, name: &str, help: &str, value: impl Display) {
-        self.metric(name, Kind::Gauge, help).sample(&[], value);
+        self.metric(name, MetricType::Gauge, help)
+            .sample(&[], value);
     }
 
     /// Adds a counter without labels.
     pub fn counter(&mut self, name: &str, help: &str, value: impl Display) {
-        self.metric(name, Kind::Counter, help).sample(&[], value);
+        self.metric(name, MetricType::Counter, help)
+            .sample(&[], value);
     }
 
     /// Adds a line as it is.
@@ -81,7 +83,7 @@ impl Metric<'_> {
     }
 
     /// Adds the samples of a histogram.
-    pub fn histogram(&mut self, labels: Labels<'_>, times: &Times) {
+    pub fn histogram(&mut self, labels: Labels<'_>, times: &HistogramCounts) {
         for &(end, count) in &times.at_most {
             let labels = [labels, &[("le", end)]].concat();
             self.sample_of("_bucket", &labels, count);

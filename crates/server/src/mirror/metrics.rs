@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use jiff::Timestamp;
 
-use crate::metrics::text::{Exposition, Kind};
+use crate::metrics::text::{Exposition, MetricType};
 
 /// What a round came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,24 +60,24 @@ const PRODUCTS: &str = "vitrine_mirror_products";
 const DURATION: &str = "vitrine_mirror_duration_seconds";
 
 /// Each metric with its type and its meaning, in the file's order.
-const METRICS: [(&str, Kind, &str); 5] = [
+const METRICS: [(&str, MetricType, &str); 5] = [
     (
         LAST_SUCCESS,
-        Kind::Gauge,
+        MetricType::Gauge,
         "When the store last was known to have the source's catalog.",
     ),
     (
         LAST_ATTEMPT,
-        Kind::Gauge,
+        MetricType::Gauge,
         "When the last round ended, whatever it came to.",
     ),
-    (ROUNDS, Kind::Counter, "Rounds by what they came to."),
+    (ROUNDS, MetricType::Counter, "Rounds by what they came to."),
     (
         PRODUCTS,
-        Kind::Gauge,
+        MetricType::Gauge,
         "Products of the source's catalog, when it last was mirrored.",
     ),
-    (DURATION, Kind::Gauge, "How long the last round took."),
+    (DURATION, MetricType::Gauge, "How long the last round took."),
 ];
 
 /// The metrics of all rounds that wrote to one file: they go on where an earlier run ended.

@@ -30,7 +30,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 const LAST_BATCH: Duration = TIMEOUT;
 
 /// The longest `tracestate` that is passed on, in characters: what the recommendation asks for.
-const MOST_TRACE_STATE: usize = 512;
+const MAX_TRACE_STATE_CHARS: usize = 512;
 
 /// Makes spans and sends them.
 #[derive(Debug, Clone)]
@@ -135,7 +135,7 @@ fn remote(parent: TraceParent<'_>, headers: &HeaderMap) -> Option<SpanContext> {
     let states = headers.get_all("tracestate").iter();
     let states: Option<Vec<&str>> = states.map(|value| value.to_str().ok()).collect();
     let state = states.map(|states| states.join(",")).unwrap_or_default();
-    let state = match state.len() <= MOST_TRACE_STATE {
+    let state = match state.len() <= MAX_TRACE_STATE_CHARS {
         // One that can't be read is left out; the trace goes on all the same.
         true => state.parse().unwrap_or_default(),
         false => TraceState::default(),

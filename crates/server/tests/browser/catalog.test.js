@@ -81,7 +81,7 @@ for (const javaScript of [true, false]) {
     await page.getByLabel('Name or code').fill('hawker STREET');
     await page.getByRole('button', { name: 'Search' }).click();
     await page.waitForURL(/q=hawker/);
-    assert.equal(await page.getByRole('status').innerText(), 'No products here');
+    assert.equal(await page.getByRole('status').innerText(), 'No products found');
     await page.getByLabel('Name or code').fill('street pass');
     await page.keyboard.press('Enter');
     await page.waitForURL(/q=street\+pass/);

@@ -18,15 +18,15 @@ use crate::operation::{Operation, operations};
 const WORKERS: usize = 4;
 
 /// Maximum number of attempts to make a failing case smaller. For a liar it is enough that most is left out.
-const MOST_SHRINKS: u32 = 300;
-const MOST_SHRINKS_OF_LIES: u32 = 60;
+const MAX_SHRINKS: u32 = 300;
+const MAX_SHRINKS_OF_LIES: u32 = 60;
 
 /// Timeout of what must come within a second, on a machine with much else to do.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The same for a case that is known to fail, or for a liar: most of the time it waits in vain.
-const LITTLE_PATIENCE: Duration = Duration::from_secs(3);
-const PATIENCE_WITH_LIARS: Duration = Duration::from_secs(1);
+const SHORT_TIMEOUT: Duration = Duration::from_secs(3);
+const TIMEOUT_WITH_LIARS: Duration = Duration::from_secs(1);
 
 /// Some cases.
 pub struct Campaign {
@@ -121,7 +121,7 @@ impl Campaign {
         let config = Config {
             cases: 1,
             failure_persistence: None,
-            max_shrink_iters: self.lie.map_or(MOST_SHRINKS, |_| MOST_SHRINKS_OF_LIES),
+            max_shrink_iters: self.lie.map_or(MAX_SHRINKS, |_| MAX_SHRINKS_OF_LIES),
             ..Config::default()
         };
         let mut bytes = [0; 32];
@@ -172,7 +172,7 @@ impl Campaign {
     ) -> Result<(), (Pace, String)> {
         // Whether a lie is found must not be a matter of moments.
         let pace = self.lie.map_or(Pace::AsItComes, |_| Pace::Settled);
-        let outcome = self.try_with(PATIENCE, operations, pace, tally);
+        let outcome = self.try_with(TIMEOUT, operations, pace, tally);
         outcome.map_err(|error| {
             println!("VITRINE_CHECK_SEED={seed} fails, and is made smaller: {error}");
             let settled = self.try_again(operations, Pace::Settled, tally);
@@ -182,7 +182,7 @@ impl Campaign {
     }
 
     fn try_again(&self, operations: &[Operation], pace: Pace, tally: &Tally) -> Result<(), String> {
-        self.try_with(LITTLE_PATIENCE, operations, pace, tally)
+        self.try_with(SHORT_TIMEOUT, operations, pace, tally)
     }
 
     fn try_with(
@@ -192,7 +192,7 @@ impl Campaign {
         pace: Pace,
         tally: &Tally,
     ) -> Result<(), String> {
-        let patience = self.lie.map_or(patience, |_| PATIENCE_WITH_LIARS);
+        let patience = self.lie.map_or(patience, |_| TIMEOUT_WITH_LIARS);
         case::run(operations, patience, pace, self.lie, tally)
     }
 }

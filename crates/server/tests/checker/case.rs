@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::campaign::Tally;
 use crate::catalog::{CODES, Catalog, Content, Cursor, Filter, Record};
 use crate::harness::{Reply, text};
-use crate::judge::{Asked, View};
+use crate::judge::{Exchange, View};
 use crate::lies::Lie;
 use crate::memory::Memory;
 use crate::operation::{Operation, Query, TEXTS, Target};
@@ -248,7 +248,7 @@ impl Case<'_> {
             (200, _) => self.memory.keep(target, &reply)?,
             _ => {}
         }
-        let asked = Asked {
+        let asked = Exchange {
             server,
             key,
             target,
@@ -307,7 +307,7 @@ impl Case<'_> {
             None => self.make_key()?,
         };
         let target = Target::Countries;
-        let asked = Asked {
+        let asked = Exchange {
             server,
             key: Some(key),
             target: &target,

@@ -31,7 +31,7 @@ pub struct View {
 
 /// Request, with its server and its key.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct Exchange<'a> {
     pub server: usize,
     /// A partner's key, or the one that is never revoked.
     pub key: Option<usize>,
@@ -62,7 +62,7 @@ impl View {
     }
 
     /// Takes note of an answer; an error where the contract doesn't allow it.
-    pub fn take(&mut self, asked: Asked<'_>, reply: &Reply) -> Result<(), String> {
+    pub fn take(&mut self, asked: Exchange<'_>, reply: &Reply) -> Result<(), String> {
         let is_allowed = match reply.status {
             503 => {
                 is_error(reply, "unavailable")
@@ -101,7 +101,7 @@ impl View {
         ))
     }
 
-    fn shows_content(&mut self, asked: Asked<'_>, reply: &Reply) -> bool {
+    fn shows_content(&mut self, asked: Exchange<'_>, reply: &Reply) -> bool {
         let body = || serde_json::from_slice::<Value>(&reply.body).unwrap_or(Value::Null);
         let is_missing = || reply.status == 404 && is_error(reply, "not_found");
         match asked.target {
@@ -145,7 +145,7 @@ impl View {
         }
     }
 
-    fn shows(&mut self, asked: Asked<'_>, has: impl Fn(&Catalog) -> bool) -> bool {
+    fn shows(&mut self, asked: Exchange<'_>, has: impl Fn(&Catalog) -> bool) -> bool {
         let has = |state: &State| state.catalog.as_ref().is_some_and(&has);
         self.catalogs.shows(asked.server, has)
     }

@@ -34,7 +34,7 @@ pub enum Target {
 
 /// Direction of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum Direction {
     Forwards,
     Backwards,
 }
@@ -75,7 +75,7 @@ pub enum Operation {
     },
     StartWalk {
         filter: Filter,
-        way: Way,
+        way: Direction,
         limit: usize,
     },
     /// The next page of one of the walks that are open.
@@ -118,7 +118,7 @@ fn operation() -> impl Strategy<Value = Operation> {
             .prop_map(|(server, key, target)| Operation::Read { server, key, target }),
         5 => (server(), 0..40_usize)
             .prop_map(|(server, answer)| Operation::ReadAgain { server, answer }),
-        3 => (filter(), prop_oneof![Just(Way::Forwards), Just(Way::Backwards)], 1..5_usize)
+        3 => (filter(), prop_oneof![Just(Direction::Forwards), Just(Direction::Backwards)], 1..5_usize)
             .prop_map(|(filter, way, limit)| Operation::StartWalk { filter, way, limit }),
         10 => (server(), 0..3_usize).prop_map(|(server, walk)| Operation::Step { server, walk }),
         1 => (server(), prop_oneof![4 => Just(End::Killed), 1 => Just(End::Told)])

@@ -2,13 +2,13 @@
 
 use crate::catalog::{CODES, Cursor, Filter};
 use crate::judge::State;
-use crate::operation::{Query, Way};
+use crate::operation::{Direction, Query};
 
 /// A walk that isn't at its end.
 #[derive(Debug)]
 pub struct Walk {
     filter: Filter,
-    way: Way,
+    way: Direction,
     limit: usize,
     cursor: Cursor,
     /// In the order in which they came.
@@ -18,15 +18,15 @@ pub struct Walk {
 }
 
 impl Walk {
-    pub fn new(filter: Filter, way: Way, limit: usize) -> Self {
+    pub fn new(filter: Filter, way: Direction, limit: usize) -> Self {
         Self {
             filter,
             way,
             limit,
             cursor: match way {
-                Way::Forwards => Cursor::Start,
+                Direction::Forwards => Cursor::Start,
                 // Behind all codes.
-                Way::Backwards => Cursor::Before("~~"),
+                Direction::Backwards => Cursor::Before("~~"),
             },
             seen: Vec::new(),
             oldest: usize::MAX,
@@ -51,15 +51,15 @@ impl Walk {
         let known = |code: &String| CODES.into_iter().find(|known| known == code);
         let page: Option<Vec<_>> = page.iter().map(known).collect();
         let mut page = page.ok_or("a product that was never loaded")?;
-        if self.way == Way::Backwards {
+        if self.way == Direction::Backwards {
             page.reverse();
         }
         let Some(last) = page.last() else {
             return Ok(true);
         };
         self.cursor = match self.way {
-            Way::Forwards => Cursor::After(last),
-            Way::Backwards => Cursor::Before(last),
+            Direction::Forwards => Cursor::After(last),
+            Direction::Backwards => Cursor::Before(last),
         };
         self.seen.extend(page);
         Ok(false)
@@ -69,8 +69,8 @@ impl Walk {
     /// there all the time. `states` are all that there were.
     pub fn check(&self, states: &[State]) -> Result<(), String> {
         let is_in_order = self.seen.windows(2).all(|pair| match self.way {
-            Way::Forwards => pair[0] < pair[1],
-            Way::Backwards => pair[0] > pair[1],
+            Direction::Forwards => pair[0] < pair[1],
+            Direction::Backwards => pair[0] > pair[1],
         });
         if !is_in_order {
             return Err(format!("{self:?}: a product comes twice, or out of order"));

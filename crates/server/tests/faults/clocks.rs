@@ -11,22 +11,22 @@ use crate::faketime;
 use crate::harness::{Server, Store, gift_card, scrape, text, wait_for};
 
 /// A store, and a clock that its server goes by.
-struct Place {
+struct Setup {
     store: Store,
     clock: PathBuf,
     library: PathBuf,
 }
 
-impl Place {
+impl Setup {
     fn new() -> Option<Self> {
         let store = Store::of(&[gift_card("A")]);
-        let place = Self {
+        let setup = Self {
             clock: store.path("clock"),
             library: faketime::library("clocks that jump")?,
             store,
         };
-        place.jump("+0");
-        Some(place)
+        setup.jump("+0");
+        Some(setup)
     }
 
     /// From now on the clock is so far ahead of the right one, or behind it.
@@ -105,16 +105,16 @@ const JUMPS: [(&str, i64, bool); 6] = [
 
 #[test]
 fn clock_that_jumps_locks_nobody_out() {
-    let Some(place) = Place::new() else {
+    let Some(setup) = Setup::new() else {
         return;
     };
-    let key = place.store.key("reader", &[]);
-    let expiring = place.store.key("expiring", &["--expires", "12h"]);
-    let server = place.serve(&["--max-stale-keys", "10m"]);
+    let key = setup.store.key("reader", &[]);
+    let expiring = setup.store.key("expiring", &["--expires", "12h"]);
+    let server = setup.serve(&["--max-stale-keys", "10m"]);
     let get = |key: &str, target: &str| server.get(key, target);
     assert_eq!(get(&expiring, "/v2/ping").status, 200);
     for (number, (jump, hours, is_good)) in JUMPS.into_iter().enumerate() {
-        place.jump(jump);
+        setup.jump(jump);
         assert_eq!(hours_ahead(&log_line(&server, &key)), hours, "{jump}");
         assert_eq!(get(&key, "/v2/product").status, 200, "{jump}");
         let status = if is_good { 200 } else { 401 };
@@ -129,13 +129,13 @@ fn clock_that_jumps_locks_nobody_out() {
         // Strict: nothing that counts is below zero.
         scrape(&server);
         let code = format!("JUMP{number}");
-        place.publish(&server, &code);
+        setup.publish(&server, &code);
         assert_eq!(
             get(&key, &format!("/v2/product/{code}")).status,
             200,
             "{jump}"
         );
-        let later = place.store.key("later", &[]);
+        let later = setup.store.key("later", &[]);
         wait_for(jump, || {
             (get(&later, "/v2/ping").status == 200).then_some(())
         });
@@ -143,18 +143,18 @@ fn clock_that_jumps_locks_nobody_out() {
     let said = server.stderr();
     assert!(!said.contains("panicked"), "{said}");
     assert!(!server.stdout().contains("\"status\":5"));
-    place.store.ok(&["check"]);
+    setup.store.ok(&["check"]);
 }
 
 #[test]
 fn access_log_times_follow_the_clock() {
-    let Some(place) = Place::new() else {
+    let Some(setup) = Setup::new() else {
         return;
     };
-    let key = place.store.key("reader", &[]);
-    let server = place.serve(&[]);
+    let key = setup.store.key("reader", &[]);
+    let server = setup.serve(&[]);
     for (jump, hours) in [("+0", 0), ("+1d", 24), ("-1h", -1), ("+0", 0)] {
-        place.jump(jump);
+        setup.jump(jump);
         let line = log_line(&server, &key);
         assert_eq!(hours_ahead(&line), hours, "{line}");
         let took = line["duration_microseconds"].as_u64().expect("a number");
@@ -164,15 +164,15 @@ fn access_log_times_follow_the_clock() {
 
 #[test]
 fn quota_goes_by_time_that_passes() {
-    let Some(place) = Place::new() else {
+    let Some(setup) = Setup::new() else {
         return;
     };
-    let key = place.store.key("limited", &["--quota", "3/3600"]);
-    let server = place.serve(&[]);
+    let key = setup.store.key("limited", &["--quota", "3/3600"]);
+    let server = setup.serve(&[]);
     let statuses = || [0; 5].map(|_| server.get(&key, "/v2/product/A").status);
     assert_eq!(statuses(), [200, 200, 200, 429, 429]);
     for jump in ["+1d", "-1h"] {
-        place.jump(jump);
+        setup.jump(jump);
         let refused = server.get(&key, "/v2/product/A");
         assert_eq!(refused.status, 429, "{jump}");
         let again = refused.header("retry-after").expect("a time");
@@ -184,22 +184,22 @@ fn quota_goes_by_time_that_passes() {
 /// `docs/operations/state-directory.md`: if the clock was set back, keys are refused until the store is reachable.
 #[test]
 fn cached_keys_are_refused_after_a_clock_went_back() {
-    let Some(place) = Place::new() else {
+    let Some(setup) = Setup::new() else {
         return;
     };
-    let key = place.store.key("reader", &[]);
-    let state = place.store.path("state").display().to_string();
+    let key = setup.store.key("reader", &[]);
+    let state = setup.store.path("state").display().to_string();
     let options = ["--state-dir", &state, "--public-url", "https://c.example"];
-    place.jump("+1d");
-    let server = place.serve(&options);
+    setup.jump("+1d");
+    let server = setup.serve(&options);
     wait_for("the files", || {
         let written = server.stderr().contains("the snapshot file is written");
-        (written && place.store.path("state/keys").exists()).then_some(())
+        (written && setup.store.path("state/keys").exists()).then_some(())
     });
     drop(server);
     let move_store = |from: &str, to: &str| {
         for ending in ["", "-wal", "-shm"] {
-            let [from, to] = [from, to].map(|name| place.store.path(&format!("{name}{ending}")));
+            let [from, to] = [from, to].map(|name| setup.store.path(&format!("{name}{ending}")));
             let _ = std::fs::remove_file(&to);
             if from.exists() {
                 std::fs::rename(from, to).expect("renamed");
@@ -208,16 +208,16 @@ fn cached_keys_are_refused_after_a_clock_went_back() {
     };
     move_store("vitrine.db", "away.db");
     // A new one in its place, by mistake, which isn't followed.
-    place.store.key("of the new store", &[]);
-    let server = place.serve(&options);
+    setup.store.key("of the new store", &[]);
+    let server = setup.serve(&options);
     assert_eq!(
         server.get(&key, "/v2/product/A").status,
         200,
         "a moment later"
     );
     drop(server);
-    place.jump("-1h");
-    let server = place.serve(&options);
+    setup.jump("-1h");
+    let server = setup.serve(&options);
     assert_eq!(server.get(&key, "/v2/product/A").status, 503);
     let ready = server.ask_admin("GET", "/readyz");
     assert_eq!(

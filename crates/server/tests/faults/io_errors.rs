@@ -55,9 +55,9 @@ fn on_two_threads(work: impl Fn(usize) -> bool + Sync) {
 /// many as are `apart`.
 fn one_call_after_the_other(which: &str, calls: Calls, error: Errno, apart: u64) {
     let numbers: Vec<u64> = match apart {
-        1 => (1..=MOST_CALLS).collect(),
+        1 => (1..=MAX_CALLS).collect(),
         _ => numbers("calls", apart)
-            .take_while(|call| *call <= MOST_CALLS)
+            .take_while(|call| *call <= MAX_CALLS)
             .collect(),
     };
     on_two_threads(|number| {
@@ -84,7 +84,7 @@ fn one_call_after_the_other(which: &str, calls: Calls, error: Errno, apart: u64)
 }
 
 /// More than any command makes.
-const MOST_CALLS: u64 = 10_000;
+const MAX_CALLS: u64 = 10_000;
 
 #[test]
 fn each_call_that_writes_may_fail() {

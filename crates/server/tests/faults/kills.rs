@@ -19,7 +19,7 @@ const KILLS: u32 = 50;
 const PRODUCTS: usize = 40;
 
 /// Maximum number of loads that are measured, to see three that commit.
-const MOST_MEASURED: u32 = 50;
+const MAX_MEASURED: u32 = 50;
 
 /// A catalog whose every product differs from those of another name.
 fn catalog(store: &Store, name: &str) -> PathBuf {
@@ -102,7 +102,7 @@ impl Target {
     fn measure(&self) -> (Duration, Duration) {
         let mut takes = Vec::new();
         // On a busy machine a whole commit may pass between two looks: such a load tells nothing.
-        for _ in 0..MOST_MEASURED {
+        for _ in 0..MAX_MEASURED {
             let (log, started) = (self.log(), Instant::now());
             let mut load = self.start();
             let mut committing = None;
@@ -121,7 +121,7 @@ impl Target {
             }
         }
         panic!(
-            "of {MOST_MEASURED} loads only {} were seen to commit",
+            "of {MAX_MEASURED} loads only {} were seen to commit",
             takes.len()
         );
     }

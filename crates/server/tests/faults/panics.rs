@@ -11,7 +11,7 @@ use crate::disk::wait_for_write;
 use crate::harness::{KeepAlive, SAMPLE, Server, Store, gift_card, scrape, text, wait_for};
 
 /// A server over a store, with a fault in it.
-struct Place {
+struct Setup {
     store: Store,
     key: String,
     server: Server,
@@ -26,7 +26,7 @@ fn serve(store: &Store, fault: &str, options: &[&str]) -> Server {
     Server::start(command)
 }
 
-impl Place {
+impl Setup {
     fn new(fault: &str, options: &[&str]) -> Self {
         let store = Store::of(&[gift_card("A")]);
         let key = store.key("reader", &[]);
@@ -92,9 +92,9 @@ fn every_point_has_its_test() {
 
 #[test]
 fn panic_in_a_handler_is_answered_with_500() {
-    let place = Place::new("handler=panic@2", &[]);
-    let mut connection = place.server.keep_alive();
-    let mut get = |target: &str| connection.get(&place.key, target).expect("an answer");
+    let setup = Setup::new("handler=panic@2", &[]);
+    let mut connection = setup.server.keep_alive();
+    let mut get = |target: &str| connection.get(&setup.key, target).expect("an answer");
     assert_eq!(get("/v2/product/A").status, 200);
     let failed = get("/v2/product/A?content=md");
     assert_eq!(failed.status, 500);
@@ -107,33 +107,33 @@ fn panic_in_a_handler_is_answered_with_500() {
     }
     assert!(!body.to_string().contains("panic"), "{body}");
     assert_eq!(get("/v2/product/A?content=md").status, 200);
-    let metrics = scrape(&place.server);
+    let metrics = scrape(&setup.server);
     let errors = "vitrine_http_errors_total{type=\"internal_server_error\",simulated=\"false\"}";
     for series in ["vitrine_panics_total", errors] {
         assert_eq!(metrics.value(series), 1.0, "{series}");
     }
-    let said = place.server.stderr();
+    let said = setup.server.stderr();
     let told = said.lines().find(|line| line.contains("panicked"));
     assert!(told.expect("a message").contains(&id), "{said}");
     let log = wait_for("the access log", || {
-        let log = place.server.stdout();
+        let log = setup.server.stdout();
         log.contains("\"status\":500").then_some(log)
     });
-    let secret = place.key.split_once('.').expect("a key").1;
+    let secret = setup.key.split_once('.').expect("a key").1;
     assert!(!said.contains(secret) && !log.contains(secret));
 }
 
 #[test]
 fn panic_behind_the_version_step_names_the_version() {
-    let place = Place::new("version-known=panic@1", &[]);
-    let get = || place.server.get(&place.key, "/v2/product");
+    let setup = Setup::new("version-known=panic@1", &[]);
+    let get = || setup.server.get(&setup.key, "/v2/product");
     for status in [500, 200] {
         let reply = get();
         let version = reply.header("x-api-version");
         assert_eq!((reply.status, version), (status, Some("2024-02-05")));
     }
     wait_for("the access log", || {
-        let log = place.server.stdout();
+        let log = setup.server.stdout();
         let told = |line: &str| {
             line.contains("\"status\":500") && line.contains("\"version\":\"2024-02-05\"")
         };
@@ -143,15 +143,15 @@ fn panic_behind_the_version_step_names_the_version() {
 
 #[test]
 fn every_handler_may_panic_again_and_again() {
-    let place = Place::new("handler=panic@1+", &[]);
-    let mut connection = KeepAlive::to(place.server.address);
+    let setup = Setup::new("handler=panic@1+", &[]);
+    let mut connection = KeepAlive::to(setup.server.address);
     for target in ["/v2/product", "/v2/product/A", "/v2/ping", "/openapi.json"] {
-        let reply = connection.get(&place.key, target).expect("an answer");
+        let reply = connection.get(&setup.key, target).expect("an answer");
         assert_eq!(reply.status, 500, "{target}");
     }
-    assert_eq!(place.panics(), 4.0);
+    assert_eq!(setup.panics(), 4.0);
     // It lives, follows and tells; who watches the errors is told.
-    assert_eq!(place.ready().0, 200);
+    assert_eq!(setup.ready().0, 200);
 }
 
 #[test]
@@ -175,22 +175,22 @@ fn body_whose_compression_panics_is_sent_plain() {
 
 #[test]
 fn access_log_goes_on_after_a_panic() {
-    let place = Place::new("access-log=panic@1", &[]);
-    assert_eq!(place.server.get(&place.key, "/v2/ping").status, 200);
+    let setup = Setup::new("access-log=panic@1", &[]);
+    assert_eq!(setup.server.get(&setup.key, "/v2/ping").status, 200);
     wait_for("the line", || {
-        place.server.stdout().contains("/v2/ping").then_some(())
+        setup.server.stdout().contains("/v2/ping").then_some(())
     });
-    place.wait_for_panics(1.0);
-    assert!(place.server.stderr().contains("can be written again"));
+    setup.wait_for_panics(1.0);
+    assert!(setup.server.stderr().contains("can be written again"));
 }
 
 #[test]
 fn messages_are_written_after_a_panic_of_their_thread() {
     // It starts: the line that says where it listens was written.
-    let place = Place::new("messages=panic@1", &[]);
-    place.wait_for_panics(1.0);
+    let setup = Setup::new("messages=panic@1", &[]);
+    setup.wait_for_panics(1.0);
     wait_for("the message", || {
-        let said = place.server.stderr();
+        let said = setup.server.stderr();
         said.contains("the server log can be written again")
             .then_some(())
     });
@@ -198,43 +198,43 @@ fn messages_are_written_after_a_panic_of_their_thread() {
 
 #[test]
 fn admin_port_goes_on_after_a_panic() {
-    let place = Place::new("admin-page=panic@1", &[]);
-    assert!(place.server.keep_alive_admin().get("", "/livez").is_none());
-    assert_eq!(place.ready().0, 200);
-    place.wait_for_panics(1.0);
+    let setup = Setup::new("admin-page=panic@1", &[]);
+    assert!(setup.server.keep_alive_admin().get("", "/livez").is_none());
+    assert_eq!(setup.ready().0, 200);
+    setup.wait_for_panics(1.0);
 }
 
 /// Whoever followed was gone for good after a panic, and its server called itself ready.
 #[test]
 fn follower_continues_after_a_panic() {
     for fault in ["follow-keys=panic@2", "follow-catalog=panic@2"] {
-        let place = Place::new(fault, &[]);
-        place.assert_follows();
-        place.wait_for_panics(1.0);
+        let setup = Setup::new(fault, &[]);
+        setup.assert_follows();
+        setup.wait_for_panics(1.0);
     }
 }
 
 #[test]
 fn always_panicking_follower_is_reported() {
-    let place = Place::new("follow-catalog=panic@2+", &[]);
-    let before = place.server.get(&place.key, "/v2/product").body;
-    place.store.load_products(&[gift_card("B")]);
-    place.wait_for_panics(2.0);
-    let (status, ready) = place.ready();
+    let setup = Setup::new("follow-catalog=panic@2+", &[]);
+    let before = setup.server.get(&setup.key, "/v2/product").body;
+    setup.store.load_products(&[gift_card("B")]);
+    setup.wait_for_panics(2.0);
+    let (status, ready) = setup.ready();
     assert_eq!((status, &ready["store"]["readable"]), (200, &json!(false)));
-    assert_eq!(place.server.get(&place.key, "/v2/product").body, before);
+    assert_eq!(setup.server.get(&setup.key, "/v2/product").body, before);
     // Keys are another thread's.
-    let key = place.store.key("later", &[]);
+    let key = setup.store.key("later", &[]);
     wait_for("the new key", || {
-        (place.server.get(&key, "/v2/ping").status == 200).then_some(())
+        (setup.server.get(&key, "/v2/ping").status == 200).then_some(())
     });
-    let place = Place::new("follow-keys=panic@2+", &["--max-stale-keys", "2s"]);
-    place.store.key("later", &[]);
+    let setup = Setup::new("follow-keys=panic@2+", &["--max-stale-keys", "2s"]);
+    setup.store.key("later", &[]);
     wait_for("keys to be too old", || {
-        let (status, ready) = place.ready();
+        let (status, ready) = setup.ready();
         (status == 503 && ready["reason"] == "stale_keys").then_some(())
     });
-    assert_eq!(place.server.get(&place.key, "/v2/ping").status, 503);
+    assert_eq!(setup.server.get(&setup.key, "/v2/ping").status, 503);
 }
 
 #[test]
@@ -319,22 +319,22 @@ fn state_files_are_written_after_a_panic() {
 
 #[test]
 fn panic_while_storing_key_use_leaves_a_clean_exit() {
-    let mut place = Place::new("key-use=panic@1+", &[]);
-    assert_eq!(place.server.get(&place.key, "/v2/ping").status, 200);
-    place.server.signal("TERM");
-    assert_eq!(place.server.wait(), Some(0));
-    assert!(place.server.stderr().contains("the program panicked"));
+    let mut setup = Setup::new("key-use=panic@1+", &[]);
+    assert_eq!(setup.server.get(&setup.key, "/v2/ping").status, 200);
+    setup.server.signal("TERM");
+    assert_eq!(setup.server.wait(), Some(0));
+    assert!(setup.server.stderr().contains("the program panicked"));
 }
 
 #[test]
 fn reload_after_a_panic_succeeds() {
-    let place = Place::new("reload=panic@1", &[]);
-    place.server.signal("HUP");
-    place.wait_for_panics(1.0);
-    place.server.signal("HUP");
+    let setup = Setup::new("reload=panic@1", &[]);
+    setup.server.signal("HUP");
+    setup.wait_for_panics(1.0);
+    setup.server.signal("HUP");
     wait_for("the settings", || {
-        let said = place.server.stderr();
+        let said = setup.server.stderr();
         said.contains("the settings were read again").then_some(())
     });
-    place.store.load(SAMPLE);
+    setup.store.load(SAMPLE);
 }

@@ -183,12 +183,12 @@ fn store_whose_locks_failed_is_followed_again() {
 }
 
 /// State directory of a server, as it is logged and as it lies there.
-struct Kept<'w> {
+struct StateFiles<'w> {
     world: &'w World,
     server: &'w Server,
 }
 
-impl Kept<'_> {
+impl StateFiles<'_> {
     fn state(&self) -> std::path::PathBuf {
         self.world.store.path("state")
     }
@@ -238,7 +238,7 @@ fn keep_with_calls_failing(calls: Calls, error: Errno, apart: u64) {
     let state = world.store.path("state").display().to_string();
     let server = serve(&world, &disk, &["--state-dir", &state]);
     let mut catalogs = Catalogs::seen_by(&world, &server);
-    let kept = Kept {
+    let kept = StateFiles {
         world: &world,
         server: &server,
     };

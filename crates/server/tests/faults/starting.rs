@@ -7,12 +7,12 @@ use crate::harness::{Reply, Server, text, wait_for};
 use crate::world::{SCENARIOS, World, answer, reader};
 
 /// A world whose server ran before, and kept what was live.
-struct Place {
+struct Setup {
     world: World,
     expected: String,
 }
 
-impl Place {
+impl Setup {
     fn new() -> Self {
         let world = World::new(SCENARIOS[0]);
         let server = Server::start(Self::command(&world));
@@ -63,12 +63,12 @@ impl Place {
 }
 
 fn starts_with_calls_failing(calls: Calls, error: Errno, how: &str, apart: u64) {
-    let place = Place::new();
-    let under = place.world.store.path("");
+    let setup = Setup::new();
+    let under = setup.world.store.path("");
     let disk = Disk::new(&under, &under, calls);
     let (mut survived, mut ended) = (0, 0);
     for number in numbers("calls of a start", apart) {
-        let serves = place.start(&disk, &format!("{how} {number}"), error);
+        let serves = setup.start(&disk, &format!("{how} {number}"), error);
         let failed = disk.take_failed();
         survived += failed.lines().count();
         ended += usize::from(!serves);
@@ -83,10 +83,10 @@ fn starts_with_calls_failing(calls: Calls, error: Errno, how: &str, apart: u64) 
     );
     assert!(survived > 0);
     // Nothing is lost.
-    let server = Server::start(Place::command(&place.world));
-    assert_eq!(answer(&server), place.expected);
-    place.world.assert_clean("in the end");
-    let report = place.world.load_next("in the end");
+    let server = Server::start(Setup::command(&setup.world));
+    assert_eq!(answer(&server), setup.expected);
+    setup.world.assert_clean("in the end");
+    let report = setup.world.load_next("in the end");
     server.wait_for_loaded(&report);
 }
 
@@ -125,16 +125,16 @@ fn answers_unless_it_says_why_not(server: &Server) -> Option<String> {
 /// The limits that a shell sets: what works with so many descriptors, and what is said with fewer.
 #[test]
 fn start_with_few_descriptors_serves_or_reports_why_not() {
-    let place = Place::new();
+    let setup = Setup::new();
     let mut served = 0;
     for most in (4..64).step_by(3) {
-        let serve = Place::command(&place.world);
+        let serve = Setup::command(&setup.world);
         let mut command = crate::descriptors::limited(&serve, &format!("ulimit -n {most}"));
-        command.current_dir(place.world.store.path(""));
+        command.current_dir(setup.world.store.path(""));
         match Server::try_start(command) {
             Ok(server) => {
                 let answered = answers_unless_it_says_why_not(&server);
-                assert!(answered.is_none_or(|body| body == place.expected), "{most}");
+                assert!(answered.is_none_or(|body| body == setup.expected), "{most}");
                 served += 1;
             }
             Err((status, said)) => {

@@ -21,7 +21,7 @@ const TARGETS: [&str; 4] = [
 const THINKING: Duration = Duration::from_millis(3);
 
 /// Clients of one server.
-struct Told {
+struct ClientLog {
     answers: AtomicU64,
     /// Faults seen.
     wrong: Mutex<Vec<String>>,
@@ -32,7 +32,7 @@ struct Told {
 pub struct Clients {
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
-    told: Vec<Arc<Told>>,
+    told: Vec<Arc<ClientLog>>,
 }
 
 impl Clients {
@@ -41,7 +41,7 @@ impl Clients {
         let stop = Arc::<AtomicBool>::default();
         let (mut threads, mut told) = (Vec::new(), Vec::new());
         for server in servers {
-            let of_server = Arc::new(Told {
+            let of_server = Arc::new(ClientLog {
                 answers: AtomicU64::new(0),
                 wrong: Mutex::default(),
                 slowest: Mutex::default(),
@@ -70,7 +70,7 @@ impl Clients {
 
     /// Returns the faults seen so far.
     pub fn wrong(&self) -> Vec<String> {
-        let of = |told: &Arc<Told>| lock(&told.wrong).clone();
+        let of = |told: &Arc<ClientLog>| lock(&told.wrong).clone();
         self.told.iter().flat_map(of).collect()
     }
 
@@ -110,7 +110,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn ask(server: SocketAddr, key: &str, stop: &AtomicBool, told: &Told) {
+fn ask(server: SocketAddr, key: &str, stop: &AtomicBool, told: &ClientLog) {
     let mut connection = KeepAlive::to(server);
     let mut targets = TARGETS.iter().cycle();
     while !stop.load(Ordering::Relaxed) {

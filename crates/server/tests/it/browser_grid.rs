@@ -230,14 +230,10 @@ fn grid_follows_loads() {
 fn empty_result_and_lost_page_lead_back() {
     let browsed = open(Store::sample(), &[]);
     let page = browsed.page("/catalog?q=nothing+of+the+kind");
-    assert!(
-        page.text().contains("Nothing matches all of this"),
-        "{}",
-        page.text()
-    );
+    assert!(page.text().contains("No products match"), "{}", page.text());
     let page = browsed.page("/catalog?after=~~~~");
     assert!(
-        page.text().contains("ends before this page"),
+        page.text().contains("past the end of the catalog"),
         "{}",
         page.text()
     );

@@ -260,7 +260,7 @@ fn hold(server: &Server, key: &str, bad: Bad, count: usize) -> (Duration, Durati
         if is_over {
             took.get_or_insert_with(|| started.elapsed());
         }
-        assert!(started.elapsed() < MUCH_TOO_LONG, "{bad:?}: never cut");
+        assert!(started.elapsed() < CUT_TIMEOUT, "{bad:?}: never cut");
         is_over
     });
     drop(connections);
@@ -268,7 +268,7 @@ fn hold(server: &Server, key: &str, bad: Bad, count: usize) -> (Duration, Durati
 }
 
 /// Time after which bad connections can't be believed to be cut any more.
-const MUCH_TOO_LONG: Duration = Duration::from_secs(120);
+const CUT_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Returns the number of bad connections at once: `ci/long` may say more.
 fn bad_connections() -> usize {

@@ -13,7 +13,7 @@ const TEXTS: &str = include_str!(concat!(
 ));
 
 /// Four times the text takes four times as long; sixteen times, where time grows by the square.
-const MOST_GROWTH: f64 = 9.0;
+const MAX_GROWTH: f64 = 9.0;
 
 /// Below this, clocks and caches say more than texts do.
 const TOO_SHORT: Duration = Duration::from_millis(20);
@@ -55,7 +55,7 @@ fn rendering_time_is_linear() {
         measured += 1;
         let small = time(&renderer, &text(&case, 16 << 10));
         let growth = large.as_secs_f64() / small.as_secs_f64();
-        if growth > MOST_GROWTH {
+        if growth > MAX_GROWTH {
             slow.push(format!("{}: {small:?}, then {large:?}", case["name"]));
         }
     }

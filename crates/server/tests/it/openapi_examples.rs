@@ -145,13 +145,13 @@ fn everything_has_words_and_examples() {
 }
 
 /// A server of the sample catalog, and keys to it.
-pub struct Asked {
+pub struct ExampleRequests {
     pub server: Server,
     pub key: String,
     test_key: String,
 }
 
-impl Asked {
+impl ExampleRequests {
     /// Sends the request that an example's description names in backticks: the method and the target, then headers.
     pub fn ask(&self, description: &str) -> Reply {
         let mut quoted = description.split('`').skip(1).step_by(2);
@@ -170,11 +170,11 @@ impl Asked {
     }
 }
 
-pub fn asked(store: &Store) -> Asked {
+pub fn asked(store: &Store) -> ExampleRequests {
     // A server knows from its start the keys that were made before.
     let key = store.key("reader", &["--quota", "600/60"]);
     let test_key = store.key("trying", &["--test"]);
-    Asked {
+    ExampleRequests {
         server: store.serve_as("https://catalog.example"),
         key,
         test_key,

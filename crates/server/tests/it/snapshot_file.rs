@@ -11,12 +11,12 @@ use vitrine_model::content::TextDigest;
 use crate::harness::{Server, Store, are_files, gift_card, scrape, text, wait_for};
 
 /// A store with a server's state directory beside it.
-struct Place {
+struct Setup {
     store: Store,
     key: String,
 }
 
-impl Place {
+impl Setup {
     /// Enough products for several blocks, and a text.
     fn new() -> Self {
         let mut products: Vec<_> = (0..600).map(|n| gift_card(&format!("P{n:04}"))).collect();
@@ -112,14 +112,14 @@ fn started_from(server: &Server) -> &'static str {
 
 #[test]
 fn start_from_the_file_gives_the_same_answers() {
-    let place = Place::new();
-    let server = place.serve();
+    let setup = Setup::new();
+    let server = setup.serve();
     assert_eq!(started_from(&server), "store");
-    let expected = place.answers(&server);
+    let expected = setup.answers(&server);
     drop(server);
-    place.write_file();
+    setup.write_file();
     // As left by a server that was killed while it wrote.
-    let half_written = place.directory().join(".catalog.snapshot.Ab3dE9");
+    let half_written = setup.directory().join(".catalog.snapshot.Ab3dE9");
     fs::write(&half_written, "half").expect("a file");
     let mode = |path: PathBuf| {
         fs::metadata(path)
@@ -129,28 +129,28 @@ fn start_from_the_file_gives_the_same_answers() {
             & 0o777
     };
     assert_eq!(
-        (mode(place.directory()), mode(place.file())),
+        (mode(setup.directory()), mode(setup.file())),
         (0o700, 0o600)
     );
-    let server = place.serve();
+    let server = setup.serve();
     assert_eq!(started_from(&server), "file");
     assert!(!half_written.exists(), "what was left is gone");
-    assert_eq!(place.answers(&server), expected);
+    assert_eq!(setup.answers(&server), expected);
 }
 
 #[test]
 fn changes_since_the_snapshot_file_are_applied() {
-    let place = Place::new();
-    place.write_file();
+    let setup = Setup::new();
+    setup.write_file();
     let mut changed = gift_card("P0300");
     changed["name"] = json!("Changed meanwhile");
-    let file = place
+    let file = setup
         .store
         .write("changed.json", json!([changed, gift_card("Q")]).to_string());
-    place
+    setup
         .store
         .ok(&["load", "--mode", "merge", &file.display().to_string()]);
-    place.store.ok(&[
+    setup.store.ok(&[
         "load",
         "--mode",
         "merge",
@@ -158,56 +158,56 @@ fn changes_since_the_snapshot_file_are_applied() {
         "P0301",
         &file.display().to_string(),
     ]);
-    let server = place.serve();
+    let server = setup.serve();
     assert_eq!(started_from(&server), "file");
     let status = |code: &str| {
         server
-            .get(&place.key, &format!("/v2/product/{code}"))
+            .get(&setup.key, &format!("/v2/product/{code}"))
             .status
     };
-    assert!(text(&server.get(&place.key, "/v2/product/P0300").body).contains("Changed meanwhile"));
+    assert!(text(&server.get(&setup.key, "/v2/product/P0300").body).contains("Changed meanwhile"));
     assert_eq!((status("P0301"), status("Q")), (404, 200));
     // A server without a file, which reads everything, says the same.
-    let other = place.store.serve_as("https://catalog.example");
-    assert_eq!(place.answers(&server), place.answers(&other));
+    let other = setup.store.serve_as("https://catalog.example");
+    assert_eq!(setup.answers(&server), setup.answers(&other));
 }
 
 #[test]
 fn snapshot_file_of_another_store_is_not_used() {
-    let place = Place::new();
-    place.write_file();
-    let server = place.serve_as("https://other.example");
+    let setup = Setup::new();
+    setup.write_file();
+    let server = setup.serve_as("https://other.example");
     assert_eq!(started_from(&server), "store");
-    assert!(place.answers(&server)[3].contains("https://other.example/v2/texts/"));
+    assert!(setup.answers(&server)[3].contains("https://other.example/v2/texts/"));
     drop(server);
-    place.write_file();
-    let server = place.serve();
-    let product = server.get(&place.key, "/v2/product/P0007").json();
+    setup.write_file();
+    let server = setup.serve();
+    let product = server.get(&setup.key, "/v2/product/P0007").json();
     let url = &product["gift_card"]["content_resources"]["description_markdown_url"];
-    place
+    setup
         .store
         .ok(&["texts", "take-down", url.as_str().expect("an address")]);
     drop(server);
-    let server = place.serve();
+    let server = setup.serve();
     assert_eq!(
         started_from(&server),
         "store",
         "a text was taken down since"
     );
-    assert!(place.answers(&server)[4].contains("\"description_md\":null"));
+    assert!(setup.answers(&server)[4].contains("\"description_md\":null"));
     drop(server);
     // Another store's file: even its products would have other versions.
-    let stranger = Place::new();
+    let stranger = Setup::new();
     fs::create_dir(stranger.directory()).expect("a directory");
-    fs::copy(place.file(), stranger.file()).expect("a copy");
+    fs::copy(setup.file(), stranger.file()).expect("a copy");
     assert_eq!(started_from(&stranger.serve()), "store");
 }
 
 #[test]
 fn start_from_the_file_keeps_its_age() {
-    let place = Place::new();
-    place.write_file();
-    let server = place.serve_watched(&place.store);
+    let setup = Setup::new();
+    setup.write_file();
+    let server = setup.serve_watched(&setup.store);
     assert_eq!(started_from(&server), "file");
     let revision = &server.ask_admin("GET", "/readyz").json()["revision"];
     let seconds = |of: &str| revision[of].as_i64().expect("a number");
@@ -223,10 +223,10 @@ fn start_from_the_file_keeps_its_age() {
 
 #[test]
 fn snapshot_file_beside_an_empty_store_is_read_once() {
-    let place = Place::new();
-    place.write_file();
+    let setup = Setup::new();
+    setup.write_file();
     let empty = Store::new();
-    let server = place.serve_watched(&empty);
+    let server = setup.serve_watched(&empty);
     let last_round = || {
         let metrics = scrape(&server);
         metrics.value("vitrine_follow_last_success_timestamp_seconds{of=\"catalog\"}")
@@ -244,30 +244,30 @@ fn restored_store_serves_no_text_from_the_file() {
     if !are_files("a file of a store that went back shows no text that was taken down") {
         return;
     }
-    let place = Place::new();
+    let setup = Setup::new();
     let mut eight = gift_card("P0008");
     eight["gift_card"]["content_resources"]["description_md"] = json!("# Eight");
-    let file = place.store.write("eight.json", eight.to_string());
+    let file = setup.store.write("eight.json", eight.to_string());
     let file = file.display().to_string();
-    place.store.ok(&["load", "--mode", "merge", &file]);
-    let backup = place.store.path("backup.db");
-    place.store.ok(&["backup", &backup.display().to_string()]);
+    setup.store.ok(&["load", "--mode", "merge", &file]);
+    let backup = setup.store.path("backup.db");
+    setup.store.ok(&["backup", &backup.display().to_string()]);
     let take_down = |markdown: &str| {
         let digest = TextDigest::of(markdown).to_string();
-        place.store.ok(&["texts", "take-down", &digest]);
+        setup.store.ok(&["texts", "take-down", &digest]);
     };
     take_down("# Seven");
-    place.write_file();
+    setup.write_file();
     // Somebody copies the store of before back, which `vitrine restore` would have noted.
     for left in ["vitrine.db-wal", "vitrine.db-shm"] {
-        let _ = fs::remove_file(place.store.path(left));
+        let _ = fs::remove_file(setup.store.path(left));
     }
-    fs::copy(&backup, place.store.path("vitrine.db")).expect("a copy");
+    fs::copy(&backup, setup.store.path("vitrine.db")).expect("a copy");
     take_down("# Eight");
-    let server = place.serve();
+    let server = setup.serve();
     let description = |code: &str| {
         let target = format!("/v2/product/{code}?content=md");
-        server.get(&place.key, &target).json()["gift_card"]["content_resources"]["description_md"]
+        server.get(&setup.key, &target).json()["gift_card"]["content_resources"]["description_md"]
             .clone()
     };
     assert_eq!(description("P0008"), json!(null));
@@ -276,52 +276,52 @@ fn restored_store_serves_no_text_from_the_file() {
 
 #[test]
 fn damaged_index_is_not_used() {
-    let place = Place::new();
-    place.write_file();
-    let whole = fs::read(place.file()).expect("the file");
+    let setup = Setup::new();
+    setup.write_file();
+    let whole = fs::read(setup.file()).expect("the file");
     // Mark and format, lengths, checksum; then the header, whose length is the first of the three.
     let header_bytes = u64::from_le_bytes(whole[24..32].try_into().expect("8 bytes"));
     let index = 64 + usize::try_from(header_bytes).expect("short");
     for at in [0, 30, 50, 60, 90, index, index + 40, index + 4_000] {
-        place.damage(|_| at);
-        let server = place.serve();
+        setup.damage(|_| at);
+        let server = setup.serve();
         assert_eq!(started_from(&server), "store", "byte {at}");
-        assert_eq!(server.get(&place.key, "/v2/product/P0001").status, 200);
+        assert_eq!(server.get(&setup.key, "/v2/product/P0001").status, 200);
         drop(server);
-        fs::write(place.file(), &whole).expect("the file");
+        fs::write(setup.file(), &whole).expect("the file");
     }
     for length in [0, 63, 64, 1_000, whole.len() - 1] {
         let file = File::options()
             .write(true)
-            .open(place.file())
+            .open(setup.file())
             .expect("the file");
         file.set_len(length as u64).expect("cut");
-        assert_eq!(started_from(&place.serve()), "store", "{length} bytes");
-        fs::write(place.file(), &whole).expect("the file");
+        assert_eq!(started_from(&setup.serve()), "store", "{length} bytes");
+        fs::write(setup.file(), &whole).expect("the file");
     }
 }
 
 #[test]
 fn corrupt_snapshot_data_is_never_served() {
-    let place = Place::new();
-    let expected = place.answers(&place.serve());
-    place.write_file();
-    let whole = fs::read(place.file()).expect("the file");
+    let setup = Setup::new();
+    let expected = setup.answers(&setup.serve());
+    setup.write_file();
+    let whole = fs::read(setup.file()).expect("the file");
     // Eight places all over the data, which ends with the text.
     for part in 0..8 {
-        place.damage(|length| length - 1 - part * 30_000);
-        let server = place.serve_watched(&place.store);
+        setup.damage(|length| length - 1 - part * 30_000);
+        let server = setup.serve_watched(&setup.store);
         assert_eq!(started_from(&server), "store", "part {part}");
         assert!(server.stderr().contains(
             "\"level\":\"ERROR\",\"fields\":{\"message\":\"the snapshot file isn't used\""
         ));
-        assert_eq!(place.answers(&server), expected, "part {part}");
+        assert_eq!(setup.answers(&server), expected, "part {part}");
         let metrics = scrape(&server);
         assert_eq!(metrics.value("vitrine_snapshot_files_damaged_total"), 1.0);
         drop(server);
-        fs::write(place.file(), &whole).expect("the file");
+        fs::write(setup.file(), &whole).expect("the file");
     }
-    let server = place.serve_watched(&place.store);
+    let server = setup.serve_watched(&setup.store);
     assert_eq!(started_from(&server), "file");
     let metrics = scrape(&server);
     assert_eq!(metrics.value("vitrine_snapshot_files_damaged_total"), 0.0);
@@ -329,11 +329,11 @@ fn corrupt_snapshot_data_is_never_served() {
 
 #[test]
 fn corrupt_snapshot_file_is_replaced_after_the_start() {
-    let place = Place::new();
-    place.write_file();
-    place.damage(|length| length - 50_000);
-    let server = place.serve();
-    let expected = place.answers(&server);
+    let setup = Setup::new();
+    setup.write_file();
+    setup.damage(|length| length - 50_000);
+    let server = setup.serve();
+    let expected = setup.answers(&server);
     wait_for("the file to be written anew", || {
         server
             .stderr()
@@ -341,17 +341,17 @@ fn corrupt_snapshot_file_is_replaced_after_the_start() {
             .then_some(())
     });
     drop(server);
-    let server = place.serve();
+    let server = setup.serve();
     assert_eq!(started_from(&server), "file");
-    assert_eq!(place.answers(&server), expected);
+    assert_eq!(setup.answers(&server), expected);
 }
 
 #[test]
 fn snapshot_file_of_another_format_is_not_called_damaged() {
-    let place = Place::new();
-    place.write_file();
-    place.damage(|_| 16);
-    let server = place.serve();
+    let setup = Setup::new();
+    setup.write_file();
+    setup.damage(|_| 16);
+    let server = setup.serve();
     assert_eq!(started_from(&server), "store");
     let said = server.stderr();
     assert!(said.contains("it is of another format"), "{said}");
@@ -360,19 +360,19 @@ fn snapshot_file_of_another_format_is_not_called_damaged() {
 
 #[test]
 fn server_continues_without_a_writable_file() {
-    let place = Place::new();
+    let setup = Setup::new();
     // A directory in the file's place can't be replaced by a file.
-    fs::create_dir_all(place.file().join("in the way")).expect("directories");
-    let server = place.serve();
+    fs::create_dir_all(setup.file().join("in the way")).expect("directories");
+    let server = setup.serve();
     wait_for("a warning", || {
         server
             .stderr()
             .contains("the snapshot file can't be written")
             .then_some(())
     });
-    assert_eq!(server.get(&place.key, "/v2/product/P0001").status, 200);
+    assert_eq!(server.get(&setup.key, "/v2/product/P0001").status, 200);
     wait_for("nothing half-written to be left", || {
-        let left = fs::read_dir(place.directory()).expect("the directory");
+        let left = fs::read_dir(setup.directory()).expect("the directory");
         let names = left.map(|entry| entry.expect("an entry").file_name());
         let mut names: Vec<_> = names.collect();
         names.sort();

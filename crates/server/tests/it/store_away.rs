@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use crate::harness::{Reply, Server, Store, are_files, gift_card, text, wait_for};
 
 /// A server with an admin port over a store with one product.
-struct Place {
+struct Setup {
     store: Store,
     key: String,
     server: Server,
 }
 
-impl Place {
+impl Setup {
     fn new(options: &[&str]) -> Self {
         let store = Store::of(&[gift_card("A")]);
         let key = store.key("reader", &[]);
@@ -70,29 +70,29 @@ fn reads_continue_while_the_store_is_away() {
     if !are_files("reads go on while the store is away and its changes come with it") {
         return;
     }
-    let place = Place::new(&[]);
-    let before = place.get();
+    let setup = Setup::new(&[]);
+    let before = setup.get();
     assert_eq!(before.status, 200);
-    place.take_away();
-    let after = place.get();
+    setup.take_away();
+    let after = setup.get();
     assert_eq!((after.status, after.body), (200, before.body));
-    let ready = place.server.ask_admin("GET", "/readyz");
+    let ready = setup.server.ask_admin("GET", "/readyz");
     assert_eq!(ready.status, 200, "keys are good for an hour");
     let store = &ready.json()["store"];
     assert_eq!(store["readable"], false, "{store}");
     assert!(store["contact_age_seconds"].is_u64(), "{store}");
-    assert!(place.metric("vitrine_follow_store_readable 0"));
-    place.bring_back();
-    let report = place.store.load_products(&[gift_card("A"), gift_card("B")]);
-    place.server.wait_for_loaded(&report);
-    assert_eq!(place.server.get(&place.key, "/v2/product/B").status, 200);
+    assert!(setup.metric("vitrine_follow_store_readable 0"));
+    setup.bring_back();
+    let report = setup.store.load_products(&[gift_card("A"), gift_card("B")]);
+    setup.server.wait_for_loaded(&report);
+    assert_eq!(setup.server.get(&setup.key, "/v2/product/B").status, 200);
     wait_for("the store to be readable", || {
-        place
+        setup
             .metric("vitrine_follow_store_readable 1")
             .then_some(())
     });
     assert!(
-        place
+        setup
             .server
             .stderr()
             .contains("the store can be read again")
@@ -104,31 +104,31 @@ fn stale_keys_get_503_not_401() {
     if !are_files("keys that are older than allowed open nothing and are not called wrong") {
         return;
     }
-    let place = Place::new(&["--max-stale-keys", "1s"]);
-    assert_eq!(place.get().status, 200);
-    place.take_away();
+    let setup = Setup::new(&["--max-stale-keys", "1s"]);
+    assert_eq!(setup.get().status, 200);
+    setup.take_away();
     let refused = wait_for("keys to be too old", || {
-        let reply = place.get();
+        let reply = setup.get();
         (reply.status != 200).then_some(reply)
     });
     assert_eq!(refused.status, 503);
     assert_eq!(refused.json()["type"], "unavailable");
     assert!(refused.header("retry-after").is_some());
     // Whatever the key, nobody knows better.
-    let wrong = place.server.get("vitrine_x.y", "/v2/ping");
+    let wrong = setup.server.get("vitrine_x.y", "/v2/ping");
     assert_eq!((wrong.status, wrong.body), (503, refused.body));
-    let ready = place.server.ask_admin("GET", "/readyz");
+    let ready = setup.server.ask_admin("GET", "/readyz");
     assert_eq!(
         (ready.status, &ready.json()["reason"]),
         (503, &"stale_keys".into())
     );
     // What needs no key doesn't need the store either.
-    assert_eq!(place.server.send("GET", "/openapi.json", &[]).status, 200);
-    place.bring_back();
+    assert_eq!(setup.server.send("GET", "/openapi.json", &[]).status, 200);
+    setup.bring_back();
     wait_for("keys to be good again", || {
-        (place.get().status == 200).then_some(())
+        (setup.get().status == 200).then_some(())
     });
-    assert_eq!(place.server.ask_admin("GET", "/readyz").status, 200);
+    assert_eq!(setup.server.ask_admin("GET", "/readyz").status, 200);
 }
 
 /// Both following threads wait for a lock for as long as `--wait` lets them.
@@ -137,32 +137,32 @@ fn hung_store_makes_the_server_unready_until_it_answers() {
     if !are_files("hung store makes the server unready until it answers") {
         return;
     }
-    let place = Place::new(&["--wait", "3600"]);
-    let hung = place.store.path("hung.db");
-    place.store.ok(&["backup", &hung.display().to_string()]);
+    let setup = Setup::new(&["--wait", "3600"]);
+    let hung = setup.store.path("hung.db");
+    setup.store.ok(&["backup", &hung.display().to_string()]);
     let locked = fs::OpenOptions::new().read(true).write(true).open(&hung);
     let locked = locked.expect("the copy");
     let lock = rustix::fs::FlockOperation::NonBlockingLockExclusive;
     rustix::fs::fcntl_lock(&locked, lock).expect("the lock");
-    fs::rename(&hung, place.store.path("vitrine.db")).expect("renamed");
+    fs::rename(&hung, setup.store.path("vitrine.db")).expect("renamed");
     let ready = wait_for("the server to be unready", || {
-        let ready = place.server.ask_admin("GET", "/readyz");
+        let ready = setup.server.ask_admin("GET", "/readyz");
         (ready.status == 503).then_some(ready)
     });
     let reason = ready.json()["reason"].clone();
     let reasons = ["keys_thread_stuck", "catalog_thread_stuck"];
     assert!(reasons.iter().any(|known| reason == *known), "{reason}");
     wait_for("the metric", || {
-        place
+        setup
             .metric("vitrine_follow_stuck{of=\"keys\"} 1")
             .then_some(())
     });
-    assert_eq!(place.get().status, 200, "reads go on from memory");
+    assert_eq!(setup.get().status, 200, "reads go on from memory");
     drop(locked);
     wait_for("the server to be ready", || {
-        (place.server.ask_admin("GET", "/readyz").status == 200).then_some(())
+        (setup.server.ask_admin("GET", "/readyz").status == 200).then_some(())
     });
-    assert!(place.metric("vitrine_follow_stuck{of=\"keys\"} 0"));
+    assert!(setup.metric("vitrine_follow_stuck{of=\"keys\"} 0"));
 }
 
 #[test]
@@ -170,29 +170,29 @@ fn emptied_store_does_not_stop_serving() {
     if !are_files("an empty store in the place of a full one takes nothing down") {
         return;
     }
-    let place = Place::new(&[]);
-    place
+    let setup = Setup::new(&[]);
+    setup
         .files()
         .filter(|(here, _)| here.exists())
         .for_each(|(here, there)| fs::rename(here, there).expect("renamed"));
     // Made by a command, as an operator might by mistake.
-    let other = place.store.key("of the new store", &[]);
+    let other = setup.store.key("of the new store", &[]);
     wait_for("the empty store to be refused", || {
-        place
+        setup
             .server
             .stderr()
             .contains("nothing was ever published in the store that is there now")
             .then_some(())
     });
-    assert_eq!(place.get().status, 200);
-    assert_eq!(place.server.get(&other, "/v2/ping").status, 401);
+    assert_eq!(setup.get().status, 200);
+    assert_eq!(setup.server.get(&other, "/v2/ping").status, 401);
     // Once something is loaded, somebody means it.
-    let report = place.store.load_products(&[gift_card("C")]);
-    place.server.wait_for_loaded(&report);
+    let report = setup.store.load_products(&[gift_card("C")]);
+    setup.server.wait_for_loaded(&report);
     wait_for("the new store's keys", || {
-        (place.server.get(&other, "/v2/product/C").status == 200).then_some(())
+        (setup.server.get(&other, "/v2/product/C").status == 200).then_some(())
     });
-    assert_eq!(place.get().status, 401);
+    assert_eq!(setup.get().status, 401);
 }
 
 #[test]

@@ -118,7 +118,7 @@ fn each_listed_product_equals_its_single_read_byte_for_byte() {
 
 /// A list request: what may be asked of the input, and what need not exist in it.
 #[derive(Debug, Clone)]
-struct Asked {
+struct ListRequest {
     countries: Vec<String>,
     categories: Vec<String>,
     is_orderable: Option<bool>,
@@ -126,7 +126,7 @@ struct Asked {
     limit: Option<usize>,
 }
 
-fn asked(products: &BTreeMap<String, Value>) -> impl Strategy<Value = Asked> + use<> {
+fn asked(products: &BTreeMap<String, Value>) -> impl Strategy<Value = ListRequest> + use<> {
     let of = |field: &str| -> Vec<String> {
         let values = products
             .values()
@@ -154,7 +154,7 @@ fn asked(products: &BTreeMap<String, Value>) -> impl Strategy<Value = Asked> + u
         prop::option::of(prop_oneof![1..20_usize, 1..=500_usize]),
     )
         .prop_map(
-            |(countries, categories, is_orderable, cursor, limit)| Asked {
+            |(countries, categories, is_orderable, cursor, limit)| ListRequest {
                 countries,
                 categories,
                 is_orderable,
@@ -164,7 +164,7 @@ fn asked(products: &BTreeMap<String, Value>) -> impl Strategy<Value = Asked> + u
         )
 }
 
-impl Asked {
+impl ListRequest {
     fn target(&self) -> String {
         let mut pairs = Vec::new();
         let encoded = |text: &str| {

@@ -7,8 +7,13 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::json;
 
-use super::super::settings::{CommandLine, ConfigArgs, Fault, Read, Refusal, Source, Stop, Value};
-use super::super::{Command, Outcome, OutputArgs, print, print_json, stopped, wrong_command_line};
+use super::super::settings::{
+    CommandLine, ConfigArgs, LoadedSettings, RefusedFile, SettingFault, SettingSource,
+    SettingValue, StartupError,
+};
+use super::super::{
+    Command, Outcome, OutputArgs, exit_with_usage_error, print, print_json, report_startup_error,
+};
 use crate::escape::single_line;
 
 const EXAMPLES: &str = "\
@@ -37,15 +42,15 @@ pub(in crate::cli) struct Check {
 impl Check {
     pub(super) fn run(&self, config: &ConfigArgs) -> Result<Outcome> {
         let Some(file) = self.file.as_deref().or(config.config.as_deref()) else {
-            wrong_command_line("there is no file to check: name one, or set VITRINE_CONFIG");
+            exit_with_usage_error("there is no file to check: name one, or set VITRINE_CONFIG");
         };
         let (faults, warnings) = match CommandLine::of_server(Some(file), &[]).read() {
             Ok(read) => (faults(&read), read.warnings),
-            Err(Stop::Refused(refusal)) => (refusal.faults, Vec::new()),
-            Err(stop) => return stopped(stop),
+            Err(StartupError::Refused(refusal)) => (refusal.faults, Vec::new()),
+            Err(error) => return report_startup_error(error),
         };
         let is_clean = faults.is_empty();
-        let refusal = Refusal {
+        let refusal = RefusedFile {
             path: file.to_owned(),
             faults,
         };
@@ -70,8 +75,8 @@ impl Check {
 }
 
 /// Returns the faults that would otherwise come up at the start.
-fn faults(read: &Read) -> Vec<Fault> {
-    let mut faults: Vec<Fault> = read.values.iter().flat_map(missing).collect();
+fn faults(read: &LoadedSettings) -> Vec<SettingFault> {
+    let mut faults: Vec<SettingFault> = read.values.iter().flat_map(missing).collect();
     let names = faults.iter().map(|fault| fault.setting.clone());
     let missing_names: Vec<Option<String>> = names.collect();
     if let Command::Serve(serve) = &read.cli.command {
@@ -100,7 +105,7 @@ fn faults(read: &Read) -> Vec<Fault> {
 }
 
 /// Files and directories that a setting names and that aren't there.
-fn missing(value: &Value) -> Vec<Fault> {
+fn missing(value: &SettingValue) -> Vec<SettingFault> {
     let (is_file, is_directory) = (
         value.setting.names_a_file(),
         value.setting.names_a_directory(),
@@ -126,12 +131,12 @@ fn missing(value: &Value) -> Vec<Fault> {
     faults.collect()
 }
 
-fn fault(value: Option<&Value>, what: String, advice: String) -> Fault {
+fn fault(value: Option<&SettingValue>, what: String, advice: String) -> SettingFault {
     let line = match value.map(|value| value.source) {
-        Some(Source::File(line)) => line,
+        Some(SettingSource::File(line)) => line,
         _ => 0,
     };
-    Fault {
+    SettingFault {
         line,
         column: 1,
         setting: value.map(|value| value.setting.name.clone()),
@@ -140,7 +145,7 @@ fn fault(value: Option<&Value>, what: String, advice: String) -> Fault {
     }
 }
 
-fn to_json(refusal: &Refusal, warnings: &[String]) -> serde_json::Value {
+fn to_json(refusal: &RefusedFile, warnings: &[String]) -> serde_json::Value {
     let faults = refusal.faults.iter().map(|fault| {
         json!({
             "setting": fault.setting,

@@ -6,8 +6,10 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::{Value as Json, json};
 
-use super::super::settings::{CommandLine, ConfigArgs, Read, Source, Value};
-use super::super::{Outcome, OutputArgs, print, print_json, stopped};
+use super::super::settings::{
+    CommandLine, ConfigArgs, LoadedSettings, SettingSource, SettingValue,
+};
+use super::super::{Outcome, OutputArgs, print, print_json, report_startup_error};
 use crate::escape::single_line;
 
 const EXAMPLES: &str = "\
@@ -30,9 +32,9 @@ pub(in crate::cli) struct Show {
 impl Show {
     pub(super) fn run(&self, config: &ConfigArgs) -> Result<Outcome> {
         let read = CommandLine::of_server(config.config.as_deref(), &self.flags).read();
-        let Read { values, file, .. } = match read {
+        let LoadedSettings { values, file, .. } = match read {
             Ok(read) => read,
-            Err(stop) => return stopped(stop),
+            Err(error) => return report_startup_error(error),
         };
         if self.output.json {
             let settings: Vec<Json> = values
@@ -57,32 +59,32 @@ impl Show {
 }
 
 /// A line that the file could hold, and where its value comes from.
-fn to_text(value: &Value, file: Option<&Path>) -> (String, String) {
+fn to_text(value: &SettingValue, file: Option<&Path>) -> (String, String) {
     let name = &value.setting.name;
     let line = match value.to_toml() {
         Some(value) => format!("{name} = {}", single_line(&value)),
         None => format!("#{name}"),
     };
     let source = match value.source {
-        Source::Flag => value.setting.flag(),
-        Source::Environment => value.setting.variable().unwrap_or_default().to_owned(),
-        Source::File(line) => {
+        SettingSource::Flag => value.setting.flag(),
+        SettingSource::Environment => value.setting.variable().unwrap_or_default().to_owned(),
+        SettingSource::File(line) => {
             let file = file.map(|file| file.display().to_string());
             format!("{}:{line}", single_line(&file.unwrap_or_default()))
         }
-        Source::Default => "default".to_owned(),
-        Source::Unset => "not set".to_owned(),
+        SettingSource::Default => "default".to_owned(),
+        SettingSource::Unset => "not set".to_owned(),
     };
     (line, source)
 }
 
-fn to_json(value: &Value, file: Option<&Path>) -> Json {
+fn to_json(value: &SettingValue, file: Option<&Path>) -> Json {
     let (source, line) = match value.source {
-        Source::Flag => ("flag", None),
-        Source::Environment => ("environment", None),
-        Source::File(line) => ("file", Some(line)),
-        Source::Default => ("default", None),
-        Source::Unset => ("unset", None),
+        SettingSource::Flag => ("flag", None),
+        SettingSource::Environment => ("environment", None),
+        SettingSource::File(line) => ("file", Some(line)),
+        SettingSource::Default => ("default", None),
+        SettingSource::Unset => ("unset", None),
     };
     json!({
         "setting": value.setting.name,

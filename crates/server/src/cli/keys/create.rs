@@ -11,7 +11,9 @@ use vitrine_model::version::ApiVersion;
 use vitrine_store::{IfMissing, Store};
 
 use crate::cli::time::{moment, to_second};
-use crate::cli::{Outcome, OutputArgs, StoreArgs, output, print, print_json, wrong_command_line};
+use crate::cli::{
+    Outcome, OutputArgs, StoreArgs, exit_with_usage_error, output, print, print_json,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -125,7 +127,7 @@ impl Create {
     /// Reads the command line; ends the program if it is wrong.
     fn settings(&self) -> NewKeySettings {
         if self.label.trim().is_empty() || self.label.chars().any(char::is_control) {
-            wrong_command_line("--label must name the key in plain words");
+            exit_with_usage_error("--label must name the key in plain words");
         }
         let expires_at = self
             .expires
@@ -135,7 +137,7 @@ impl Create {
             && version.parse::<ApiVersion>().is_err()
         {
             let served = ApiVersion::SERVED.map(ApiVersion::as_str).join(", ");
-            wrong_command_line(&format!("--api-version is `{version}`; served is {served}"));
+            exit_with_usage_error(&format!("--api-version is `{version}`; served is {served}"));
         }
         let quota = self.quota.as_deref().map(str::parse::<Quota>).transpose();
         NewKeySettings {
@@ -147,10 +149,10 @@ impl Create {
             },
             expires_at: expires_at
                 .transpose()
-                .unwrap_or_else(|error| wrong_command_line(&format!("--expires: {error}"))),
+                .unwrap_or_else(|error| exit_with_usage_error(&format!("--expires: {error}"))),
             api_version: self.api_version.clone(),
             quota: quota.unwrap_or_else(|invalid| {
-                wrong_command_line(&format!("--quota: expected {invalid}"))
+                exit_with_usage_error(&format!("--quota: expected {invalid}"))
             }),
         }
     }

@@ -13,7 +13,7 @@ use vitrine_store::{IfMissing, Store};
 use self::create::{Create, new_key, show};
 use super::confirm::ConfirmArgs;
 use super::time::{after, to_second};
-use super::{Outcome, OutputArgs, StoreArgs, print, print_json, wrong_command_line};
+use super::{Outcome, OutputArgs, StoreArgs, exit_with_usage_error, print, print_json};
 
 pub(super) use self::create::{NewKeySettings, create};
 
@@ -184,7 +184,7 @@ fn rotate(
 ) -> anyhow::Result<Outcome> {
     let now = to_second(Timestamp::now());
     let overlap_ends = after(overlap, now)
-        .unwrap_or_else(|error| wrong_command_line(&format!("--overlap: {error}")));
+        .unwrap_or_else(|error| exit_with_usage_error(&format!("--overlap: {error}")));
     let prefix = prefix_of(name);
     let mut outcome = Err(anyhow!(
         "no key in use has the label or prefix `{prefix}`; see `vitrine keys list`"

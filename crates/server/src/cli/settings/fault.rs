@@ -8,7 +8,7 @@ use crate::escape::single_line;
 
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::cli) struct Fault {
+pub(in crate::cli) struct SettingFault {
     /// The line, counted from 1; 0 where it lies in no line.
     pub(in crate::cli) line: usize,
     /// The character in it, counted from 1.
@@ -23,14 +23,14 @@ pub(in crate::cli) struct Fault {
 
 /// A settings file that isn't taken.
 #[derive(Debug)]
-pub(in crate::cli) struct Refusal {
+pub(in crate::cli) struct RefusedFile {
     /// The file.
     pub(in crate::cli) path: PathBuf,
     /// All that is wrong in it, in the order of its lines.
-    pub(in crate::cli) faults: Vec<Fault>,
+    pub(in crate::cli) faults: Vec<SettingFault>,
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for RefusedFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = super::named(&self.path);
         for fault in &self.faults {
@@ -38,7 +38,7 @@ impl fmt::Display for Refusal {
                 f,
                 "{}{}: {}\n    → {}",
                 single_line(&path),
-                Place(fault),
+                FaultPlace(fault),
                 single_line(&fault.what),
                 single_line(&fault.advice)
             )?;
@@ -48,9 +48,9 @@ impl fmt::Display for Refusal {
 }
 
 /// `:LINE:COLUMN`, where a fault has them.
-struct Place<'f>(&'f Fault);
+struct FaultPlace<'f>(&'f SettingFault);
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for FaultPlace<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.line {
             0 => Ok(()),
@@ -60,9 +60,9 @@ impl fmt::Display for Place<'_> {
 }
 
 /// Finds lines and columns in a text.
-pub(super) struct Places<'t>(pub(super) &'t str);
+pub(super) struct LineIndex<'t>(pub(super) &'t str);
 
-impl Places<'_> {
+impl LineIndex<'_> {
     /// The line and the column of a byte, both counted from 1.
     pub(super) fn of(&self, byte: usize) -> (usize, usize) {
         let mut byte = byte.min(self.0.len());
@@ -82,9 +82,9 @@ impl Places<'_> {
         setting: Option<&str>,
         what: String,
         advice: String,
-    ) -> Fault {
+    ) -> SettingFault {
         let (line, column) = self.of(span.start);
-        Fault {
+        SettingFault {
             line,
             column,
             setting: setting.map(str::to_owned),

@@ -10,25 +10,25 @@ use clap::error::{ContextKind, ContextValue};
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-use super::fault::{Fault, Places, Refusal};
+use super::fault::{LineIndex, RefusedFile, SettingFault};
 use super::secret::shown;
 use super::template::example;
-use super::{Kind, Setting};
+use super::{Setting, ValueKind};
 
 /// The longest file, in bytes: whoever has a longer one named the wrong file.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// Contents of a settings file.
 #[derive(Debug)]
-pub(super) struct File {
-    pub(super) entries: Vec<Entry>,
+pub(super) struct SettingsFile {
+    pub(super) entries: Vec<FileEntry>,
     /// Warnings: dangerous, but not wrong.
     pub(super) warnings: Vec<String>,
 }
 
 /// One setting that a file sets.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct FileEntry {
     pub(super) name: String,
     /// As they would stand behind the flag.
     pub(super) values: Vec<String>,
@@ -36,17 +36,20 @@ pub(super) struct Entry {
 }
 
 /// Reads a file. The outer error says that it can't be read, the inner one what is wrong in it.
-pub(super) fn read(path: &Path, settings: &[Setting]) -> io::Result<Result<File, Refusal>> {
+pub(super) fn read(
+    path: &Path,
+    settings: &[Setting],
+) -> io::Result<Result<SettingsFile, RefusedFile>> {
     let opened = Opened::open(path)?;
     let mode = opened.metadata()?.permissions().mode();
     let mut bytes = Vec::new();
     opened.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
     Ok(match entries(&bytes, settings) {
-        Ok(entries) => Ok(File {
+        Ok(entries) => Ok(SettingsFile {
             warnings: open_secrets(path, &entries, mode),
             entries,
         }),
-        Err(faults) => Err(Refusal {
+        Err(faults) => Err(RefusedFile {
             path: path.to_owned(),
             faults,
         }),
@@ -58,9 +61,12 @@ pub(super) fn read(path: &Path, settings: &[Setting]) -> io::Result<Result<File,
 /// # Errors
 ///
 /// All faults of the file.
-pub(super) fn entries(bytes: &[u8], settings: &[Setting]) -> Result<Vec<Entry>, Vec<Fault>> {
+pub(super) fn entries(
+    bytes: &[u8],
+    settings: &[Setting],
+) -> Result<Vec<FileEntry>, Vec<SettingFault>> {
     if bytes.len() as u64 > MAX_BYTES {
-        return Err(vec![Fault {
+        return Err(vec![SettingFault {
             line: 0,
             column: 0,
             setting: None,
@@ -71,26 +77,26 @@ pub(super) fn entries(bytes: &[u8], settings: &[Setting]) -> Result<Vec<Entry>, 
     text(bytes).and_then(|text| parse(text, settings))
 }
 
-fn text(bytes: &[u8]) -> Result<&str, Vec<Fault>> {
+fn text(bytes: &[u8]) -> Result<&str, Vec<SettingFault>> {
     std::str::from_utf8(bytes).map_err(|error| {
         let good = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
         let what = "this isn't UTF-8".to_owned();
         let advice = "save the file as UTF-8".to_owned();
-        vec![Places(&good).fault(&(good.len()..good.len()), None, what, advice)]
+        vec![LineIndex(&good).fault(&(good.len()..good.len()), None, what, advice)]
     })
 }
 
 /// Settings that hold a secret, in a file that everybody can read.
-fn open_secrets(path: &Path, entries: &[Entry], mode: u32) -> Vec<String> {
+fn open_secrets(path: &Path, entries: &[FileEntry], mode: u32) -> Vec<String> {
     if mode & 0o004 == 0 {
         return Vec::new();
     }
-    let is_secret = |entry: &&Entry| {
+    let is_secret = |entry: &&FileEntry| {
         let mut values = entry.values.iter();
         values.any(|value| shown(&entry.name, value) != *value)
     };
     let secrets = entries.iter().filter(is_secret);
-    let warning = |entry: &Entry| {
+    let warning = |entry: &FileEntry| {
         format!(
             "{path}:{line}: `{name}` holds a password, and every user of this machine can read the file; \
              `chmod o-r {path}` keeps others out",
@@ -103,10 +109,13 @@ fn open_secrets(path: &Path, entries: &[Entry], mode: u32) -> Vec<String> {
 }
 
 /// Returns the settings in a text, or all faults of it.
-fn parse(text: &str, settings: &[Setting]) -> Result<Vec<Entry>, Vec<Fault>> {
-    let places = Places(text);
+fn parse(text: &str, settings: &[Setting]) -> Result<Vec<FileEntry>, Vec<SettingFault>> {
+    let line_index = LineIndex(text);
     let (table, errors) = DeTable::parse_recoverable(text);
-    let mut faults: Vec<Fault> = errors.iter().map(|error| syntax(&places, error)).collect();
+    let mut faults: Vec<SettingFault> = errors
+        .iter()
+        .map(|error| syntax(&line_index, error))
+        .collect();
     faults.dedup_by_key(|fault| fault.line);
     // What stands in a line that can't be read is guesswork.
     let unreadable: BTreeSet<usize> = faults.iter().map(|fault| fault.line).collect();
@@ -114,10 +123,10 @@ fn parse(text: &str, settings: &[Setting]) -> Result<Vec<Entry>, Vec<Fault>> {
     let mut tables = vec![table.get_ref()];
     while let Some(table) = tables.pop() {
         for (key, value) in table {
-            if unreadable.contains(&places.of(key.span().start).0) {
+            if unreadable.contains(&line_index.of(key.span().start).0) {
                 continue;
             }
-            match entry(&places, settings, key, value) {
+            match entry(&line_index, settings, key, value) {
                 Ok(entry) => entries.push(entry),
                 Err(found) => faults.extend(found),
             }
@@ -132,7 +141,7 @@ fn parse(text: &str, settings: &[Setting]) -> Result<Vec<Entry>, Vec<Fault>> {
     Err(faults)
 }
 
-fn syntax(places: &Places<'_>, error: &toml::de::Error) -> Fault {
+fn syntax(line_index: &LineIndex<'_>, error: &toml::de::Error) -> SettingFault {
     let span = error.span().unwrap_or_default();
     let mut lines = error.message().lines();
     let what = lines.next().unwrap_or_default();
@@ -141,34 +150,44 @@ fn syntax(places: &Places<'_>, error: &toml::de::Error) -> Fault {
         .filter(|line| !line.is_empty())
         .collect();
     if what == "duplicate key" {
-        let key = places.0.get(span.clone()).unwrap_or_default();
+        let key = line_index.0.get(span.clone()).unwrap_or_default();
         let what = format!("`{key}` is set twice");
         let advice = "remove one of the two lines".to_owned();
-        return places.fault(&span, Some(key), what, advice);
+        return line_index.fault(&span, Some(key), what, advice);
     }
     let advice = match expected.as_slice() {
         [] => "write it as `name = value`, a text in quotes".to_owned(),
         expected => expected.join("; "),
     };
-    places.fault(&span, None, format!("this isn't TOML: {what}"), advice)
+    line_index.fault(&span, None, format!("this isn't TOML: {what}"), advice)
 }
 
 fn entry(
-    places: &Places<'_>,
+    line_index: &LineIndex<'_>,
     settings: &[Setting],
     key: &Spanned<DeString<'_>>,
     value: &Spanned<DeValue<'_>>,
-) -> Result<Entry, Vec<Fault>> {
+) -> Result<FileEntry, Vec<SettingFault>> {
     let name: &str = key.get_ref();
     if let DeValue::Table(_) = value.get_ref() {
         let what = format!("`{name}` is a table");
         let advice = "settings have no tables: write each as `name = value`".to_owned();
-        return Err(vec![places.fault(&key.span(), Some(name), what, advice)]);
+        return Err(vec![line_index.fault(
+            &key.span(),
+            Some(name),
+            what,
+            advice,
+        )]);
     }
     let Some(setting) = settings.iter().find(|setting| setting.name == name) else {
         let what = format!("there is no setting `{name}`");
         let advice = nearest(name, settings);
-        return Err(vec![places.fault(&key.span(), Some(name), what, advice)]);
+        return Err(vec![line_index.fault(
+            &key.span(),
+            Some(name),
+            what,
+            advice,
+        )]);
     };
     let one = [value.clone()];
     let given: &[Spanned<DeValue<'_>>] = match value.get_ref() {
@@ -179,21 +198,21 @@ fn entry(
     if given.is_empty() {
         let what = format!("`{name}` is an empty list");
         let advice = "name a value, or remove the line".to_owned();
-        faults.push(places.fault(&value.span(), Some(name), what, advice));
+        faults.push(line_index.fault(&value.span(), Some(name), what, advice));
     }
     for value in given {
         match checked(setting, value.get_ref()) {
             Ok(value) => values.push(value),
             Err((what, advice)) => {
-                faults.push(places.fault(&value.span(), Some(name), what, advice));
+                faults.push(line_index.fault(&value.span(), Some(name), what, advice));
             }
         }
     }
     if !faults.is_empty() {
         return Err(faults);
     }
-    let (line, _) = places.of(key.span().start);
-    Ok(Entry {
+    let (line, _) = line_index.of(key.span().start);
+    Ok(FileEntry {
         name: setting.name.clone(),
         values,
         line,
@@ -221,15 +240,15 @@ fn checked(setting: &Setting, value: &DeValue<'_>) -> Result<String, (String, St
     let name = &setting.name;
     let kind = setting.kind();
     let text = match (kind, value) {
-        (Kind::Switch | Kind::Boolean, DeValue::Boolean(value)) => value.to_string(),
-        (Kind::Number, DeValue::Integer(number)) => {
+        (ValueKind::Switch | ValueKind::Boolean, DeValue::Boolean(value)) => value.to_string(),
+        (ValueKind::Number, DeValue::Integer(number)) => {
             match i128::from_str_radix(number.as_str(), number.radix()) {
                 Ok(number) => number.to_string(),
                 Err(_) => number.as_str().to_owned(),
             }
         }
-        (Kind::Number, DeValue::Float(number)) => number.as_str().to_owned(),
-        (Kind::Text, DeValue::String(text)) => text.clone().into_owned(),
+        (ValueKind::Number, DeValue::Float(number)) => number.as_str().to_owned(),
+        (ValueKind::Text, DeValue::String(text)) => text.clone().into_owned(),
         (kind, other) => {
             let what = format!("`{name}` is {}", in_words(other));
             return Err((what, format!("write {}", expected(setting, kind))));
@@ -250,7 +269,7 @@ fn checked(setting: &Setting, value: &DeValue<'_>) -> Result<String, (String, St
     };
     let advice = match kind {
         // It is in quotes already.
-        Kind::Text if setting.argument.get_possible_values().is_empty() => {
+        ValueKind::Text if setting.argument.get_possible_values().is_empty() => {
             format!("give one such as {}", example(setting))
         }
         _ => format!("write {}", expected(setting, kind)),
@@ -270,17 +289,17 @@ fn in_words(value: &DeValue<'_>) -> &'static str {
 }
 
 /// Describes a value of the setting.
-fn expected(setting: &Setting, kind: Kind) -> String {
+fn expected(setting: &Setting, kind: ValueKind) -> String {
     let possible = setting.argument.get_possible_values();
     let names = possible.iter().filter(|value| !value.is_hide_set());
     let names: Vec<String> = names
         .map(|value| format!("\"{}\"", value.get_name()))
         .collect();
     match kind {
-        Kind::Switch | Kind::Boolean => "true or false, without quotes".to_owned(),
-        Kind::Text if !names.is_empty() => format!("one of {}", names.join(", ")),
-        Kind::Number => format!("a number without quotes, such as {}", example(setting)),
-        Kind::Text => {
+        ValueKind::Switch | ValueKind::Boolean => "true or false, without quotes".to_owned(),
+        ValueKind::Text if !names.is_empty() => format!("one of {}", names.join(", ")),
+        ValueKind::Number => format!("a number without quotes, such as {}", example(setting)),
+        ValueKind::Text => {
             let placeholder = setting.placeholder().unwrap_or("a text");
             format!("{placeholder} in quotes, such as {}", example(setting))
         }

@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::sync::LazyLock;
 
-use super::template::written;
-use super::{CommandLine, Kind, Setting, Source, Stop, all, file, program};
+use super::template::format_values;
+use super::{CommandLine, Setting, SettingSource, StartupError, ValueKind, all, file, program};
 
 static SETTINGS: LazyLock<Vec<Setting>> = LazyLock::new(|| all(&program()));
 
 /// A setting that a file sets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Set {
+pub struct FileSetting {
     /// Its key.
     pub name: String,
     /// Its values, as they would stand behind the flag.
@@ -19,20 +19,20 @@ pub struct Set {
     pub line: usize,
 }
 
-impl Set {
+impl FileSetting {
     /// The line that sets this.
     #[must_use]
     pub fn to_toml(&self) -> String {
         let setting = SETTINGS.iter().find(|setting| setting.name == self.name);
-        let kind = setting.map_or(Kind::Number, Setting::kind);
-        let values = written(kind, &self.values).unwrap_or_default();
+        let kind = setting.map_or(ValueKind::Number, Setting::kind);
+        let values = format_values(kind, &self.values).unwrap_or_default();
         format!("{} = {values}", self.name)
     }
 }
 
 /// Fault of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wrong {
+pub struct FileFault {
     /// The line, from 1; 0 where it lies in no line.
     pub line: usize,
     /// The character in it, from 1.
@@ -45,9 +45,9 @@ pub struct Wrong {
     pub advice: String,
 }
 
-impl From<super::Fault> for Wrong {
-    fn from(fault: super::Fault) -> Self {
-        let super::Fault {
+impl From<super::SettingFault> for FileFault {
+    fn from(fault: super::SettingFault) -> Self {
+        let super::SettingFault {
             line,
             column,
             setting,
@@ -74,15 +74,15 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// # Errors
 ///
 /// All that is wrong in it.
-pub fn read(bytes: &[u8]) -> Result<Vec<Set>, Vec<Wrong>> {
-    let set = |entry: file::Entry| Set {
+pub fn read(bytes: &[u8]) -> Result<Vec<FileSetting>, Vec<FileFault>> {
+    let set = |entry: file::FileEntry| FileSetting {
         name: entry.name,
         values: entry.values,
         line: entry.line,
     };
     match file::entries(bytes, &SETTINGS) {
         Ok(entries) => Ok(entries.into_iter().map(set).collect()),
-        Err(faults) => Err(faults.into_iter().map(Wrong::from).collect()),
+        Err(faults) => Err(faults.into_iter().map(FileFault::from).collect()),
     }
 }
 
@@ -91,16 +91,18 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Set>, Vec<Wrong>> {
 /// # Errors
 ///
 /// All that is wrong in it; rules between settings are judged later.
-pub fn in_effect(path: &Path) -> Result<Vec<(String, usize)>, Vec<Wrong>> {
+pub fn effective(path: &Path) -> Result<Vec<(String, usize)>, Vec<FileFault>> {
     match CommandLine::of_server(Some(path), &[]).read() {
         Ok(read) => {
-            let from_file = |value: super::Value| match value.source {
-                Source::File(line) => Some((value.setting.name, line)),
+            let from_file = |value: super::SettingValue| match value.source {
+                SettingSource::File(line) => Some((value.setting.name, line)),
                 _ => None,
             };
             Ok(read.values.into_iter().filter_map(from_file).collect())
         }
-        Err(Stop::Refused(refusal)) => Err(refusal.faults.into_iter().map(Wrong::from).collect()),
+        Err(StartupError::Refused(refusal)) => {
+            Err(refusal.faults.into_iter().map(FileFault::from).collect())
+        }
         Err(stop) => panic!("a settings file is refused as a whole, without a line: {stop:?}"),
     }
 }

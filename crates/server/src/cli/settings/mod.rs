@@ -24,8 +24,8 @@ use std::sync::LazyLock;
 use clap::builder::ValueParser;
 use clap::{Arg, ArgAction, Args, Command, ValueHint, value_parser};
 
-pub(super) use fault::{Fault, Refusal};
-pub(super) use sources::{CommandLine, Read, Source, Stop, Value};
+pub(super) use fault::{RefusedFile, SettingFault};
+pub(super) use sources::{CommandLine, LoadedSettings, SettingSource, SettingValue, StartupError};
 pub(super) use template::template;
 
 use super::program::program;
@@ -50,7 +50,7 @@ pub(super) struct ConfigArgs {
 
 /// Type of a value in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ValueKind {
     /// `true` or `false`, for a flag without a value.
     Switch,
     /// `true` or `false`, for a flag with that value.
@@ -106,26 +106,26 @@ impl Setting {
         matches!(self.argument.get_action(), ArgAction::Append)
     }
 
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> ValueKind {
         if !self.argument.get_action().takes_values() {
-            return Kind::Switch;
+            return ValueKind::Switch;
         }
         let made = self.argument.get_value_parser().type_id();
         let is_number = |text: &String| text.parse::<f64>().is_ok();
         if made == value_parser!(bool).type_id() {
-            Kind::Boolean
+            ValueKind::Boolean
         } else if NUMBERS.iter().any(|number| number.type_id() == made)
             && self.defaults().iter().all(is_number)
         {
-            Kind::Number
+            ValueKind::Number
         } else {
-            Kind::Text
+            ValueKind::Text
         }
     }
 
     /// Returns the error of the flag's parser if it refuses a value.
     fn refusal(&self, value: &str) -> Option<clap::Error> {
-        if self.kind() == Kind::Switch {
+        if self.kind() == ValueKind::Switch {
             return None;
         }
         let mut argument = Arg::new("value")

@@ -12,15 +12,15 @@ use clap::{ArgMatches, Command, FromArgMatches as _};
 
 use super::super::Cli;
 use super::super::program::refuse_unused;
-use super::fault::Refusal;
-use super::file::{self, Entry};
+use super::fault::RefusedFile;
+use super::file::{self, FileEntry};
 use super::secret::{shown, without_secrets};
-use super::template::written;
-use super::{Kind, SERVE, Setting, all, program};
+use super::template::format_values;
+use super::{SERVE, Setting, ValueKind, all, program};
 
 /// Source of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::cli) enum Source {
+pub(in crate::cli) enum SettingSource {
     /// The command line.
     Flag,
     /// The environment.
@@ -35,14 +35,14 @@ pub(in crate::cli) enum Source {
 
 /// Value of a setting, and its source.
 #[derive(Debug, Clone)]
-pub(in crate::cli) struct Value {
+pub(in crate::cli) struct SettingValue {
     pub(in crate::cli) setting: Setting,
     /// One text for each value, as it was given. May hold a secret.
     values: Vec<String>,
-    pub(in crate::cli) source: Source,
+    pub(in crate::cli) source: SettingSource,
 }
 
-impl Value {
+impl SettingValue {
     /// The values without what is secret in them.
     pub(in crate::cli) fn shown(&self) -> Vec<String> {
         let values = self.values.iter();
@@ -63,22 +63,22 @@ impl Value {
 
     /// The value, as the file writes it.
     pub(in crate::cli) fn to_toml(&self) -> Option<String> {
-        written(self.setting.kind(), &self.shown())
+        format_values(self.setting.kind(), &self.shown())
     }
 }
 
 /// Reason for which a command can't start.
 #[derive(Debug)]
-pub(in crate::cli) enum Stop {
+pub(in crate::cli) enum StartupError {
     /// The command line is wrong, or asks for help.
     CommandLine(clap::Error),
     /// The settings file is wrong.
-    Refused(Refusal),
+    Refused(RefusedFile),
     /// The settings file can't be read.
     Failed(anyhow::Error),
 }
 
-impl From<clap::Error> for Stop {
+impl From<clap::Error> for StartupError {
     fn from(error: clap::Error) -> Self {
         Self::CommandLine(without_secrets(error))
     }
@@ -92,10 +92,10 @@ pub(in crate::cli) struct CommandLine {
 
 /// A command line that was read, with its environment and its file.
 #[derive(Debug)]
-pub(in crate::cli) struct Read {
+pub(in crate::cli) struct LoadedSettings {
     pub(in crate::cli) cli: Cli,
     /// The settings of the server; empty where the command isn't `serve`.
-    pub(in crate::cli) values: Vec<Value>,
+    pub(in crate::cli) values: Vec<SettingValue>,
     /// The settings file.
     pub(in crate::cli) file: Option<PathBuf>,
     /// Warnings about the file.
@@ -121,12 +121,12 @@ impl CommandLine {
     }
 
     /// Reads it. The file is checked as a whole, whatever the command takes from it.
-    pub(in crate::cli) fn read(&self) -> Result<Read, Stop> {
+    pub(in crate::cli) fn read(&self) -> Result<LoadedSettings, StartupError> {
         let program = program();
         let Some(path) = self.file(&program)? else {
             let matches = program.clone().try_get_matches_from(&self.arguments)?;
             refuse_unused(&program, &matches)?;
-            return Ok(Read {
+            return Ok(LoadedSettings {
                 values: values(&program, &matches, &[]),
                 cli: Cli::from_arg_matches(&matches)?,
                 file: None,
@@ -136,15 +136,17 @@ impl CommandLine {
         let settings = all(&program);
         let read = file::read(&path, &settings)
             .with_context(|| format!("can't read the settings file `{}`", super::named(&path)));
-        let file = read.map_err(Stop::Failed)?.map_err(Stop::Refused)?;
+        let file = read
+            .map_err(StartupError::Failed)?
+            .map_err(StartupError::Refused)?;
         let lenient = program.clone().ignore_errors(true);
         let given = lenient.try_get_matches_from(&self.arguments)?;
         let wanted = wanted(&program, &settings, &given, &file.entries);
         let matches = program.clone().try_get_matches_from(self.with(&wanted))?;
         // Of the file, a command takes what it has.
         refuse_unused(&program, &given)?;
-        let lines: Vec<&Entry> = wanted.iter().map(|(_, entry)| *entry).collect();
-        Ok(Read {
+        let lines: Vec<&FileEntry> = wanted.iter().map(|(_, entry)| *entry).collect();
+        Ok(LoadedSettings {
             values: values(&program, &matches, &lines),
             cli: Cli::from_arg_matches(&matches)?,
             file: Some(path),
@@ -153,7 +155,7 @@ impl CommandLine {
     }
 
     /// The settings file that flags or the environment name. `vitrine config` looks at it by itself.
-    fn file(&self, program: &Command) -> Result<Option<PathBuf>, Stop> {
+    fn file(&self, program: &Command) -> Result<Option<PathBuf>, StartupError> {
         let strict = program.clone().try_get_matches_from(&self.arguments);
         let given = match strict {
             Ok(matches) => matches,
@@ -171,10 +173,10 @@ impl CommandLine {
     }
 
     /// The arguments with these settings among them.
-    fn with(&self, wanted: &[(&Setting, &Entry)]) -> Vec<OsString> {
+    fn with(&self, wanted: &[(&Setting, &FileEntry)]) -> Vec<OsString> {
         let flags = wanted.iter().flat_map(|(setting, entry)| {
             let flag = setting.flag();
-            let is_switch = setting.kind() == Kind::Switch;
+            let is_switch = setting.kind() == ValueKind::Switch;
             let values = entry.values.iter();
             values.filter_map(move |value| match (is_switch, value.as_str()) {
                 (false, value) => Some(format!("{flag}={value}")),
@@ -199,8 +201,8 @@ fn wanted<'s>(
     program: &Command,
     settings: &'s [Setting],
     given: &ArgMatches,
-    entries: &'s [Entry],
-) -> Vec<(&'s Setting, &'s Entry)> {
+    entries: &'s [FileEntry],
+) -> Vec<(&'s Setting, &'s FileEntry)> {
     let Some((name, given)) = given.subcommand() else {
         return Vec::new();
     };
@@ -226,14 +228,14 @@ fn wanted<'s>(
 }
 
 /// The settings as they are, where the command is `serve`.
-fn values(program: &Command, matches: &ArgMatches, from_file: &[&Entry]) -> Vec<Value> {
+fn values(program: &Command, matches: &ArgMatches, from_file: &[&FileEntry]) -> Vec<SettingValue> {
     let Some((SERVE, matches)) = matches.subcommand() else {
         return Vec::new();
     };
     let value = |setting: Setting| {
         let id = setting.argument.get_id().as_str();
         let values = match setting.kind() {
-            Kind::Switch => vec![matches.get_flag(id).to_string()],
+            ValueKind::Switch => vec![matches.get_flag(id).to_string()],
             _ => {
                 let raw = matches.get_raw(id).into_iter().flatten();
                 raw.map(|value| value.to_string_lossy().into_owned())
@@ -242,13 +244,13 @@ fn values(program: &Command, matches: &ArgMatches, from_file: &[&Entry]) -> Vec<
         };
         let line = from_file.iter().find(|entry| entry.name == setting.name);
         let source = match (line, matches.value_source(id)) {
-            (Some(entry), _) => Source::File(entry.line),
-            (None, Some(ValueSource::CommandLine)) => Source::Flag,
-            (None, Some(ValueSource::EnvVariable)) => Source::Environment,
-            (None, Some(_)) => Source::Default,
-            (None, None) => Source::Unset,
+            (Some(entry), _) => SettingSource::File(entry.line),
+            (None, Some(ValueSource::CommandLine)) => SettingSource::Flag,
+            (None, Some(ValueSource::EnvVariable)) => SettingSource::Environment,
+            (None, Some(_)) => SettingSource::Default,
+            (None, None) => SettingSource::Unset,
         };
-        Value {
+        SettingValue {
             setting,
             values,
             source,

@@ -1,6 +1,6 @@
 //! The manual of the settings, `vitrine.default.toml`: made of the help of `vitrine serve`.
 
-use super::{Kind, Setting, all, program};
+use super::{Setting, ValueKind, all, program};
 
 const HEAD: &str = "\
 # The settings of `vitrine serve`, each with its default. This file is made by `vitrine config default`.
@@ -77,7 +77,7 @@ fn describe(setting: &Setting, text: &mut String) {
         wrap(&format!("{paragraph}{end}"), text);
     }
     let possible = argument.get_possible_values();
-    if setting.kind() == Kind::Text && !possible.is_empty() {
+    if setting.kind() == ValueKind::Text && !possible.is_empty() {
         for value in possible.iter().filter(|value| !value.is_hide_set()) {
             let help = value.get_help().map(|help| format!(": {help}"));
             wrap(
@@ -87,7 +87,7 @@ fn describe(setting: &Setting, text: &mut String) {
         }
     }
     let mut notes = vec![setting.flag()];
-    if let (Kind::Number | Kind::Text, Some(placeholder), true) =
+    if let (ValueKind::Number | ValueKind::Text, Some(placeholder), true) =
         (setting.kind(), setting.placeholder(), possible.is_empty())
     {
         notes[0].push_str(&format!(" {placeholder}"));
@@ -100,7 +100,7 @@ fn describe(setting: &Setting, text: &mut String) {
         notes.push("reload".to_owned());
     }
     wrap(&format!("({})", notes.join("; ")), text);
-    match written(setting.kind(), &defaults(setting)) {
+    match format_values(setting.kind(), &defaults(setting)) {
         None => text.push_str(&format!(
             "# Not set by default. For example:\n# {} = {}\n",
             setting.name,
@@ -113,7 +113,7 @@ fn describe(setting: &Setting, text: &mut String) {
 /// The default's values.
 fn defaults(setting: &Setting) -> Vec<String> {
     match setting.kind() {
-        Kind::Switch => vec!["false".to_owned()],
+        ValueKind::Switch => vec!["false".to_owned()],
         _ => setting.defaults(),
     }
 }
@@ -121,20 +121,20 @@ fn defaults(setting: &Setting) -> Vec<String> {
 /// A value that the setting takes, as the file writes it.
 pub(super) fn example(setting: &Setting) -> String {
     if let Some(default) = defaults(setting).first() {
-        return written_one(setting.kind(), default);
+        return format_value(setting.kind(), default);
     }
     let known = EXAMPLES.iter().find(|(name, _)| *name == setting.name);
     let example = known.map_or(setting.placeholder().unwrap_or_default(), |(_, value)| {
         value
     });
-    written_one(setting.kind(), example)
+    format_value(setting.kind(), example)
 }
 
 /// The values of a setting as the file writes them, where there are any.
-pub(super) fn written(kind: Kind, values: &[String]) -> Option<String> {
+pub(super) fn format_values(kind: ValueKind, values: &[String]) -> Option<String> {
     let values: Vec<String> = values
         .iter()
-        .map(|value| written_one(kind, value))
+        .map(|value| format_value(kind, value))
         .collect();
     match values.as_slice() {
         [] => None,
@@ -143,11 +143,11 @@ pub(super) fn written(kind: Kind, values: &[String]) -> Option<String> {
     }
 }
 
-fn written_one(kind: Kind, value: &str) -> String {
+fn format_value(kind: ValueKind, value: &str) -> String {
     match kind {
         // A text in quotes. JSON's escapes are TOML's too.
-        Kind::Text => serde_json::Value::from(value).to_string(),
-        Kind::Switch | Kind::Boolean | Kind::Number => value.to_owned(),
+        ValueKind::Text => serde_json::Value::from(value).to_string(),
+        ValueKind::Switch | ValueKind::Boolean | ValueKind::Number => value.to_owned(),
     }
 }
 

@@ -11,7 +11,7 @@ use vitrine_wire::error::ErrorType;
 use crate::http::error::{ApiError, RETRY_SOON};
 use crate::http::response::seconds_up;
 use crate::limits::SharedLimits;
-use crate::metrics::limits::{Decision, LimitMetrics, Place};
+use crate::metrics::limits::{Decision, LimitMetrics, QuotaScope};
 
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
@@ -61,7 +61,10 @@ impl<'k> KeyQuota<'k> {
         let (place, taken) = match shared.filter(|shared| shared.are_reachable()) {
             // Boxed, so that requests that don't wait need no room for it.
             Some(shared) => Box::pin(self.charge_shared(shared, quota)).await,
-            None => (Place::Local, self.key.usage.quota.take(quota, self.now)),
+            None => (
+                QuotaScope::Local,
+                self.key.usage.quota.take(quota, self.now),
+            ),
         };
         let (decision, result) = match taken.admission {
             Admission::Granted => (Decision::Granted, Ok(())),
@@ -76,16 +79,16 @@ impl<'k> KeyQuota<'k> {
 
     /// Charges the shared count. If it doesn't answer in time, this server decides by the last known shared count and
     /// its own grants since.
-    async fn charge_shared(&self, shared: &SharedLimits, quota: Quota) -> (Place, Taken) {
+    async fn charge_shared(&self, shared: &SharedLimits, quota: Quota) -> (QuotaScope, Taken) {
         let usage = &self.key.usage.quota;
         let answer = shared.take(self.prefix, quota).await;
         let now = self.started.elapsed();
         match answer {
             Some(taken) => {
                 usage.learn(taken.left.reset_after, now);
-                (Place::Shared, taken)
+                (QuotaScope::Shared, taken)
             }
-            None => (Place::Local, usage.take(quota, now)),
+            None => (QuotaScope::Local, usage.take(quota, now)),
         }
     }
 

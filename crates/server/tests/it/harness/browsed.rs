@@ -16,7 +16,7 @@ pub struct Browsed {
 }
 
 /// A page: its tags in order, and its text between them.
-pub struct Seen {
+pub struct BrowsedPage {
     pub status: u16,
     pub reply: Reply,
     tags: Vec<Tag>,
@@ -47,12 +47,12 @@ impl Browsed {
     }
 
     /// Returns the page at an address.
-    pub fn ask(&self, target: &str) -> Seen {
-        Seen::of(self.ask_as(Some("127.0.0.1"), "GET", target))
+    pub fn ask(&self, target: &str) -> BrowsedPage {
+        BrowsedPage::of(self.ask_as(Some("127.0.0.1"), "GET", target))
     }
 
     /// The page at an address, which must be there.
-    pub fn page(&self, target: &str) -> Seen {
+    pub fn page(&self, target: &str) -> BrowsedPage {
         let seen = self.ask(target);
         assert_eq!(seen.status, 200, "{target}: {}", seen.text());
         seen
@@ -76,7 +76,7 @@ impl TokenSink for Sink {
     }
 }
 
-impl Seen {
+impl BrowsedPage {
     fn of(reply: Reply) -> Self {
         let queue = BufferQueue::default();
         queue.push_back(StrTendril::from(text(&reply.body)));
@@ -134,7 +134,7 @@ pub fn attribute<'a>(tag: &'a [(String, String)], name: &str) -> Option<&'a str>
 }
 
 /// The codes of the cards, in order.
-pub fn codes(page: &Seen) -> Vec<String> {
+pub fn codes(page: &BrowsedPage) -> Vec<String> {
     let images = page.tags("img");
     let sources = images.iter().filter_map(|image| attribute(image, "src"));
     let codes =
@@ -143,7 +143,7 @@ pub fn codes(page: &Seen) -> Vec<String> {
 }
 
 /// Each filter value: its group, itself, its count, and whether it is picked.
-pub fn counts(page: &Seen) -> Vec<(String, String, usize, bool)> {
+pub fn counts(page: &BrowsedPage) -> Vec<(String, String, usize, bool)> {
     let body = text(&page.reply.body);
     let inputs = page.tags("input").into_iter();
     let boxes = inputs.filter(|input| attribute(input, "type") == Some("checkbox"));

@@ -2,29 +2,29 @@
 
 use std::time::Duration;
 
-const SHORTEST: Duration = Duration::from_millis(100);
-const LONGEST: Duration = Duration::from_secs(1);
+const MIN_PAUSE: Duration = Duration::from_millis(100);
+const MAX_PAUSE: Duration = Duration::from_secs(1);
 
 /// The pauses between attempts to connect: each is twice as long as the one before, up to a second.
-pub(super) struct Pauses {
+pub(super) struct Backoff {
     next: Duration,
 }
 
-impl Pauses {
+impl Backoff {
     pub(super) fn new() -> Self {
-        Self { next: SHORTEST }
+        Self { next: MIN_PAUSE }
     }
 
     /// A connection has ended that was good for so long. After one that failed at once, pauses go on growing.
     pub(super) fn was_connected(&mut self, duration: Duration) {
-        if duration > LONGEST {
-            self.next = SHORTEST;
+        if duration > MAX_PAUSE {
+            self.next = MIN_PAUSE;
         }
     }
 
     /// Returns the next pause.
     pub(super) fn take(&mut self) -> Duration {
-        let doubled = (self.next * 2).min(LONGEST);
+        let doubled = (self.next * 2).min(MAX_PAUSE);
         std::mem::replace(&mut self.next, doubled)
     }
 }
@@ -35,13 +35,13 @@ mod tests {
 
     #[test]
     fn pauses_double_and_reset_after_a_lasting_connection() {
-        let mut pauses = Pauses::new();
-        let mut taken = || pauses.take().as_millis();
+        let mut backoff = Backoff::new();
+        let mut taken = || backoff.take().as_millis();
         let six: [u128; 6] = std::array::from_fn(|_| taken());
         assert_eq!(six, [100, 200, 400, 800, 1_000, 1_000]);
-        pauses.was_connected(LONGEST);
-        assert_eq!(pauses.take(), LONGEST);
-        pauses.was_connected(LONGEST + Duration::from_millis(1));
-        assert_eq!(pauses.take(), SHORTEST);
+        backoff.was_connected(MAX_PAUSE);
+        assert_eq!(backoff.take(), MAX_PAUSE);
+        backoff.was_connected(MAX_PAUSE + Duration::from_millis(1));
+        assert_eq!(backoff.take(), MIN_PAUSE);
     }
 }
