@@ -9,15 +9,15 @@ use vitrine_wire::error::{ErrorBody, ErrorType, FaultType, ParameterFault};
 /// An error on its way to a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiError {
-    /// What programs look at.
+    /// Type, for programs.
     pub kind: ErrorType,
-    /// What went wrong.
+    /// Message, for people.
     pub message: String,
-    /// What to do.
+    /// Advice, for people.
     pub help: Option<String>,
     /// The refused parameters.
     pub details: Vec<ParameterFault>,
-    /// When trying again makes sense.
+    /// Time until a retry makes sense.
     pub retry_after: Option<Duration>,
 }
 
@@ -40,7 +40,7 @@ impl From<ApiError> for ErrorBody {
     }
 }
 
-/// How long a client should wait where the service doesn't know better.
+/// Default time until a retry makes sense.
 pub(super) const RETRY_SOON: Duration = Duration::from_secs(5);
 
 impl ApiError {
@@ -148,8 +148,8 @@ impl ApiError {
         error
     }
 
-    /// What is known of keys is older than the operator allows, since the store is away: nobody can be let in,
-    /// and nobody be called wrong.
+    /// Returns the error for keys that are older than the operator allows, since the store is unreachable: no key can be
+    /// accepted, and none be called invalid.
     #[must_use]
     pub fn keys_too_old() -> Self {
         Self {
@@ -158,7 +158,7 @@ impl ApiError {
         }
     }
 
-    /// There is more to do than can be done soon.
+    /// Returns the error for overload.
     #[must_use]
     pub fn overloaded() -> Self {
         Self {
@@ -171,7 +171,7 @@ impl ApiError {
         }
     }
 
-    /// The path doesn't exist; `nearest` is the template of the path that the client may have meant.
+    /// Returns the error for an unknown path; `nearest` is the template of the path that the client may have meant.
     #[must_use]
     pub fn no_such_path(nearest: Option<&str>) -> Self {
         let plain = Self::plain(ErrorType::NotFound);
@@ -182,7 +182,7 @@ impl ApiError {
         }
     }
 
-    /// The product isn't in the catalog.
+    /// Returns the error for a product that isn't in the catalog.
     #[must_use]
     pub fn no_such_product(code: &str) -> Self {
         Self::new(
@@ -192,7 +192,7 @@ impl ApiError {
         )
     }
 
-    /// There is no `Host`, more than one, or one that can't be a host.
+    /// Returns the error for a missing, repeated or malformed `Host`.
     #[must_use]
     pub fn bad_host() -> Self {
         Self::new(
@@ -202,7 +202,7 @@ impl ApiError {
         )
     }
 
-    /// The target has a fragment, which is for browsers alone.
+    /// Returns the error for a target with a fragment, which is for browsers alone.
     #[must_use]
     pub fn fragment() -> Self {
         Self::new(
@@ -212,7 +212,7 @@ impl ApiError {
         )
     }
 
-    /// The body breaks off, or isn't framed as its headers say.
+    /// Returns the error for a body that breaks off, or isn't framed as its headers say.
     #[must_use]
     pub fn unreadable_body() -> Self {
         Self::new(
@@ -222,7 +222,7 @@ impl ApiError {
         )
     }
 
-    /// The text isn't served.
+    /// Returns the error for a text that isn't served.
     #[must_use]
     pub fn no_such_text() -> Self {
         Self::new(
@@ -232,7 +232,7 @@ impl ApiError {
         )
     }
 
-    /// The quota is used up.
+    /// Returns the error for a quota that is used up.
     #[must_use]
     pub fn rate_limited(retry_after: Duration) -> Self {
         Self {
@@ -241,7 +241,7 @@ impl ApiError {
         }
     }
 
-    /// Too many keys that aren't valid came from the client's address.
+    /// Returns the error for too many invalid keys from the client's address.
     #[must_use]
     pub fn too_many_failed_keys(retry_after: Duration) -> Self {
         Self {
@@ -256,7 +256,7 @@ impl ApiError {
         }
     }
 
-    /// What `X-Simulate` asks for isn't in the table; what can't be read is empty.
+    /// Returns the error for an unknown type in `X-Simulate`; one that isn't text is empty.
     #[must_use]
     pub fn unknown_simulation(asked: &str) -> Self {
         let types: Vec<&str> = ErrorType::ALL.iter().map(|kind| kind.as_str()).collect();
@@ -268,7 +268,7 @@ impl ApiError {
         Self::new(ErrorType::BadRequest, message, Some(&help))
     }
 
-    /// Parameters were refused: all faults together, in the request's order.
+    /// Returns the error for refused parameters: all faults together, in the request's order.
     #[must_use]
     pub fn parameters(details: Vec<ParameterFault>, help: Option<String>) -> Self {
         let kind = if details.iter().all(concerns_paging) {
@@ -289,12 +289,12 @@ impl ApiError {
     }
 }
 
-/// The help for what has no better: the page of the documentation that tells about the type.
+/// Returns the default help: the documentation's page of the type.
 fn page(kind: ErrorType) -> String {
     format!("see /docs/errors/{}", kind.as_str())
 }
 
-/// Whether a fault is one of those that make a `pagination_error`.
+/// Returns true if a fault makes a `pagination_error`.
 fn concerns_paging(fault: &ParameterFault) -> bool {
     let [_, name] = &fault.location;
     match fault.kind {

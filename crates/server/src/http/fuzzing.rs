@@ -19,17 +19,17 @@ use super::service::{KeepAlive, Service};
 pub struct Answering(Service);
 
 impl Answering {
-    /// What answers from `app`, without an access log.
+    /// Creates a service over `app`, without an access log.
     ///
     /// # Errors
     ///
-    /// Where the system has no random numbers.
+    /// If the system has no random numbers.
     pub fn new(app: Arc<App>) -> io::Result<Self> {
         let log = AccessLog::start(Destination::Off)?;
         Ok(Self(Service::new(app, log, Duration::from_secs(1))?))
     }
 
-    /// The answer to a request of somebody on this machine.
+    /// Answers a request of a client on this host.
     pub async fn answer(&self, request: Request<Full<Bytes>>) -> Response {
         let connection = Account::default();
         let keep_alive = |_| KeepAlive::Yes;

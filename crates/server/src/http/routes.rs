@@ -10,7 +10,7 @@ use crate::web::{self, Asset};
 /// One route. Every route takes GET and HEAD.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Route {
-    /// The path; a segment in braces is a parameter. The access log names routes by it.
+    /// Path; a segment in braces is a parameter. The access log names routes by it.
     pub template: &'static str,
     /// Parameter at the end of the path, if it has one.
     pub parameter: Option<PathParameter>,
@@ -105,7 +105,7 @@ pub const ROUTES: [Route; 11] = [
 ];
 
 impl Route {
-    /// Its place in [`ROUTES`].
+    /// Returns the index in [`ROUTES`].
     #[must_use]
     pub fn place(&self) -> usize {
         let is_self = |route: &Route| route.template == self.template;
@@ -130,16 +130,16 @@ impl Route {
     }
 }
 
-/// A route with what its path named.
+/// A route with the parameter of its path.
 #[derive(Debug)]
 pub struct Target {
     /// The route.
     pub route: &'static Route,
-    /// What the path's parameter was.
+    /// Value of the path's parameter.
     pub captured: Captured,
 }
 
-/// The value of a path parameter, checked: a segment that can't be one makes the path unknown.
+/// Value of a path parameter, checked: a malformed segment makes the path unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Captured {
     /// The route has no parameter.
@@ -218,7 +218,7 @@ pub fn nearest(path: &str) -> Option<&'static str> {
         .map(|(_, template)| template)
 }
 
-/// The segments of a path but the version and empty ones.
+/// Returns the segments of a path without the version and empty ones.
 fn unversioned(path: &str) -> impl Iterator<Item = &str> {
     let is_version = |segment: &str| {
         let digits = segment.strip_prefix('v');
@@ -228,7 +228,7 @@ fn unversioned(path: &str) -> impl Iterator<Item = &str> {
     segments.skip_while(move |segment| *segment == "api" || is_version(segment))
 }
 
-/// The code that a segment of a path is.
+/// Parses the code in a segment of a path.
 pub(crate) fn product_code(segment: &str) -> Option<ProductCode> {
     if !segment.contains('%') {
         return segment.parse().ok();

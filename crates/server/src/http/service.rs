@@ -1,4 +1,4 @@
-//! What surrounds the judging of one request: its id, its body, a panic, its line in the access log.
+//! Service around the path of one request: its id, its body, a panic, its line in the access log.
 
 use std::future::poll_fn;
 use std::io;
@@ -33,7 +33,7 @@ use crate::traces::{RequestSpan, TraceParent};
 /// The largest body that is read and ignored, in bytes.
 const MAX_BODY_BYTES: usize = 8 * 1024;
 
-/// What all connections of a server share.
+/// Service that all connections of a server share.
 #[derive(Debug)]
 pub(crate) struct Service {
     pub(crate) app: Arc<App>,
@@ -49,7 +49,7 @@ impl<B: hyper::body::Body<Error: Into<BoxError>>> RequestBody for B {}
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Whether the connection stays open after the answer.
+/// Fate of the connection after the answer: it stays open, or closes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeepAlive {
     Yes,
@@ -65,11 +65,11 @@ struct Received<'r> {
 }
 
 impl Service {
-    /// What answers the requests of a server; a body may take `body_timeout` to arrive.
+    /// Creates the service of a server; a request's body may take `body_timeout` to arrive.
     ///
     /// # Errors
     ///
-    /// Where the system has no random numbers.
+    /// If the system has no random numbers.
     pub(crate) fn new(
         app: Arc<App>,
         access_log: AccessLog,
@@ -83,7 +83,7 @@ impl Service {
         })
     }
 
-    /// Answers one request. `end` is told who asked, and says whether the connection stays open.
+    /// Answers one request. `end` is told the kind of caller, and decides if the connection stays open.
     pub(crate) async fn serve(
         &self,
         request: Request<impl RequestBody>,
@@ -103,7 +103,7 @@ impl Service {
         self.finish(&received, answer, &log, end(caller))
     }
 
-    /// Answers one request of a connection that is one too many, whatever it asks for.
+    /// Refuses one request of a connection beyond the limit.
     pub(crate) fn turn_away<B>(&self, request: Request<B>, peer: Peer) -> Response {
         let started = Instant::now();
         let (request, _) = request.into_parts();
@@ -136,7 +136,7 @@ impl Service {
         }
     }
 
-    /// Makes an answer ready to be sent, counts it and writes it down.
+    /// Completes an answer, counts it and logs it.
     fn finish(
         &self,
         received: &Received<'_>,
@@ -323,7 +323,7 @@ fn close_after(answer: &mut Response) {
     headers.insert(CONNECTION, HeaderValue::from_static("close"));
 }
 
-/// HEAD is GET without the body, its length still told.
+/// Removes the body of an answer to HEAD; its length is still told.
 fn strip_body(answer: &mut Response, bytes: u64) {
     *answer.body_mut() = Body::default();
     if answer.status() != http::StatusCode::NOT_MODIFIED {

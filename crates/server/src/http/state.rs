@@ -22,13 +22,13 @@ pub struct App {
     pub access: Access,
     /// Parts that resources are made of.
     pub endpoints: Endpoints,
-    /// What is counted.
+    /// Counters.
     pub metrics: Arc<Metrics>,
-    /// Where spans of requests go; nowhere at first.
+    /// Spans of requests; off by default.
     pub traces: Traces,
-    /// Whether the server is ending: it takes no new connections, and says goodbye on open ones.
+    /// True while the server shuts down: it takes no new connections and closes open ones after their next answer.
     pub draining: Arc<AtomicBool>,
-    /// What was sent before and may be asked for again.
+    /// Cache of bodies.
     pub(crate) bodies: BodyCache,
     /// Memory for bodies that are being sent.
     pub(crate) budget: Budget,
@@ -58,7 +58,7 @@ impl App {
         }
     }
 
-    /// Memory for an answer to a key, if the request bears one, over a connection.
+    /// Returns the memory for an answer over a connection, on the account of its key if the request has one.
     pub(crate) fn send_context<'a>(
         &'a self,
         key: Option<&'a Account>,

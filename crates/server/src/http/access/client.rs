@@ -1,4 +1,4 @@
-//! Who a client is: the address at the other end of the connection, or the one that a proxy names which is trusted.
+//! Client addresses: that of the connection, or the one that a trusted proxy names.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
@@ -13,17 +13,17 @@ use crate::http::request::encoding::is_token;
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// Who is at the other end.
+/// Peer of a connection, or the client behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Peer {
-    /// A machine with this address.
+    /// A host with this address.
     Address(IpAddr),
-    /// Somebody on this machine, by a Unix socket.
+    /// A process on this host, over a Unix socket.
     Unix,
 }
 
 impl From<Option<IpAddr>> for Peer {
-    /// Who has no address came over a Unix socket.
+    /// Peers without an address came over a Unix socket.
     fn from(address: Option<IpAddr>) -> Self {
         address.map_or(Self::Unix, Self::Address)
     }
@@ -44,7 +44,7 @@ impl Serialize for Peer {
     }
 }
 
-/// What counts as one address: of IPv6 a network of 64 bits, out of which one customer may take any.
+/// Returns the network that counts as one address: of IPv6 a /64, which one customer has whole.
 #[must_use]
 pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
@@ -53,12 +53,12 @@ pub fn network(address: IpAddr) -> IpAddr {
     }
 }
 
-/// A peer whose word is taken for who its client is.
+/// Proxy that is trusted to name its client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrustedPeer {
-    /// A machine in this network.
+    /// All hosts of this network.
     Network(IpNet),
-    /// Whoever connects by a Unix socket.
+    /// All peers over a Unix socket.
     Unix,
 }
 
@@ -78,8 +78,8 @@ impl FromStr for TrustedPeer {
     }
 }
 
-/// The header in which trusted proxies name their clients. Only one: a proxy writes one of them and lets the other
-/// through as the client sent it.
+/// Header in which trusted proxies name their clients. Only one is read: a proxy writes one and passes the other on as
+/// the client sent it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ForwardedHeader {
     /// `X-Forwarded-For: 192.0.2.1, 10.0.0.3`
@@ -89,18 +89,18 @@ pub enum ForwardedHeader {
     Forwarded,
 }
 
-/// Whose word is taken, and where it stands. By default nobody's.
+/// Trusted proxies and their header. By default none is trusted.
 #[derive(Debug, Clone, Default)]
 pub struct Proxies {
-    /// Who is trusted.
+    /// Trusted proxies.
     pub trusted: Vec<TrustedPeer>,
-    /// Where clients are named.
+    /// Header with the client's address.
     pub header: ForwardedHeader,
 }
 
 impl Proxies {
-    /// The client of a request: the nearest that no trusted proxy is. What a proxy adds stands at the end of the
-    /// header; what stands before the first who isn't trusted, anybody may have written.
+    /// Returns the client of a request: the nearest peer that isn't a trusted proxy. Proxies append to the header, so
+    /// anyone may have written the entries before the first that isn't trusted.
     #[must_use]
     pub fn client(&self, peer: Peer, headers: &HeaderMap) -> Peer {
         if !self.trusts(peer) {
@@ -120,7 +120,7 @@ impl Proxies {
         found.map_or(peer, Peer::Address)
     }
 
-    /// The first of these that isn't trusted, else the last; none where one on the way can't be read.
+    /// Returns the first of these that isn't trusted, else the last; `None` if one on the way is malformed.
     fn nearest(&self, hops: impl Iterator<Item = Option<IpAddr>>) -> Option<IpAddr> {
         let mut last = None;
         for hop in hops {
@@ -133,7 +133,7 @@ impl Proxies {
         last
     }
 
-    /// Whether a peer's word is taken.
+    /// Returns true if a peer is a trusted proxy.
     #[must_use]
     pub fn trusts(&self, peer: Peer) -> bool {
         let is_peer = |trusted: &TrustedPeer| match (trusted, peer) {
@@ -147,7 +147,7 @@ impl Proxies {
     }
 }
 
-/// The lines of a header from the last to the first; none for one that isn't text.
+/// Returns the lines of a header from last to first; `None` for one that isn't text.
 fn lines_backwards<'h>(
     headers: &'h HeaderMap,
     name: &HeaderName,
@@ -156,7 +156,7 @@ fn lines_backwards<'h>(
     lines.rev().map(|line| line.to_str().ok())
 }
 
-/// An address as proxies write it: with brackets and a port, or without.
+/// Parses an address as proxies write it: with brackets and a port, or without.
 fn address(text: &str) -> Option<IpAddr> {
     let bare = match text.strip_prefix('[') {
         Some(rest) => rest.split_once(']')?.0,
@@ -169,8 +169,8 @@ fn address(text: &str) -> Option<IpAddr> {
         .map(|address| address.to_canonical())
 }
 
-/// The `for` of each element of a line of `Forwarded`, in order; none where it names no address. A line that isn't well
-/// formed has one element that names none.
+/// Returns the `for` of each element of a line of `Forwarded`, in order; `None` if it names no address. A malformed line
+/// counts as one element that names none.
 fn forwarded_for(line: &str) -> Vec<Option<IpAddr>> {
     let mut found = Vec::new();
     let mut rest = line;
@@ -195,7 +195,7 @@ fn forwarded_for(line: &str) -> Vec<Option<IpAddr>> {
     }
 }
 
-/// The first `name=value` of a text, its value without quotes, and what follows.
+/// Splits a text into its first `name=value`, the value without quotes, and the rest.
 fn pair(text: &str) -> Option<(&str, String, &str)> {
     let (name, rest) = text.split_once('=')?;
     let name = name.trim_start();

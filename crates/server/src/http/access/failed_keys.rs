@@ -1,5 +1,5 @@
-//! Requests with keys that aren't valid, counted per client address. Whoever tries too many is told to wait; a
-//! good key is answered whatever its address did.
+//! Requests with invalid keys, counted per client address. A client with too many of them is told to wait; a valid key is
+//! answered whatever its address did.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
@@ -8,22 +8,22 @@ use vitrine_model::quota::{Admission, Quota, QuotaState};
 
 use super::client::{Peer, network};
 
-/// How many counts there are, of 8 bytes each. Addresses that share one share the limit: with a thousand of them
-/// failing at a time, one in 65.
+/// Number of counts, of 8 bytes each. Addresses that share one share the limit: with a thousand of them failing at a
+/// time, one in 65.
 const SLOTS: usize = 1 << 16;
 
-/// The counts: a table that never grows and forgets nobody. Whoever has many addresses fills it at most, and then
-/// all who fail wait together. So neither memory nor the guesses that are answered have no bound.
+/// Counts in a table of fixed size that evicts nothing. An attacker with many addresses can fill it; then all clients
+/// with invalid keys wait together. So memory is bounded, and so are the guesses that are answered.
 #[derive(Debug, Default)]
 pub struct FailedKeys {
     limit: Option<Quota>,
     slots: Box<[QuotaState]>,
-    /// Of random keys, so that nobody can choose whom to share a count with.
+    /// Randomly keyed, so that no client can choose to share a count with another.
     hashes: RandomState,
 }
 
 impl FailedKeys {
-    /// Counts up to this limit; without one, none.
+    /// Creates counts with this limit; without one, nothing is counted.
     #[must_use]
     pub fn new(limit: Option<Quota>) -> Self {
         let slots = limit.map_or(0, |_| SLOTS);
@@ -34,7 +34,7 @@ impl FailedKeys {
         }
     }
 
-    /// Counts a request of this client whose key isn't valid.
+    /// Counts a request of this client with an invalid key.
     pub(crate) fn take(&self, client: Peer, now: Duration) -> Admission {
         let Some(limit) = self.limit else {
             return Admission::Granted;
@@ -48,7 +48,7 @@ impl FailedKeys {
     }
 }
 
-/// What a client is counted as: by its address or network; all of a Unix socket as one.
+/// Returns the peer that a client is counted as: its address or network; all clients of a Unix socket are one.
 fn counted_as(client: Peer) -> Peer {
     match client {
         Peer::Address(address) => Peer::Address(network(address)),

@@ -11,7 +11,7 @@ use crate::http::access::client::Peer;
 /// One request, answered.
 #[derive(Debug)]
 pub struct Line<'a> {
-    /// When the answer was ready.
+    /// Time at which the answer was ready.
     pub time: Timestamp,
     /// The request's id.
     pub request_id: &'a str,
@@ -130,7 +130,7 @@ fn other(value: &(impl Serialize + ?Sized), out: &mut Vec<u8>) {
 pub(super) struct TimeText {
     second: Option<i64>,
     text: String,
-    /// How much of the text is of the second.
+    /// Length of the text up to the second, in bytes.
     second_bytes: usize,
 }
 

@@ -4,8 +4,8 @@
 //! logged: what a client puts there by mistake, a key for one, stays out.
 //!
 //! - `context`: facts of a request that its head doesn't tell
-//! - `line`: what a line says, and its bytes
-//! - `shown`: what of a request is shown
+//! - `line`: fields of a line, and its bytes
+//! - `shown`: parts of a request that may be shown
 
 mod context;
 mod line;
@@ -38,7 +38,7 @@ const LOG: Log = Log {
 /// Maximum time that a server waits at its end for the last lines to be written.
 const FINISH_LIMIT: Duration = Duration::from_secs(2);
 
-/// Where the access log goes.
+/// Destination of the access log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Destination {
     /// Nowhere.
@@ -50,7 +50,7 @@ pub enum Destination {
 /// The access log of one server.
 #[derive(Debug)]
 pub struct AccessLog {
-    /// None where there is no log.
+    /// None if there is no log.
     output: Option<LogOutput>,
 }
 
@@ -64,7 +64,7 @@ impl AccessLog {
     ///
     /// # Errors
     ///
-    /// Where the thread can't be started.
+    /// If the thread can't be started.
     pub fn start(destination: Destination) -> io::Result<Self> {
         let output = match destination {
             Destination::Off => None,

@@ -1,29 +1,29 @@
-//! What the access log shows of a request: no more than helps, and no secret.
+//! Methods and paths as the access log shows them: shortened, and without secrets.
 
 use std::borrow::Cow;
 
 use percent_encoding::percent_decode_str;
 use vitrine_model::key::NewKey;
 
-/// How much of a method is shown: any word can be one, a key too.
+/// Maximum characters of a method: any word can be one, a key too.
 const METHOD_CHARACTERS: usize = 16;
 
-/// How much of a path is shown.
+/// Maximum characters of a path.
 const PATH_CHARACTERS: usize = 256;
 
-/// No key is shorter.
+/// Minimum length of a key, in bytes.
 const LEAST_KEY_BYTES: usize = 50;
 
-/// The longest name of a key, between how it begins and its secret: `test_` and eleven letters or digits.
+/// Maximum length of a key's name, between its start and its secret, in bytes: `test_` and eleven letters or digits.
 const KEY_NAME_BYTES: usize = 16;
 
-/// A method as the log shows it.
+/// Returns a method as the log shows it.
 pub(crate) fn shown_method(method: &str) -> &str {
     start(method, METHOD_CHARACTERS)
 }
 
-/// A path as the log shows it: its start, and of a key that somebody put into it no more than the prefix. Whatever
-/// follows that may be the secret, however it is encoded.
+/// Returns a path as the log shows it: its start, and of a key in it only the prefix. All that follows may be the secret,
+/// however it is encoded.
 pub(crate) fn shown_path(path: &str) -> Cow<'_, str> {
     let path = start(path, PATH_CHARACTERS);
     if path.len() < LEAST_KEY_BYTES {
@@ -40,7 +40,7 @@ pub(crate) fn shown_path(path: &str) -> Cow<'_, str> {
     decoded[..name + name_bytes].to_owned().into()
 }
 
-/// A path in which nothing is percent-encoded any more, not even twice: proxies decode, too.
+/// Decodes a path until nothing in it is percent-encoded, not even twice: proxies decode, too.
 fn decoded(path: &str) -> Cow<'_, str> {
     let mut decoded = Cow::Borrowed(path);
     while decoded.contains('%') {
@@ -53,7 +53,7 @@ fn decoded(path: &str) -> Cow<'_, str> {
     decoded
 }
 
-/// The first characters of a text.
+/// Returns the first characters of a text.
 fn start(text: &str, characters: usize) -> &str {
     if text.len() <= characters {
         return text;

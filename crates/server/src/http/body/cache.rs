@@ -1,8 +1,7 @@
-//! Bodies that are worth keeping: compressed ones, and plain ones that took some making.
+//! Cache of bodies: compressed ones, and plain ones that cost time to make.
 //!
-//! A body is known by its tag, which is a hash of its content: so what is kept outlives a change of the
-//! catalog that leaves it as it was, and nothing kept is ever out of date. What is asked for most
-//! stays; plain bodies, cheap to make again, never push out compressed ones.
+//! Its key is a hash of the content: an entry survives changes of the catalog that leave the content alone, and is never
+//! out of date. What is asked for most stays; plain bodies, cheap to make again, never push out compressed ones.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,17 +20,17 @@ use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 use vitrine_model::content_hash::ContentHash;
 
-/// What keeping a body takes beside its bytes, about.
+/// Memory of a cache entry beside its bytes, about.
 const OVERHEAD_BYTES: u64 = 160;
 
-/// The least room of a part of a cache: the longest body that can be kept.
+/// Minimum size of a shard, in bytes: the longest body that can be cached.
 const SHARD_BYTES: u64 = 8 << 20;
 
-/// Bodies up to this length are compressed where they are, in less time than it takes to hand
-/// them to another thread and wait for it.
+/// Maximum length of a body that is compressed on the thread that serves it, in bytes: that takes less time than handing
+/// it to another.
 pub(crate) const HERE_BYTES: usize = 16 << 10;
 
-/// Names a body: its content, and how it is encoded.
+/// Key of a body: its content and coding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     hash: ContentHash,
@@ -47,23 +46,23 @@ impl Key {
 #[derive(Clone)]
 struct ByLength;
 
-impl Weighter<Key, Kept> for ByLength {
-    fn weight(&self, _key: &Key, body: &Kept) -> u64 {
+impl Weighter<Key, CachedBody> for ByLength {
+    fn weight(&self, _key: &Key, body: &CachedBody) -> u64 {
         body.bytes.len() as u64 + OVERHEAD_BYTES
     }
 }
 
-type Bodies = Cache<Key, Kept, ByLength>;
+type Bodies = Cache<Key, CachedBody, ByLength>;
 
-/// A body that is kept.
+/// A cached body.
 #[derive(Debug, Clone)]
-struct Kept {
+struct CachedBody {
     bytes: Bytes,
-    /// Whether it could be smaller, were it given more time.
+    /// True if compressing it again with more effort would make it smaller.
     could_be_smaller: bool,
 }
 
-impl From<Bytes> for Kept {
+impl From<Bytes> for CachedBody {
     fn from(bytes: Bytes) -> Self {
         Self {
             bytes,
@@ -72,26 +71,26 @@ impl From<Bytes> for Kept {
     }
 }
 
-/// The kept bodies of one server.
+/// Cache of the bodies of one server, bounded in bytes.
 pub(crate) struct BodyCache {
     compressed: Option<Arc<Bodies>>,
     plain: Option<Bodies>,
-    compressed_asked: Asked,
-    plain_asked: Asked,
+    compressed_stats: HitStats,
+    plain_stats: HitStats,
     turns: Arc<FairQueue>,
     /// Requests refused because too many bodies waited to be compressed.
     pub(crate) shed: Counter,
 }
 
 impl BodyCache {
-    /// A cache that takes up to `bytes` of memory, a third of it for plain bodies; 0 keeps nothing.
+    /// Creates a cache of up to `bytes`, a third of them for plain bodies; 0 caches nothing.
     pub(crate) fn new(bytes: u64) -> Self {
         let cores = available_parallelism().map_or(1, usize::from);
         Self {
             compressed: bodies(bytes - bytes / 3).map(Arc::new),
             plain: bodies(bytes / 3),
-            compressed_asked: Asked::default(),
-            plain_asked: Asked::default(),
+            compressed_stats: HitStats::default(),
+            plain_stats: HitStats::default(),
             turns: FairQueue::new(cores),
             shed: Counter::default(),
         }
@@ -106,17 +105,17 @@ impl BodyCache {
             && !self.compressed.as_ref().is_some_and(is_cached)
     }
 
-    /// A body that is kept encoded. One that was made quickly, and is asked for again, is made smaller meanwhile.
+    /// Returns a compressed body. One that was compressed quickly is compressed again in the background.
     pub(crate) fn compressed(&self, key: &Key) -> Option<Bytes> {
         let cache = self.compressed.as_ref()?;
-        let kept = self.compressed_asked.count(cache.get(key))?;
+        let kept = self.compressed_stats.count(cache.get(key))?;
         if kept.could_be_smaller {
-            self.make_smaller(cache, key, &kept.bytes);
+            self.recompress(cache, key, &kept.bytes);
         }
         Some(kept.bytes)
     }
 
-    fn make_smaller(&self, cache: &Arc<Bodies>, key: &Key, bytes: &Bytes) {
+    fn recompress(&self, cache: &Arc<Bodies>, key: &Key, bytes: &Bytes) {
         // While there is other work, it can wait until it is asked for once more.
         let Some(turn) = self.turns.try_take() else {
             return;
@@ -134,31 +133,31 @@ impl BodyCache {
         });
     }
 
-    /// A body that is kept plain.
+    /// Returns a plain body.
     pub(crate) fn plain(&self, key: &Key) -> Option<Bytes> {
         let kept = self.plain.as_ref()?.get(key);
-        Some(self.plain_asked.count(kept)?.bytes)
+        Some(self.plain_stats.count(kept)?.bytes)
     }
 
-    /// How the two parts do, by name.
+    /// Returns the states of both parts, by name.
     pub(crate) fn states(&self) -> [(&'static str, CacheState); 2] {
         [
             (
                 "compressed",
-                self.compressed_asked.state(self.compressed.as_deref()),
+                self.compressed_stats.state(self.compressed.as_deref()),
             ),
-            ("plain", self.plain_asked.state(self.plain.as_ref())),
+            ("plain", self.plain_stats.state(self.plain.as_ref())),
         ]
     }
 
-    /// Keeps a plain body.
-    pub(crate) fn keep_plain(&self, key: Key, body: Bytes) {
+    /// Inserts a plain body.
+    pub(crate) fn insert_plain(&self, key: Key, body: Bytes) {
         if let Some(cache) = &self.plain {
             cache.insert(key, body.into());
         }
     }
 
-    /// Compresses a body at once, which must be short.
+    /// Compresses a short body on this thread; `None` if that fails.
     pub(crate) fn compress_here(&self, key: Key, plain: &[u8]) -> Option<Bytes> {
         let made = log_error(compress(key.coding, Effort::Thorough, plain))?;
         // A shorter one is for a client that refuses plain bodies; others would find it here.
@@ -170,7 +169,7 @@ impl BodyCache {
         Some(made)
     }
 
-    /// The encoded form of a body: the cached one, or one that is made on a thread that serves nobody. Requests for the
+    /// Returns the compressed form of a body: the cached one, or one that a background thread makes. Requests for the
     /// same body meanwhile wait for it; if its maker fails or goes away, one of them makes it. `None` if it can't be
     /// made, or too many bodies of this account wait.
     pub(crate) async fn compress(
@@ -187,7 +186,7 @@ impl BodyCache {
             Err(guard) => {
                 let made = self.make(key.coding, plain, account).await?;
                 // One that is too long to be cached is given to those who wait, all the same.
-                let _ = guard.insert(Kept {
+                let _ = guard.insert(CachedBody {
                     bytes: made.clone(),
                     could_be_smaller: key.coding == Coding::Gzip,
                 });
@@ -209,15 +208,15 @@ impl BodyCache {
     }
 }
 
-/// How often a part was asked, and had the body.
+/// Hits and misses of one part.
 #[derive(Debug, Default)]
-struct Asked {
+struct HitStats {
     hits: Counter,
     misses: Counter,
 }
 
-impl Asked {
-    fn count(&self, found: Option<Kept>) -> Option<Kept> {
+impl HitStats {
+    fn count(&self, found: Option<CachedBody>) -> Option<CachedBody> {
         match found {
             Some(_) => self.hits.increment(),
             None => self.misses.increment(),
@@ -234,7 +233,7 @@ impl Asked {
     }
 }
 
-/// What was made; a failure is logged, and the client is sent the plain body.
+/// Logs a failure to compress. The client is sent the plain body.
 fn log_error(made: std::io::Result<Bytes>) -> Option<Bytes> {
     made.inspect_err(|error| {
         let error = ErrorChain(error);

@@ -1,4 +1,4 @@
-//! Bodies made small. Levels, and why they are what they are: `docs/decisions/0004-compression.md`.
+//! Compression of bodies. `docs/decisions/0004-compression.md` gives the reasons for the levels.
 
 use std::cell::RefCell;
 use std::io;
@@ -7,19 +7,20 @@ use bytes::Bytes;
 
 use crate::http::request::encoding::Coding;
 
-/// Shorter bodies go out as they are, where the client takes that: little would be saved.
+/// Minimum length of a body that is compressed, in bytes: less would save little. Shorter ones are sent plain, if the
+/// client accepts that.
 pub const WORTH_COMPRESSING_BYTES: usize = 1000;
 
-/// Longer bodies go out plain: compressing takes twice their length of memory on each core.
+/// Maximum length of a body that is compressed, in bytes: compressing takes twice its length of memory on each core.
 pub const MAX_COMPRESSED_BYTES: usize = 8 << 20;
 
 /// Level 2 takes less time than 1 on pages, which repeat themselves, and makes them no larger.
 const ZSTD_LEVEL: i32 = 2;
 
-/// libdeflate's fastest level, for who asks first.
+/// libdeflate's fastest level, for the first request.
 const QUICK_GZIP_LEVEL: i32 = 1;
 
-/// A page comes out a quarter smaller than at the fastest level, for all who ask again.
+/// Level for later requests: a page is a quarter smaller than at the fastest level.
 const THOROUGH_GZIP_LEVEL: i32 = 6;
 
 /// The first level at which brotli is worth its time: below it, zstd is smaller.
@@ -28,19 +29,18 @@ const BROTLI_QUALITY: i32 = 5;
 /// As far back as brotli looks, as a power of two: a page is hardly longer than a mebibyte.
 const BROTLI_WINDOW_BITS: i32 = 20;
 
-/// How much time may go into making a body small. Only gzip makes a difference.
+/// Effort of compressing. Only gzip makes a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
-    /// Somebody waits for it.
+    /// A client waits for it.
     Quick,
     /// It will be sent more than once, or is short.
     Thorough,
 }
 
-/// What compresses on one thread. Making these anew would cost a small body as much as the work itself.
+/// Compressors of one thread. Creating them costs as much as compressing a small body.
 struct Compressors {
-    /// Where bodies are compressed to. What is made of one is kept, and mustn't hold apart what could be one stretch of
-    /// memory again.
+    /// Output buffer. Results are copied out of it, so that cached ones don't fragment memory.
     room: Vec<u8>,
     zstd: zstd::bulk::Compressor<'static>,
     quick_gzip: libdeflater::Compressor,
@@ -85,7 +85,7 @@ impl Compressors {
     }
 }
 
-/// At least so much room. It takes memory only as far as it was written to.
+/// Returns a buffer of at least this length. It takes memory only as far as it was written to.
 fn room(kept: &mut Vec<u8>, bytes: usize) -> &mut [u8] {
     if kept.len() < bytes {
         *kept = vec![0; bytes];
@@ -97,7 +97,7 @@ fn room(kept: &mut Vec<u8>, bytes: usize) -> &mut [u8] {
 ///
 /// # Errors
 ///
-/// Where memory runs out: no bytes are too odd to be compressed.
+/// If memory runs out: all bytes can be compressed.
 pub fn compress(coding: Coding, effort: Effort, plain: &[u8]) -> io::Result<Bytes> {
     COMPRESSORS.with_borrow_mut(|kept| {
         let compressors = match kept {
@@ -113,11 +113,11 @@ pub fn compress(coding: Coding, effort: Effort, plain: &[u8]) -> io::Result<Byte
     })
 }
 
-/// Makes a gzip body of ours smaller that was made quickly.
+/// Compresses a gzip body again that was compressed quickly.
 ///
 /// # Errors
 ///
-/// Where it isn't such a body.
+/// If it isn't such a body.
 pub fn gzip_thoroughly(quick: &[u8]) -> io::Result<Bytes> {
     // How long the content is stands at the end (RFC 1952, 2.3.1).
     let length = quick

@@ -28,10 +28,10 @@ const MAX_NESTING: usize = 100;
 /// The most blank lines in a row. Each costs a step for every list around it.
 const MAX_BLANK_LINES: usize = 100;
 
-/// How long HTML may be, in bytes, whatever its text.
+/// Length of HTML that is always allowed, in bytes.
 const FREE_HTML_BYTES: usize = 64 << 10;
 
-/// How many times as long as its text HTML may be beyond that. It is mostly less than twice as long; what comes to more
+/// Maximum growth of HTML beyond that, as a multiple of its text. It is mostly less than twice as long; what comes to more
 /// is nearly all elements, which take far more time to sanitise than words, or a short table of a million cells.
 const MAX_HTML_GROWTH: usize = 3;
 
@@ -112,7 +112,7 @@ impl HtmlRenderer {
         self.cache.get_or_insert_with(&digest, render)
     }
 
-    /// How the cache does.
+    /// Returns the state of the cache.
     #[must_use]
     pub fn cache_state(&self) -> CacheState {
         // In this order: a request in between must not make hits negative.
@@ -170,7 +170,7 @@ fn blank_lines(markdown: &str) -> usize {
     most
 }
 
-/// How deep a document nests.
+/// Returns the depth of a document.
 fn depth<'a>(document: &'a AstNode<'a>) -> usize {
     let mut level = 0_usize;
     let mut deepest = 0;
@@ -250,8 +250,8 @@ fn cleaner() -> Builder<'static> {
     cleaner
 }
 
-/// Whether an address is absolute in browsers too: on a page of the same scheme, they take
-/// `https:a.example` for a relative one.
+/// Returns true if a URL is absolute in browsers too: on a page of the same scheme, they take `https:a.example` for a
+/// relative one.
 fn is_absolute(address: &str) -> bool {
     ["http://", "https://", "mailto:", "tel:"]
         .iter()

@@ -1,4 +1,4 @@
-//! Pages of products: found by a scan, known by their tag, sent from the snapshot.
+//! Pages of products: found by a scan, named by an entity tag, sent from the snapshot.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -18,19 +18,19 @@ use crate::http::request::query::encoded;
 use crate::http::response::entity_tag::EntityTag;
 use crate::http::response::resource::{CachePolicy, Resource};
 
-/// The longest `Link` header, in bytes.
+/// Maximum length of a `Link` header, in bytes.
 const MAX_LINK_BYTES: usize = 2 * 1024;
 
-/// A page of more runs is copied while it is sent, so that a copy for all who ask for it is worth keeping.
-const MAX_RUNS_NOT_KEPT: usize = 6;
+/// Maximum runs of a page that isn't cached. One of more is copied while it is sent, so that a shared copy pays.
+const MAX_RUNS_NOT_CACHED: usize = 6;
 
-/// A page of fewer products isn't worth keeping.
-const MIN_PRODUCTS_KEPT: usize = 100;
+/// Minimum products of a cached page.
+const MIN_PRODUCTS_CACHED: usize = 100;
 
-/// The most that may be remembered of a snapshot's pages, in bytes.
-const REMEMBERED_BYTES: u64 = 2 << 20;
+/// Maximum memory of a snapshot's page heads, in bytes.
+const MAX_HEADS_BYTES: u64 = 2 << 20;
 
-/// What a page's answer says of itself.
+/// Head of a page: all of its response but the body.
 #[derive(Debug, Clone)]
 struct PageHead {
     tag: EntityTag,
@@ -40,8 +40,8 @@ struct PageHead {
     cache_plain: CachePolicy,
 }
 
-/// The heads of one snapshot's pages, by the query as it was sent: clients read the same pages again and again,
-/// and most of them have them already.
+/// Cache of the heads of one snapshot's pages, by the raw query: clients read the same pages again and again, and mostly
+/// have them already.
 #[derive(Debug)]
 pub(crate) struct PageHeads(Cache<Box<str>, PageHead, ByLength>);
 
@@ -57,11 +57,15 @@ impl Weighter<Box<str>, PageHead> for ByLength {
 
 impl Default for PageHeads {
     fn default() -> Self {
-        Self(Cache::with_weighter(4_096, REMEMBERED_BYTES, ByLength))
+        Self(Cache::with_weighter(4_096, MAX_HEADS_BYTES, ByLength))
     }
 }
 
-/// The page that a query asks for.
+/// Finds the page of a query.
+///
+/// # Errors
+///
+/// If a parameter is refused.
 pub(crate) fn find<'s>(
     snapshot: &'s Arc<Snapshot>,
     heads: &PageHeads,
@@ -97,7 +101,7 @@ pub(crate) fn find<'s>(
         tag: EntityTag::of_parts(parts.into_iter()),
         link: link(&page, &kept),
         length: PAGE_START.len() + products_bytes - last_comma + end(&page, &list).len(),
-        cache_plain: match runs > MAX_RUNS_NOT_KEPT && page.len() >= MIN_PRODUCTS_KEPT {
+        cache_plain: match runs > MAX_RUNS_NOT_CACHED && page.len() >= MIN_PRODUCTS_CACHED {
             true => CachePolicy::Always,
             false => CachePolicy::Never,
         },
@@ -112,7 +116,7 @@ pub(crate) fn find<'s>(
     }))
 }
 
-/// What stands behind a page's products.
+/// Returns the end of a page, behind its products.
 fn end(page: &Page<'_>, list: &ListQuery) -> Vec<u8> {
     let pagination = Pagination {
         cursors: Cursors {
@@ -128,7 +132,7 @@ fn end(page: &Page<'_>, list: &ListQuery) -> Vec<u8> {
     [b"],\"pagination\":", &pagination[..], b"}"].concat()
 }
 
-/// A page as JSON, of `length` bytes.
+/// Returns the body of a page, of `length` bytes.
 fn body(
     snapshot: &Arc<Snapshot>,
     page: &Page<'_>,

@@ -46,7 +46,7 @@ const ERROR_HEADERS: [&str; 10] = [
     "Access-Control-Expose-Headers",
 ];
 
-/// What can go wrong with what needs no key.
+/// Errors of operations that need no key.
 const PUBLIC_ERRORS: [ErrorType; 9] = [
     ErrorType::BadRequest,
     ErrorType::NotFound,

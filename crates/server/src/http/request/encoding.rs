@@ -1,12 +1,10 @@
-//! Which content coding an answer gets: what the client accepts (RFC 9110, section 12.5.3) against what
-//! we like to send.
+//! Negotiation of the content coding: the client's weights (RFC 9110, section 12.5.3), then the server's preference.
 
 use http::header::ACCEPT_ENCODING;
 use http::{HeaderMap, HeaderValue};
 
-/// How a body is encoded. In the order of our preference: zstd costs least and is small, gzip
-/// everybody understands, brotli costs many times more for little (see
-/// `docs/decisions/0004-compression.md`).
+/// Content coding of a body, in the order of the server's preference: zstd costs least and is small, all clients
+/// understand gzip, brotli costs many times more and saves little (see `docs/decisions/0004-compression.md`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Coding {
     /// Zstandard (RFC 8878).
@@ -15,15 +13,15 @@ pub enum Coding {
     Gzip,
     /// Brotli (RFC 7932).
     Brotli,
-    /// As it is.
+    /// Plain.
     Identity,
 }
 
 impl Coding {
-    /// Every coding, the one that we like best first.
+    /// All codings, the preferred one first.
     pub const ALL: [Self; 4] = [Self::Zstd, Self::Gzip, Self::Brotli, Self::Identity];
 
-    /// The value of `Content-Encoding`; nothing is said of bodies that are as they are.
+    /// Returns the value of `Content-Encoding`; plain bodies have none.
     #[must_use]
     pub const fn header_value(self) -> Option<HeaderValue> {
         match self {
@@ -40,7 +38,7 @@ impl Coding {
         matches!(self, Self::Gzip | Self::Identity)
     }
 
-    /// The coding of a name in a request.
+    /// Returns the coding of a name in a request.
     fn named(name: &[u8]) -> Option<Self> {
         let is = |other: &str| name.eq_ignore_ascii_case(other.as_bytes());
         match () {
@@ -53,38 +51,38 @@ impl Coding {
     }
 }
 
-/// What a client accepts: a weight for each coding, in the order of [`Coding::ALL`]. 0 refuses.
+/// Accepted codings of a client: a weight for each, in the order of [`Coding::ALL`]. 0 refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Accepted([u16; 4]);
 
-/// The weight of a plain body that nothing is said of: accepted, but liked less than anything named.
-/// Weights that are named are doubled, to leave room below.
+/// Weight of a plain body that the client doesn't name: accepted, but less than all that it names. Named weights are
+/// doubled, to leave room below.
 const UNNAMED_IDENTITY: u16 = 1;
 
 impl Accepted {
-    /// What the headers of a request accept. Without `Accept-Encoding`, or with nothing readable in it,
-    /// plain bodies only. Of a coding that is named more than once, the least weight counts.
+    /// Parses `Accept-Encoding`. Without it, or with nothing readable in it, only plain bodies are accepted. Of a coding
+    /// that is named more than once, the least weight counts.
     #[must_use]
     pub fn by(headers: &HeaderMap) -> Self {
-        let mut said = Said::default();
+        let mut parsed = ParsedWeights::default();
         for value in headers.get_all(ACCEPT_ENCODING) {
             value
                 .as_bytes()
                 .split(|byte| *byte == b',')
                 .filter_map(member)
-                .for_each(|(name, weight)| said.note(name, weight));
+                .for_each(|(name, weight)| parsed.note(name, weight));
         }
-        said.accepted()
+        parsed.accepted()
     }
 
-    /// Whether the body may go out as it is.
+    /// Returns true if the body may be sent plain.
     #[must_use]
     pub fn takes_plain(self) -> bool {
         self.weight(Coding::Identity) > 0
     }
 
-    /// The coding to send. Where nothing that we have is accepted, the plain body: a client can make
-    /// more of that than of an error.
+    /// Returns the coding to send. If the client accepts none, that is the plain body, which is of more use than an
+    /// error.
     #[must_use]
     pub fn best(self) -> Coding {
         let mut best = Coding::Identity;
@@ -101,17 +99,17 @@ impl Accepted {
     }
 }
 
-/// What the members of a request's list said.
+/// Weights as the members of a request's list have them.
 #[derive(Default)]
-struct Said {
+struct ParsedWeights {
     named: [Option<u16>; 4],
     /// The weight of `*`.
     others: Option<u16>,
-    /// Whether a coding is accepted that we don't have.
+    /// True if the client accepts a coding that the server doesn't have.
     takes_unknown: bool,
 }
 
-impl Said {
+impl ParsedWeights {
     fn note(&mut self, name: &[u8], weight: u16) {
         let place = match Coding::named(name) {
             Some(coding) => &mut self.named[coding as usize],
@@ -135,7 +133,7 @@ impl Said {
         if self.named[identity].or(self.others).is_none() {
             weights[identity] = UNNAMED_IDENTITY;
         }
-        // Plain is refused and nothing named instead: whoever says that understands something.
+        // Plain is refused and nothing named instead: such a client is taken to understand gzip.
         let gzip = Coding::Gzip as usize;
         let is_gzip_open = self.named[gzip].or(self.others).is_none();
         if weights == [0; 4] && is_gzip_open && !self.takes_unknown {

@@ -7,7 +7,7 @@ use http::{HeaderValue, Version};
 
 use crate::http::error::ApiError;
 
-/// Refuses a request whose `Host` isn't as the RFC demands.
+/// Refuses a request whose `Host` breaks the RFC.
 pub(crate) fn check(request: &Parts) -> Result<(), ApiError> {
     let mut hosts = request.headers.get_all(HOST).iter();
     let is_right = match (hosts.next(), hosts.next()) {
@@ -19,7 +19,7 @@ pub(crate) fn check(request: &Parts) -> Result<(), ApiError> {
     is_right.then_some(()).ok_or_else(ApiError::bad_host)
 }
 
-/// Whether all of it are characters of a host and a port (RFC 3986, section 3.2). It may be empty.
+/// Returns true if the value has only characters of a host and a port (RFC 3986, section 3.2). It may be empty.
 fn can_be_host(host: &HeaderValue) -> bool {
     let can_stand =
         |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+,;=:[]".contains(byte);

@@ -96,7 +96,7 @@ const LIST_HINTS: [(&str, &str); 5] = [
 const PAGING_HINT: &str = "page with `after` and `limit`";
 
 /// How many faults are told at most: a target of 8 kB has room for thousands, each of which takes a sentence.
-const MOST_TOLD: usize = 100;
+const MAX_FAULTS: usize = 100;
 
 /// Collects what is wrong with the parameters of one request.
 #[derive(Default)]
@@ -107,8 +107,8 @@ struct Faults {
 
 impl Faults {
     fn add(&mut self, kind: FaultType, name: &str, message: String) {
-        if self.details.len() == MOST_TOLD {
-            self.help(format!("more is wrong than these {MOST_TOLD} faults"));
+        if self.details.len() == MAX_FAULTS {
+            self.help(format!("more is wrong than these {MAX_FAULTS} faults"));
             return;
         }
         self.details.push(ParameterFault {
@@ -135,8 +135,8 @@ impl Faults {
 
 /// A client's text, short enough for a message.
 fn shortened(text: &str) -> String {
-    const MOST_CHARACTERS: usize = 80;
-    match text.char_indices().nth(MOST_CHARACTERS) {
+    const MAX_CHARACTERS: usize = 80;
+    match text.char_indices().nth(MAX_CHARACTERS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }

@@ -1,5 +1,4 @@
-//! Queries as addresses write them: pairs of names and values, encoded as forms are. What may stand in one is said
-//! elsewhere: in `parameters`, and by the browser.
+//! Syntax of queries: pairs of names and values, form-encoded. `parameters` and the catalog browser define the names.
 
 use std::borrow::Cow;
 
@@ -7,7 +6,7 @@ use percent_encoding::{
     AsciiSet, NON_ALPHANUMERIC, PercentEncode, percent_decode, utf8_percent_encode,
 };
 
-/// What stays as it is in a query (RFC 3986, "unreserved").
+/// Characters to encode in a query: all but the unreserved ones (RFC 3986, section 2.3).
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')

@@ -4,56 +4,56 @@ use http::header::IF_NONE_MATCH;
 use http::{HeaderMap, HeaderValue};
 use vitrine_model::content_hash::ContentHash;
 
-/// The weak entity tag of an answer: one for all encodings, the same as long as its bytes are.
+/// Weak entity tag of a response: one for all codings, the same as long as its plain bytes are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EntityTag(ContentHash);
 
-/// How a tag begins: weak (RFC 9110, section 8.8.3).
+/// Start of a weak tag (RFC 9110, section 8.8.3).
 const START: &[u8; 3] = b"W/\"";
 
-/// The length of a tag as it stands in a header: its start, 32 digits, a quote.
+/// Length of a tag in a header: its start, 32 digits, a quote.
 const TAG_BYTES: usize = START.len() + 2 * ContentHash::LENGTH_BYTES + 1;
 
 impl EntityTag {
-    /// The tag of some bytes.
+    /// Returns the tag of some bytes.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         Self(ContentHash::of(bytes))
     }
 
-    /// The tag of an answer that the given parts determine.
+    /// Returns the tag of a response that these parts determine.
     #[must_use]
     pub fn of_parts<'p>(parts: impl Iterator<Item = &'p [u8]>) -> Self {
         Self(ContentHash::of_parts(parts))
     }
 
-    /// The tag of bytes whose SHA-256 is known.
+    /// Returns the tag of bytes with this SHA-256.
     #[must_use]
     pub fn of_digest(digest: &[u8; 32]) -> Self {
         Self(ContentHash::from_sha256(digest))
     }
 
-    /// The tag of bytes whose hash is known.
+    /// Returns the tag of bytes with this hash.
     #[must_use]
     pub fn from_hash(hash: ContentHash) -> Self {
         Self(hash)
     }
 
-    /// The hash that it shows.
+    /// Returns the hash in it.
     #[must_use]
     pub fn hash(self) -> ContentHash {
         self.0
     }
 
-    /// The tag as a header says it.
+    /// Returns the value of `ETag`.
     #[must_use]
     pub fn header_value(self) -> HeaderValue {
         // Quotes and digits can't be refused.
         HeaderValue::from_bytes(&self.text()).unwrap_or_else(|_| HeaderValue::from_static("W/\"\""))
     }
 
-    /// Whether the client already has this answer: `If-None-Match` lists the tag, or is `*`. Tags
-    /// are compared weakly.
+    /// Returns true if the client already has this response: `If-None-Match` lists the tag, or is `*`. Tags are compared
+    /// weakly.
     #[must_use]
     pub fn is_known_to(self, headers: &HeaderMap) -> bool {
         let mut lists = headers.get_all(IF_NONE_MATCH).iter().peekable();
@@ -83,12 +83,12 @@ impl EntityTag {
 
 const HEX_DIGITS: &[u8; 16] = b"0123456789abcdef";
 
-/// A tag without its mark of weakness.
+/// Returns a tag without its weakness indicator.
 fn opaque(tag: &[u8]) -> &[u8] {
     tag.strip_prefix(b"W/").unwrap_or(tag)
 }
 
-/// The opaque tags of a list; whatever isn't one ends it.
+/// Returns the opaque tags of a list, up to the first member that isn't one.
 fn tags(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = list;
     std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! Responses: bodies, and the headers that every answer of a kind bears.
+//! Responses: bodies, and the headers of each kind of response.
 
 pub mod entity_tag;
 pub mod resource;
@@ -21,24 +21,24 @@ use super::request::encoding::{Accepted, Coding};
 /// A response.
 pub type Response = http::Response<Body>;
 
-/// The header that says which version answered.
+/// Name of the header with the API version.
 pub const X_API_VERSION: HeaderName = HeaderName::from_static("x-api-version");
 
-/// The only content type of JSON answers: a client in the field compares the string.
+/// Content type of all JSON responses: a client in the field compares the string.
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 pub(crate) const NO_SNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 
-/// Who may keep an answer, and how long.
+/// Audience of a response: it determines who may cache it, and how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
     /// The holder of the key.
     KeyHolder,
-    /// Anybody: the OpenAPI document.
+    /// Everyone: the OpenAPI document.
     Document,
-    /// Anybody, for good: a text, whose address is its digest.
+    /// Everyone, without a limit of time: a text, whose URL is its digest.
     Text,
-    /// Anybody: a page of the documentation or a file that pages name, of this content type.
+    /// Everyone: a page of the documentation or a file of pages, with this content type.
     Site(&'static str),
 }
 
@@ -81,7 +81,7 @@ impl Audience {
     }
 }
 
-/// Gives an answer its body in a coding.
+/// Sets the body of a response in a coding.
 pub(crate) fn encode(answer: &mut Response, coding: Coding, body: Bytes) {
     *answer.body_mut() = body.into();
     if let Some(coding) = coding.header_value() {
@@ -128,7 +128,7 @@ impl From<ApiError> for Response {
         let body = serde_json::to_vec(&ErrorBody::from(error)).unwrap_or_default();
         let mut answer = Response::new(Body::from(body));
         *answer.status_mut() = ApiError::status(kind);
-        // For whoever counts errors by type.
+        // For the count of errors by type.
         answer.extensions_mut().insert(kind);
         let headers = answer.headers_mut();
         headers.insert(CONTENT_TYPE, JSON);

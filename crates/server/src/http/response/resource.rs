@@ -18,7 +18,7 @@ use crate::http::request::encoding::{Accepted, Coding};
 use crate::web::CONTENT_SECURITY_POLICY;
 
 /// An answer has so many headers at most: nine of its own, the page's neighbours, two of a quota.
-const MOST_HEADERS: usize = 12;
+const MAX_HEADERS: usize = 12;
 
 /// Longest body that is sent plain, in bytes, because too many others wait to be compressed. A longer one is refused.
 const MAX_PLAIN_INSTEAD_BYTES: usize = 2 << 20;
@@ -251,7 +251,7 @@ impl<'s> Resource<'s> {
         };
         let made = body.into_bytes();
         if is_cached {
-            cache.keep_plain(key, made.clone());
+            cache.insert_plain(key, made.clone());
         }
         permit.resize(made.len());
         Ok(permit.hold(made).into())
@@ -262,7 +262,7 @@ impl<'s> Resource<'s> {
         let mut answer = Response::new(Body::default());
         let headers = answer.headers_mut();
         // Room for all that are to come, so that the map isn't moved as it grows.
-        headers.reserve(MOST_HEADERS);
+        headers.reserve(MAX_HEADERS);
         headers.insert(ETAG, self.tag.header_value());
         if let Some(link) = &self.link {
             headers.insert(LINK, link.clone());
