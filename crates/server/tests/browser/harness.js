@@ -21,7 +21,7 @@ const { chromium } = packages('playwright-core');
 const { source: axe } = packages('axe-core');
 
 /** The program under test. */
-export const program = path.join(target, 'debug/vitrine');
+export const program = process.env.VITRINE_PROGRAM ?? path.join(target, 'debug/vitrine');
 
 /** The sample catalog. */
 export const sample = path.join(root, 'fixtures/catalog.ndjson');
