@@ -353,7 +353,7 @@ fn backup_overwrites_nothing() {
         let output = store.run(&["backup", &store.path(name).display().to_string()]);
         let said = text(&output.stderr);
         assert_eq!(exit(&output), Some(1), "{said}");
-        assert!(said.contains("is there already"), "{said}");
+        assert!(said.contains("already exists"), "{said}");
     }
     assert_eq!(std::fs::read_to_string(file).expect("a file"), "mine");
     assert_eq!(check(&store), clean());

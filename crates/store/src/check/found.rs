@@ -1,10 +1,10 @@
-//! The rules of a check, and the collection of what breaks them.
+//! The rules of a check, and the collection of its findings.
 
 use std::collections::HashMap;
 
 use crate::problem::{Problem, Severity};
 
-/// Of each rule so many problems are told one by one; the rest is counted.
+/// Maximum number of problems reported for each rule; the rest is only counted.
 const MOST_OF_A_RULE: u64 = 100;
 
 /// A rule of a check.
@@ -30,9 +30,9 @@ const fn warning(name: &'static str, advice: &'static str) -> Rule {
     }
 }
 
-pub(crate) const RESTORE: &str = "restore the last backup that is sound: `vitrine restore FILE`";
+pub(crate) const RESTORE: &str = "restore the last good backup: `vitrine restore FILE`";
 pub(crate) const MOVE_AND_RESTORE: &str =
-    "doubt the disk; move the store and the files beside it away, and `vitrine restore FILE`";
+    "suspect the disk; move the store and the files beside it away, and `vitrine restore FILE`";
 
 pub(crate) const INTEGRITY: Rule = fault("integrity", MOVE_AND_RESTORE);
 pub(crate) const UNREADABLE: Rule = fault("unreadable", MOVE_AND_RESTORE);
@@ -58,14 +58,12 @@ pub(crate) const TEXT_REFERENCE: Rule = fault("text_reference", RESTORE);
 pub(crate) const TEXT_DIGEST: Rule = fault("text_digest", RESTORE);
 pub(crate) const TEXT_ORPHAN: Rule = warning(
     "text_orphan",
-    "nothing needs to be done: it is never served and only takes room; `vitrine prune` frees it",
+    "no action needed: it is never served; `vitrine prune` deletes it",
 );
-pub(crate) const KEY_USE_ORPHAN: Rule = warning(
-    "key_use_orphan",
-    "nothing needs to be done: it lets nobody in",
-);
+pub(crate) const KEY_USE_ORPHAN: Rule =
+    warning("key_use_orphan", "no action needed: it grants no access");
 
-/// What was found until now.
+/// Findings so far.
 #[derive(Default)]
 pub(crate) struct Found {
     problems: Vec<Problem>,
@@ -88,7 +86,7 @@ impl Found {
         }
     }
 
-    /// All of it, with a last line for each rule that broke too often to tell it one by one.
+    /// Returns all problems, with a summary for each rule that has more than are reported.
     pub(crate) fn into_problems(mut self) -> Vec<Problem> {
         let told = |(_, (count, ..)): &(_, (u64, _, _))| *count > MOST_OF_A_RULE;
         let mut rests: Vec<_> = self.counts.into_iter().filter(told).collect();

@@ -1,6 +1,5 @@
-//! Looks whether the database holds what was written to it: the rules that only this crate knows, as of one moment
-//! and while others write. What PostgreSQL holds itself, such as that what is named is there, is left to it, and its
-//! files to its own checksums and `pg_amcheck`.
+//! Checks of the database by the rules of this crate, as of one moment, while others write. References are left to
+//! PostgreSQL's constraints, and files to its checksums and `pg_amcheck`.
 
 use tokio_postgres::Row;
 use vitrine_model::content::TextName;
@@ -21,7 +20,7 @@ use crate::{StoreError, check, seal};
 
 pub(super) const CHECKING: &str = "checking the store";
 
-/// Looks at one part of the store.
+/// Checks one part of the store.
 type Part = fn(&mut Session, &mut Found) -> Result<(), StoreError>;
 
 const PARTS: [Part; 9] = [
@@ -41,7 +40,7 @@ pub(super) fn check(session: &mut Session) -> Result<Vec<Problem>, StoreError> {
     let mut found = Found::default();
     for part in PARTS {
         match part(session, &mut found) {
-            // What can't be read is found too.
+            // Unreadable data is a finding, too.
             Err(StoreError::Damaged(what)) if session.is_usable() => {
                 found.add(&UNREADABLE, "the database".to_owned(), what);
             }
@@ -51,8 +50,7 @@ pub(super) fn check(session: &mut Session) -> Result<Vec<Problem>, StoreError> {
     let mut problems = found.into_problems();
     for problem in &mut problems {
         if [RESTORE, MOVE_AND_RESTORE].contains(&problem.advice) {
-            problem.advice =
-                "restore the last dump of the database that is sound, with `pg_restore`";
+            problem.advice = "restore the last good dump of the database with `pg_restore`";
         }
     }
     Ok(problems)
@@ -71,12 +69,12 @@ fn state(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
         let (live, oldest) = (number.unwrap_or_default(), get::<Option<i64>>(row, 3)?);
         if let Some(oldest) = oldest.filter(|oldest| *oldest > live) {
             add(format!(
-                "is {live}, and all before {oldest} are said to be pruned"
+                "is {live}, but all before {oldest} are marked as pruned"
             ));
         }
     }
     if rows.len() != 1 {
-        add(format!("stands in {} rows instead of one", rows.len()));
+        add(format!("has {} rows instead of one", rows.len()));
     }
     Ok(())
 }
@@ -104,7 +102,7 @@ fn api_keys(session: &mut Session, found: &mut Found) -> Result<(), StoreError> 
                where (quota_requests is null) <> (quota_seconds is null)";
     session.each_row(CHECKING, sql, &[], |row| {
         let prefix: &str = get(row, 0)?;
-        let what = "its quota is none".to_owned();
+        let what = "its quota is invalid".to_owned();
         found.add(&API_KEY, format!("key {prefix}"), what);
         Ok(())
     })?;
@@ -112,13 +110,13 @@ fn api_keys(session: &mut Session, found: &mut Found) -> Result<(), StoreError> 
                where prefix not in (select prefix from vitrine.api_key)";
     session.each_row(CHECKING, sql, &[], |row| {
         let prefix: &str = get(row, 0)?;
-        let what = "was used, and there is no such key".to_owned();
+        let what = "has a last use, but doesn't exist".to_owned();
         found.add(&KEY_USE_ORPHAN, format!("key {prefix}"), what);
         Ok(())
     })
 }
 
-/// The versions of a code live one after the other.
+/// Checks that spans of a product's versions don't overlap.
 fn lives(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
     let sql = "with life as ( \
                  select code, from_revision, until_revision, \
@@ -136,7 +134,7 @@ fn lives(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
     })
 }
 
-/// They begin and end with revisions that are there.
+/// Checks that spans begin and end with existing revisions.
 fn revisions_of_lives(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
     let sql = "select code, from_revision, until_revision from vitrine.product_version \
                where from_revision not in (select number from vitrine.revision) \
@@ -149,7 +147,7 @@ fn revisions_of_lives(session: &mut Session, found: &mut Found) -> Result<(), St
     })
 }
 
-/// Each version's document, what is kept beside it, and the digest of all that.
+/// Checks each version's document, the columns beside it, and the digest of all.
 fn versions(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
     let sql = "select v.code, v.from_revision, v.document, v.content_start, v.content_end, \
                   v.discount_multiplier, v.countries, v.categories, v.digest, v.is_orderable, \
@@ -168,7 +166,7 @@ fn version_row(row: &Row, found: &mut Found) -> Result<(), StoreError> {
     let document: &str = get(row, 2)?;
     let range = (get(row, 3)?, get(row, 4)?);
     version_facts(found, &place, facts, Some(document), range);
-    // Without readable texts there is nothing to compare: `text_names` tells of those.
+    // Unreadable texts are reported by `text_names`.
     let Ok(own_texts) = own_texts(row, 10) else {
         return Ok(());
     };
@@ -178,7 +176,7 @@ fn version_row(row: &Row, found: &mut Found) -> Result<(), StoreError> {
     }
     let digest = seal::digest(parts, i64::from(get::<bool>(row, 9)?), &own_texts);
     if get::<&[u8]>(row, 8)? != digest {
-        let what = "it isn't what was loaded: its digest differs".to_owned();
+        let what = "isn't what was loaded: its digest doesn't match".to_owned();
         found.add(&VERSION_DIGEST, place, what);
     } else if range != (None, None) {
         text_rows(found, &place, document, &own_texts);
@@ -186,7 +184,7 @@ fn version_row(row: &Row, found: &mut Found) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Every text of a product is called as texts are.
+/// Checks that texts of products have valid names.
 fn text_names(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
     let sql = "select t.name, v.code, v.from_revision from vitrine.product_text t \
                join vitrine.product_version v on v.id = t.product_version_id";
@@ -200,7 +198,7 @@ fn text_names(session: &mut Session, found: &mut Found) -> Result<(), StoreError
     })
 }
 
-/// Every text unpacks, and has the digest that it is kept under.
+/// Checks that each text unpacks, and that its digest is the one that it is stored under.
 fn texts(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
     let sql = "select encode(digest, 'hex'), digest, markdown from vitrine.markdown_text";
     session.each_row(CHECKING, sql, &[], |row| {
@@ -209,14 +207,15 @@ fn texts(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
     })
 }
 
-/// Texts that no version names. One that was taken down is kept on purpose: it stays down when it is loaded again.
+/// Reports texts that no version names. Texts that were taken down are kept on purpose: they are still down if they are
+/// loaded again.
 fn orphans(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
     let sql = "select encode(digest, 'hex'), length(markdown)::bigint from vitrine.markdown_text x \
                where taken_down_at is null and not exists \
                   (select 1 from vitrine.product_text t where t.digest = x.digest)";
     session.each_row(CHECKING, sql, &[], |row| {
         let bytes: i64 = get(row, 1)?;
-        let what = format!("no product names it; it takes {bytes} bytes");
+        let what = format!("is named by no product and takes {bytes} bytes");
         found.add(&TEXT_ORPHAN, format!("text {}", get::<&str>(row, 0)?), what);
         Ok(())
     })

@@ -1,4 +1,4 @@
-//! Reading any moment of the catalog: what is live, or what was in a revision.
+//! Reading the catalog at any moment: live, or as of a revision.
 
 use tokio_postgres::Row;
 use vitrine_model::revision::Revision;
@@ -20,12 +20,12 @@ const PRODUCT: &str = "select v.id, v.digest, v.code, v.document, v.content_star
        select array_agg(name) as names, array_agg(digest) as digests, array_agg(source_url) as sources \
        from vitrine.product_text where product_version_id = v.id) t on true";
 
-/// The columns of a published revision, in the order in which [`published_row`] reads them.
+/// Columns of a published revision, in the order in which [`published_row`] reads them.
 const PUBLISHED: &str = "number, id, created_at, created, changed, retired, unchanged, \
                          published_by, note, source_digest, \
                          number < coalesce((select oldest_readable from vitrine.state), 0)";
 
-/// What holds of the versions that live at a moment; its one parameter is the revision's number.
+/// Returns the SQL condition for versions that are live at a moment, and its parameter: the number of the revision.
 fn lives_at(moment: Moment) -> (&'static str, i64) {
     match moment {
         Moment::Live => ("v.until_revision is null and $1 = 0", 0),
@@ -77,7 +77,7 @@ fn published_row(row: &Row) -> Result<PublishedRevision, StoreError> {
     })
 }
 
-/// Refuses a revision that was pruned. To be asked in the transaction that then reads the moment.
+/// Refuses a pruned revision. Call it in the transaction that reads the moment.
 pub(super) fn ensure_readable(session: &mut Session, moment: Moment) -> Result<(), StoreError> {
     let Moment::Revision(number) = moment else {
         return Ok(());
@@ -107,7 +107,7 @@ pub(super) fn read_products(
     Ok(Some(revision))
 }
 
-/// Reads the products of a moment, in ascending order of codes, as the transaction sees it.
+/// Reads the products of a moment in ascending order of codes, within the transaction.
 pub(super) fn visit_products(
     session: &mut Session,
     moment: Moment,
@@ -115,34 +115,34 @@ pub(super) fn visit_products(
 ) -> Result<(), StoreError> {
     let (lives, number) = lives_at(moment);
     let sql = format!("{PRODUCT} where {lives} order by v.code");
-    session.run(READING, ALONG_INDEX)?;
+    session.run(READING, FORCE_INDEX_ORDER)?;
     session.each_row(READING, &sql, &[number.param()], |row| {
         let (_, _, product) = product_row(row)?;
         visit(product).map_err(StoreError::Visitor)
     })?;
-    session.run(READING, ANY_WAY)
+    session.run(READING, ALLOW_SORT)
 }
 
-/// From here on in this transaction, rows that are wanted in an index's order are read along it: the first ones come at
-/// once, and nothing is sorted on the server's disk. 200,000 products that lie in no order came in 0.6 s, and sorted
-/// in 1.5 to 2.1.
-pub(super) const ALONG_INDEX: &str = "set local enable_sort = off";
+/// For the rest of the transaction, reads rows that are wanted in an index's order along the index: the first rows come at
+/// once, and nothing is sorted on the server's disk. 200,000 products in random order took 0.6 s, and 1.5 to 2.1 s with a
+/// sort.
+pub(super) const FORCE_INDEX_ORDER: &str = "set local enable_sort = off";
 
-/// As PostgreSQL thinks best.
-pub(super) const ANY_WAY: &str = "set local enable_sort = on";
+/// Ends [`FORCE_INDEX_ORDER`].
+pub(super) const ALLOW_SORT: &str = "set local enable_sort = on";
 
-/// From here on in this transaction, few rows are looked up one by one. After a load PostgreSQL doesn't know for a
-/// minute how few there are, and would rather read all of a table. What is forbidden counts as so dear that it would
-/// compile such a statement first, for a tenth of a second or more.
-pub(super) const ONE_BY_ONE: &str = "set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off; set local jit = off";
+/// For the rest of the transaction, looks rows up by indexes. For a minute after a load, PostgreSQL's statistics don't tell
+/// how few rows match, and it would scan whole tables. A disabled plan counts as so expensive that PostgreSQL would
+/// compile the statement first (`jit`), for a tenth of a second or more.
+pub(super) const FORCE_INDEX_LOOKUPS: &str = "set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off; set local jit = off";
 
-/// No longer so.
-pub(super) const ALL_AT_ONCE: &str = "set local enable_seqscan = on; set local enable_hashjoin = on; set local enable_mergejoin = on";
+/// Ends [`FORCE_INDEX_LOOKUPS`].
+pub(super) const ALLOW_SCANS: &str = "set local enable_seqscan = on; set local enable_hashjoin = on; set local enable_mergejoin = on";
 
 /// A stored version: its id, its digest, the product.
 pub(super) type Version = (i64, [u8; 32], StoredProduct);
 
-/// The products of these codes at a moment, in no special order.
+/// Returns the products of these codes at a moment, in any order.
 pub(super) fn products_of(
     session: &mut Session,
     codes: &[&str],
@@ -204,7 +204,7 @@ pub(super) fn touched(
     rows.iter().map(touched).collect()
 }
 
-/// The codes of a moment, ascending.
+/// Returns the codes of a moment in ascending order.
 pub(super) fn codes(session: &mut Session, moment: Moment) -> Result<Vec<String>, StoreError> {
     let (lives, number) = lives_at(moment);
     let sql = format!("select v.code from vitrine.product_version v where {lives} order by v.code");
@@ -216,7 +216,7 @@ pub(super) fn codes(session: &mut Session, moment: Moment) -> Result<Vec<String>
     Ok(codes)
 }
 
-/// The revision of a moment.
+/// Returns the revision of a moment.
 pub(super) fn revision(
     session: &mut Session,
     moment: Moment,
@@ -255,7 +255,7 @@ fn product_row(row: &Row) -> Result<Version, StoreError> {
     Ok((get(row, 0)?, bytes_32(get(row, 1)?)?, product))
 }
 
-/// The two columns that say where in a document the content resources lie.
+/// Reads the range of the content resources from two columns.
 pub(super) fn content_range(
     row: &Row,
     column: usize,
@@ -268,7 +268,7 @@ pub(super) fn content_range(
     Ok(start.zip(end).map(|(start, end)| start..end))
 }
 
-/// The texts of a version: three columns, of names, digests and sources; null where there is none.
+/// Reads the texts of a version from three columns, of names, digests and sources; null if it has none.
 pub(super) fn own_texts(row: &Row, column: usize) -> Result<Vec<OwnText>, StoreError> {
     let names: Option<Vec<&str>> = get(row, column)?;
     let digests: Option<Vec<&[u8]>> = get(row, column + 1)?;
@@ -281,7 +281,7 @@ pub(super) fn own_texts(row: &Row, column: usize) -> Result<Vec<OwnText>, StoreE
     for ((name, digest), source) in all.zip(sources.into_iter().flatten()) {
         texts.push(own_text(name, digest, source)?);
     }
-    // In the contract's order, as a load gives them: what it puts is compared with what is live.
+    // In the order of the contract, as a load has them: it compares products with the live ones.
     texts.sort_by_key(|text| text.name);
     Ok(texts)
 }

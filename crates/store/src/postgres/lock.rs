@@ -1,4 +1,4 @@
-//! Who may write: locks that end with their transaction, and who holds them.
+//! Write locks, which end with their transaction, and their holders.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use super::session::{Session, Typed, get};
 use crate::StoreError;
 use crate::error::Holder;
 
-/// What a lock is for. Its number stands beside the word `Vitr`.
+/// Subject of a lock: the second number of its PostgreSQL advisory lock, after "Vitr".
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Lock {
-    /// The schema: of several that begin at once, one makes or migrates it.
+    /// The schema: one of several processes creates or migrates it.
     Migration = 1,
     /// Catalogs and texts: publishing, pruning, restoring.
     Catalog = 2,
@@ -25,10 +25,10 @@ pub(super) fn take(
     lock: Lock,
     patience: Duration,
 ) -> Result<(), StoreError> {
-    // None at all would be a limit of nothing.
+    // 0 would be no limit.
     let milliseconds = patience.as_millis().max(1);
     let id = lock as i32;
-    // The limit is taken back: what follows waits for rows that others hold for moments only.
+    // Reset afterwards: later statements wait for rows that others lock only for moments.
     let sql = format!(
         "set local lock_timeout = {milliseconds}; \
          select pg_advisory_xact_lock(x'56697472'::int, {id}); \
@@ -46,7 +46,7 @@ pub(super) fn take(
     }
 }
 
-/// How the session that holds a lock names itself. That it can't be told is no failure of its own.
+/// Returns the name of the session that holds a lock, if it can be found.
 fn holder(session: &mut Session, id: i32) -> Result<Option<String>, StoreError> {
     session.run(WAITING, "rollback")?;
     let sql = "select a.application_name, a.client_addr::text \
@@ -59,7 +59,7 @@ fn holder(session: &mut Session, id: i32) -> Result<Option<String>, StoreError> 
         return Ok(None);
     };
     let (name, address): (Option<String>, Option<String>) = (get(&row, 0)?, get(&row, 1)?);
-    // One line of a message: another program's name may be anything.
+    // On one line: the name of another program may contain anything.
     let words = [name, address.map(|address| format!("from {address}"))];
     let words: Vec<String> = words.into_iter().flatten().collect();
     let line: String = words

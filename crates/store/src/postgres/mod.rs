@@ -1,12 +1,12 @@
-//! The store that many servers share: a PostgreSQL database, in which everything lies in the schema `vitrine`.
+//! The store that many servers share: a PostgreSQL database, with all tables in the schema `vitrine`.
 //!
-//! - `target`: the address, with `password` and `tls`; `session`: a connection; `failure`: what can go wrong there
-//! - `schema`: how the database is recognised, set up and migrated
-//! - `catalog`, `history`: reading what is live, and any moment
-//! - `publish`: writing a revision, with `pending`: what waits to be written, and `copy`: how that is sent
-//! - `keys`: API keys; `texts`: texts and where they came from; `prune`: freeing what old revisions alone see
-//! - `check`: whether what rests there is what was written; `restore`: the way in for an SQLite store
-//! - `listen`: hints that something changed
+//! - `target`: the address, with `password` and `tls`; `session`: a connection; `failure`: its errors
+//! - `schema`: recognising, creating and migrating the schema
+//! - `catalog`, `history`: reading the live catalog, and any moment
+//! - `publish`: writing a revision, with `pending`, its write buffer, and `copy`, the format of rows
+//! - `keys`: API keys; `texts`: texts and their sources; `prune`: deleting old revisions' data
+//! - `check`: checks of all data; `restore`: moving an SQLite store here
+//! - `listen`: hints of changes
 
 mod catalog;
 mod check;
@@ -47,60 +47,59 @@ use crate::record::{
 };
 use crate::{Hint, HintGuard, IfMissing, KeyDecision, Publication, Store, StoreError, TextServed};
 
-/// How often a shared database is asked: twice in the second that the contract promises.
-const POLL_EVERY: Duration = Duration::from_millis(500);
+/// Interval between polls of a shared database: half of the second that the contract promises.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// How long a call may take that asks for a row or two.
-const QUICK: Duration = Duration::from_secs(1);
+/// Timeout of a call for a row or two.
+const QUICK_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The same for a command, which somebody waits for, on a machine that may be busy.
-const QUICK_FOR_COMMANDS: Duration = Duration::from_secs(10);
+/// Timeout of a call for a row or two in a command, which has nothing else to do on a busy machine.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long the next rows of much may take: servers that read wait for it, and can as well ask again.
-const READING: Duration = Duration::from_secs(5);
+/// Timeout for the next rows of a large read by a server, which can retry.
+const READ_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long the first row of much may take where all of it is gathered and sorted before.
-const SORTING: Duration = Duration::from_secs(60);
+/// Timeout for the first row of a large read that is sorted first.
+const SORT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long a step of a command may take that writes or looks at much. A broken network is noticed long before.
-const WORKING: Duration = Duration::from_secs(60 * 60);
+/// Timeout of a statement of a command that reads or writes much. A broken network is noticed long before.
+const WORK_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 
-/// One state of the store, whatever others write meanwhile.
+/// Begins a read-only transaction as of one moment, without the role's or the database's timeout.
 const AS_OF_ONE_MOMENT: &str =
     "begin isolation level repeatable read read only; set local statement_timeout = 0";
 
-/// A transaction that writes. Both say what a role or a database may have set otherwise; how long something may
-/// take is for this side to say.
+/// Begins a transaction that writes, whatever the role or the database has set. Timeouts are on this side.
 const BEGIN: &str =
     "begin isolation level read committed read write; set local statement_timeout = 0";
 
-/// What may be done to the database.
+/// Permitted use of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Everything.
+    /// Reads and writes.
     Write(IfMissing),
-    /// Nothing is ever written.
+    /// Reads only.
     ReadOnly,
 }
 
 /// A store in a PostgreSQL database.
 pub(crate) struct PostgresStore {
-    // First, since it is dropped first: it is driven by the background.
-    /// For what takes milliseconds. What takes longer has connections of its own, so that looking for changes and
-    /// reading keys never waits for it. None before the first call, and where it broke.
+    // First, so that it is dropped before the thread that drives it.
+    /// Connection for calls that take milliseconds. Longer ones have connections of their own, so that polls and reads of
+    /// keys never wait for them. None before the first call, and after a failure.
     quick: Mutex<Option<Session>>,
     target: Arc<Target>,
     access: Access,
     patience: Duration,
-    /// How long a call may take that asks for a row or two.
-    quick_limit: Duration,
+    /// Timeout of a call for a row or two.
+    quick_timeout: Duration,
     background: Arc<Background>,
-    /// Whether there was a store: should it be gone one day, it isn't made anew.
+    /// True once the store was found: if it is gone later, it isn't created again.
     was_seen: AtomicBool,
 }
 
 impl PostgresStore {
-    /// Takes note of where the store is. The first call connects.
+    /// Returns a store that connects with the first call, for a server.
     pub(crate) fn new(
         target: Target,
         access: Access,
@@ -111,27 +110,27 @@ impl PostgresStore {
             target: Arc::new(target),
             access,
             patience,
-            quick_limit: QUICK,
+            quick_timeout: QUICK_TIMEOUT,
             background: Arc::new(Background::start()?),
             was_seen: AtomicBool::new(false),
         })
     }
 
-    /// Takes note of where the store is, for a command rather than a server that follows.
+    /// Returns a store for a command, with longer timeouts than a server's.
     pub(crate) fn for_command(
         target: Target,
         access: Access,
         patience: Duration,
     ) -> Result<Self, StoreError> {
-        let target = target.waiting(QUICK_FOR_COMMANDS);
+        let target = target.with_default_timeout(COMMAND_TIMEOUT);
         let store = Self::new(target, access, patience)?;
         Ok(Self {
-            quick_limit: QUICK_FOR_COMMANDS,
+            quick_timeout: COMMAND_TIMEOUT,
             ..store
         })
     }
 
-    /// Connects, and makes or migrates what is to be made or migrated.
+    /// Connects, and creates or migrates the schema as necessary.
     pub(crate) fn connect_now(&self) -> Result<(), StoreError> {
         self.quick(|_| Ok(()))
     }
@@ -142,17 +141,17 @@ impl PostgresStore {
         backup: &Path,
     ) -> Result<Option<Revision>, StoreError> {
         let background = Arc::new(Background::start()?);
-        let target = Arc::new(target.waiting(QUICK_FOR_COMMANDS));
-        let mut session = Session::open(&background, &target, WORKING)?;
+        let target = Arc::new(target.with_default_timeout(COMMAND_TIMEOUT));
+        let mut session = Session::open(&background, &target, WORK_TIMEOUT)?;
         restore::create_from(&mut session, &target.place, backup)
     }
 
-    /// Does something short on the connection that is held.
+    /// Runs a short call on the held connection.
     fn quick<T>(
         &self,
         work: impl FnOnce(&mut Session) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        // A panic elsewhere may have left it within a transaction.
+        // After a panic elsewhere it may be within a transaction.
         let mut held = self.quick.lock().unwrap_or_else(|poisoned| {
             self.quick.clear_poison();
             let mut held = PoisonError::into_inner(poisoned);
@@ -161,7 +160,7 @@ impl PostgresStore {
         });
         let session = match &mut *held {
             Some(session) if session.is_usable() => session,
-            broken => broken.insert(self.session(self.quick_limit)?),
+            broken => broken.insert(self.session(self.quick_timeout)?),
         };
         let outcome = work(session);
         if !session.is_usable() {
@@ -170,9 +169,9 @@ impl PostgresStore {
         outcome
     }
 
-    /// A connection of its own, for what takes longer, to a database that was looked at.
+    /// Opens a separate connection, for calls that take longer, and checks the schema.
     fn session(&self, limit: Duration) -> Result<Session, StoreError> {
-        let mut session = Session::open(&self.background, &self.target, limit.min(READING))?;
+        let mut session = Session::open(&self.background, &self.target, limit.min(READ_TIMEOUT))?;
         let access = match self.access {
             Access::Write(_) if self.was_seen.load(Ordering::Relaxed) => {
                 Access::Write(IfMissing::Refuse)
@@ -181,21 +180,21 @@ impl PostgresStore {
         };
         schema::ensure(&mut session, access, &self.target.place)?;
         self.was_seen.store(true, Ordering::Relaxed);
-        session.within(limit);
+        session.set_timeout(limit);
         Ok(session)
     }
 
-    /// A connection of its own that writes.
+    /// Opens a separate connection for writing.
     fn writer(&self) -> Result<Session, StoreError> {
         match self.access {
-            Access::Write(_) => self.session(WORKING),
+            Access::Write(_) => self.session(WORK_TIMEOUT),
             Access::ReadOnly => Err(StoreError::ReadOnly {
                 place: self.target.place.to_string(),
             }),
         }
     }
 
-    /// Reads on a connection of its own, as of one moment.
+    /// Reads on a separate connection, as of one moment.
     fn read<T>(
         &self,
         doing: &'static str,
@@ -213,7 +212,7 @@ impl Store for PostgresStore {
     }
 
     fn poll_every(&self) -> Duration {
-        POLL_EVERY
+        POLL_INTERVAL
     }
 
     fn hint_changes(&self, hint: Hint) -> Option<HintGuard> {
@@ -229,7 +228,7 @@ impl Store for PostgresStore {
         texts_kept_since: Timestamp,
         visit: ItemVisitor<'_>,
     ) -> Result<(Changes, Option<Revision>), StoreError> {
-        self.read(catalog::READING, READING, |session| {
+        self.read(catalog::READING, READ_TIMEOUT, |session| {
             catalog::read(session, texts_kept_since, visit)
         })
     }
@@ -241,7 +240,7 @@ impl Store for PostgresStore {
         texts_kept_since: Timestamp,
         visit: ItemVisitor<'_>,
     ) -> Result<(Changes, Option<Revision>), StoreError> {
-        self.read(catalog::READING, READING, |session| {
+        self.read(catalog::READING, READ_TIMEOUT, |session| {
             catalog::read_changes(session, since, most_products, texts_kept_since, visit)
         })
     }
@@ -259,7 +258,7 @@ impl Store for PostgresStore {
         moment: Moment,
         visit: ProductVisitor<'_>,
     ) -> Result<Option<Revision>, StoreError> {
-        self.read(history::READING, WORKING, |session| {
+        self.read(history::READING, WORK_TIMEOUT, |session| {
             history::read_products(session, moment, visit)
         })
     }
@@ -293,7 +292,7 @@ impl Store for PostgresStore {
         most: u32,
     ) -> Result<Vec<Touched>, StoreError> {
         let after = after.map_or("", ProductCode::as_str);
-        self.read(history::READING, READING, |session| {
+        self.read(history::READING, READ_TIMEOUT, |session| {
             history::touched(session, number, how, after, most)
         })
     }
@@ -316,7 +315,7 @@ impl Store for PostgresStore {
     }
 
     fn plan_prune(&self, keep: Keep, texts_kept_since: Timestamp) -> Result<Pruned, StoreError> {
-        self.read(prune::PRUNING, WORKING, |session| {
+        self.read(prune::PRUNING, WORK_TIMEOUT, |session| {
             prune::plan(session, keep, texts_kept_since)
         })
     }
@@ -341,12 +340,12 @@ impl Store for PostgresStore {
     }
 
     fn check(&self) -> Result<Vec<Problem>, StoreError> {
-        self.read(check::CHECKING, WORKING, check::check)
+        self.read(check::CHECKING, WORK_TIMEOUT, check::check)
     }
 
     fn backup(&self, _path: &Path) -> Result<Option<Revision>, StoreError> {
         Err(StoreError::Unsupported(
-            "a PostgreSQL store is backed up by PostgreSQL's own tools, such as `pg_dump --format=custom --schema=vitrine --file=FILE DATABASE`; `vitrine backup` copies SQLite stores",
+            "`vitrine backup` copies only SQLite stores; back up a PostgreSQL store with PostgreSQL's own tools, such as `pg_dump --format=custom --schema=vitrine --file=FILE DATABASE`",
         ))
     }
 

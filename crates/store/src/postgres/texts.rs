@@ -1,4 +1,4 @@
-//! Texts: read, taken down and put back; and where they came from.
+//! Texts: reading them, taking them down and putting them back; and results of fetching them.
 
 use std::time::Duration;
 
@@ -49,12 +49,12 @@ pub(super) fn set_served(
     })
 }
 
-/// A random step: a server may have a snapshot file of this store and be shown a copy of an earlier state, which
-/// others have changed since. It mustn't have come to the same number.
+/// Increments the counter of texts by a random step: a server with a snapshot file of this store may see a copy of an
+/// earlier state that was changed since, which mustn't have the same number.
 pub(super) const COUNT_TEXTS: &str = "update vitrine.state \
     set texts_counter = texts_counter + 1 + floor(random() * 4294967296)::bigint";
 
-/// Tells who listens that something changed, once this transaction is committed.
+/// Notifies listeners when this transaction is committed.
 pub(super) const NOTIFY: &str = "select pg_notify('vitrine', '')";
 
 /// See [`Store::fetched_text`](crate::Store::fetched_text).

@@ -1,4 +1,4 @@
-//! Reading any moment of the catalog: what is live, or what was in a revision.
+//! Reading the catalog at any moment: live, or as of a revision.
 
 use std::ops::Range;
 
@@ -16,16 +16,16 @@ use crate::values::{code, from_millis, own_text, read_lists};
 
 const READING: &str = "reading the history";
 
-/// The columns of a product, in the order in which [`product_row`] reads them.
+/// Columns of a product, in the order in which [`product_row`] reads them.
 const PRODUCT: &str = "id, code, document, content_start, content_end, discount_multiplier, \
                        is_orderable, countries, categories";
 
-/// The columns of a published revision, in the order in which [`published_row`] reads them.
+/// Columns of a published revision, in the order in which [`published_row`] reads them.
 const PUBLISHED: &str = "number, id, created_at, created, changed, retired, unchanged, \
                          published_by, note, source_digest, \
                          number < coalesce((select oldest_readable from state), 0)";
 
-/// What holds of the versions that live at a moment; its one parameter is the revision's number.
+/// Returns the SQL condition for versions that are live at a moment, and its parameter: the number of the revision.
 fn lives_at(moment: Moment) -> (&'static str, u64) {
     match moment {
         Moment::Live => ("until_revision is null and ?1 = 0", 0),
@@ -56,7 +56,7 @@ pub(super) fn published(
     connection: &Connection,
     number: u64,
 ) -> Result<Option<PublishedRevision>, StoreError> {
-    // A number that SQLite can't hold is no revision's.
+    // No revision has a number beyond SQLite's integers.
     let Ok(number) = i64::try_from(number) else {
         return Ok(None);
     };
@@ -88,7 +88,7 @@ fn published_row(row: &Row<'_>) -> Result<PublishedRevision, StoreError> {
     })
 }
 
-/// Refuses a revision that was pruned. To be asked in the transaction that then reads the moment.
+/// Refuses a pruned revision. Call it in the transaction that reads the moment.
 pub(super) fn ensure_readable(connection: &Connection, moment: Moment) -> Result<(), StoreError> {
     let Moment::Revision(number) = moment else {
         return Ok(());
@@ -124,7 +124,7 @@ pub(super) fn read_products(
     Ok(Some(revision))
 }
 
-/// Reads the products of a moment, in ascending order of codes, as the connection sees it.
+/// Reads the products of a moment in ascending order of codes, within the connection's transaction.
 pub(super) fn visit_products(
     connection: &Connection,
     moment: Moment,
@@ -207,7 +207,7 @@ pub(super) fn touched(
     Ok(touched)
 }
 
-/// The codes of a moment, ascending.
+/// Returns the codes of a moment in ascending order.
 pub(super) fn codes(
     connection: &Connection,
     moment: Moment,
@@ -222,7 +222,7 @@ pub(super) fn codes(
     codes.iter().map(|text| code(text)).collect()
 }
 
-/// The revision of a moment.
+/// Returns the revision of a moment.
 pub(super) fn revision(
     connection: &Connection,
     moment: Moment,
@@ -263,7 +263,7 @@ fn product_row(row: &Row<'_>, texts: &mut Statement<'_>) -> Result<StoredProduct
     })
 }
 
-/// The two columns that say where in a document the content resources lie.
+/// Reads the range of the content resources from two columns.
 pub(super) fn content_range(
     row: &Row<'_>,
     column: usize,
@@ -272,14 +272,14 @@ pub(super) fn content_range(
     Ok(start.zip(end).map(|(start, end)| start..end))
 }
 
-/// The statement that [`own_texts`] asks.
+/// Prepares the statement of [`own_texts`].
 pub(super) fn prepare_texts(connection: &Connection) -> Result<Statement<'_>, StoreError> {
     let sql = "select name, digest, source_url from product_text where product_version_id = ?";
     connection.prepare(sql).map_err(during(READING))
 }
 
-/// The texts of a version. The inner error is of texts that could be read and aren't what they should be: a check
-/// goes on behind them.
+/// Returns the texts of a version. The inner error is about their values, after which a check goes on; the outer one is
+/// SQLite's.
 pub(super) fn own_texts(
     statement: &mut Statement<'_>,
     version_id: i64,
@@ -294,7 +294,7 @@ pub(super) fn own_texts(
             Err(damaged) => return Ok(Err(damaged)),
         }
     }
-    // In the contract's order, as a load gives them: what it puts is compared with what is live.
+    // In the order of the contract, as a load has them: it compares products with the live ones.
     texts.sort_by_key(|text| text.name);
     Ok(Ok(texts))
 }

@@ -54,7 +54,7 @@ pub(super) fn record_use(
     uses: &[(String, Timestamp)],
     patience: Duration,
 ) -> Result<(), StoreError> {
-    // Never waits for a writer: this can be done a little later, looking for revocations can't.
+    // Without waiting for a writer: this can be done a little later, polling for revocations can't.
     connection
         .busy_timeout(Duration::ZERO)
         .map_err(during(WRITING))?;
@@ -132,8 +132,8 @@ fn records(transaction: &Transaction<'_>) -> Result<Vec<KeyRecord>, StoreError> 
     Ok(records)
 }
 
-/// Calls `visit` with the prefix of each key, and with its row or what is wrong with it. `digest` is the SQL for the
-/// stored digest: `null` where it isn't needed, or the schema has none.
+/// Calls `visit` with the prefix of each key, and with its row or the error of reading it. `digest` is the SQL for the
+/// stored digest: `null` if it isn't needed, or the schema has none.
 pub(super) fn each(
     transaction: &Transaction<'_>,
     digest: &str,

@@ -1,15 +1,15 @@
-//! The embedded store: one SQLite file in WAL mode, written with `synchronous=FULL`, since writes are
-//! rare and acknowledged means durable.
+//! The embedded store: one SQLite file in WAL mode, written with `synchronous=FULL`: writes are rare, and what was
+//! acknowledged is durable.
 //!
-//! - `open`: how the file is made, recognised and migrated
+//! - `open`: creating, recognising and migrating the file
 //! - `catalog`: reading the live catalog
 //! - `publish`: writing a revision
 //! - `history`: reading any moment
-//! - `prune`: freeing what old revisions alone see
-//! - `keys`: API keys; `texts`: texts and where they came from
-//! - `check`: whether the file is what was written
-//! - `backup`: copies of the store, and the way back; `partial`: a file in the making
-//! - `holder`: who is writing
+//! - `prune`: deleting old revisions' data
+//! - `keys`: API keys; `texts`: texts and their sources
+//! - `check`: checks of all data
+//! - `backup`: backup and restore; `partial`: incomplete files
+//! - `holder`: the process that holds the write lock
 //! - `wal`: the write-ahead log, and its size
 
 mod backup;
@@ -50,21 +50,21 @@ pub(crate) use backup::{checked_copy, create_from};
 /// A store in one SQLite file.
 pub(crate) struct SqliteStore {
     path: PathBuf,
-    /// How long a writer waits for another one.
+    /// Maximum time that a writer waits for another one.
     patience: Duration,
-    /// For what takes microseconds. Catalogs are read and written on connections of their own, so
-    /// that looking for changes and reading keys never waits for them.
+    /// Connection for calls that take microseconds. Catalogs are read and written on connections of their own, so that
+    /// polls and reads of keys never wait for them.
     quick: Mutex<Quick>,
 }
 
-/// A connection, and which file it is to.
+/// A connection, and the identity of its file.
 struct Quick {
     connection: Connection,
     file: FileId,
 }
 
 impl Quick {
-    /// A connection to nothing, in the place of one that isn't there.
+    /// Returns a connection to no file.
     fn to_nothing() -> Result<Self, StoreError> {
         Ok(Self {
             connection: Connection::open_in_memory().map_err(during("preparing to open"))?,
@@ -73,8 +73,8 @@ impl Quick {
         })
     }
 
-    /// Closes the file where a call failed, so that the next one opens it anew. As long as it is open, SQLite may take
-    /// a lock for held that isn't, or go on reading a log that it couldn't open for writing.
+    /// Closes the file if a call failed, so that the next call reopens it. While it is open, SQLite may believe that it
+    /// still holds a lock, or go on reading a log that it couldn't open for writing.
     fn let_go_if_broken<T>(&mut self, outcome: &Result<T, StoreError>) -> Result<(), StoreError> {
         match outcome {
             Ok(_) | Err(StoreError::Busy { .. }) => {}
@@ -84,11 +84,11 @@ impl Quick {
     }
 }
 
-/// Device and inode: what stays the same while a path comes to name another file.
+/// Device and inode: identify a file when its path is given to another one.
 type FileId = (u64, u64);
 
 impl SqliteStore {
-    /// Opens the file, makes it where it is missing and may be made, and migrates it.
+    /// Opens the file, creates it if it is missing and `if_missing` says so, and migrates it.
     pub(crate) fn open(
         path: PathBuf,
         if_missing: IfMissing,
@@ -106,7 +106,7 @@ impl SqliteStore {
         })
     }
 
-    /// A store that can't be opened now: each call tries to, and never makes it.
+    /// Returns a store that each call tries to open, and never creates.
     pub(crate) fn unopened(path: PathBuf, patience: Duration) -> Result<Self, StoreError> {
         Ok(Self {
             path,
@@ -115,9 +115,9 @@ impl SqliteStore {
         })
     }
 
-    /// The held connection, if the path still names its file; else one to the file that it names now.
+    /// Returns the held connection, reopened if the path names another file now.
     fn quick(&self) -> Result<MutexGuard<'_, Quick>, StoreError> {
-        // A panic elsewhere leaves a connection whose transaction was rolled back: it is sound.
+        // After a panic elsewhere the transaction was rolled back: the connection is usable.
         let mut quick = self.quick.lock().unwrap_or_else(PoisonError::into_inner);
         let file = file_id(&self.path)?;
         if quick.file != file {
@@ -129,25 +129,25 @@ impl SqliteStore {
         Ok(quick)
     }
 
-    /// A connection of its own, for what takes longer.
+    /// Opens a separate connection, for calls that take longer.
     fn connect(&self) -> Result<Connection, StoreError> {
         open::connect(&self.path, self.patience)
     }
 
-    /// A connection for a large write: before it, the log is emptied of earlier ones.
+    /// Opens a separate connection for a large write, and empties a large log first.
     fn connect_to_write(&self) -> Result<Connection, StoreError> {
         let connection = self.connect()?;
         wal::empty_if_large(&connection, &self.path, self.patience, wal::PUBLISH_WAIT)?;
         Ok(connection)
     }
 
-    /// Where another process held the store too long: says which.
+    /// Adds the process that holds the lock to [`StoreError::Busy`].
     fn naming_holder<T>(&self, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
         outcome.map_err(|error| naming_holder(error, &self.path, self.patience))
     }
 }
 
-/// Where another process held the store too long: says which, and how long it was waited for.
+/// Adds the process that holds the lock, and the time waited for it, to [`StoreError::Busy`].
 fn naming_holder(error: StoreError, path: &Path, patience: Duration) -> StoreError {
     match error {
         StoreError::Busy { .. } => StoreError::Busy {
@@ -167,7 +167,7 @@ fn file_id(path: &Path) -> Result<FileId, StoreError> {
     }
 }
 
-/// A poll is one row of a file that this machine has in memory: it costs some microseconds.
+/// Interval between polls. A poll reads one row of a cached file, in some microseconds.
 const POLL_EVERY: Duration = Duration::from_millis(50);
 
 impl Store for SqliteStore {
@@ -313,7 +313,7 @@ impl Store for SqliteStore {
     }
 
     fn check(&self) -> Result<Vec<Problem>, StoreError> {
-        // Read only: what is looked at may be a backup, of which every byte is to stay.
+        // Read-only: a backup must keep every byte.
         file_id(&self.path)?;
         check::check(&mut open::backup(&self.path)?)
     }
@@ -327,7 +327,7 @@ impl Store for SqliteStore {
     }
 }
 
-/// Turns SQLite's error into the store's, with what was being done.
+/// Converts SQLite's errors, adding the failed operation.
 fn during(doing: &'static str) -> impl Fn(rusqlite::Error) -> StoreError {
     move |source| match source.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy {
@@ -336,7 +336,7 @@ fn during(doing: &'static str) -> impl Fn(rusqlite::Error) -> StoreError {
         },
         Some(ErrorCode::DiskFull) => StoreError::Full,
         Some(ErrorCode::DatabaseCorrupt) => StoreError::Damaged(source.to_string()),
-        // The last two: out of descriptors, for one. SQLite makes do with reading where it can't open for writing.
+        // `CannotOpen` and `ReadOnly`: out of descriptors, for one. If SQLite can't open for writing, it opens for reading.
         Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen | ErrorCode::ReadOnly) => {
             StoreError::Disk {
                 doing,
@@ -350,8 +350,8 @@ fn during(doing: &'static str) -> impl Fn(rusqlite::Error) -> StoreError {
     }
 }
 
-/// What a commit came to. Where the disk failed, the last of the log may be on it all the same, and whoever
-/// opens the store after a crash would find it: nobody can say that nothing was changed.
+/// Converts the result of a commit. If the disk failed, the end of the log may be on it all the same and take effect when
+/// the store is opened after a crash: nobody can say that nothing was changed.
 fn committed(
     outcome: rusqlite::Result<()>,
     point: FailPoint,

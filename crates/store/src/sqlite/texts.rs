@@ -1,4 +1,4 @@
-//! Texts: read, taken down and put back; and where they came from.
+//! Texts: reading them, taking them down and putting them back; and results of fetching them.
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 use vitrine_model::content::{PackedMarkdown, TextDigest};
@@ -45,8 +45,8 @@ pub(super) fn set_served(
         return Ok(false);
     }
     FailPoint::TextsMarked.pass()?;
-    // A random step: a server may have a snapshot file of this store and be shown a copy of an earlier
-    // state, which others have changed since. It mustn't have come to the same number.
+    // A random step: a server with a snapshot file of this store may see a copy of an earlier state that was changed
+    // since, which mustn't have the same number.
     let sql = "update state set texts_counter = texts_counter + 1 + (random() & 0xffffffff)";
     transaction.execute(sql, []).map_err(during(SERVING))?;
     FailPoint::TextsCounted.pass()?;

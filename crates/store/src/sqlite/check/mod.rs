@@ -1,5 +1,4 @@
-//! Looks whether the file is what was written to it: SQLite's own checks, then the rules that only
-//! this crate knows. All of it as of one moment, while others write.
+//! Checks of the file: SQLite's own, then the rules of this crate. All as of one moment, while others write.
 //!
 //! - `products`: versions of products and their texts
 
@@ -20,7 +19,7 @@ use crate::{StoreError, check};
 
 const CHECKING: &str = "checking the store";
 
-/// Looks at one part of the store.
+/// Checks one part of the store.
 type Part = fn(&Transaction<'_>, &mut Found) -> Result<(), StoreError>;
 
 const PARTS: [Part; 11] = [
@@ -43,7 +42,7 @@ pub(super) fn check(connection: &mut Connection) -> Result<Vec<Problem>, StoreEr
     let mut found = Found::default();
     for part in PARTS {
         match part(&transaction, &mut found) {
-            // What can't be read is found too, and doesn't hide what the other parts find.
+            // Unreadable data is a finding, too, and the other parts go on.
             Err(StoreError::Damaged(what)) => found.add(&UNREADABLE, "the file".to_owned(), what),
             Err(error) if is_about_a_value(&error) => {
                 let what = error.source().map_or_else(String::new, ToString::to_string);
@@ -55,7 +54,7 @@ pub(super) fn check(connection: &mut Connection) -> Result<Vec<Problem>, StoreEr
     Ok(found.into_problems())
 }
 
-/// Calls `look` with each row that `sql` gives.
+/// Calls `look` with each row of a query.
 fn each_row(
     transaction: &Transaction<'_>,
     sql: &str,
@@ -83,10 +82,10 @@ fn references(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), St
     each_row(transaction, "pragma foreign_key_check", |row| {
         let (table, row_id, parent): (String, Option<i64>, String) =
             (row.get(0)?, row.get(1)?, row.get(2)?);
-        // `state`, `products::text_names` and `products::fetched_texts` say of these which row it is.
+        // `state`, `products::text_names` and `products::fetched_texts` report these more precisely.
         if !["state", "product_text", "fetched_text"].contains(&table.as_str()) {
             let place = format!("{table}, row {}", row_id.unwrap_or_default());
-            let what = format!("names a row of {parent} that isn't there");
+            let what = format!("refers to a missing row of {parent}");
             found.add(&REFERENCE, place, what);
         }
         Ok(())
@@ -114,12 +113,12 @@ fn state(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), StoreEr
         let (oldest, live): (i64, Option<i64>) = (row.get(0)?, row.get(1)?);
         let live = live.unwrap_or_default();
         add(format!(
-            "is {live}, and all before {oldest} are said to be pruned"
+            "is {live}, but all before {oldest} are marked as pruned"
         ));
         Ok(())
     })?;
     if rows != 1 {
-        add(format!("stands in {rows} rows instead of one"));
+        add(format!("has {rows} rows instead of one"));
     }
     Ok(())
 }
@@ -145,7 +144,7 @@ fn api_keys(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), Stor
     let has_digests: bool = has_digests.map_err(during(CHECKING))?;
     let digest = if has_digests { "digest" } else { "null" };
     keys::each(transaction, digest, |prefix, row| match row {
-        // What isn't about the row's values is about the file.
+        // An error that isn't about the row's values is about the file.
         Err(error) if !is_about_a_value(&error) => Err(error),
         row => {
             check::key(found, prefix, row, has_digests);
@@ -156,14 +155,14 @@ fn api_keys(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), Stor
                or (quota_requests is null) <> (quota_seconds is null)";
     each_row(transaction, sql, |row| {
         let prefix: String = row.get(0)?;
-        let what = "its kind or its quota is none".to_owned();
+        let what = "its kind or its quota is invalid".to_owned();
         found.add(&API_KEY, format!("key {prefix}"), what);
         Ok(())
     })?;
     let sql = "select prefix from api_key_use where prefix not in (select prefix from api_key)";
     each_row(transaction, sql, |row| {
         let prefix: String = row.get(0)?;
-        let what = "was used, and there is no such key".to_owned();
+        let what = "has a last use, but doesn't exist".to_owned();
         found.add(&KEY_USE_ORPHAN, format!("key {prefix}"), what);
         Ok(())
     })
