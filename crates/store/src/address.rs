@@ -39,7 +39,7 @@ impl StoreAddress {
         )
     }
 
-    /// Opens the store and migrates its schema. Writers wait up to `patience`, and a day at most, for another writer,
+    /// Opens the store and migrates its schema. Writers wait up to `lock_wait`, and a day at most, for another writer,
     /// then fail with [`StoreError::Busy`].
     ///
     /// # Errors
@@ -48,15 +48,15 @@ impl StoreAddress {
     pub fn open(
         &self,
         if_missing: IfMissing,
-        patience: Duration,
+        lock_wait: Duration,
     ) -> Result<Arc<dyn Store>, StoreError> {
         // SQLite counts milliseconds in 32 bits and takes more than 24 days for none.
-        let patience = patience.min(Duration::from_secs(24 * 60 * 60));
+        let lock_wait = lock_wait.min(Duration::from_secs(24 * 60 * 60));
         Ok(match self.kind()? {
-            Kind::Sqlite(path) => Arc::new(sqlite::SqliteStore::open(path, if_missing, patience)?),
+            Kind::Sqlite(path) => Arc::new(sqlite::SqliteStore::open(path, if_missing, lock_wait)?),
             Kind::Postgres(target) => {
                 let access = Access::Write(if_missing);
-                let store = PostgresStore::for_command(*target, access, patience)?;
+                let store = PostgresStore::for_command(*target, access, lock_wait)?;
                 store.connect_now()?;
                 Arc::new(store)
             }
@@ -68,10 +68,10 @@ impl StoreAddress {
     /// # Errors
     ///
     /// As [`open`](Self::open).
-    pub fn open_to_check(&self, patience: Duration) -> Result<Arc<dyn Store>, StoreError> {
+    pub fn open_to_check(&self, lock_wait: Duration) -> Result<Arc<dyn Store>, StoreError> {
         match self.kind()? {
-            Kind::Sqlite(path) => Ok(Arc::new(sqlite::SqliteStore::unopened(path, patience)?)),
-            Kind::Postgres(_) => self.open(IfMissing::Refuse, patience),
+            Kind::Sqlite(path) => Ok(Arc::new(sqlite::SqliteStore::unopened(path, lock_wait)?)),
+            Kind::Postgres(_) => self.open(IfMissing::Refuse, lock_wait),
         }
     }
 
@@ -85,13 +85,13 @@ impl StoreAddress {
     pub fn open_to_follow(
         &self,
         if_missing: IfMissing,
-        patience: Duration,
+        lock_wait: Duration,
     ) -> Result<Arc<dyn Store>, StoreError> {
         match self.kind()? {
-            Kind::Postgres(target) => follow(*target, Access::Write(if_missing), patience),
-            Kind::Sqlite(path) => match self.open(if_missing, patience) {
+            Kind::Postgres(target) => follow(*target, Access::Write(if_missing), lock_wait),
+            Kind::Sqlite(path) => match self.open(if_missing, lock_wait) {
                 Err(error) if error.may_come_back() => {
-                    Ok(Arc::new(sqlite::SqliteStore::unopened(path, patience)?))
+                    Ok(Arc::new(sqlite::SqliteStore::unopened(path, lock_wait)?))
                 }
                 outcome => outcome,
             },
@@ -145,9 +145,9 @@ impl StoreAddress {
 fn follow(
     target: Target,
     access: Access,
-    patience: Duration,
+    lock_wait: Duration,
 ) -> Result<Arc<dyn Store>, StoreError> {
-    let store = PostgresStore::new(target, access, patience)?;
+    let store = PostgresStore::new(target, access, lock_wait)?;
     // Creates or migrates the store if that is possible now. If not, the next call reports why.
     let _ = store.connect_now();
     Ok(Arc::new(store))
@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_password_is_never_shown() {
+    fn password_is_never_shown() {
         for (url, shown) in [
             ("sqlite:a@b.db", "sqlite:a@b.db"),
             ("postgres://h/d", "postgres://h/d"),

@@ -118,14 +118,14 @@ pub enum StoreError {
     },
     /// Another process is writing.
     #[error(
-        "the store is locked by {}; gave up after {waited_seconds} s. Nothing was changed, try again when it is done",
+        "the store is locked by {}; gave up after {waited_seconds} s; nothing was changed, try again when it is done",
         holder.as_ref().map_or_else(|| "another process".to_owned(), ToString::to_string)
     )]
     Busy {
         /// Time that this process waited, in seconds.
         waited_seconds: u64,
         /// The process that writes, if it can be found.
-        holder: Option<Holder>,
+        holder: Option<LockHolder>,
     },
     /// A file of that name exists.
     #[error(
@@ -156,7 +156,7 @@ pub enum StoreError {
     },
     /// The disk is full.
     #[error(
-        "the disk (or the store's quota) is full; nothing was changed. Free some space and try again"
+        "the disk (or the store's quota) is full; nothing was changed, free some space and try again"
     )]
     Full,
     /// The caller's callback failed while the store was read.
@@ -257,7 +257,7 @@ impl StoreError {
 
 /// Process that holds the lock of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Holder {
+pub enum LockHolder {
     /// A process of this machine.
     Process {
         /// Process id.
@@ -269,7 +269,7 @@ pub enum Holder {
     Session(String),
 }
 
-impl fmt::Display for Holder {
+impl fmt::Display for LockHolder {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Process { number, command } if command.is_empty() => {

@@ -2,7 +2,7 @@
 //!
 //! Every revision of every product is kept until it is pruned; versions are never rewritten. A publish is one transaction
 //! and one revision. Only this crate knows SQL, and it treats a product as opaque text (`document`) with the few facts
-//! that indexes and loads need. `seal` alone knows a name in it: that of the content resources, whose range is stored.
+//! that indexes and loads need. `digest` alone knows a name in it: that of the content resources, whose range is stored.
 //!
 //! # Layout
 //!
@@ -13,17 +13,17 @@
 //! - [`fail_point`]: points at which tests make writes fail
 //! - `address`: addresses, and opening the store of one
 //! - `sqlite`: the embedded store; `postgres`: the store that many servers share
-//! - `values`, `check`: conversions and checks that both stores share; `seal`: the digest of a stored product
+//! - `values`, `check`: conversions and checks that both stores share; `digest`: the digest of a stored product
 
 mod address;
 mod check;
+mod digest;
 pub mod error;
 pub mod fail_point;
 mod postgres;
 pub mod problem;
 mod publication;
 pub mod record;
-mod seal;
 mod sqlite;
 mod values;
 
@@ -42,8 +42,8 @@ pub use error::StoreError;
 use problem::Problem;
 pub use publication::Publication;
 use record::{
-    Changes, FetchedText, ItemVisitor, Keep, Life, Moment, ProductVisitor, Pruned,
-    PublishedRevision, StoredProduct, Touch, Touched,
+    ChangeKind, ChangedProduct, FetchedText, ItemVisitor, Keep, Moment, ProductVisitor,
+    PruneReport, PublishedRevision, StoreState, StoredProduct, VersionSpan,
 };
 
 /// Persistent storage of the catalog and its API keys.
@@ -55,20 +55,20 @@ pub trait Store: Send + Sync {
     /// # Errors
     ///
     /// If the store can't be read.
-    fn changes(&self) -> Result<Changes, StoreError>;
+    fn state(&self) -> Result<StoreState, StoreError>;
 
-    /// Returns the interval at which followers should poll [`changes`](Self::changes): short enough for the second that
+    /// Returns the interval at which followers should poll [`state`](Self::state): short enough for the second that
     /// the contract promises, long enough for a store that many servers poll.
-    fn poll_every(&self) -> Duration;
+    fn poll_interval(&self) -> Duration;
 
     /// Calls `hint` soon after something may have changed, on a thread of the store, until the returned guard is dropped.
     /// Returns `None` if the store has no notifications. Hints may be spurious or missing: followers poll as well.
-    fn hint_changes(&self, hint: Hint) -> Option<HintGuard>;
+    fn subscribe(&self, hint: Hint) -> Option<HintGuard>;
 
     /// Reads the live catalog as of one moment: first its products in ascending order of codes, then,
     /// in ascending order of digests, the texts that they name or named until less than `texts_kept_since` ago.
     ///
-    /// Returns the [`changes`](Self::changes) of that moment and the live revision, or `None` if nothing was published
+    /// Returns the [`state`](Self::state) of that moment and the live revision, or `None` if nothing was published
     /// yet.
     ///
     /// # Errors
@@ -78,16 +78,16 @@ pub trait Store: Send + Sync {
         &self,
         texts_kept_since: Timestamp,
         visit: ItemVisitor<'_>,
-    ) -> Result<(Changes, Option<Revision>), StoreError>;
+    ) -> Result<(StoreState, Option<Revision>), StoreError>;
 
     /// Reads the differences between the revision `since` and the live one, as of one moment: first the products that
     /// changed or were retired, in ascending order of codes, then the texts that products of either revision name, as
     /// [`read_catalog`](Self::read_catalog) would. It may visit more, never less.
     ///
-    /// Returns the [`changes`](Self::changes) of that moment and the live revision; or `None`, having visited nothing, if
-    /// the differences are unknown (a pruned or foreign revision), more than `most_products` differ, or `since` was
+    /// Returns the [`state`](Self::state) of that moment and the live revision; or `None`, having visited nothing, if
+    /// the differences are unknown (a pruned or foreign revision), more than `max_products` differ, or `since` was
     /// replaced before `texts_kept_since`, so that texts that are no longer served would be missed. Texts taken down or
-    /// put back aren't included: see [`Changes::texts`].
+    /// put back aren't included: see [`StoreState::texts`].
     ///
     /// # Errors
     ///
@@ -95,10 +95,10 @@ pub trait Store: Send + Sync {
     fn read_changes(
         &self,
         since: &Revision,
-        most_products: u32,
+        max_products: u32,
         texts_kept_since: Timestamp,
         visit: ItemVisitor<'_>,
-    ) -> Result<(Changes, Option<Revision>), StoreError>;
+    ) -> Result<(StoreState, Option<Revision>), StoreError>;
 
     /// Checkpoints and empties the write-ahead log of an SQLite store if it is large, waiting briefly for other readers
     /// and writers. A server calls this every few seconds. Returns the log's size in bytes; `None` for a store that
@@ -107,16 +107,16 @@ pub trait Store: Send + Sync {
     /// # Errors
     ///
     /// If the log can't be read or the store can't be written.
-    fn tidy_log(&self) -> Result<Option<u64>, StoreError> {
+    fn checkpoint_log(&self) -> Result<Option<u64>, StoreError> {
         Ok(None)
     }
 
-    /// Returns the newest revisions, at most `most` of them, newest first.
+    /// Returns the newest revisions, at most `limit` of them, newest first.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn revisions(&self, most: u32) -> Result<Vec<PublishedRevision>, StoreError>;
+    fn revisions(&self, limit: u32) -> Result<Vec<PublishedRevision>, StoreError>;
 
     /// Returns the revision of this number, if it exists.
     ///
@@ -148,27 +148,28 @@ pub trait Store: Send + Sync {
         moment: Moment,
     ) -> Result<Option<StoredProduct>, StoreError>;
 
-    /// Returns the spans of revisions in which stored versions of a product were live, at most `most` of them, newest
+    /// Returns the spans of revisions in which stored versions of a product were live, at most `limit` of them, newest
     /// first. Between two spans the product wasn't live.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn lives(&self, code: &ProductCode, most: u32) -> Result<Vec<Life>, StoreError>;
+    fn version_spans(&self, code: &ProductCode, limit: u32)
+    -> Result<Vec<VersionSpan>, StoreError>;
 
-    /// Returns the products that the revision of this number changed, in ascending order of codes: at most `most`, only
-    /// codes above `after`, and only changes of the kind `how`, if these are given; none if the revision doesn't exist.
+    /// Returns the products that the revision of this number changed, in ascending order of codes: at most `limit`, only
+    /// codes above `after`, and only changes of the kind `kind`, if these are given; none if the revision doesn't exist.
     ///
     /// # Errors
     ///
     /// If the store can't be read, or the revision was pruned ([`StoreError::Pruned`]).
-    fn touched(
+    fn revision_changes(
         &self,
         number: u64,
-        how: Option<Touch>,
+        kind: Option<ChangeKind>,
         after: Option<&ProductCode>,
-        most: u32,
-    ) -> Result<Vec<Touched>, StoreError>;
+        limit: u32,
+    ) -> Result<Vec<ChangedProduct>, StoreError>;
 
     /// Returns a text's Markdown, even if it was taken down.
     ///
@@ -182,7 +183,7 @@ pub trait Store: Send + Sync {
     /// # Errors
     ///
     /// If the store can't be read.
-    fn fetched_text(&self, url: &str) -> Result<Option<(FetchedText, TextServed)>, StoreError>;
+    fn fetched_text(&self, url: &str) -> Result<Option<(FetchedText, TextStatus)>, StoreError>;
 
     /// Begins a publish. There is one at a time: waits for another writer, and fails with [`StoreError::Busy`] if that
     /// takes too long.
@@ -197,18 +198,22 @@ pub trait Store: Send + Sync {
     /// # Errors
     ///
     /// If the store can't be written.
-    fn set_text_served(&self, digest: &TextDigest, served: TextServed) -> Result<bool, StoreError>;
+    fn set_text_status(&self, digest: &TextDigest, status: TextStatus) -> Result<bool, StoreError>;
 
     /// Returns what [`prune`](Self::prune) would free now, and changes nothing.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn plan_prune(&self, keep: Keep, texts_kept_since: Timestamp) -> Result<Pruned, StoreError>;
+    fn plan_prune(
+        &self,
+        keep: Keep,
+        texts_kept_since: Timestamp,
+    ) -> Result<PruneReport, StoreError>;
 
     /// Deletes versions of products that no kept revision shows, and texts that nothing names any more. Versions replaced
     /// after `texts_kept_since` stay while they have texts, which [`read_catalog`](Self::read_catalog) still returns; a
-    /// text that was taken down stays. The live catalog, [`changes`](Self::changes) and the records of revisions stay as
+    /// text that was taken down stays. The live catalog, [`state`](Self::state) and the records of revisions stay as
     /// they are.
     ///
     /// A first transaction makes older revisions unreadable; then rows are deleted in transactions of moderate size,
@@ -218,7 +223,7 @@ pub trait Store: Send + Sync {
     /// # Errors
     ///
     /// If the store can't be written.
-    fn prune(&self, keep: Keep, texts_kept_since: Timestamp) -> Result<Pruned, StoreError>;
+    fn prune(&self, keep: Keep, texts_kept_since: Timestamp) -> Result<PruneReport, StoreError>;
 
     /// Returns all keys, oldest first.
     ///
@@ -229,12 +234,12 @@ pub trait Store: Send + Sync {
         Ok(self.read_keys()?.1)
     }
 
-    /// Returns all keys, oldest first, with the [`changes`](Self::changes) of the same moment.
+    /// Returns all keys, oldest first, with the [`state`](Self::state) of the same moment.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn read_keys(&self) -> Result<(Changes, Vec<KeyRecord>), StoreError>;
+    fn read_keys(&self) -> Result<(StoreState, Vec<KeyRecord>), StoreError>;
 
     /// Reads the keys and writes the records that `decide` returns, in one transaction.
     ///
@@ -243,7 +248,7 @@ pub trait Store: Send + Sync {
     /// If the store can't be written.
     fn change_keys(&self, decide: KeyDecision<'_>) -> Result<(), StoreError>;
 
-    /// Records the last use of keys. This doesn't change [`changes`](Self::changes). Fails at once with
+    /// Records the last use of keys. This doesn't change [`state`](Self::state). Fails at once with
     /// [`StoreError::Busy`] while another process writes: try again later.
     ///
     /// # Errors
@@ -289,11 +294,11 @@ pub type KeyDecision<'a> = &'a mut dyn FnMut(&[KeyRecord]) -> Vec<KeyRecord>;
 
 /// Service status of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TextServed {
+pub enum TextStatus {
     /// Taken down.
-    No,
+    TakenDown,
     /// Served while a revision names it.
-    Yes,
+    Served,
 }
 
 /// Action if the store doesn't exist.
@@ -305,15 +310,15 @@ pub enum IfMissing {
     Refuse,
 }
 
-/// Opens the store at `url`, such as `sqlite:vitrine.db`, with the default patience: see [`StoreAddress::open`].
+/// Opens the store at `url`, such as `sqlite:vitrine.db`, with the default lock wait: see [`StoreAddress::open`].
 ///
 /// # Errors
 ///
 /// As [`StoreAddress::open`].
 pub fn open(url: &str, if_missing: IfMissing) -> Result<Arc<dyn Store>, StoreError> {
     let Ok(address) = url.parse::<StoreAddress>();
-    address.open(if_missing, USUAL_PATIENCE)
+    address.open(if_missing, DEFAULT_LOCK_WAIT)
 }
 
 /// Default maximum time that a writer waits for another one.
-pub const USUAL_PATIENCE: Duration = Duration::from_secs(30);
+pub const DEFAULT_LOCK_WAIT: Duration = Duration::from_secs(30);

@@ -7,12 +7,12 @@ use vitrine_model::revision::Revision;
 
 use crate::error::StoreError;
 use crate::record::{
-    Change, FetchedText, ProductVisitor, PublishedCounts, RevisionNote, StoredProduct,
+    FetchedText, ProductVisitor, PublishedCounts, PutOutcome, RevisionNote, StoredProduct,
 };
 
 /// Error of a publish that puts a product twice, or puts and retires it: its version would end in the revision in which
 /// it begins, and be live in none.
-pub(crate) const NAMED_TWICE: StoreError =
+pub(crate) const DUPLICATE_PRODUCT: StoreError =
     StoreError::Unsupported("a publish can put or retire each product only once");
 
 /// A publish in progress: one transaction, rolled back if it is dropped without a commit.
@@ -24,13 +24,13 @@ pub trait Publication {
     /// If the store can't be read.
     fn live(&mut self, code: &ProductCode) -> Result<Option<StoredProduct>, StoreError>;
 
-    /// Announces the products that are used next, so that a store across a network can fetch them together. Changes
+    /// Announces the products that are used next, so that a store across a network can fetch them together. StoreState
     /// nothing.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn expect(&mut self, codes: &[&ProductCode]) -> Result<(), StoreError>;
+    fn prefetch(&mut self, codes: &[&ProductCode]) -> Result<(), StoreError>;
 
     /// Stores a text, unless it is stored already.
     ///
@@ -49,14 +49,14 @@ pub trait Publication {
     /// # Errors
     ///
     /// If the store can't be written.
-    fn remember_fetched(&mut self, fetched: &FetchedText) -> Result<(), StoreError>;
+    fn put_fetched(&mut self, fetched: &FetchedText) -> Result<(), StoreError>;
 
     /// Makes `product` the live product of its code.
     ///
     /// # Errors
     ///
     /// If the store can't be written, or this publish already put the product.
-    fn put(&mut self, product: &StoredProduct) -> Result<Change, StoreError>;
+    fn put(&mut self, product: &StoredProduct) -> Result<PutOutcome, StoreError>;
 
     /// Retires a product. Returns whether it was live.
     ///
@@ -80,7 +80,7 @@ pub trait Publication {
     /// # Errors
     ///
     /// If the store can't be read, or `visit` fails.
-    fn read_before(&mut self, visit: ProductVisitor<'_>) -> Result<(), StoreError>;
+    fn read_live_before(&mut self, visit: ProductVisitor<'_>) -> Result<(), StoreError>;
 
     /// Retires all live products that were neither [`put`](Self::put) nor [`kept`](Self::keep) in this publish. Returns
     /// their codes.
@@ -99,7 +99,7 @@ pub trait Publication {
     fn restore(&mut self, number: u64) -> Result<bool, StoreError>;
 
     /// Commits as one new revision. If no product changed, makes no revision and returns `None`; [results of
-    /// fetching](Self::remember_fetched) are stored either way.
+    /// fetching](Self::put_fetched) are stored either way.
     ///
     /// # Errors
     ///

@@ -10,11 +10,11 @@ use vitrine_model::content::{PackedMarkdown, TextDigest, TextName};
 use vitrine_model::geo::Country;
 use vitrine_model::revision::Revision;
 
-pub use crate::seal::Seal;
+pub use crate::digest::StoredDigest;
 
 /// State of a store. Compare for equality only.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Changes {
+pub struct StoreState {
     /// Id of the store: another file may have been put in its place.
     pub store_id: String,
     /// Id of the live revision; none if nothing was published yet.
@@ -76,7 +76,7 @@ pub struct FetchedText {
 
 /// Result of a [`put`](crate::Publication::put).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
+pub enum PutOutcome {
     /// There was no live product of this code.
     Created,
     /// The live product differed.
@@ -135,21 +135,21 @@ pub struct PublishedRevision {
     /// Author and note.
     pub note: RevisionNote,
     /// Availability of its products.
-    pub reading: Reading,
+    pub availability: Availability,
 }
 
 /// Availability of a revision's products.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reading {
+pub enum Availability {
     /// They can be read.
-    Possible,
+    Readable,
     /// They were pruned.
     Pruned,
 }
 
 /// Span of revisions in which a version of a product was live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Life {
+pub struct VersionSpan {
     /// First revision that has the version.
     pub from: u64,
     /// First revision after `from` without the version; none while it is live.
@@ -158,16 +158,16 @@ pub struct Life {
 
 /// A product that a revision changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Touched {
+pub struct ChangedProduct {
     /// Product code.
     pub code: ProductCode,
     /// Kind of change.
-    pub how: Touch,
+    pub kind: ChangeKind,
 }
 
 /// Kind of change of a product by a revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Touch {
+pub enum ChangeKind {
     /// It wasn't live before.
     Created,
     /// It was live with another content.
@@ -176,9 +176,9 @@ pub enum Touch {
     Retired,
 }
 
-impl Touch {
+impl ChangeKind {
     /// Returns whether a version of the product began, and whether one ended.
-    pub(crate) fn began_and_ended(self) -> (bool, bool) {
+    pub(crate) fn bounds(self) -> (bool, bool) {
         match self {
             Self::Created => (true, false),
             Self::Changed => (true, true),
@@ -187,7 +187,7 @@ impl Touch {
     }
 
     /// Returns the kind, given whether a version of the product began and one ended.
-    pub(crate) fn of(began: bool, ended: bool) -> Self {
+    pub(crate) fn from_bounds(began: bool, ended: bool) -> Self {
         match (began, ended) {
             (true, true) => Self::Changed,
             (true, false) => Self::Created,
@@ -207,7 +207,7 @@ pub enum Keep {
 
 /// Result of a prune, or of its plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Pruned {
+pub struct PruneReport {
     /// Oldest revision that can be read afterwards; none if nothing was published.
     pub oldest_readable: Option<u64>,
     /// Number of revisions that could be read before and can't afterwards.
@@ -257,7 +257,7 @@ pub enum CatalogItem<'a> {
         /// Digests of its texts that were taken down.
         taken_down: &'a [TextDigest],
         /// Digest of the product as it was written.
-        seal: Seal,
+        digest: StoredDigest,
     },
     /// A live product whose row is damaged.
     Damaged {

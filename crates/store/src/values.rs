@@ -12,7 +12,7 @@ use vitrine_model::key::{KeyKind, KeyRecord, SecretHash};
 use vitrine_model::quota::Quota;
 
 use crate::record::{OwnText, StoredProduct};
-use crate::{StoreError, TextServed, seal};
+use crate::{StoreError, TextStatus, digest};
 
 /// Converts a stored moment, in milliseconds since 1970.
 pub(crate) fn from_millis(millis: i64) -> Result<Timestamp, StoreError> {
@@ -33,18 +33,18 @@ pub(crate) fn text_digest(bytes: &[u8]) -> Result<TextDigest, StoreError> {
 }
 
 /// Converts the stored mark of a text that was taken down.
-pub(crate) fn text_served(is_taken_down: bool) -> TextServed {
+pub(crate) fn text_status(is_taken_down: bool) -> TextStatus {
     match is_taken_down {
-        true => TextServed::No,
-        false => TextServed::Yes,
+        true => TextStatus::TakenDown,
+        false => TextStatus::Served,
     }
 }
 
 /// Returns the time to store with a text that is taken down now; none for one that is served.
-pub(crate) fn taken_down_at(served: TextServed) -> Option<i64> {
-    match served {
-        TextServed::Yes => None,
-        TextServed::No => Some(Timestamp::now().as_millisecond()),
+pub(crate) fn taken_down_at(status: TextStatus) -> Option<i64> {
+    match status {
+        TextStatus::Served => None,
+        TextStatus::TakenDown => Some(Timestamp::now().as_millisecond()),
     }
 }
 
@@ -237,7 +237,7 @@ pub(crate) fn product_digest(
     product: &StoredProduct,
     [countries, categories]: &[String; 2],
 ) -> [u8; 32] {
-    seal::digest(
+    digest::digest(
         [
             product.code.as_str(),
             &product.document,
@@ -265,12 +265,12 @@ impl TakenDown {
 }
 
 /// Cache of parsed JSON arrays of strings: most products share theirs with others.
-pub(crate) struct Lists<T> {
+pub(crate) struct ListCache<T> {
     known: HashMap<String, Vec<T>>,
     parse: fn(&str) -> Option<T>,
 }
 
-impl<T> Lists<T> {
+impl<T> ListCache<T> {
     pub(crate) fn new(parse: fn(&str) -> Option<T>) -> Self {
         Self {
             known: HashMap::new(),

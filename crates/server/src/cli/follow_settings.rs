@@ -72,7 +72,7 @@ impl FollowArgs {
             false => IfMissing::Refuse,
         };
         let written = store.open_to_follow(if_missing)?;
-        if !was_there && let Err(StoreError::Missing { place }) = written.changes() {
+        if !was_there && let Err(StoreError::Missing { place }) = written.state() {
             return Err(anyhow!(
                 "there is no store at {place}; check --store, make one with `vitrine load` or `vitrine keys create`, or \
                  start with an empty one: --create (VITRINE_CREATE=true)"

@@ -11,7 +11,7 @@ use std::thread::{JoinHandle, available_parallelism};
 use vitrine_model::content::TextDigest;
 use vitrine_model::snapshot::{Block, BlockBuilder, Entry, Facet};
 use vitrine_store::StoreError;
-use vitrine_store::record::Seal;
+use vitrine_store::record::StoredDigest;
 
 use crate::panic_point::PanicPoint;
 use crate::view::TextAddresses;
@@ -43,7 +43,7 @@ struct BatchProduct {
     content: Option<Range<usize>>,
     facets: Range<usize>,
     taken_down: Vec<TextDigest>,
-    seal: Seal,
+    digest: StoredDigest,
 }
 
 impl Batch {
@@ -55,7 +55,7 @@ impl Batch {
         content: Option<Range<usize>>,
         facets: &[Facet],
         taken_down: &[TextDigest],
-        seal: Seal,
+        digest: StoredDigest,
     ) {
         let code_start = self.text.len();
         self.text.push_str(code);
@@ -69,7 +69,7 @@ impl Batch {
             content,
             facets: facets_start..self.facets.len(),
             taken_down: taken_down.to_vec(),
-            seal,
+            digest,
         });
     }
 
@@ -103,7 +103,10 @@ impl Batch {
         for product in self.products {
             rendered.clear();
             let (code, document) = (&self.text[product.code], &self.text[product.document]);
-            if !product.seal.fits(code, document, product.content.as_ref()) {
+            if !product
+                .digest
+                .matches(code, document, product.content.as_ref())
+            {
                 made.damaged.push(code.to_owned());
                 continue;
             }

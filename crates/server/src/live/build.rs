@@ -12,7 +12,7 @@ use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::snapshot::{
     Categories, Damage, Facet, NewProduct, ServedText, Snapshot, TextTable, TextTableBuilder,
 };
-use vitrine_store::record::{CatalogItem, Changes};
+use vitrine_store::record::{CatalogItem, StoreState};
 use vitrine_store::{Store, StoreError};
 
 use super::background::Courtesy;
@@ -53,7 +53,7 @@ pub(super) fn build(
     addresses: &TextAddresses,
     now: Timestamp,
     heartbeat: &Heartbeat,
-) -> Result<(Changes, Option<Snapshot>), StoreError> {
+) -> Result<(StoreState, Option<Snapshot>), StoreError> {
     heartbeat.beat(BUILD_STEP_LIMIT);
     let mut makers = BlockMakers::start(addresses)?;
     let mut categories = Categories::default();
@@ -71,10 +71,10 @@ pub(super) fn build(
                 countries,
                 categories: names,
                 taken_down,
-                seal,
+                digest,
             } => {
                 let facets = categories.facets_of(is_orderable, countries, names);
-                batch.push(code, document, content, &facets, taken_down, seal);
+                batch.push(code, document, content, &facets, taken_down, digest);
                 if batch.is_full() {
                     makers.make_block(batch.take());
                 }
@@ -175,7 +175,7 @@ pub(super) fn apply_changes(
     addresses: &TextAddresses,
     now: Timestamp,
     heartbeat: &Heartbeat,
-) -> Result<Option<(Changes, Snapshot)>, StoreError> {
+) -> Result<Option<(StoreState, Snapshot)>, StoreError> {
     heartbeat.beat(BUILD_STEP_LIMIT);
     let mut categories = Arc::clone(snapshot.category_numbers());
     let living = snapshot.categories().count();
@@ -201,7 +201,7 @@ pub(super) fn apply_changes(
                     countries,
                     categories: names,
                     taken_down,
-                    seal: _,
+                    digest: _,
                 } => {
                     damage.products.remove(code);
                     let named = TextAddresses::own_texts(document, content.as_ref(), taken_down);
@@ -270,9 +270,9 @@ fn checked(item: CatalogItem<'_>) -> CatalogItem<'_> {
             code,
             document,
             ref content,
-            ref seal,
+            ref digest,
             ..
-        } if !seal.fits(code, document, content.as_ref()) => CatalogItem::Damaged {
+        } if !digest.matches(code, document, content.as_ref()) => CatalogItem::Damaged {
             code: code.to_owned(),
         },
         item => item,

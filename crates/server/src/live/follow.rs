@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use vitrine_store::record::Changes;
+use vitrine_store::record::StoreState;
 use vitrine_store::{HintGuard, Store, StoreError};
 
 use super::background::lower_priority;
@@ -89,7 +89,7 @@ impl Followed {
 
     /// A store in which nothing was ever published can't be the one that what is live came from: somebody made a new
     /// one in its place. What is live stays.
-    pub(super) fn refuse_emptied(&self, changes: &Changes) -> Result<(), StoreError> {
+    pub(super) fn refuse_emptied(&self, changes: &StoreState) -> Result<(), StoreError> {
         let was_full = self.was_full || self.live.snapshot().is_some();
         match changes.revision_id.is_none() && was_full {
             true => Err(StoreError::Emptied),
@@ -144,7 +144,7 @@ impl Follower {
             directory.remove_half_written();
         }
         let store = &stores.followed;
-        let poll_every = store.poll_every();
+        let poll_interval = store.poll_interval();
         let followed = Followed {
             store: Arc::clone(store),
             live: Arc::clone(live),
@@ -152,11 +152,11 @@ impl Follower {
             was_full: state.is_some_and(StateDirectory::holds_catalog),
         };
         let keys = KeyRounds::new(followed.clone())?;
-        follower.follow("follow-keys", || {}, poll_every, keys)?;
+        follower.follow("follow-keys", || {}, poll_interval, keys)?;
         let catalog = CatalogRounds::new(followed, addresses)?;
-        follower.follow("follow-catalog", lower_priority, poll_every, catalog)?;
+        follower.follow("follow-catalog", lower_priority, poll_interval, catalog)?;
         let wakes = follower.wakes.clone();
-        follower.hints = store.hint_changes(Arc::new(move || wake_all(&wakes)));
+        follower.hints = store.subscribe(Arc::new(move || wake_all(&wakes)));
         let mut key_use = KeyUse::new(&stores.written, live);
         follower.spawn("key-use", move |wakes, stop| key_use.run(wakes, stop))?;
         Ok(follower)
@@ -167,7 +167,7 @@ impl Follower {
         &mut self,
         name: &str,
         prepare: fn(),
-        poll_every: Duration,
+        poll_interval: Duration,
         mut rounds: impl Rounds,
     ) -> Result<(), StoreError> {
         let mut failing = false;
@@ -180,7 +180,7 @@ impl Follower {
         }
         self.spawn(name, move |wakes, stop| {
             prepare();
-            run(wakes, stop, poll_every, &mut rounds, failing);
+            run(wakes, stop, poll_interval, &mut rounds, failing);
         })
     }
 
@@ -234,11 +234,11 @@ impl Drop for Follower {
 fn run(
     wakes: &Receiver<()>,
     stop: &AtomicBool,
-    poll_every: Duration,
+    poll_interval: Duration,
     rounds: &mut impl Rounds,
     mut failing: bool,
 ) {
-    let mut wait = poll_every;
+    let mut wait = poll_interval;
     loop {
         rounds.metrics().heartbeat.beat(wait + STEP_LIMIT);
         if let Err(RecvTimeoutError::Disconnected) = wakes.recv_timeout(wait) {
@@ -254,7 +254,7 @@ fn run(
                     tracing::info!("the store can be read again");
                 }
                 failing = false;
-                wait = poll_every;
+                wait = poll_interval;
             }
             Err(error) => {
                 if !failing {

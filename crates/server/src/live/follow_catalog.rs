@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use vitrine_model::snapshot::Snapshot;
 use vitrine_store::StoreError;
-use vitrine_store::record::Changes;
+use vitrine_store::record::StoreState;
 
 use super::StateDirectory;
 use super::build::{BUILD_STEP_LIMIT, apply_changes, build, grace_end};
@@ -35,7 +35,7 @@ pub(super) struct CatalogRounds {
     followed: Followed,
     addresses: TextAddresses,
     /// What was there when the live snapshot was made.
-    seen: Option<Changes>,
+    seen: Option<StoreState>,
     tidied: Instant,
     log_tidied: Instant,
     file: Option<(StateDirectory, Keeper)>,
@@ -67,10 +67,10 @@ impl CatalogRounds {
                 snapshot.withdraw();
             }
         }
-        let found = Changes {
+        let found = StoreState {
             // Keys are followed by the other thread.
             keys: 0,
-            ..self.followed.store.changes()?
+            ..self.followed.store.state()?
         };
         self.followed.refuse_emptied(&found)?;
         let started = Instant::now();
@@ -106,7 +106,7 @@ impl CatalogRounds {
         {
             keeper.write(self.identity(&read), live);
         }
-        self.seen = Some(Changes { keys: 0, ..read });
+        self.seen = Some(StoreState { keys: 0, ..read });
         Ok(())
     }
 
@@ -162,7 +162,7 @@ impl CatalogRounds {
 
     /// Takes the snapshot out of the file, if there is one and it fits what `found` says of the store. What
     /// changed since it was written is still to be applied.
-    fn start_from_file(&mut self, found: &Changes, started: Instant) {
+    fn start_from_file(&mut self, found: &StoreState, started: Instant) {
         let Some((directory, _)) = &self.file else {
             return;
         };
@@ -185,7 +185,7 @@ impl CatalogRounds {
         };
         let started = Instant::now();
         // What says of the store is taken from the file.
-        let here = self.identity(&Changes::default());
+        let here = self.identity(&StoreState::default());
         match snapshot_file::read_while_away(directory, &here) {
             Ok((identity, snapshot)) => {
                 self.seen = Some(identity.changes(snapshot.revision()));
@@ -211,7 +211,7 @@ impl CatalogRounds {
         }
     }
 
-    fn identity(&self, found: &Changes) -> Identity {
+    fn identity(&self, found: &StoreState) -> Identity {
         let addresses = self.addresses.prefix().to_owned();
         Identity::new(found.store_id.clone(), found.texts, addresses)
     }
@@ -220,13 +220,13 @@ impl CatalogRounds {
     /// said of itself at the moment that was read.
     fn next_snapshot(
         &self,
-        found: &Changes,
-    ) -> Result<(Rebuild, Changes, Option<Snapshot>), StoreError> {
+        found: &StoreState,
+    ) -> Result<(Rebuild, StoreState, Option<Snapshot>), StoreError> {
         let now = Timestamp::now();
         let (store, addresses) = (&*self.followed.store, &self.addresses);
         let heartbeat = &self.metrics().heartbeat;
         // A text that was taken down may be named by any product.
-        let is_same_but_for_revision = |found: &Changes| {
+        let is_same_but_for_revision = |found: &StoreState| {
             let seen = self.seen.as_ref();
             seen.is_some_and(|seen| seen.store_id == found.store_id && seen.texts == found.texts)
         };
@@ -268,14 +268,14 @@ impl CatalogRounds {
 
 impl CatalogRounds {
     /// Keeps the store's log small: reading a catalog at length is what lets it grow.
-    fn tidy_log(&mut self) {
+    fn checkpoint_log(&mut self) {
         if self.log_tidied.elapsed() < TIDY_LOG_EVERY {
             return;
         }
         self.log_tidied = Instant::now();
         // Emptying it may mean to copy a gigabyte.
         self.metrics().heartbeat.beat(BUILD_STEP_LIMIT);
-        match self.followed.store.tidy_log() {
+        match self.followed.store.checkpoint_log() {
             Ok(bytes) => {
                 let metric = &self.followed.live.metrics.store_log_bytes;
                 metric.set(bytes.unwrap_or(0) as f64);
@@ -291,7 +291,7 @@ impl CatalogRounds {
 impl Rounds for CatalogRounds {
     fn round(&mut self) -> Result<(), StoreError> {
         self.follow_catalog()?;
-        self.tidy_log();
+        self.checkpoint_log();
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use std::time::Instant;
 use jiff::Timestamp;
 use vitrine_model::key::KeyTable;
 use vitrine_store::StoreError;
-use vitrine_store::record::Changes;
+use vitrine_store::record::StoreState;
 
 use super::StateDirectory;
 use super::follow::{Followed, Rounds};
@@ -40,7 +40,7 @@ impl KeyRounds {
         let Followed { store, live, .. } = &self.followed;
         // Before the store is asked: it may take its time to answer.
         let asked = Instant::now();
-        let changes = store.changes()?;
+        let changes = store.state()?;
         self.followed.refuse_emptied(&changes)?;
         let is_new = self.seen.as_ref() != Some(&counter(changes));
         if is_new {
@@ -60,7 +60,7 @@ impl KeyRounds {
 }
 
 /// What tells one state of the keys from another: the store's id and its counter.
-fn counter(changes: Changes) -> (String, u64) {
+fn counter(changes: StoreState) -> (String, u64) {
     (changes.store_id, changes.keys)
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::problem::{Problem, Severity};
 
 /// Maximum number of problems reported for each rule; the rest is only counted.
-const MOST_OF_A_RULE: u64 = 100;
+const MAX_PER_RULE: u64 = 100;
 
 /// A rule of a check.
 pub(crate) struct Rule {
@@ -48,7 +48,7 @@ pub(crate) const API_KEY_UNDIGESTED: Rule = warning(
     "api_key_undigested",
     "review the key in `vitrine keys list`; its next change by this release writes a digest",
 );
-pub(crate) const LIFE: Rule = fault("version_life", RESTORE);
+pub(crate) const VERSION_SPAN: Rule = fault("version_life", RESTORE);
 pub(crate) const DOCUMENT: Rule = fault("document", RESTORE);
 pub(crate) const CONTENT_RANGE: Rule = fault("content_range", RESTORE);
 pub(crate) const PRODUCT_FACTS: Rule = fault("product_facts", RESTORE);
@@ -65,17 +65,17 @@ pub(crate) const KEY_USE_ORPHAN: Rule =
 
 /// Findings so far.
 #[derive(Default)]
-pub(crate) struct Found {
+pub(crate) struct Findings {
     problems: Vec<Problem>,
     counts: HashMap<&'static str, (u64, Severity, &'static str)>,
 }
 
-impl Found {
+impl Findings {
     pub(crate) fn add(&mut self, rule: &Rule, place: String, what: String) {
         let first = (0, rule.severity, rule.advice);
         let (count, ..) = self.counts.entry(rule.name).or_insert(first);
         *count += 1;
-        if *count <= MOST_OF_A_RULE {
+        if *count <= MAX_PER_RULE {
             self.problems.push(Problem {
                 rule: rule.name,
                 severity: rule.severity,
@@ -88,7 +88,7 @@ impl Found {
 
     /// Returns all problems, with a summary for each rule that has more than are reported.
     pub(crate) fn into_problems(mut self) -> Vec<Problem> {
-        let told = |(_, (count, ..)): &(_, (u64, _, _))| *count > MOST_OF_A_RULE;
+        let told = |(_, (count, ..)): &(_, (u64, _, _))| *count > MAX_PER_RULE;
         let mut rests: Vec<_> = self.counts.into_iter().filter(told).collect();
         rests.sort_unstable_by_key(|(rule, _)| *rule);
         for (rule, (count, severity, advice)) in rests {
@@ -96,7 +96,7 @@ impl Found {
                 rule,
                 severity,
                 place: "elsewhere".to_owned(),
-                what: format!("{} more of the same rule", count - MOST_OF_A_RULE),
+                what: format!("{} more of the same rule", count - MAX_PER_RULE),
                 advice,
             });
         }

@@ -11,11 +11,11 @@ use vitrine_model::geo::Country;
 use vitrine_model::key::KeyRecord;
 
 use crate::StoreError;
+use crate::digest::is_content;
 use crate::record::OwnText;
-use crate::seal::is_content;
 use crate::values::KeyRow;
 use found::{
-    API_KEY, API_KEY_DIGEST, API_KEY_UNDIGESTED, CONTENT_RANGE, COUNTER, DOCUMENT, Found,
+    API_KEY, API_KEY_DIGEST, API_KEY_UNDIGESTED, CONTENT_RANGE, COUNTER, DOCUMENT, Findings,
     PRODUCT_FACTS, TEXT_DIGEST, TEXT_REFERENCE,
 };
 
@@ -26,7 +26,7 @@ pub(crate) fn version(code: &str, from_revision: i64) -> String {
 
 /// Checks the columns of a version; `None` for one that isn't UTF-8.
 pub(crate) fn version_facts(
-    found: &mut Found,
+    found: &mut Findings,
     place: &str,
     [code, countries, categories]: [Option<&str>; 3],
     document: Option<&str>,
@@ -83,7 +83,7 @@ fn range_fits(document: &str, start: Option<i64>, end: Option<i64>) -> bool {
 }
 
 /// Describes a span that overlaps the next version's, or that ends before it begins.
-pub(crate) fn crossed_life(from: i64, until: Option<i64>, next: Option<i64>) -> String {
+pub(crate) fn overlapping_span(from: i64, until: Option<i64>, next: Option<i64>) -> String {
     match (until, next) {
         (Some(until), _) if until <= from => format!("ends with revision {until} already"),
         (_, next) => format!(
@@ -94,7 +94,7 @@ pub(crate) fn crossed_life(from: i64, until: Option<i64>, next: Option<i64>) -> 
 }
 
 /// Describes a span whose revisions don't exist.
-pub(crate) fn life_without_revisions(from: i64, until: Option<i64>) -> String {
+pub(crate) fn span_without_revisions(from: i64, until: Option<i64>) -> String {
     let until = until.map_or_else(String::new, |until| format!(" until {until}"));
     format!("is live from revision {from}{until}, and not all of these exist")
 }
@@ -120,7 +120,7 @@ pub(crate) fn wrong_live(live: (Option<i64>, Option<&str>), kept: Option<&str>) 
 }
 
 /// Checks the counters of the live state.
-pub(crate) fn counters(found: &mut Found, counters: [(&str, i64); 2]) {
+pub(crate) fn counters(found: &mut Findings, counters: [(&str, i64); 2]) {
     for (of, count) in counters {
         if count < 0 {
             let place = format!("the counter of {of}");
@@ -130,7 +130,7 @@ pub(crate) fn counters(found: &mut Found, counters: [(&str, i64); 2]) {
 }
 
 /// Checks the counts of a revision.
-pub(crate) fn revision_counts(found: &mut Found, number: i64, counts: [i64; 4]) {
+pub(crate) fn revision_counts(found: &mut Findings, number: i64, counts: [i64; 4]) {
     if let Some(count) = counts.into_iter().find(|count| *count < 0) {
         let what = format!("counts {count} products, below zero");
         found.add(&COUNTER, format!("revision {number}"), what);
@@ -139,7 +139,7 @@ pub(crate) fn revision_counts(found: &mut Found, number: i64, counts: [i64; 4]) 
 
 /// Checks a key's row: that a key can have such values, and that its digest is the stored one.
 pub(crate) fn key(
-    found: &mut Found,
+    found: &mut Findings,
     prefix: &str,
     row: Result<KeyRow, StoreError>,
     has_digests: bool,
@@ -173,7 +173,7 @@ pub(crate) fn key(
 const TEXT_FIELD: &str = "_markdown_url\":\"texts/";
 
 /// Checks that the texts of a version are those that its document names.
-pub(crate) fn text_rows(found: &mut Found, place: &str, document: &str, own_texts: &[OwnText]) {
+pub(crate) fn text_rows(found: &mut Findings, place: &str, document: &str, own_texts: &[OwnText]) {
     let mut add = |what| found.add(&TEXT_REFERENCE, place.to_owned(), what);
     for own in own_texts {
         let field = format!("\"{}{TEXT_FIELD}{}.md\"", own.name.as_str(), own.digest);
@@ -194,7 +194,7 @@ pub(crate) fn text_rows(found: &mut Found, place: &str, document: &str, own_text
 }
 
 /// Checks that a text unpacks, and that its digest is the one that it is stored under.
-pub(crate) fn text_digest(found: &mut Found, hex: &str, digest: &[u8], markdown: &[u8]) {
+pub(crate) fn text_digest(found: &mut Findings, hex: &str, digest: &[u8], markdown: &[u8]) {
     let place = format!("text {hex}");
     match PackedMarkdown::from_bytes(markdown).unpack() {
         Err(_) => found.add(&TEXT_DIGEST, place, "can't be unpacked".to_owned()),

@@ -12,18 +12,18 @@ use super::history::{
 };
 use super::session::{Param, Session, Typed, count, get, number};
 use crate::StoreError;
-use crate::record::{CatalogItem, Changes, ItemVisitor, Moment, Seal};
-use crate::values::{Lists, TakenDown, bytes_32, from_millis, text_digest};
+use crate::record::{CatalogItem, ItemVisitor, Moment, StoreState, StoredDigest};
+use crate::values::{ListCache, TakenDown, bytes_32, from_millis, text_digest};
 
 pub(super) const READING: &str = "reading the catalog";
 const LOOKING: &str = "looking for changes";
 
-/// See [`Store::changes`](crate::Store::changes).
-pub(super) fn changes(session: &mut Session) -> Result<Changes, StoreError> {
+/// See [`Store::state`](crate::Store::state).
+pub(super) fn state(session: &mut Session) -> Result<StoreState, StoreError> {
     let sql = "select store_id, revision_id, texts_counter, keys_counter from vitrine.state";
     let row = session.row(LOOKING, sql, &[])?;
     let row = row.ok_or_else(|| StoreError::Damaged("its state is gone".to_owned()))?;
-    Ok(Changes {
+    Ok(StoreState {
         store_id: get(&row, 0)?,
         revision_id: get(&row, 1)?,
         texts: count(&row, 2)?,
@@ -36,10 +36,10 @@ pub(super) fn read(
     session: &mut Session,
     texts_kept_since: Timestamp,
     visit: ItemVisitor<'_>,
-) -> Result<(Changes, Option<Revision>), StoreError> {
-    let changes = changes(session)?;
+) -> Result<(StoreState, Option<Revision>), StoreError> {
+    let state = state(session)?;
     let Some(revision) = history::revision(session, Moment::Live)? else {
-        return Ok((changes, None));
+        return Ok((state, None));
     };
     session.run(READING, FORCE_INDEX_LOOKUPS)?;
     let taken_down = taken_down(session)?;
@@ -54,20 +54,20 @@ pub(super) fn read(
     session.set_first_row_timeout(SORT_TIMEOUT);
     let since = texts_kept_since.as_millisecond();
     served_texts(session, ALL_TEXTS, &[since.param()], visit)?;
-    Ok((changes, Some(revision)))
+    Ok((state, Some(revision)))
 }
 
 /// See [`Store::read_changes`](crate::Store::read_changes).
 pub(super) fn read_changes(
     session: &mut Session,
     since: &Revision,
-    most_products: u32,
+    max_products: u32,
     texts_kept_since: Timestamp,
     visit: ItemVisitor<'_>,
-) -> Result<(Changes, Option<Revision>), StoreError> {
-    let changes = changes(session)?;
+) -> Result<(StoreState, Option<Revision>), StoreError> {
+    let state = state(session)?;
     let Some(revision) = history::revision(session, Moment::Live)? else {
-        return Ok((changes, None));
+        return Ok((state, None));
     };
     session.run(READING, FORCE_INDEX_LOOKUPS)?;
     // Pruned versions may have been live in `since`. And texts that are no longer served wouldn't be visited, so that the
@@ -83,10 +83,10 @@ pub(super) fn read_changes(
     let known = session.number(READING, sql, &params)?;
     session.set_first_row_timeout(SORT_TIMEOUT);
     let sql = format!("select count(*) from (select 1 from ({CHANGED_CODES}) t limit $2) few");
-    let limit = i64::from(most_products) + 1;
+    let limit = i64::from(max_products) + 1;
     let changed = session.number(READING, &sql, &[since_number.param(), limit.param()])?;
-    if known == 0 || changed > i64::from(most_products) {
-        return Ok((changes, None));
+    if known == 0 || changed > i64::from(max_products) {
+        return Ok((state, None));
     }
     let taken_down = taken_down(session)?;
     let sql = format!(
@@ -97,7 +97,7 @@ pub(super) fn read_changes(
     visit_products(session, &sql, &[since_number.param()], &taken_down, visit)?;
     let params = [kept_since.param(), since_number.param()];
     served_texts(session, CHANGED_TEXTS, &params, visit)?;
-    Ok((changes, Some(revision)))
+    Ok((state, Some(revision)))
 }
 
 /// Codes of products that changed or were retired after revision $1.
@@ -167,8 +167,8 @@ fn visit_products(
     taken_down: &TakenDown,
     visit: ItemVisitor<'_>,
 ) -> Result<(), StoreError> {
-    let mut countries = Lists::<Country>::new(|text| text.parse().ok());
-    let mut categories = Lists::<Box<str>>::new(|text| Some(text.into()));
+    let mut countries = ListCache::<Country>::new(|text| text.parse().ok());
+    let mut categories = ListCache::<Box<str>>::new(|text| Some(text.into()));
     session.each_row(READING, sql, params, |row: &Row| {
         let code = get(row, CODE)?;
         let Some(id) = get::<Option<i64>>(row, 0)? else {
@@ -194,8 +194,8 @@ fn product<'r>(
     row: &'r Row,
     code: &'r str,
     taken_down: &'r [TextDigest],
-    countries: &'r mut Lists<Country>,
-    categories: &'r mut Lists<Box<str>>,
+    countries: &'r mut ListCache<Country>,
+    categories: &'r mut ListCache<Box<str>>,
 ) -> Result<CatalogItem<'r>, StoreError> {
     let (countries_json, categories_json) = (get(row, 5)?, get(row, 6)?);
     let is_orderable = get(row, 4)?;
@@ -210,7 +210,7 @@ fn product<'r>(
         countries: countries.get(countries_json)?,
         categories: categories.get(categories_json)?,
         taken_down,
-        seal: Seal::new(digest, i64::from(is_orderable), parts, &own_texts),
+        digest: StoredDigest::new(digest, i64::from(is_orderable), parts, &own_texts),
     })
 }
 

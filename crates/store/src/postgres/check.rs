@@ -8,27 +8,27 @@ use super::history::own_texts;
 use super::keys;
 use super::session::{Session, get};
 use crate::check::found::{
-    API_KEY, Found, KEY_USE_ORPHAN, LIFE, MOVE_AND_RESTORE, RESTORE, STATE, TEXT_NAME, TEXT_ORPHAN,
-    UNREADABLE, VERSION_DIGEST,
+    API_KEY, Findings, KEY_USE_ORPHAN, MOVE_AND_RESTORE, RESTORE, STATE, TEXT_NAME, TEXT_ORPHAN,
+    UNREADABLE, VERSION_DIGEST, VERSION_SPAN,
 };
 use crate::check::{
-    crossed_life, life_without_revisions, text_digest, text_rows, version, version_facts,
+    overlapping_span, span_without_revisions, text_digest, text_rows, version, version_facts,
     wrong_live,
 };
 use crate::problem::Problem;
-use crate::{StoreError, check, seal};
+use crate::{StoreError, check, digest};
 
 pub(super) const CHECKING: &str = "checking the store";
 
 /// Checks one part of the store.
-type Part = fn(&mut Session, &mut Found) -> Result<(), StoreError>;
+type Part = fn(&mut Session, &mut Findings) -> Result<(), StoreError>;
 
 const PARTS: [Part; 9] = [
     state,
     counters,
     api_keys,
-    lives,
-    revisions_of_lives,
+    spans,
+    revisions_of_spans,
     versions,
     text_names,
     texts,
@@ -37,7 +37,7 @@ const PARTS: [Part; 9] = [
 
 /// See [`Store::check`](crate::Store::check).
 pub(super) fn check(session: &mut Session) -> Result<Vec<Problem>, StoreError> {
-    let mut found = Found::default();
+    let mut found = Findings::default();
     for part in PARTS {
         match part(session, &mut found) {
             // Unreadable data is a finding, too.
@@ -56,7 +56,7 @@ pub(super) fn check(session: &mut Session) -> Result<Vec<Problem>, StoreError> {
     Ok(problems)
 }
 
-fn state(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
+fn state(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
     let mut add = |what| found.add(&STATE, "the live revision".to_owned(), what);
     let sql = "select s.revision_number, s.revision_id, r.id, s.oldest_readable \
                from vitrine.state s left join vitrine.revision r on r.number = s.revision_number";
@@ -79,7 +79,7 @@ fn state(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn counters(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
+fn counters(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
     let sql = "select texts_counter, keys_counter from vitrine.state";
     session.each_row(CHECKING, sql, &[], |row| {
         check::counters(found, [("texts", get(row, 0)?), ("keys", get(row, 1)?)]);
@@ -93,7 +93,7 @@ fn counters(session: &mut Session, found: &mut Found) -> Result<(), StoreError> 
     })
 }
 
-fn api_keys(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
+fn api_keys(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
     keys::each(session, |prefix, row| {
         check::key(found, prefix, row, true);
         Ok(())
@@ -117,38 +117,38 @@ fn api_keys(session: &mut Session, found: &mut Found) -> Result<(), StoreError> 
 }
 
 /// Checks that spans of a product's versions don't overlap.
-fn lives(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
-    let sql = "with life as ( \
+fn spans(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
+    let sql = "with span as ( \
                  select code, from_revision, until_revision, \
                         lead(from_revision) over (partition by code order by from_revision, id) \
                         as next_from from vitrine.product_version) \
-               select code, from_revision, until_revision, next_from from life \
+               select code, from_revision, until_revision, next_from from span \
                where until_revision <= from_revision \
                   or (next_from is not null \
                       and (until_revision is null or until_revision > next_from))";
     session.each_row(CHECKING, sql, &[], |row| {
         let from = get(row, 1)?;
-        let what = crossed_life(from, get(row, 2)?, get(row, 3)?);
-        found.add(&LIFE, version(get(row, 0)?, from), what);
+        let what = overlapping_span(from, get(row, 2)?, get(row, 3)?);
+        found.add(&VERSION_SPAN, version(get(row, 0)?, from), what);
         Ok(())
     })
 }
 
 /// Checks that spans begin and end with existing revisions.
-fn revisions_of_lives(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
+fn revisions_of_spans(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
     let sql = "select code, from_revision, until_revision from vitrine.product_version \
                where from_revision not in (select number from vitrine.revision) \
                   or until_revision not in (select number from vitrine.revision)";
     session.each_row(CHECKING, sql, &[], |row| {
         let from = get(row, 1)?;
-        let what = life_without_revisions(from, get(row, 2)?);
-        found.add(&LIFE, version(get(row, 0)?, from), what);
+        let what = span_without_revisions(from, get(row, 2)?);
+        found.add(&VERSION_SPAN, version(get(row, 0)?, from), what);
         Ok(())
     })
 }
 
 /// Checks each version's document, the columns beside it, and the digest of all.
-fn versions(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
+fn versions(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
     let sql = "select v.code, v.from_revision, v.document, v.content_start, v.content_end, \
                   v.discount_multiplier, v.countries, v.categories, v.digest, v.is_orderable, \
                   t.names, t.digests, t.sources \
@@ -160,7 +160,7 @@ fn versions(session: &mut Session, found: &mut Found) -> Result<(), StoreError> 
     session.each_row(CHECKING, sql, &[], |row| version_row(row, found))
 }
 
-fn version_row(row: &Row, found: &mut Found) -> Result<(), StoreError> {
+fn version_row(row: &Row, found: &mut Findings) -> Result<(), StoreError> {
     let place = version(get(row, 0)?, get(row, 1)?);
     let facts = [get(row, 0)?, get(row, 6)?, get(row, 7)?];
     let document: &str = get(row, 2)?;
@@ -174,7 +174,7 @@ fn version_row(row: &Row, found: &mut Found) -> Result<(), StoreError> {
     for (part, column) in parts.iter_mut().zip([0, 2, 5, 6, 7]) {
         *part = get(row, column)?;
     }
-    let digest = seal::digest(parts, i64::from(get::<bool>(row, 9)?), &own_texts);
+    let digest = digest::digest(parts, i64::from(get::<bool>(row, 9)?), &own_texts);
     if get::<&[u8]>(row, 8)? != digest {
         let what = "isn't what was loaded: its digest doesn't match".to_owned();
         found.add(&VERSION_DIGEST, place, what);
@@ -185,7 +185,7 @@ fn version_row(row: &Row, found: &mut Found) -> Result<(), StoreError> {
 }
 
 /// Checks that texts of products have valid names.
-fn text_names(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
+fn text_names(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
     let sql = "select t.name, v.code, v.from_revision from vitrine.product_text t \
                join vitrine.product_version v on v.id = t.product_version_id";
     session.each_row(CHECKING, sql, &[], |row| {
@@ -199,7 +199,7 @@ fn text_names(session: &mut Session, found: &mut Found) -> Result<(), StoreError
 }
 
 /// Checks that each text unpacks, and that its digest is the one that it is stored under.
-fn texts(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
+fn texts(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
     let sql = "select encode(digest, 'hex'), digest, markdown from vitrine.markdown_text";
     session.each_row(CHECKING, sql, &[], |row| {
         text_digest(found, get(row, 0)?, get(row, 1)?, get(row, 2)?);
@@ -209,7 +209,7 @@ fn texts(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
 
 /// Reports texts that no version names. Texts that were taken down are kept on purpose: they are still down if they are
 /// loaded again.
-fn orphans(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
+fn orphans(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
     let sql = "select encode(digest, 'hex'), length(markdown)::bigint from vitrine.markdown_text x \
                where taken_down_at is null and not exists \
                   (select 1 from vitrine.product_text t where t.digest = x.digest)";

@@ -6,8 +6,8 @@ use vitrine_model::revision::Revision;
 use super::session::{Session, Typed, count, get, number};
 use crate::StoreError;
 use crate::record::{
-    Life, Moment, OwnText, ProductVisitor, PublishedCounts, PublishedRevision, Reading,
-    RevisionNote, StoredProduct, Touch, Touched,
+    Availability, ChangeKind, ChangedProduct, Moment, OwnText, ProductVisitor, PublishedCounts,
+    PublishedRevision, RevisionNote, StoredProduct, VersionSpan,
 };
 use crate::values::{bytes_32, code, from_millis, own_text, read_lists};
 
@@ -26,7 +26,7 @@ const PUBLISHED: &str = "number, id, created_at, created, changed, retired, unch
                          number < coalesce((select oldest_readable from vitrine.state), 0)";
 
 /// Returns the SQL condition for versions that are live at a moment, and its parameter: the number of the revision.
-fn lives_at(moment: Moment) -> (&'static str, i64) {
+fn live_condition(moment: Moment) -> (&'static str, i64) {
     match moment {
         Moment::Live => ("v.until_revision is null and $1 = 0", 0),
         Moment::Revision(number) => (
@@ -39,10 +39,10 @@ fn lives_at(moment: Moment) -> (&'static str, i64) {
 /// See [`Store::revisions`](crate::Store::revisions).
 pub(super) fn revisions(
     session: &mut Session,
-    most: u32,
+    limit: u32,
 ) -> Result<Vec<PublishedRevision>, StoreError> {
     let sql = format!("select {PUBLISHED} from vitrine.revision order by number desc limit $1");
-    let rows = session.rows(READING, &sql, &[i64::from(most).param()])?;
+    let rows = session.rows(READING, &sql, &[i64::from(limit).param()])?;
     rows.iter().map(published_row).collect()
 }
 
@@ -70,9 +70,9 @@ fn published_row(row: &Row) -> Result<PublishedRevision, StoreError> {
             note: get(row, 8)?,
             source_digest: get(row, 9)?,
         },
-        reading: match get(row, 10)? {
-            true => Reading::Pruned,
-            false => Reading::Possible,
+        availability: match get(row, 10)? {
+            true => Availability::Pruned,
+            false => Availability::Readable,
         },
     })
 }
@@ -113,8 +113,8 @@ pub(super) fn visit_products(
     moment: Moment,
     visit: ProductVisitor<'_>,
 ) -> Result<(), StoreError> {
-    let (lives, number) = lives_at(moment);
-    let sql = format!("{PRODUCT} where {lives} order by v.code");
+    let (is_live, number) = live_condition(moment);
+    let sql = format!("{PRODUCT} where {is_live} order by v.code");
     session.run(READING, FORCE_INDEX_ORDER)?;
     session.each_row(READING, &sql, &[number.param()], |row| {
         let (_, _, product) = product_row(row)?;
@@ -148,66 +148,71 @@ pub(super) fn products_of(
     codes: &[&str],
     moment: Moment,
 ) -> Result<Vec<Version>, StoreError> {
-    let (lives, number) = lives_at(moment);
-    let sql = format!("{PRODUCT} where v.code = any($2) and {lives}");
+    let (is_live, number) = live_condition(moment);
+    let sql = format!("{PRODUCT} where v.code = any($2) and {is_live}");
     let rows = session.rows(READING, &sql, &[number.param(), codes.to_vec().param()])?;
     rows.iter().map(product_row).collect()
 }
 
-/// See [`Store::lives`](crate::Store::lives).
-pub(super) fn lives(session: &mut Session, code: &str, most: u32) -> Result<Vec<Life>, StoreError> {
+/// See [`Store::version_spans`](crate::Store::version_spans).
+pub(super) fn version_spans(
+    session: &mut Session,
+    code: &str,
+    limit: u32,
+) -> Result<Vec<VersionSpan>, StoreError> {
     let sql = "select from_revision, until_revision from vitrine.product_version where code = $1 \
                order by from_revision desc limit $2";
-    let rows = session.rows(READING, sql, &[code.param(), i64::from(most).param()])?;
-    let life = |row: &Row| {
+    let rows = session.rows(READING, sql, &[code.param(), i64::from(limit).param()])?;
+    let span = |row: &Row| {
         let until: Option<i64> = get(row, 1)?;
-        Ok(Life {
+        Ok(VersionSpan {
             from: count(row, 0)?,
             until: until.map(i64::cast_unsigned),
         })
     };
-    rows.iter().map(life).collect()
+    rows.iter().map(span).collect()
 }
 
-/// See [`Store::touched`](crate::Store::touched).
-pub(super) fn touched(
+/// See [`Store::revision_changes`](crate::Store::revision_changes).
+pub(super) fn revision_changes(
     session: &mut Session,
     number: u64,
-    how: Option<Touch>,
+    kind: Option<ChangeKind>,
     after: &str,
-    most: u32,
-) -> Result<Vec<Touched>, StoreError> {
+    limit: u32,
+) -> Result<Vec<ChangedProduct>, StoreError> {
     ensure_readable(session, Moment::Revision(number))?;
     let sql = "select code, bool_or(began), bool_or(ended) from ( \
                select code, true as began, false as ended \
                from vitrine.product_version where from_revision = $1 \
                union all select code, false, true \
-               from vitrine.product_version where until_revision = $1) as touched \
+               from vitrine.product_version where until_revision = $1) as changes \
                where code > $2 group by code \
                having $4 is null or (bool_or(began) = $4 and bool_or(ended) = $5) order by code limit $3";
-    let (number, most) = (self::number(number), i64::from(most));
-    let (began, ended) = how.map(Touch::began_and_ended).unzip();
+    let (number, limit) = (self::number(number), i64::from(limit));
+    let (began, ended) = kind.map(ChangeKind::bounds).unzip();
     let parameters = [
         number.param(),
         after.param(),
-        most.param(),
+        limit.param(),
         began.param(),
         ended.param(),
     ];
     let rows = session.rows(READING, sql, &parameters)?;
-    let touched = |row: &Row| {
-        Ok(Touched {
+    let change = |row: &Row| {
+        Ok(ChangedProduct {
             code: code(get(row, 0)?)?,
-            how: Touch::of(get(row, 1)?, get(row, 2)?),
+            kind: ChangeKind::from_bounds(get(row, 1)?, get(row, 2)?),
         })
     };
-    rows.iter().map(touched).collect()
+    rows.iter().map(change).collect()
 }
 
 /// Returns the codes of a moment in ascending order.
 pub(super) fn codes(session: &mut Session, moment: Moment) -> Result<Vec<String>, StoreError> {
-    let (lives, number) = lives_at(moment);
-    let sql = format!("select v.code from vitrine.product_version v where {lives} order by v.code");
+    let (is_live, number) = live_condition(moment);
+    let sql =
+        format!("select v.code from vitrine.product_version v where {is_live} order by v.code");
     let mut codes = Vec::new();
     session.each_row(READING, &sql, &[number.param()], |row| {
         codes.push(get(row, 0)?);
@@ -226,7 +231,7 @@ pub(super) fn revision(
         Moment::Revision(_) => "$1",
     };
     let sql = format!("select number, id, created_at from vitrine.revision where number = {which}");
-    let (_, number) = lives_at(moment);
+    let (_, number) = live_condition(moment);
     let row = session.row(READING, &sql, &[number.param()])?;
     row.as_ref().map(revision_row).transpose()
 }

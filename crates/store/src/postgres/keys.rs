@@ -12,7 +12,7 @@ use super::lock::{self, Lock};
 use super::session::{Session, Typed, get};
 use super::texts::NOTIFY;
 use crate::fail_point::FailPoint;
-use crate::record::Changes;
+use crate::record::StoreState;
 use crate::values::KeyRow;
 use crate::{KeyDecision, StoreError};
 
@@ -20,8 +20,8 @@ pub(super) const READING: &str = "reading the keys";
 const WRITING: &str = "writing the keys";
 
 /// See [`Store::read_keys`](crate::Store::read_keys).
-pub(super) fn read(session: &mut Session) -> Result<(Changes, Vec<KeyRecord>), StoreError> {
-    Ok((catalog::changes(session)?, records(session)?))
+pub(super) fn read(session: &mut Session) -> Result<(StoreState, Vec<KeyRecord>), StoreError> {
+    Ok((catalog::state(session)?, records(session)?))
 }
 
 fn records(session: &mut Session) -> Result<Vec<KeyRecord>, StoreError> {
@@ -50,10 +50,10 @@ pub(super) fn each(
 pub(super) fn change(
     session: &mut Session,
     decide: KeyDecision<'_>,
-    patience: Duration,
+    lock_wait: Duration,
 ) -> Result<(), StoreError> {
     session.transaction(WRITING, BEGIN, |session| {
-        lock::take(session, Lock::Keys, patience)?;
+        lock::take(session, Lock::Keys, lock_wait)?;
         let changed = decide(&records(session)?);
         if changed.is_empty() {
             return Ok(());

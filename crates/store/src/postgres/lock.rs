@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::session::{Session, Typed, get};
 use crate::StoreError;
-use crate::error::Holder;
+use crate::error::LockHolder;
 
 /// Subject of a lock: the second number of its PostgreSQL advisory lock, after "Vitr".
 #[derive(Debug, Clone, Copy)]
@@ -19,14 +19,14 @@ pub(super) enum Lock {
 
 const WAITING: &str = "waiting for another writer";
 
-/// Takes a lock for the transaction that is open, or fails with [`StoreError::Busy`] after `patience`.
+/// Takes a lock for the transaction that is open, or fails with [`StoreError::Busy`] after `lock_wait`.
 pub(super) fn take(
     session: &mut Session,
     lock: Lock,
-    patience: Duration,
+    lock_wait: Duration,
 ) -> Result<(), StoreError> {
     // 0 would be no limit.
-    let milliseconds = patience.as_millis().max(1);
+    let milliseconds = lock_wait.as_millis().max(1);
     let id = lock as i32;
     // Reset afterwards: later statements wait for rows that others lock only for moments.
     let sql = format!(
@@ -38,8 +38,8 @@ pub(super) fn take(
         Err(StoreError::Busy { .. }) => {
             let holder = holder(session, id).unwrap_or_default();
             Err(StoreError::Busy {
-                waited_seconds: patience.as_secs(),
-                holder: holder.map(Holder::Session),
+                waited_seconds: lock_wait.as_secs(),
+                holder: holder.map(LockHolder::Session),
             })
         }
         outcome => outcome,

@@ -42,10 +42,10 @@ use self::session::{Background, Session};
 pub(crate) use self::target::Target;
 use crate::problem::Problem;
 use crate::record::{
-    Changes, FetchedText, ItemVisitor, Keep, Life, Moment, ProductVisitor, Pruned,
-    PublishedRevision, StoredProduct, Touch, Touched,
+    ChangeKind, ChangedProduct, FetchedText, ItemVisitor, Keep, Moment, ProductVisitor,
+    PruneReport, PublishedRevision, StoreState, StoredProduct, VersionSpan,
 };
-use crate::{Hint, HintGuard, IfMissing, KeyDecision, Publication, Store, StoreError, TextServed};
+use crate::{Hint, HintGuard, IfMissing, KeyDecision, Publication, Store, StoreError, TextStatus};
 
 /// Interval between polls of a shared database: half of the second that the contract promises.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -90,7 +90,7 @@ pub(crate) struct PostgresStore {
     quick: Mutex<Option<Session>>,
     target: Arc<Target>,
     access: Access,
-    patience: Duration,
+    lock_wait: Duration,
     /// Timeout of a call for a row or two.
     quick_timeout: Duration,
     background: Arc<Background>,
@@ -103,13 +103,13 @@ impl PostgresStore {
     pub(crate) fn new(
         target: Target,
         access: Access,
-        patience: Duration,
+        lock_wait: Duration,
     ) -> Result<Self, StoreError> {
         Ok(Self {
             quick: Mutex::new(None),
             target: Arc::new(target),
             access,
-            patience,
+            lock_wait,
             quick_timeout: QUICK_TIMEOUT,
             background: Arc::new(Background::start()?),
             was_seen: AtomicBool::new(false),
@@ -120,10 +120,10 @@ impl PostgresStore {
     pub(crate) fn for_command(
         target: Target,
         access: Access,
-        patience: Duration,
+        lock_wait: Duration,
     ) -> Result<Self, StoreError> {
         let target = target.with_default_timeout(COMMAND_TIMEOUT);
-        let store = Self::new(target, access, patience)?;
+        let store = Self::new(target, access, lock_wait)?;
         Ok(Self {
             quick_timeout: COMMAND_TIMEOUT,
             ..store
@@ -207,15 +207,15 @@ impl PostgresStore {
 }
 
 impl Store for PostgresStore {
-    fn changes(&self) -> Result<Changes, StoreError> {
-        self.quick(catalog::changes)
+    fn state(&self) -> Result<StoreState, StoreError> {
+        self.quick(catalog::state)
     }
 
-    fn poll_every(&self) -> Duration {
+    fn poll_interval(&self) -> Duration {
         POLL_INTERVAL
     }
 
-    fn hint_changes(&self, hint: Hint) -> Option<HintGuard> {
+    fn subscribe(&self, hint: Hint) -> Option<HintGuard> {
         match self.access {
             // A replica has no LISTEN.
             Access::ReadOnly => None,
@@ -227,7 +227,7 @@ impl Store for PostgresStore {
         &self,
         texts_kept_since: Timestamp,
         visit: ItemVisitor<'_>,
-    ) -> Result<(Changes, Option<Revision>), StoreError> {
+    ) -> Result<(StoreState, Option<Revision>), StoreError> {
         self.read(catalog::READING, READ_TIMEOUT, |session| {
             catalog::read(session, texts_kept_since, visit)
         })
@@ -236,17 +236,17 @@ impl Store for PostgresStore {
     fn read_changes(
         &self,
         since: &Revision,
-        most_products: u32,
+        max_products: u32,
         texts_kept_since: Timestamp,
         visit: ItemVisitor<'_>,
-    ) -> Result<(Changes, Option<Revision>), StoreError> {
+    ) -> Result<(StoreState, Option<Revision>), StoreError> {
         self.read(catalog::READING, READ_TIMEOUT, |session| {
-            catalog::read_changes(session, since, most_products, texts_kept_since, visit)
+            catalog::read_changes(session, since, max_products, texts_kept_since, visit)
         })
     }
 
-    fn revisions(&self, most: u32) -> Result<Vec<PublishedRevision>, StoreError> {
-        self.quick(|session| history::revisions(session, most))
+    fn revisions(&self, limit: u32) -> Result<Vec<PublishedRevision>, StoreError> {
+        self.quick(|session| history::revisions(session, limit))
     }
 
     fn revision(&self, number: u64) -> Result<Option<PublishedRevision>, StoreError> {
@@ -280,20 +280,24 @@ impl Store for PostgresStore {
         })
     }
 
-    fn lives(&self, code: &ProductCode, most: u32) -> Result<Vec<Life>, StoreError> {
-        self.quick(|session| history::lives(session, code.as_str(), most))
+    fn version_spans(
+        &self,
+        code: &ProductCode,
+        limit: u32,
+    ) -> Result<Vec<VersionSpan>, StoreError> {
+        self.quick(|session| history::version_spans(session, code.as_str(), limit))
     }
 
-    fn touched(
+    fn revision_changes(
         &self,
         number: u64,
-        how: Option<Touch>,
+        kind: Option<ChangeKind>,
         after: Option<&ProductCode>,
-        most: u32,
-    ) -> Result<Vec<Touched>, StoreError> {
+        limit: u32,
+    ) -> Result<Vec<ChangedProduct>, StoreError> {
         let after = after.map_or("", ProductCode::as_str);
         self.read(history::READING, READ_TIMEOUT, |session| {
-            history::touched(session, number, how, after, most)
+            history::revision_changes(session, number, kind, after, limit)
         })
     }
 
@@ -301,35 +305,39 @@ impl Store for PostgresStore {
         self.quick(|session| texts::read(session, digest))
     }
 
-    fn fetched_text(&self, url: &str) -> Result<Option<(FetchedText, TextServed)>, StoreError> {
+    fn fetched_text(&self, url: &str) -> Result<Option<(FetchedText, TextStatus)>, StoreError> {
         self.quick(|session| texts::fetched(session, url))
     }
 
     fn publish(&self) -> Result<Box<dyn Publication + '_>, StoreError> {
-        let publication = publish::PostgresPublication::begin(self.writer()?, self.patience)?;
+        let publication = publish::PostgresPublication::begin(self.writer()?, self.lock_wait)?;
         Ok(Box::new(publication))
     }
 
-    fn set_text_served(&self, digest: &TextDigest, served: TextServed) -> Result<bool, StoreError> {
-        texts::set_served(&mut self.writer()?, digest, served, self.patience)
+    fn set_text_status(&self, digest: &TextDigest, status: TextStatus) -> Result<bool, StoreError> {
+        texts::set_status(&mut self.writer()?, digest, status, self.lock_wait)
     }
 
-    fn plan_prune(&self, keep: Keep, texts_kept_since: Timestamp) -> Result<Pruned, StoreError> {
+    fn plan_prune(
+        &self,
+        keep: Keep,
+        texts_kept_since: Timestamp,
+    ) -> Result<PruneReport, StoreError> {
         self.read(prune::PRUNING, WORK_TIMEOUT, |session| {
             prune::plan(session, keep, texts_kept_since)
         })
     }
 
-    fn prune(&self, keep: Keep, texts_kept_since: Timestamp) -> Result<Pruned, StoreError> {
-        prune::prune(&mut self.writer()?, keep, texts_kept_since, self.patience)
+    fn prune(&self, keep: Keep, texts_kept_since: Timestamp) -> Result<PruneReport, StoreError> {
+        prune::prune(&mut self.writer()?, keep, texts_kept_since, self.lock_wait)
     }
 
-    fn read_keys(&self) -> Result<(Changes, Vec<KeyRecord>), StoreError> {
+    fn read_keys(&self) -> Result<(StoreState, Vec<KeyRecord>), StoreError> {
         self.quick(|session| session.transaction(keys::READING, AS_OF_ONE_MOMENT, keys::read))
     }
 
     fn change_keys(&self, decide: KeyDecision<'_>) -> Result<(), StoreError> {
-        keys::change(&mut self.writer()?, decide, self.patience)
+        keys::change(&mut self.writer()?, decide, self.lock_wait)
     }
 
     fn record_key_use(&self, uses: &[(String, Timestamp)]) -> Result<(), StoreError> {
@@ -350,6 +358,6 @@ impl Store for PostgresStore {
     }
 
     fn restore(&self, path: &Path) -> Result<Option<Revision>, StoreError> {
-        restore::restore(&mut self.writer()?, path, self.patience)
+        restore::restore(&mut self.writer()?, path, self.lock_wait)
     }
 }

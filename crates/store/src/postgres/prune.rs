@@ -10,7 +10,7 @@ use super::BEGIN;
 use super::lock::{self, Lock};
 use super::session::{Session, Typed, get, number};
 use crate::StoreError;
-use crate::record::{Keep, Pruned};
+use crate::record::{Keep, PruneReport};
 
 pub(super) const PRUNING: &str = "pruning the history";
 
@@ -33,9 +33,9 @@ pub(super) fn plan(
     session: &mut Session,
     keep: Keep,
     texts_kept_since: Timestamp,
-) -> Result<Pruned, StoreError> {
+) -> Result<PruneReport, StoreError> {
     let Some(oldest) = oldest_kept(session, keep)? else {
-        return Ok(Pruned::default());
+        return Ok(PruneReport::default());
     };
     let since = texts_kept_since.as_millisecond();
     // A text is deleted if no remaining version names it; one that was taken down stays, so that it is still down if it is
@@ -49,7 +49,7 @@ pub(super) fn plan(
     let texts = session.number(PRUNING, &sql, &[oldest.param(), since.param()])?;
     let revisions = newly_unreadable(session, oldest)?;
     let (versions, waiting_versions) = versions(session, oldest, since)?;
-    Ok(Pruned {
+    Ok(PruneReport {
         oldest_readable: Some(oldest.unsigned_abs()),
         revisions,
         versions,
@@ -64,11 +64,11 @@ pub(super) fn prune(
     session: &mut Session,
     keep: Keep,
     texts_kept_since: Timestamp,
-    patience: Duration,
-) -> Result<Pruned, StoreError> {
+    lock_wait: Duration,
+) -> Result<PruneReport, StoreError> {
     let since = texts_kept_since.as_millisecond();
     let begun = session.transaction(PRUNING, BEGIN, |session| {
-        lock::take(session, Lock::Catalog, patience)?;
+        lock::take(session, Lock::Catalog, lock_wait)?;
         let Some(oldest) = oldest_kept(session, keep)? else {
             return Ok(None);
         };
@@ -81,13 +81,13 @@ pub(super) fn prune(
         Ok(Some((oldest, revisions, waiting)))
     })?;
     let Some((oldest, revisions, waiting_versions)) = begun else {
-        return Ok(Pruned::default());
+        return Ok(PruneReport::default());
     };
-    Ok(Pruned {
+    Ok(PruneReport {
         oldest_readable: Some(oldest.unsigned_abs()),
         revisions,
-        versions: delete_versions(session, oldest, since, patience)?,
-        texts: delete_texts(session, patience)?,
+        versions: delete_versions(session, oldest, since, lock_wait)?,
+        texts: delete_texts(session, lock_wait)?,
         waiting_versions,
         free_bytes: 0,
     })
@@ -142,7 +142,7 @@ fn delete_versions(
     session: &mut Session,
     oldest: i64,
     since: i64,
-    patience: Duration,
+    lock_wait: Duration,
 ) -> Result<u64, StoreError> {
     // Versions that are readable now stay: the store may have been restored meanwhile.
     let sql = format!(
@@ -153,7 +153,7 @@ fn delete_versions(
     let (mut deleted, mut last) = (0, -1);
     loop {
         let ids = session.transaction(PRUNING, BEGIN, |session| {
-            lock::take(session, Lock::Catalog, patience)?;
+            lock::take(session, Lock::Catalog, lock_wait)?;
             let params = &[oldest.param(), since.param(), last.param(), BATCH.param()];
             let rows = session.rows(PRUNING, &sql, params)?;
             let ids: Vec<i64> = rows
@@ -177,7 +177,7 @@ fn delete_versions(
 }
 
 /// Deletes texts that no version names, with the records of fetching them. Returns their number.
-fn delete_texts(session: &mut Session, patience: Duration) -> Result<u64, StoreError> {
+fn delete_texts(session: &mut Session, lock_wait: Duration) -> Result<u64, StoreError> {
     let sql = "select digest from vitrine.markdown_text x where digest > $1 \
                and taken_down_at is null and not exists \
                   (select 1 from vitrine.product_text t where t.digest = x.digest) \
@@ -185,9 +185,9 @@ fn delete_texts(session: &mut Session, patience: Duration) -> Result<u64, StoreE
     let (mut deleted, mut last) = (0, Vec::new());
     loop {
         let (count, end) = session.transaction(PRUNING, BEGIN, |session| {
-            lock::take(session, Lock::Catalog, patience)?;
+            lock::take(session, Lock::Catalog, lock_wait)?;
             // Keeps others from taking one of them down meanwhile.
-            lock::take(session, Lock::Keys, patience)?;
+            lock::take(session, Lock::Keys, lock_wait)?;
             let rows = session.rows(PRUNING, sql, &[(&last[..]).param(), BATCH.param()])?;
             let digests: Vec<&[u8]> = rows
                 .iter()

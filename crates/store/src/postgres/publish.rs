@@ -1,6 +1,6 @@
 //! Writing a revision: one transaction on a connection of its own.
 //!
-//! Products are read, compared and put at memory speed: live ones are fetched in batches ([`Publication::expect`]), and
+//! Products are read, compared and put at memory speed: live ones are fetched in batches ([`Publication::prefetch`]), and
 //! changes are buffered.
 
 use std::collections::{HashMap, HashSet};
@@ -18,9 +18,9 @@ use super::pending::Pending;
 use super::session::{Session, Typed, count, get, number};
 use super::texts::{self, NOTIFY};
 use crate::fail_point::FailPoint;
-use crate::publication::NAMED_TWICE;
+use crate::publication::DUPLICATE_PRODUCT;
 use crate::record::{
-    Change, FetchedText, Moment, ProductVisitor, PublishedCounts, RevisionNote, StoredProduct,
+    FetchedText, Moment, ProductVisitor, PublishedCounts, PutOutcome, RevisionNote, StoredProduct,
 };
 use crate::values::{self, random_id};
 use crate::{Publication, StoreError};
@@ -43,7 +43,7 @@ pub(super) struct PostgresPublication {
     live_before: u64,
     counts: PublishedCounts,
     /// True if there are results of fetching to commit, even if no product changed.
-    has_remembered: bool,
+    has_fetched: bool,
     /// Codes that were put or kept; all others are retired.
     mentioned: HashSet<ProductCode>,
     /// Cache of live products, as this publish leaves them; `None` for codes that aren't live.
@@ -59,11 +59,11 @@ struct Live {
 }
 
 impl PostgresPublication {
-    pub(super) fn begin(mut session: Session, patience: Duration) -> Result<Self, StoreError> {
+    pub(super) fn begin(mut session: Session, lock_wait: Duration) -> Result<Self, StoreError> {
         // Read committed: after the lock is taken, each statement sees what other writers committed.
         session.run(PUBLISHING, BEGIN)?;
-        session.set_timeout(patience + super::READ_TIMEOUT);
-        lock::take(&mut session, Lock::Catalog, patience)?;
+        session.set_timeout(lock_wait + super::READ_TIMEOUT);
+        lock::take(&mut session, Lock::Catalog, lock_wait)?;
         session.set_timeout(super::WORK_TIMEOUT);
         let sql = "select (select coalesce(max(number), 0) + 1 from vitrine.revision), \
                    (select coalesce(max(id), 0) + 1 from vitrine.product_version), \
@@ -77,7 +77,7 @@ impl PostgresPublication {
             next_id: get(&row, 1)?,
             live_before: count(&row, 2)?,
             counts: PublishedCounts::default(),
-            has_remembered: false,
+            has_fetched: false,
             mentioned: HashSet::new(),
             cache: HashMap::new(),
             pending: Pending::default(),
@@ -128,7 +128,7 @@ impl PostgresPublication {
     /// Ends the version of this id. Fails if this publish began it.
     fn end(&mut self, id: i64) -> Result<(), StoreError> {
         if id >= self.first_id {
-            return Err(NAMED_TWICE);
+            return Err(DUPLICATE_PRODUCT);
         }
         self.pending.end(id);
         if self.pending.is_full() {
@@ -143,7 +143,7 @@ impl Publication for PostgresPublication {
         Ok(self.cached(code)?.map(|live| live.product.clone()))
     }
 
-    fn expect(&mut self, codes: &[&ProductCode]) -> Result<(), StoreError> {
+    fn prefetch(&mut self, codes: &[&ProductCode]) -> Result<(), StoreError> {
         codes.chunks(BATCH).try_for_each(|codes| self.fetch(codes))
     }
 
@@ -160,15 +160,15 @@ impl Publication for PostgresPublication {
         }
     }
 
-    fn remember_fetched(&mut self, fetched: &FetchedText) -> Result<(), StoreError> {
+    fn put_fetched(&mut self, fetched: &FetchedText) -> Result<(), StoreError> {
         self.send()?;
         texts::remember(&mut self.session, PUBLISHING, fetched)?;
         FailPoint::PublishFetchedRemembered.pass()?;
-        self.has_remembered = true;
+        self.has_fetched = true;
         Ok(())
     }
 
-    fn put(&mut self, product: &StoredProduct) -> Result<Change, StoreError> {
+    fn put(&mut self, product: &StoredProduct) -> Result<PutOutcome, StoreError> {
         self.mentioned.insert(product.code.clone());
         let lists = values::lists(product)?;
         let digest = values::product_digest(product, &lists);
@@ -178,17 +178,17 @@ impl Publication for PostgresPublication {
         let change = match live {
             Some((_, live_digest)) if live_digest == digest => {
                 self.counts.unchanged += 1;
-                return Ok(Change::Unchanged);
+                return Ok(PutOutcome::Unchanged);
             }
             Some((id, _)) => {
                 self.end(id)?;
                 FailPoint::PublishProductEnded.pass()?;
                 self.counts.changed += 1;
-                Change::Changed
+                PutOutcome::Changed
             }
             None => {
                 self.counts.created += 1;
-                Change::Created
+                PutOutcome::Created
             }
         };
         let id = self.next_id;
@@ -230,7 +230,7 @@ impl Publication for PostgresPublication {
         self.live_before
     }
 
-    fn read_before(&mut self, visit: ProductVisitor<'_>) -> Result<(), StoreError> {
+    fn read_live_before(&mut self, visit: ProductVisitor<'_>) -> Result<(), StoreError> {
         // This publish writes only versions of its own revision.
         let before = Moment::Revision(self.number - 1);
         history::visit_products(&mut self.session, before, visit)
@@ -272,7 +272,7 @@ impl Publication for PostgresPublication {
             let texts: Vec<&str> = batch.iter().map(String::as_str).collect();
             let then = history::products_of(&mut self.session, &texts, moment)?;
             let products: Vec<&ProductCode> = then.iter().map(|(.., then)| &then.code).collect();
-            self.expect(&products)?;
+            self.prefetch(&products)?;
             for (.., product) in &then {
                 self.put(product)?;
             }
@@ -288,7 +288,7 @@ impl Publication for PostgresPublication {
     ) -> Result<Option<(Revision, PublishedCounts)>, StoreError> {
         let counts = self.counts;
         if (counts.created, counts.changed, counts.retired) == (0, 0, 0) {
-            if self.has_remembered {
+            if self.has_fetched {
                 self.send()?;
                 self.session.commit(PUBLISHING)?;
             }

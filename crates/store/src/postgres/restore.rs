@@ -82,12 +82,12 @@ const TABLES: [Table; 7] = [
 pub(super) fn restore(
     session: &mut Session,
     backup: &Path,
-    patience: Duration,
+    lock_wait: Duration,
 ) -> Result<Option<Revision>, StoreError> {
     let backup = Backup::open(backup)?;
     session.transaction(RESTORING, BEGIN, |session| {
-        lock::take(session, Lock::Catalog, patience)?;
-        lock::take(session, Lock::Keys, patience)?;
+        lock::take(session, Lock::Catalog, lock_wait)?;
+        lock::take(session, Lock::Keys, lock_wait)?;
         replace(session, &backup)
     })
 }

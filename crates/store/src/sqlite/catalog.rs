@@ -10,8 +10,8 @@ use vitrine_model::revision::Revision;
 
 use super::{during, history};
 use crate::StoreError;
-use crate::record::{CatalogItem, Changes, ItemVisitor, Moment, OwnText, Seal};
-use crate::values::{Lists, TakenDown, bytes_32, from_millis, text_digest};
+use crate::record::{CatalogItem, ItemVisitor, Moment, OwnText, StoreState, StoredDigest};
+use crate::values::{ListCache, TakenDown, bytes_32, from_millis, text_digest};
 
 const READING: &str = "reading the catalog";
 const LOOKING: &str = "looking for changes";
@@ -21,24 +21,24 @@ pub(super) fn read(
     connection: &mut Connection,
     texts_kept_since: Timestamp,
     visit: ItemVisitor<'_>,
-) -> Result<(Changes, Option<Revision>), StoreError> {
+) -> Result<(StoreState, Option<Revision>), StoreError> {
     // One read transaction: all reads are of one state of the store.
     let transaction = connection.transaction().map_err(during(READING))?;
-    let changes = changes(&transaction)?;
+    let state = state(&transaction)?;
     let Some(revision) = history::revision(&transaction, Moment::Live)? else {
-        return Ok((changes, None));
+        return Ok((state, None));
     };
     let taken_down = taken_down(&transaction)?;
     products(&transaction, &taken_down, visit)?;
     served_texts(&transaction, texts_kept_since, ALL_TEXTS, &[], visit)?;
-    Ok((changes, Some(revision)))
+    Ok((state, Some(revision)))
 }
 
-/// See [`Store::changes`](crate::Store::changes).
-pub(super) fn changes(connection: &Connection) -> Result<Changes, StoreError> {
+/// See [`Store::state`](crate::Store::state).
+pub(super) fn state(connection: &Connection) -> Result<StoreState, StoreError> {
     let sql = "select store_id, revision_id, texts_counter, keys_counter from state";
     let read = |row: &Row<'_>| {
-        Ok(Changes {
+        Ok(StoreState {
             store_id: row.get(0)?,
             revision_id: row.get(1)?,
             texts: row.get(2)?,
@@ -53,14 +53,14 @@ pub(super) fn changes(connection: &Connection) -> Result<Changes, StoreError> {
 pub(super) fn read_changes(
     connection: &mut Connection,
     since: &Revision,
-    most_products: u32,
+    max_products: u32,
     texts_kept_since: Timestamp,
     visit: ItemVisitor<'_>,
-) -> Result<(Changes, Option<Revision>), StoreError> {
+) -> Result<(StoreState, Option<Revision>), StoreError> {
     let transaction = connection.transaction().map_err(during(READING))?;
-    let changes = changes(&transaction)?;
+    let state = state(&transaction)?;
     let Some(revision) = history::revision(&transaction, Moment::Live)? else {
-        return Ok((changes, None));
+        return Ok((state, None));
     };
     // Pruned versions may have been live in `since`. And texts that are no longer served wouldn't be visited, so that the
     // caller would keep them.
@@ -74,12 +74,12 @@ pub(super) fn read_changes(
         .map_err(during(READING))?;
     let sql = format!("select count(*) from (select * from ({CHANGED_CODES}) limit ?2)");
     let changed: u32 = transaction
-        .query_row(&sql, (since.number, u64::from(most_products) + 1), |row| {
+        .query_row(&sql, (since.number, u64::from(max_products) + 1), |row| {
             row.get(0)
         })
         .map_err(during(READING))?;
-    if !is_known || changed > most_products {
-        return Ok((changes, None));
+    if !is_known || changed > max_products {
+        return Ok((state, None));
     }
     let taken_down = taken_down(&transaction)?;
     let mut statement = transaction
@@ -90,7 +90,7 @@ pub(super) fn read_changes(
     visit_products(rows, &mut texts, &taken_down, visit)?;
     let since = [i64::try_from(since.number).unwrap_or(i64::MAX)];
     served_texts(&transaction, texts_kept_since, CHANGED_TEXTS, &since, visit)?;
-    Ok((changes, Some(revision)))
+    Ok((state, Some(revision)))
 }
 
 /// Codes of products that changed or were retired after revision ?1.
@@ -179,8 +179,8 @@ fn visit_products(
     taken_down: &TakenDown,
     visit: ItemVisitor<'_>,
 ) -> Result<(), StoreError> {
-    let mut countries = Lists::<Country>::new(|text| text.parse().ok());
-    let mut categories = Lists::<Box<str>>::new(|text| Some(text.into()));
+    let mut countries = ListCache::<Country>::new(|text| text.parse().ok());
+    let mut categories = ListCache::<Box<str>>::new(|text| Some(text.into()));
     while let Some(row) = rows.next().map_err(during(READING))? {
         let id: Option<i64> = row.get(0).map_err(during(READING))?;
         let Some(id) = id else {
@@ -203,7 +203,7 @@ fn visit_products(
                 countries,
                 categories,
                 taken_down: taken_down.of(id),
-                seal: product.seal,
+                digest: product.digest,
             },
             // An error that isn't about the values of this row is the store's.
             (Err(error), _) if !is_about_a_value(&error) => return Err(error),
@@ -241,7 +241,7 @@ struct Product<'r> {
     is_orderable: i64,
     countries: &'r str,
     categories: &'r str,
-    seal: Seal,
+    digest: StoredDigest,
 }
 
 impl<'r> Product<'r> {
@@ -258,7 +258,7 @@ impl<'r> Product<'r> {
             is_orderable,
             countries,
             categories,
-            seal: Seal::new(bytes_32(&digest)?, is_orderable, parts, own_texts),
+            digest: StoredDigest::new(bytes_32(&digest)?, is_orderable, parts, own_texts),
         })
     }
 }

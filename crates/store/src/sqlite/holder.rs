@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::partial::with_ending;
-use crate::error::Holder;
+use crate::error::LockHolder;
 
 /// Byte of the `-shm` file that a writer locks (SQLite's WAL-mode file format, "WAL locks").
 const WRITER_BYTE: &str = "120";
@@ -16,7 +16,7 @@ const MAX_CHARACTERS: usize = 120;
 
 /// Returns the process that is writing to the store at `path`; `None` if it can't be found, as in another container or
 /// outside Linux.
-pub(super) fn holder(path: &Path) -> Option<Holder> {
+pub(super) fn holder(path: &Path) -> Option<LockHolder> {
     let shared = fs::metadata(with_ending(path, "-shm")).ok()?;
     let locks = fs::read_to_string("/proc/locks").ok()?;
     // 1: POSIX  ADVISORY  WRITE 21701 fe:00:10011765 120 120
@@ -35,7 +35,7 @@ pub(super) fn holder(path: &Path) -> Option<Holder> {
     // On one line: arguments of another program may contain anything.
     let words: Vec<&str> = command.split_whitespace().collect();
     let command = words.join(" ").chars().take(MAX_CHARACTERS).collect();
-    Some(Holder::Process { number, command })
+    Some(LockHolder::Process { number, command })
 }
 
 #[cfg(test)]
@@ -55,7 +55,7 @@ mod tests {
                 .unwrap();
         assert_eq!(holder(&path), None);
         connection.execute_batch("begin immediate").unwrap();
-        let Some(Holder::Process { number, command }) = holder(&path) else {
+        let Some(LockHolder::Process { number, command }) = holder(&path) else {
             panic!("no holder");
         };
         assert_eq!(number, std::process::id());

@@ -20,12 +20,12 @@ const MIGRATIONS: [&str; 2] = [
     include_str!("migrations/0002.sql"),
 ];
 
-/// Opens the file, creates it if `if_missing` says so, and migrates it. `patience` is the maximum time that it waits for
+/// Opens the file, creates it if `if_missing` says so, and migrates it. `lock_wait` is the maximum time that it waits for
 /// another writer, now and later.
 pub(super) fn open(
     path: &Path,
     if_missing: IfMissing,
-    patience: Duration,
+    lock_wait: Duration,
 ) -> Result<Connection, StoreError> {
     if !path.exists() {
         match if_missing {
@@ -40,10 +40,10 @@ pub(super) fn open(
             }
         }
     }
-    let mut connection = plain_connection(path, patience)?;
+    let mut connection = plain_connection(path, lock_wait)?;
     // First: configuring writes, and this may be another program's database.
     recognise_as_of_one_moment(&mut connection, path)?;
-    set_up(&connection, path, patience)?;
+    set_up(&connection, path, lock_wait)?;
     migrate(&mut connection, path)?;
     Ok(connection)
 }
@@ -63,9 +63,9 @@ fn create(path: &Path) -> Result<(), StoreError> {
 }
 
 /// Opens a configured connection to an existing file.
-pub(super) fn connect(path: &Path, patience: Duration) -> Result<Connection, StoreError> {
-    let connection = plain_connection(path, patience)?;
-    set_up(&connection, path, patience)?;
+pub(super) fn connect(path: &Path, lock_wait: Duration) -> Result<Connection, StoreError> {
+    let connection = plain_connection(path, lock_wait)?;
+    set_up(&connection, path, lock_wait)?;
     Ok(connection)
 }
 
@@ -104,7 +104,7 @@ pub(super) fn migrated(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-fn plain_connection(path: &Path, patience: Duration) -> Result<Connection, StoreError> {
+fn plain_connection(path: &Path, lock_wait: Duration) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(cannot_open(path))?;
     let is_readonly = connection.is_readonly(rusqlite::MAIN_DB);
@@ -117,7 +117,7 @@ fn plain_connection(path: &Path, patience: Duration) -> Result<Connection, Store
         });
     }
     connection
-        .busy_timeout(patience)
+        .busy_timeout(lock_wait)
         .map_err(cannot_open(path))?;
     Ok(connection)
 }
@@ -138,8 +138,8 @@ fn why_not(path: &Path) -> Option<std::io::Error> {
         .or_else(|| std::fs::File::open("/dev/null").err())
 }
 
-fn set_up(connection: &Connection, path: &Path, patience: Duration) -> Result<(), StoreError> {
-    let patient_until = Instant::now() + patience;
+fn set_up(connection: &Connection, path: &Path, lock_wait: Duration) -> Result<(), StoreError> {
+    let patient_until = Instant::now() + lock_wait;
     loop {
         // `journal_size_limit`: a log that starts again is cut to the size that `wal` leaves alone.
         // `page_size`: 16 kB made a catalog's file 42 % smaller; it takes effect only in a new file.

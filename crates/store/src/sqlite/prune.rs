@@ -11,7 +11,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use super::during;
 use crate::StoreError;
-use crate::record::{Keep, Pruned};
+use crate::record::{Keep, PruneReport};
 
 const PRUNING: &str = "pruning the history";
 
@@ -65,16 +65,16 @@ pub(super) fn plan(
     connection: &mut Connection,
     keep: Keep,
     texts_kept_since: Timestamp,
-) -> Result<Pruned, StoreError> {
+) -> Result<PruneReport, StoreError> {
     // One read transaction: all counts are of one state of the store.
     let transaction = connection.transaction().map_err(during(PRUNING))?;
     let Some(oldest) = oldest_kept(&transaction, keep)? else {
-        return Ok(Pruned::default());
+        return Ok(PruneReport::default());
     };
     let revisions = newly_unreadable(&transaction, oldest)?;
     select_prunable(&transaction, oldest, texts_kept_since)?;
     let count = |sql| number(&transaction, sql, []);
-    Ok(Pruned {
+    Ok(PruneReport {
         oldest_readable: Some(oldest),
         revisions,
         versions: count("select count(*) from temp.old_version")?,
@@ -89,12 +89,12 @@ pub(super) fn prune(
     connection: &mut Connection,
     keep: Keep,
     texts_kept_since: Timestamp,
-) -> Result<Pruned, StoreError> {
+) -> Result<PruneReport, StoreError> {
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(during(PRUNING))?;
     let Some(oldest) = oldest_kept(&transaction, keep)? else {
-        return Ok(Pruned::default());
+        return Ok(PruneReport::default());
     };
     let revisions = newly_unreadable(&transaction, oldest)?;
     if revisions > 0 {
@@ -111,7 +111,7 @@ pub(super) fn prune(
 
     let versions = delete(connection, "old_version", &DELETE_VERSIONS)?;
     let texts = delete(connection, "old_text", &DELETE_TEXTS)?;
-    Ok(Pruned {
+    Ok(PruneReport {
         oldest_readable: Some(oldest),
         revisions,
         versions,

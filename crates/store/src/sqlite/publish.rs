@@ -8,9 +8,9 @@ use vitrine_model::revision::Revision;
 
 use super::{committed, during, history, texts};
 use crate::fail_point::FailPoint;
-use crate::publication::NAMED_TWICE;
+use crate::publication::DUPLICATE_PRODUCT;
 use crate::record::{
-    Change, FetchedText, Moment, OwnText, ProductVisitor, PublishedCounts, RevisionNote,
+    FetchedText, Moment, OwnText, ProductVisitor, PublishedCounts, PutOutcome, RevisionNote,
     StoredProduct,
 };
 use crate::values::{self, random_id};
@@ -25,7 +25,7 @@ pub(super) struct SqlitePublication {
     live_before: u64,
     counts: PublishedCounts,
     /// True if there are results of fetching to commit, even if no product changed.
-    has_remembered: bool,
+    has_fetched: bool,
 }
 
 impl SqlitePublication {
@@ -58,7 +58,7 @@ impl SqlitePublication {
             number,
             live_before,
             counts: PublishedCounts::default(),
-            has_remembered: false,
+            has_fetched: false,
         })
     }
 
@@ -111,7 +111,7 @@ impl SqlitePublication {
             (self.number, id),
         )?;
         match ended {
-            0 => Err(NAMED_TWICE),
+            0 => Err(DUPLICATE_PRODUCT),
             _ => Ok(()),
         }
     }
@@ -172,7 +172,7 @@ impl Publication for SqlitePublication {
         history::product(&self.connection, code, Moment::Live)
     }
 
-    fn expect(&mut self, _codes: &[&ProductCode]) -> Result<(), StoreError> {
+    fn prefetch(&mut self, _codes: &[&ProductCode]) -> Result<(), StoreError> {
         // Products are read when they are needed: that takes microseconds.
         Ok(())
     }
@@ -190,31 +190,31 @@ impl Publication for SqlitePublication {
         Ok(())
     }
 
-    fn remember_fetched(&mut self, fetched: &FetchedText) -> Result<(), StoreError> {
+    fn put_fetched(&mut self, fetched: &FetchedText) -> Result<(), StoreError> {
         texts::remember(&self.connection, fetched).map_err(during(PUBLISHING))?;
         FailPoint::PublishFetchedRemembered.pass()?;
-        self.has_remembered = true;
+        self.has_fetched = true;
         Ok(())
     }
 
-    fn put(&mut self, product: &StoredProduct) -> Result<Change, StoreError> {
+    fn put(&mut self, product: &StoredProduct) -> Result<PutOutcome, StoreError> {
         self.mention(&product.code)?;
         let lists = values::lists(product)?;
         let digest = values::product_digest(product, &lists);
         let change = match self.live_version(&product.code)? {
             Some((_, live_digest)) if live_digest == digest => {
                 self.counts.unchanged += 1;
-                return Ok(Change::Unchanged);
+                return Ok(PutOutcome::Unchanged);
             }
             Some((id, _)) => {
                 self.end(id)?;
                 FailPoint::PublishProductEnded.pass()?;
                 self.counts.changed += 1;
-                Change::Changed
+                PutOutcome::Changed
             }
             None => {
                 self.counts.created += 1;
-                Change::Created
+                PutOutcome::Created
             }
         };
         self.insert(product, &lists, &digest)?;
@@ -247,7 +247,7 @@ impl Publication for SqlitePublication {
         self.live_before
     }
 
-    fn read_before(&mut self, visit: ProductVisitor<'_>) -> Result<(), StoreError> {
+    fn read_live_before(&mut self, visit: ProductVisitor<'_>) -> Result<(), StoreError> {
         // This publish writes only versions of its own revision.
         let before = Moment::Revision(self.number - 1);
         history::visit_products(&self.connection, before, visit)
@@ -305,7 +305,7 @@ impl Publication for SqlitePublication {
     ) -> Result<Option<(Revision, PublishedCounts)>, StoreError> {
         let counts = self.counts;
         if (counts.created, counts.changed, counts.retired) == (0, 0, 0) {
-            if self.has_remembered {
+            if self.has_fetched {
                 self.finish()?;
             }
             return Ok(None);

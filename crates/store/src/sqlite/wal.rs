@@ -32,7 +32,7 @@ pub(super) fn size_bytes(path: &Path) -> u64 {
 pub(super) fn empty_if_large(
     connection: &Connection,
     path: &Path,
-    patience: Duration,
+    lock_wait: Duration,
     wait: Duration,
 ) -> Result<(), StoreError> {
     if size_bytes(path) <= SMALL_BYTES {
@@ -40,11 +40,11 @@ pub(super) fn empty_if_large(
     }
     let failed = during("emptying the log");
     connection
-        .busy_timeout(wait.min(patience))
+        .busy_timeout(wait.min(lock_wait))
         .map_err(&failed)?;
     // If others are in the way, that is in the returned row, and no error.
     let emptied = connection.query_row("pragma wal_checkpoint(truncate)", [], |_| Ok(()));
-    connection.busy_timeout(patience).map_err(&failed)?;
+    connection.busy_timeout(lock_wait).map_err(&failed)?;
     match emptied.map_err(&failed) {
         Err(StoreError::Busy { .. }) => Ok(()),
         outcome => outcome,

@@ -31,7 +31,7 @@ use std::time::UNIX_EPOCH;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use vitrine_model::revision::Revision;
-use vitrine_store::record::Changes;
+use vitrine_store::record::StoreState;
 
 pub(in crate::live) use keeper::Keeper;
 pub(in crate::live) use read::ReadError;
@@ -81,8 +81,8 @@ struct Build {
 impl Identity {
     /// What the store said of itself when it held `revision`.
     #[must_use]
-    pub(in crate::live) fn changes(&self, revision: &Revision) -> Changes {
-        Changes {
+    pub(in crate::live) fn changes(&self, revision: &Revision) -> StoreState {
+        StoreState {
             store_id: self.store_id.clone(),
             revision_id: Some(revision.id.clone()),
             texts: self.texts,

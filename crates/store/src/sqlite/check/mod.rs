@@ -11,7 +11,7 @@ use rusqlite::{Connection, Row, Transaction};
 use super::catalog::is_about_a_value;
 use super::{during, keys};
 use crate::check::found::{
-    API_KEY, Found, INTEGRITY, KEY_USE_ORPHAN, REFERENCE, STATE, UNREADABLE,
+    API_KEY, Findings, INTEGRITY, KEY_USE_ORPHAN, REFERENCE, STATE, UNREADABLE,
 };
 use crate::check::wrong_live;
 use crate::problem::Problem;
@@ -20,7 +20,7 @@ use crate::{StoreError, check};
 const CHECKING: &str = "checking the store";
 
 /// Checks one part of the store.
-type Part = fn(&Transaction<'_>, &mut Found) -> Result<(), StoreError>;
+type Part = fn(&Transaction<'_>, &mut Findings) -> Result<(), StoreError>;
 
 const PARTS: [Part; 11] = [
     integrity,
@@ -28,7 +28,7 @@ const PARTS: [Part; 11] = [
     state,
     counters,
     api_keys,
-    products::lives,
+    products::spans,
     products::versions,
     products::text_names,
     products::texts,
@@ -39,7 +39,7 @@ const PARTS: [Part; 11] = [
 /// See [`Store::check`](crate::Store::check).
 pub(super) fn check(connection: &mut Connection) -> Result<Vec<Problem>, StoreError> {
     let transaction = connection.transaction().map_err(during(CHECKING))?;
-    let mut found = Found::default();
+    let mut found = Findings::default();
     for part in PARTS {
         match part(&transaction, &mut found) {
             // Unreadable data is a finding, too, and the other parts go on.
@@ -68,7 +68,7 @@ fn each_row(
     Ok(())
 }
 
-fn integrity(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), StoreError> {
+fn integrity(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
     each_row(transaction, "pragma integrity_check", |row| {
         let line: String = row.get(0)?;
         if line != "ok" {
@@ -78,7 +78,7 @@ fn integrity(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), Sto
     })
 }
 
-fn references(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), StoreError> {
+fn references(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
     each_row(transaction, "pragma foreign_key_check", |row| {
         let (table, row_id, parent): (String, Option<i64>, String) =
             (row.get(0)?, row.get(1)?, row.get(2)?);
@@ -92,7 +92,7 @@ fn references(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), St
     })
 }
 
-fn state(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), StoreError> {
+fn state(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
     let mut rows = 0;
     let sql = "select s.revision_number, s.revision_id, r.id \
                from state s left join revision r on r.number = s.revision_number";
@@ -123,7 +123,7 @@ fn state(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), StoreEr
     Ok(())
 }
 
-fn counters(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), StoreError> {
+fn counters(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
     let sql = "select texts_counter, keys_counter from state";
     each_row(transaction, sql, |row| {
         check::counters(found, [("texts", row.get(0)?), ("keys", row.get(1)?)]);
@@ -137,7 +137,7 @@ fn counters(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), Stor
     })
 }
 
-fn api_keys(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), StoreError> {
+fn api_keys(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
     // A backup by an earlier release has no digests.
     let sql = "select exists (select 1 from pragma_table_info('api_key') where name = 'digest')";
     let has_digests = transaction.query_row(sql, [], |row| row.get(0));

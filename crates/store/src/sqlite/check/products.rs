@@ -5,28 +5,30 @@ use vitrine_model::content::TextName;
 
 use super::each_row;
 use crate::StoreError;
-use crate::check::found::{Found, LIFE, TEXT_NAME, TEXT_ORPHAN, TEXT_REFERENCE, VERSION_DIGEST};
-use crate::check::{
-    crossed_life, life_without_revisions, text_digest, text_rows, version, version_facts,
+use crate::check::found::{
+    Findings, TEXT_NAME, TEXT_ORPHAN, TEXT_REFERENCE, VERSION_DIGEST, VERSION_SPAN,
 };
-use crate::seal;
+use crate::check::{
+    overlapping_span, span_without_revisions, text_digest, text_rows, version, version_facts,
+};
+use crate::digest;
 use crate::sqlite::history::{own_texts, prepare_texts};
 
 /// Checks that spans of a product's versions don't overlap, and begin and end with existing revisions.
-pub(super) fn lives(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), StoreError> {
-    let sql = "with life as ( \
+pub(super) fn spans(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
+    let sql = "with span as ( \
                  select code, from_revision, until_revision, \
                         lead(from_revision) over (partition by code order by from_revision, id) \
                         as next_from from product_version) \
-               select code, from_revision, until_revision, next_from from life \
+               select code, from_revision, until_revision, next_from from span \
                where until_revision <= from_revision \
                   or (next_from is not null \
                       and (until_revision is null or until_revision > next_from))";
     each_row(transaction, sql, |row| {
         let (from, until): (i64, Option<i64>) = (row.get(1)?, row.get(2)?);
         let next: Option<i64> = row.get(3)?;
-        let what = crossed_life(from, until, next);
-        found.add(&LIFE, version(&lossy(row, 0)?, from), what);
+        let what = overlapping_span(from, until, next);
+        found.add(&VERSION_SPAN, version(&lossy(row, 0)?, from), what);
         Ok(())
     })?;
     let sql = "select code, from_revision, until_revision from product_version \
@@ -34,8 +36,8 @@ pub(super) fn lives(transaction: &Transaction<'_>, found: &mut Found) -> Result<
                   or until_revision not in (select number from revision)";
     each_row(transaction, sql, |row| {
         let (from, until): (i64, Option<i64>) = (row.get(1)?, row.get(2)?);
-        let what = life_without_revisions(from, until);
-        found.add(&LIFE, version(&lossy(row, 0)?, from), what);
+        let what = span_without_revisions(from, until);
+        found.add(&VERSION_SPAN, version(&lossy(row, 0)?, from), what);
         Ok(())
     })
 }
@@ -48,7 +50,10 @@ fn lossy(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
 }
 
 /// Checks each version's document, the columns beside it, and the digest of all.
-pub(super) fn versions(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), StoreError> {
+pub(super) fn versions(
+    transaction: &Transaction<'_>,
+    found: &mut Findings,
+) -> Result<(), StoreError> {
     let mut texts = prepare_texts(transaction)?;
     let sql = "select id, code, from_revision, document, content_start, content_end, \
                discount_multiplier, countries, categories, digest, is_orderable \
@@ -73,7 +78,7 @@ pub(super) fn versions(transaction: &Transaction<'_>, found: &mut Found) -> Resu
                 *part = text(column)?.unwrap_or_default();
             }
             let is_orderable = row.get_ref(10)?.as_i64().unwrap_or(-1);
-            let digest = seal::digest(parts, is_orderable, &own_texts);
+            let digest = digest::digest(parts, is_orderable, &own_texts);
             if row.get_ref(9)?.as_bytes().ok() != Some(&digest[..]) {
                 let what = "isn't what was loaded: its digest doesn't match".to_owned();
                 found.add(&VERSION_DIGEST, place, what);
@@ -88,7 +93,7 @@ pub(super) fn versions(transaction: &Transaction<'_>, found: &mut Found) -> Resu
 /// Checks that texts of products have valid names, and belong to an existing version and an existing text.
 pub(super) fn text_names(
     transaction: &Transaction<'_>,
-    found: &mut Found,
+    found: &mut Findings,
 ) -> Result<(), StoreError> {
     let sql = "select t.name, lower(hex(t.digest)), t.product_version_id, v.code, \
                       v.from_revision, x.digest is not null \
@@ -119,7 +124,7 @@ pub(super) fn text_names(
 }
 
 /// Checks that each text unpacks, and that its digest is the one that it is stored under.
-pub(super) fn texts(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), StoreError> {
+pub(super) fn texts(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
     let sql = "select digest, lower(hex(digest)), markdown from text";
     each_row(transaction, sql, |row| {
         let digest = row.get_ref(0)?.as_bytes().unwrap_or_default();
@@ -132,7 +137,7 @@ pub(super) fn texts(transaction: &Transaction<'_>, found: &mut Found) -> Result<
 /// Checks that fetched texts exist.
 pub(super) fn fetched_texts(
     transaction: &Transaction<'_>,
-    found: &mut Found,
+    found: &mut Findings,
 ) -> Result<(), StoreError> {
     let sql = "select url, lower(hex(digest)) from fetched_text \
                where digest not in (select digest from text)";
@@ -146,7 +151,10 @@ pub(super) fn fetched_texts(
 
 /// Reports texts that no version names. Texts that were taken down are kept on purpose: they are still down if they are
 /// loaded again.
-pub(super) fn orphans(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), StoreError> {
+pub(super) fn orphans(
+    transaction: &Transaction<'_>,
+    found: &mut Findings,
+) -> Result<(), StoreError> {
     let sql = "select lower(hex(digest)), length(markdown) from text where taken_down_at is null \
                and digest not in (select digest from product_text)";
     each_row(transaction, sql, |row| {
