@@ -66,7 +66,7 @@ impl FollowArgs {
         store: &StoreArgs,
         state: Option<&StateDirectory>,
     ) -> anyhow::Result<Stores> {
-        let was_there = state.is_some_and(StateDirectory::holds_catalog);
+        let was_there = state.is_some_and(StateDirectory::has_catalog);
         let if_missing = match self.create && !was_there {
             true => IfMissing::Create,
             false => IfMissing::Refuse,
