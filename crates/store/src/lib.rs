@@ -9,7 +9,7 @@
 //! - [`Store`]: the trait; [`Publication`]: a publish in progress
 //! - [`record`]: types that are written and read
 //! - [`problem`]: results of a check
-//! - [`error`]: errors
+//! - [`error`]: the error type, with messages for the operator
 //! - [`fail_point`]: points at which tests make writes fail
 //! - `address`: addresses, and opening the store of one
 //! - `sqlite`: the embedded store; `postgres`: the store that many servers share
