@@ -1,4 +1,4 @@
-//! The address of a store: which kind it is, and where. It may hold a password, which it never shows.
+//! The address of a store: its kind and its place. It may hold a password, which it never shows.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -12,16 +12,16 @@ use vitrine_model::revision::Revision;
 use crate::postgres::{Access, PostgresStore, Target};
 use crate::{IfMissing, Store, StoreError, sqlite};
 
-/// Where a store is, such as `sqlite:vitrine.db` or `postgres://vitrine@db.example/catalog`.
+/// Address of a store, such as `sqlite:vitrine.db` or `postgres://vitrine@db.example/catalog`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StoreAddress {
     url: String,
-    /// Instead of one in the address.
+    /// Takes precedence over a password in the address.
     password: Option<String>,
 }
 
 impl StoreAddress {
-    /// The address with a password that isn't part of it. An SQLite store has no use for one.
+    /// Adds a password that isn't part of the address. An SQLite store ignores it.
     #[must_use]
     pub fn with_password(self, password: String) -> Self {
         Self {
@@ -30,7 +30,7 @@ impl StoreAddress {
         }
     }
 
-    /// Whether it is a PostgreSQL's, as far as its beginning tells.
+    /// Returns whether the scheme is that of PostgreSQL.
     #[must_use]
     pub fn is_postgres(&self) -> bool {
         matches!(
@@ -39,73 +39,71 @@ impl StoreAddress {
         )
     }
 
-    /// Opens the store and brings its schema up to date. Writers wait for another one for `patience`, a day at
-    /// most, before they fail with [`StoreError::Busy`].
+    /// Opens the store and migrates its schema. Writers wait up to `lock_wait`, and a day at most, for another writer,
+    /// then fail with [`StoreError::Busy`].
     ///
     /// # Errors
     ///
-    /// Where the address is no store's, or the store can't be opened.
+    /// If the address names no store, or the store can't be opened.
     pub fn open(
         &self,
         if_missing: IfMissing,
-        patience: Duration,
+        lock_wait: Duration,
     ) -> Result<Arc<dyn Store>, StoreError> {
-        // More than the 24 days that SQLite can count would be none at all to it.
-        let patience = patience.min(Duration::from_secs(24 * 60 * 60));
+        // SQLite counts milliseconds in 32 bits and takes more than 24 days for none.
+        let lock_wait = lock_wait.min(Duration::from_secs(24 * 60 * 60));
         Ok(match self.kind()? {
-            Kind::Sqlite(path) => Arc::new(sqlite::SqliteStore::open(path, if_missing, patience)?),
+            Kind::Sqlite(path) => Arc::new(sqlite::SqliteStore::open(path, if_missing, lock_wait)?),
             Kind::Postgres(target) => {
                 let access = Access::Write(if_missing);
-                let store = PostgresStore::for_command(*target, access, patience)?;
+                let store = PostgresStore::for_command(*target, access, lock_wait)?;
                 store.connect_now()?;
                 Arc::new(store)
             }
         })
     }
 
-    /// The store as it is, for [`Store::check`]: nothing of an SQLite file is set up or changed.
+    /// Opens the store for [`Store::check`]: an SQLite file is neither migrated nor changed.
     ///
     /// # Errors
     ///
     /// As [`open`](Self::open).
-    pub fn open_to_check(&self, patience: Duration) -> Result<Arc<dyn Store>, StoreError> {
+    pub fn open_to_check(&self, lock_wait: Duration) -> Result<Arc<dyn Store>, StoreError> {
         match self.kind()? {
-            Kind::Sqlite(path) => Ok(Arc::new(sqlite::SqliteStore::unopened(path, patience)?)),
-            Kind::Postgres(_) => self.open(IfMissing::Refuse, patience),
+            Kind::Sqlite(path) => Ok(Arc::new(sqlite::SqliteStore::unopened(path, lock_wait)?)),
+            Kind::Postgres(_) => self.open(IfMissing::Refuse, lock_wait),
         }
     }
 
-    /// As [`open`](Self::open), for a server. The state that a database is in is no error here, whatever it is:
-    /// calls on the store say it, until one finds another. Whether it is worth to wait for that,
-    /// [`StoreError::may_come_back`] tells.
+    /// Opens the store for a server. A database in whatever state is no error here: calls on the store fail until it
+    /// is usable. [`StoreError::may_come_back`] tells which of their errors are worth waiting for.
     ///
     /// # Errors
     ///
-    /// Where the address or what goes with it can't be used, or an SQLite store can't be opened and that won't
-    /// mend itself.
+    /// If the address or a file that it names can't be used, or an SQLite store can't be opened for a reason that
+    /// doesn't pass.
     pub fn open_to_follow(
         &self,
         if_missing: IfMissing,
-        patience: Duration,
+        lock_wait: Duration,
     ) -> Result<Arc<dyn Store>, StoreError> {
         match self.kind()? {
-            Kind::Postgres(target) => follow(*target, Access::Write(if_missing), patience),
-            Kind::Sqlite(path) => match self.open(if_missing, patience) {
+            Kind::Postgres(target) => follow(*target, Access::Write(if_missing), lock_wait),
+            Kind::Sqlite(path) => match self.open(if_missing, lock_wait) {
                 Err(error) if error.may_come_back() => {
-                    Ok(Arc::new(sqlite::SqliteStore::unopened(path, patience)?))
+                    Ok(Arc::new(sqlite::SqliteStore::unopened(path, lock_wait)?))
                 }
                 outcome => outcome,
             },
         }
     }
 
-    /// As [`open_to_follow`](Self::open_to_follow), for a store where nothing is ever written: a read replica of
-    /// another. When keys were used isn't written down, and everything else that would write is refused
-    /// ([`StoreError::ReadOnly`]).
+    /// Opens a read replica for a server, as [`open_to_follow`](Self::open_to_follow) does. The last use of keys isn't
+    /// recorded, and all other writes are refused ([`StoreError::ReadOnly`]).
     ///
     /// # Errors
     ///
-    /// As [`open_to_follow`](Self::open_to_follow); and where the address is no PostgreSQL's.
+    /// As [`open_to_follow`](Self::open_to_follow), and if the address isn't that of PostgreSQL.
     pub fn open_replica(&self) -> Result<Arc<dyn Store>, StoreError> {
         match self.kind()? {
             Kind::Sqlite(_) => Err(StoreError::WrongAddress {
@@ -116,12 +114,12 @@ impl StoreAddress {
         }
     }
 
-    /// Makes the store, where there is none, out of a backup. It is whole from its first moment: a server that
-    /// waits for it never sees an empty one. Returns its live revision.
+    /// Creates the store from a backup, in one step: a server that waits for it never sees it empty. Returns its live
+    /// revision.
     ///
     /// # Errors
     ///
-    /// As [`Store::restore`]; and where something of a store is there ([`StoreError::Exists`]).
+    /// As [`Store::restore`], and if a store or a part of one exists there ([`StoreError::Exists`]).
     pub fn create_from(&self, backup: &Path) -> Result<Option<Revision>, StoreError> {
         match self.kind()? {
             Kind::Sqlite(path) => sqlite::create_from(&path, backup),
@@ -147,15 +145,15 @@ impl StoreAddress {
 fn follow(
     target: Target,
     access: Access,
-    patience: Duration,
+    lock_wait: Duration,
 ) -> Result<Arc<dyn Store>, StoreError> {
-    let store = PostgresStore::new(target, access, patience)?;
-    // What is to be made or migrated is, where that can be done now. What can't, the next call says again.
+    let store = PostgresStore::new(target, access, lock_wait)?;
+    // Creates or migrates the store if that is possible now. If not, the next call reports why.
     let _ = store.connect_now();
     Ok(Arc::new(store))
 }
 
-/// The options of a PostgreSQL's address that are shown. Any other may be a password under a mistyped name.
+/// Options of a PostgreSQL address that are shown. Any other may be a password under a mistyped name.
 const SHOWN: [&str; 17] = [
     "application_name",
     "channel_binding",
@@ -184,7 +182,7 @@ enum Kind {
 impl FromStr for StoreAddress {
     type Err = Infallible;
 
-    /// Takes any text: what is wrong with it is said where it is opened.
+    /// Accepts any text: opening the store reports what is wrong with it.
     fn from_str(url: &str) -> Result<Self, Infallible> {
         Ok(Self {
             url: url.to_owned(),
@@ -194,8 +192,8 @@ impl FromStr for StoreAddress {
 }
 
 impl fmt::Display for StoreAddress {
-    /// The address without its password. What comes before an `@` may hold one in any spelling, and what is
-    /// mistyped may hold one in a place where none belongs: more is left out rather than less.
+    /// Formats the address without its password. Text before an `@` may be one in any spelling, and a mistyped address
+    /// may have one anywhere: if in doubt, more is left out.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some((scheme, rest)) = self.url.split_once("://") else {
             return match self.url.starts_with("sqlite:") || !self.url.contains(['@', ':', '=']) {
@@ -210,7 +208,7 @@ impl fmt::Display for StoreAddress {
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         write!(out, "{scheme}://")?;
         match user {
-            // No user's name: the `@` belongs to something else.
+            // Not a user name: the `@` belongs to something else.
             Some(user) if user.contains(['?', '&', '=', '/']) => return out.write_str("…"),
             Some(user) => write!(out, "{user}@")?,
             None => {}
@@ -218,8 +216,8 @@ impl fmt::Display for StoreAddress {
         let end = rest.find('/').unwrap_or(rest.len());
         for (index, host) in rest[..end].split(',').enumerate() {
             let separator = if index == 0 { "" } else { "," };
-            if !has_a_port_or_none(host) {
-                // `user:password`, and the host was forgotten.
+            if !has_valid_port(host) {
+                // `user:password` without a host.
                 return write!(out, "{separator}…");
             }
             write!(out, "{separator}{host}")?;
@@ -235,8 +233,8 @@ impl fmt::Display for StoreAddress {
     }
 }
 
-/// Whether what stands behind the name of a host, or its address in brackets, is a port or nothing.
-fn has_a_port_or_none(host: &str) -> bool {
+/// Returns whether the name of a host, or its address in brackets, is followed by a port or by nothing.
+fn has_valid_port(host: &str) -> bool {
     let name_end = match host.starts_with('[') {
         true => host.find(']').map(|bracket| bracket + 1),
         false => Some(host.find(':').unwrap_or(host.len())),
@@ -261,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_password_is_never_shown() {
+    fn password_is_never_shown() {
         for (url, shown) in [
             ("sqlite:a@b.db", "sqlite:a@b.db"),
             ("postgres://h/d", "postgres://h/d"),

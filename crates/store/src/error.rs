@@ -1,137 +1,139 @@
-//! What can go wrong with a store, in words for the operator.
+//! Errors of a store, with messages for the operator.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// What was behind an error: what a database, or the system, says.
+/// Cause of an error, as reported by the database or the system.
 pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 
-/// A store failed. Unless the variant says otherwise (at the end of a commit), what was being written is as it was before.
+/// Failure of a store. Unless the variant says otherwise (at the end of a commit), nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The address names no kind of store.
     #[error(
-        "`{url}` is no store's address; give `sqlite:PATH`, such as `sqlite:vitrine.db`, or `postgres://USER@HOST/DATABASE`"
+        "`{url}` is not the address of a store; use `sqlite:PATH`, such as `sqlite:vitrine.db`, or `postgres://USER@HOST/DATABASE`"
     )]
     UnknownAddress {
         /// The address, without a password.
         url: String,
     },
-    /// The address is that of a PostgreSQL store, but for a part of it.
-    #[error("the store's address {place} can't be used: {reason}")]
+    /// A part of the address is invalid.
+    #[error("invalid store address {place}: {reason}")]
     WrongAddress {
         /// The address, without a password.
         place: String,
-        /// What is wrong with it, and what would be right.
+        /// Problem, and how to mend it.
         reason: String,
     },
-    /// There is no store, and none was to be made.
+    /// The store doesn't exist, and wasn't to be created.
     #[error(
         "there is no store at {place}; `vitrine load` or `vitrine keys create` makes one, or check `--store`"
     )]
     Missing {
-        /// Where it should be.
+        /// The file or the database.
         place: String,
     },
-    /// The file, or what lies in the database, is something else.
-    #[error("{place} is no Vitrine store: {reason}")]
+    /// The file or the database belongs to something else.
+    #[error("{place} is not a Vitrine store: {reason}")]
     NotAStore {
         /// The file or the database.
         place: String,
-        /// What speaks against it.
+        /// Reason.
         reason: String,
     },
-    /// The store was made by a newer release.
-    #[error("{place} has schema {found}, and this release knows {known}; use the newer release")]
+    /// A newer release created or migrated the store.
+    #[error(
+        "{place} has schema {found}, but this release supports only {known}; use the newer release"
+    )]
     NewerSchema {
         /// The file or the database.
         place: String,
-        /// Its schema.
+        /// Schema of the store.
         found: u32,
-        /// The newest one known.
+        /// Newest schema that this release supports.
         known: u32,
     },
-    /// The store that was followed was replaced by a new one.
+    /// An empty store replaced the one that was followed.
     #[error(
-        "nothing was ever published in the store that is there now, so it can't be the one that the live catalog came from; what is live stays: bring the right store back, or load into this one and start the server anew"
+        "the store is empty now, so it isn't the one that the live catalog came from; the live catalog stays. Bring the right store back, or load into this one and restart the server"
     )]
     Emptied,
-    /// A store that is only read has a schema of an older release.
+    /// A read-only store has an older schema.
     #[error(
-        "{place} has schema {found}, and this release needs {known}, but nothing is written there; let this release open the store that it follows: `vitrine history --store …` does"
+        "{place} has schema {found}, but this release needs {known} and can't migrate a replica; open its primary with this release first, such as by `vitrine history --store …`"
     )]
     OlderSchema {
         /// The database.
         place: String,
-        /// Its schema.
+        /// Schema of the store.
         found: u32,
-        /// The one needed.
+        /// Schema that this release needs.
         known: u32,
     },
-    /// The store is only read.
-    #[error("{place} is only read (a replica): nothing can be written there")]
+    /// The store is read-only.
+    #[error("{place} is a read-only replica")]
     ReadOnly {
         /// The database.
         place: String,
     },
-    /// This kind of store doesn't do this itself.
+    /// The operation isn't supported by this kind of store, or not in this order.
     #[error("{0}")]
     Unsupported(&'static str),
-    /// The database can't be reached, or doesn't answer in time.
+    /// The database is unreachable or doesn't answer in time.
     #[error(
-        "can't reach the database at {place} ({doing}); see that it runs and can be reached from here, and try again"
+        "can't reach the database at {place} ({doing}); check that it is running and reachable from here, and try again"
     )]
     Unreachable {
-        /// Its address, without a password.
+        /// Address, without a password.
         place: String,
-        /// What was being done.
+        /// Failed operation.
         doing: &'static str,
-        /// What the system, or the database, says.
+        /// Cause.
         #[source]
         source: Cause,
     },
-    /// The database lets this user in no further.
+    /// The database denies access to this user.
     #[error(
-        "the database at {place} refuses ({doing}); check the user, the password, the database's name and what is granted there"
+        "the database at {place} denied access ({doing}); check the user, the password, the name of the database and its grants"
     )]
     Refused {
-        /// Its address, without a password.
+        /// Address, without a password.
         place: String,
-        /// What was being done.
+        /// Failed operation.
         doing: &'static str,
-        /// What the database says.
+        /// Cause.
         #[source]
         source: Cause,
     },
-    /// The connection broke in the last step.
+    /// The connection broke during the commit.
     #[error(
-        "the connection to the database broke at the very end of {doing}: it was changed wholly or not at all; see which (`vitrine history`, `vitrine keys list`), and do it again where it wasn't"
+        "lost the connection to the database while committing ({doing}): either everything was changed or nothing; check which (`vitrine history`, `vitrine keys list`), and try again if nothing was"
     )]
     UnreachableAtCommit {
-        /// What was being done.
+        /// Failed operation.
         doing: &'static str,
-        /// What the system, or the database, says.
+        /// Cause.
         #[source]
         source: Cause,
     },
     /// Another process is writing.
     #[error(
-        "another process{} is writing to the store, and wasn't done after {waited_seconds} seconds; nothing was changed, try again when it is done",
-        holder.as_ref().map_or_else(String::new, |holder| format!(" ({holder})"))
+        "the store is locked by {}; gave up after {waited_seconds} s; nothing was changed, try again when it is done",
+        holder.as_ref().map_or_else(|| "another process".to_owned(), ToString::to_string)
     )]
     Busy {
-        /// How long this one waited.
+        /// Time that this process waited, in seconds.
         waited_seconds: u64,
-        /// Who is writing, where the system tells.
-        holder: Option<Holder>,
+        /// The process that writes, if it can be found.
+        holder: Option<LockHolder>,
     },
-    /// Something has the name of the file to be made.
+    /// A file of that name exists.
     #[error(
-        "{} is there already, and nothing is ever overwritten; give another name, or move it away",
+        "{} already exists and won't be overwritten; choose another name, or move it away",
         path.display()
     )]
     Exists {
-        /// What is in the way.
+        /// The file or the database.
         path: PathBuf,
     },
     /// The backup can't be restored.
@@ -139,47 +141,47 @@ pub enum StoreError {
     UnusableBackup {
         /// The backup.
         path: PathBuf,
-        /// What speaks against it.
+        /// Reason.
         reason: String,
     },
-    /// The revision isn't kept any more.
+    /// The revision was pruned.
     #[error(
-        "revision {number} was pruned: what it held is gone; the oldest that can be read is revision {oldest_readable}"
+        "revision {number} was pruned; the oldest revision that can be read is {oldest_readable}"
     )]
     Pruned {
         /// The revision.
         number: u64,
-        /// The oldest that can be read.
+        /// Oldest revision that can be read.
         oldest_readable: u64,
     },
-    /// There is no room.
+    /// The disk is full.
     #[error(
-        "the disk (or the store's quota) is full; nothing was changed, make room and try again"
+        "the disk (or the store's quota) is full; nothing was changed, free some space and try again"
     )]
     Full,
-    /// The caller's own part failed while the store was read.
+    /// The caller's callback failed while the store was read.
     #[error("the catalog can't be used")]
     Visitor(#[source] Cause),
-    /// What rests in the store isn't as it was written.
+    /// Stored data isn't as it was written.
     #[error("the store is damaged: {0}")]
     Damaged(String),
-    /// The file can't be opened or made.
+    /// The file can't be opened or created.
     #[error("can't open {}; check its permissions and the disk, and try again", path.display())]
     Open {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         #[source]
         source: std::io::Error,
     },
-    /// A file beside the store, or a backup, can't be made or written.
+    /// A file beside the store, or a backup, can't be created or written.
     #[error("can't {doing} {}; check the disk and try again", path.display())]
     File {
-        /// A verb.
+        /// Failed operation, a verb.
         doing: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         #[source]
         source: std::io::Error,
     },
@@ -188,42 +190,42 @@ pub enum StoreError {
         "the disk failed while {doing}; check the disk, then run `vitrine check` and try again"
     )]
     Disk {
-        /// What was being done.
+        /// Failed operation.
         doing: &'static str,
-        /// What the database says.
+        /// Cause.
         #[source]
         source: Cause,
     },
-    /// The disk failed in the last step.
+    /// The disk failed during the commit.
     #[error(
-        "the disk failed at the very end of {doing}: it was changed wholly or not at all; look after the disk, run `vitrine check`, see which (`vitrine history`, `vitrine keys list`), and do it again where it wasn't"
+        "the disk failed while committing ({doing}): either everything was changed or nothing; check the disk, run `vitrine check`, find out which (`vitrine history`, `vitrine keys list`), and try again if nothing was"
     )]
     DiskAtCommit {
-        /// What was being done.
+        /// Failed operation.
         doing: &'static str,
-        /// What the database says.
+        /// Cause.
         #[source]
         source: Cause,
     },
-    /// Anything else that the database says.
+    /// Any other error of the database.
     #[error("the database failed while {doing}; run `vitrine check` and try again")]
     Database {
-        /// What was being done.
+        /// Failed operation.
         doing: &'static str,
-        /// What it says.
+        /// Cause.
         #[source]
         source: Cause,
     },
 }
 
 impl StoreError {
-    /// Returns whether a transaction that ends with this error changed nothing, and the message doesn't say so itself:
-    /// it may be that of a read.
+    /// Returns whether a transaction that fails with this error changed nothing although the message doesn't say so,
+    /// since it may be that of a read.
     #[must_use]
     pub fn rolled_back(&self) -> bool {
         matches!(
             self,
-            // The caller's part is done before the commit.
+            // Callbacks run before the commit.
             Self::Visitor(_)
                 | Self::Unreachable { .. }
                 | Self::Refused { .. }
@@ -234,10 +236,9 @@ impl StoreError {
         )
     }
 
-    /// Whether what is wrong may be put right where the store is, so that a server may wait for it that has
-    /// nothing else to serve: the database is away, busy, full, only read for now, refuses the user, or has no
-    /// store (yet), or one that a release like this one has still to migrate. Not so: what the server was told
-    /// is wrong, or what is there is another program's, a newer release's, or damaged.
+    /// Returns whether the cause may pass without a restart, so that a server may wait for it: the database is
+    /// unreachable, busy, full or read-only, denies access, or the store doesn't exist yet or has still to be migrated.
+    /// False for wrong settings, and for a store that is damaged, of a newer release or of another program.
     #[must_use]
     pub fn may_come_back(&self) -> bool {
         matches!(
@@ -254,21 +255,21 @@ impl StoreError {
     }
 }
 
-/// Who is writing to a store.
+/// Process that holds the lock of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Holder {
+pub enum LockHolder {
     /// A process of this machine.
     Process {
-        /// Its number.
+        /// Process id.
         number: u32,
-        /// Its command line; empty where it can't be read.
+        /// Command line; empty if it can't be read.
         command: String,
     },
-    /// A session of the database, as it names itself there.
+    /// A session of the database, by its application name.
     Session(String),
 }
 
-impl fmt::Display for Holder {
+impl fmt::Display for LockHolder {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Process { number, command } if command.is_empty() => {

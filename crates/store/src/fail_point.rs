@@ -1,28 +1,28 @@
-//! Fail points: the named places, one behind each step that writes, at which a test lets the process die
-//! or an I/O error come up.
+//! Fail points: named points, one after each step that writes, at which a test aborts the process or injects an I/O
+//! error.
 //!
-//! They do nothing without the feature `fail-points`, and a released program hasn't got it. With it,
-//! `VITRINE_FAIL_POINT` in the environment says what happens:
+//! They do nothing without the feature `fail-points`, which released programs don't have. With it, the environment
+//! variable `VITRINE_FAIL_POINT` chooses the action:
 //!
-//! - `trace`: every point that is passed is named on standard error
-//! - `NAME=kill@N`: the process dies at the Nth pass, and nothing of it runs on, as after `kill -9`
-//! - `NAME=error@N`: the Nth pass fails with an I/O error
+//! - `trace`: print the name of each point on standard error
+//! - `NAME=kill@N`: abort the process at the Nth pass, as `kill -9` would
+//! - `NAME=error@N`: fail the Nth pass with an I/O error
 
 use crate::StoreError;
 
 macro_rules! fail_points {
     ($($point:ident $name:literal,)*) => {
-        /// A step that was done when its point is passed.
+        /// A step that writes; its point is passed right after it.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum FailPoint {
             $(#[doc = $name] $point,)*
         }
 
         impl FailPoint {
-            /// All of them. Tests walk them all.
+            /// All points, for tests.
             pub const ALL: &'static [Self] = &[$(Self::$point,)*];
 
-            /// What tests call it.
+            /// Returns the name that tests use.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
@@ -71,7 +71,7 @@ fail_points! {
     CreateCommitted "create.committed",
 }
 
-/// A pass that failed; it becomes whatever the place returns.
+/// An injected failure; converts into the error type of its function.
 #[derive(Debug)]
 pub(crate) struct Failed;
 
@@ -94,18 +94,18 @@ impl From<Failed> for StoreError {
 }
 
 impl FailPoint {
-    /// Passes it: nothing happens.
+    /// Does nothing without the feature.
     #[cfg(not(feature = "fail-points"))]
     pub(crate) fn pass(self) -> Result<(), Failed> {
         Ok(())
     }
 
-    /// Passes it: what the environment says happens.
+    /// Does what the environment variable says.
     #[cfg(feature = "fail-points")]
     pub(crate) fn pass(self) -> Result<(), Failed> {
         use std::sync::atomic::{AtomicU64, Ordering};
 
-        /// How often the one point that the environment names was passed.
+        /// Number of passes of the point that the environment names.
         static PASSES: AtomicU64 = AtomicU64::new(0);
 
         let Ok(said) = std::env::var("VITRINE_FAIL_POINT") else {

@@ -1,31 +1,31 @@
-//! What a check of a store finds.
+//! Results of a check of a store.
 
-/// Something in a store that isn't as it should be.
+/// A problem that a check found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// The rule that is broken: a name that stays.
+    /// Stable name of the broken rule.
     pub rule: &'static str,
-    /// How bad it is.
+    /// Severity of the rule.
     pub severity: Severity,
-    /// Where it was found.
+    /// The row or the part of the store concerned.
     pub place: String,
-    /// What was found.
+    /// Description of the problem.
     pub what: String,
-    /// What to do about it.
+    /// Advice to the operator.
     pub advice: &'static str,
 }
 
-/// How bad a [`Problem`] is.
+/// Severity of a [`Problem`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
-    /// Harmless: something lies around.
+    /// Harmless.
     Warning,
-    /// The store isn't what was written to it.
+    /// The store differs from what was written to it.
     Fault,
 }
 
 impl Severity {
-    /// The word for it.
+    /// Returns the word for it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

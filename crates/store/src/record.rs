@@ -1,4 +1,4 @@
-//! What goes into a store and comes out of it.
+//! Types that are written to a store and read from it.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -10,73 +10,73 @@ use vitrine_model::content::{PackedMarkdown, TextDigest, TextName};
 use vitrine_model::geo::Country;
 use vitrine_model::revision::Revision;
 
-pub use crate::seal::Seal;
+pub use crate::digest::StoredDigest;
 
-/// Which state a store is in. Compare for equality only.
+/// State of a store. Compare for equality only.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Changes {
-    /// The id of the store itself: another file may have been put in its place.
+pub struct StoreState {
+    /// Id of the store: another file may have been put in its place.
     pub store_id: String,
-    /// The id of the live revision, where something was published.
+    /// Id of the live revision; none if nothing was published yet.
     pub revision_id: Option<String>,
-    /// Goes up with what changes the catalog's answers without a revision: texts taken down or put back.
-    /// By random steps, so that it tells copies of a store apart in which that was done.
+    /// Counter of changes to answers without a revision: texts taken down or put back. It grows by random steps, so that
+    /// it differs between copies of a store that were changed separately.
     pub texts: u64,
-    /// Goes up with every change of keys; by random steps too: after a database failed over to a copy that
-    /// was behind, the same number must not come again for other keys.
+    /// Counter of changes to keys. It grows by random steps, too: after a database failed over to a replica that lagged,
+    /// the same number must not stand for other keys.
     pub keys: u64,
 }
 
-/// One version of one product, as it rests.
+/// A version of a product, as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredProduct {
-    /// Its code.
+    /// Product code.
     pub code: ProductCode,
-    /// Its canonical text, opaque to the store.
+    /// Canonical document, opaque to the store.
     pub document: String,
-    /// Where in `document` the content resources lie, in bytes.
+    /// Range of the content resources in `document`, in bytes.
     pub content: Option<Range<usize>>,
-    /// The discount exactly as it was loaded; the document may show less.
+    /// Discount exactly as loaded; the document may have fewer digits.
     pub discount_multiplier: String,
-    /// Whether it can be ordered.
+    /// True if the product can be ordered.
     pub is_orderable: bool,
-    /// Where it can be redeemed.
+    /// Countries in which it can be redeemed.
     pub countries: Vec<Country>,
-    /// Its categories.
+    /// Categories.
     pub categories: Vec<String>,
-    /// Its texts whose Markdown is held.
+    /// Texts whose Markdown the store has.
     pub own_texts: Vec<OwnText>,
 }
 
-/// A text of a product whose Markdown the store holds.
+/// A text of a product whose Markdown the store has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnText {
-    /// Which text.
+    /// Name of the text.
     pub name: TextName,
-    /// Its Markdown.
+    /// Digest of its Markdown.
     pub digest: TextDigest,
-    /// The outside address that it came from.
+    /// Outside URL that it was fetched from.
     pub source: Option<String>,
 }
 
-/// What an outside address gave when it was last asked and had something new.
+/// Result of the last fetch of an outside URL that returned something new.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchedText {
-    /// The address, as products name it.
+    /// URL, as products name it.
     pub url: String,
-    /// The Markdown that came from there.
+    /// Digest of the fetched Markdown.
     pub digest: TextDigest,
-    /// The validator that came with it (RFC 9110, 8.8.3).
+    /// Validator of the response (RFC 9110, 8.8.3).
     pub etag: Option<String>,
-    /// When it was last changed there, in the other server's words (RFC 9110, 8.8.2).
+    /// Time of the last change, as the other server sent it (RFC 9110, 8.8.2).
     pub last_modified: Option<String>,
-    /// When it came.
+    /// Time of the fetch.
     pub fetched_at: Timestamp,
 }
 
-/// What one [`put`](crate::Publication::put) did.
+/// Result of a [`put`](crate::Publication::put).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
+pub enum PutOutcome {
     /// There was no live product of this code.
     Created,
     /// The live product differed.
@@ -85,7 +85,7 @@ pub enum Change {
     Unchanged,
 }
 
-/// What a publish did.
+/// Numbers of products by what a publish did to them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PublishedCounts {
     /// Products that weren't live before.
@@ -99,7 +99,7 @@ pub struct PublishedCounts {
 }
 
 impl fmt::Display for PublishedCounts {
-    /// The numbers in words, as every command says them.
+    /// Formats the numbers as all commands print them.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             created,
@@ -114,60 +114,60 @@ impl fmt::Display for PublishedCounts {
     }
 }
 
-/// Who published something, and what they say of it.
+/// Author and note of a revision.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RevisionNote {
-    /// Who.
+    /// Name of the author.
     pub by: String,
-    /// Why, in their own words.
+    /// Reason, in the author's words.
     pub note: Option<String>,
-    /// The SHA-256 of the inputs' bytes, in hexadecimal digits, where there were inputs.
+    /// SHA-256 of the inputs' bytes in hexadecimal; none without inputs.
     pub source_digest: Option<String>,
 }
 
-/// A revision of the past or the present, as history tells of it.
+/// An entry of the history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublishedRevision {
-    /// Which.
+    /// The revision.
     pub revision: Revision,
-    /// What it did.
+    /// Numbers of products that it changed.
     pub counts: PublishedCounts,
-    /// Who and why.
+    /// Author and note.
     pub note: RevisionNote,
-    /// Whether its products can still be read.
-    pub reading: Reading,
+    /// Availability of its products.
+    pub availability: Availability,
 }
 
-/// Whether a revision's products can be read.
+/// Availability of a revision's products.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reading {
-    /// They can.
-    Possible,
+pub enum Availability {
+    /// They can be read.
+    Readable,
     /// They were pruned.
     Pruned,
 }
 
-/// When a version of a product lives.
+/// Span of revisions in which a version of a product was live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Life {
-    /// The revision that made it.
+pub struct VersionSpan {
+    /// First revision that has the version.
     pub from: u64,
-    /// The revision that ended it; none where it is live.
+    /// First revision after `from` without the version; none while it is live.
     pub until: Option<u64>,
 }
 
 /// A product that a revision changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Touched {
-    /// Its code.
+pub struct ChangedProduct {
+    /// Product code.
     pub code: ProductCode,
-    /// What became of it.
-    pub how: Touch,
+    /// Kind of change.
+    pub kind: ChangeKind,
 }
 
-/// What a revision did to a product.
+/// Kind of change of a product by a revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Touch {
+pub enum ChangeKind {
     /// It wasn't live before.
     Created,
     /// It was live with another content.
@@ -176,9 +176,9 @@ pub enum Touch {
     Retired,
 }
 
-impl Touch {
+impl ChangeKind {
     /// Returns whether a version of the product began, and whether one ended.
-    pub(crate) fn began_and_ended(self) -> (bool, bool) {
+    pub(crate) fn bounds(self) -> (bool, bool) {
         match self {
             Self::Created => (true, false),
             Self::Changed => (true, true),
@@ -186,8 +186,8 @@ impl Touch {
         }
     }
 
-    /// By whether a version began and one ended.
-    pub(crate) fn of(began: bool, ended: bool) -> Self {
+    /// Returns the kind, given whether a version of the product began and one ended.
+    pub(crate) fn from_bounds(began: bool, ended: bool) -> Self {
         match (began, ended) {
             (true, true) => Self::Changed,
             (true, false) => Self::Created,
@@ -196,91 +196,91 @@ impl Touch {
     }
 }
 
-/// Which revisions a prune keeps; the live one always.
+/// Revisions that a prune keeps; always including the live one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
-    /// So many, the newest; the live one is the first of them.
+    /// This number of the newest, the live one included.
     Newest(NonZeroU32),
-    /// Those that were live at some time since then.
+    /// All that were live at some time since then.
     LiveSince(Timestamp),
 }
 
-/// What a prune freed, or would free.
+/// Result of a prune, or of its plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Pruned {
-    /// The oldest revision that can be read afterwards; none where nothing was published.
+pub struct PruneReport {
+    /// Oldest revision that can be read afterwards; none if nothing was published.
     pub oldest_readable: Option<u64>,
-    /// Revisions that could be read before, and can't afterwards.
+    /// Number of revisions that could be read before and can't afterwards.
     pub revisions: u64,
-    /// Versions of products that go.
+    /// Number of versions of products that are deleted.
     pub versions: u64,
-    /// Texts that go.
+    /// Number of texts that are deleted.
     pub texts: u64,
-    /// Versions of products that no kept revision sees and that stay all the same: they were replaced
-    /// so lately that their texts are still served.
+    /// Number of versions that no kept revision has and that stay all the same: they were replaced so recently that
+    /// their texts are still served.
     pub waiting_versions: u64,
-    /// What of the store's file is free for what is written next, in bytes; of a plan, as it is now.
+    /// Free space in the store's file that later writes reuse, in bytes; for a plan, before the prune.
     pub free_bytes: u64,
 }
 
-/// Which state of the catalog is meant.
+/// A state of the catalog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Moment {
-    /// What is live.
+    /// The live catalog.
     #[default]
     Live,
-    /// What was live in the revision of this number.
+    /// The catalog of the revision of this number.
     Revision(u64),
 }
 
-/// Takes products one by one.
+/// Callback for each product.
 pub type ProductVisitor<'v> =
     &'v mut dyn FnMut(StoredProduct) -> Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
-/// What [`read_catalog`](crate::Store::read_catalog) comes across.
+/// Item of [`read_catalog`](crate::Store::read_catalog).
 #[derive(Debug)]
 pub enum CatalogItem<'a> {
     /// A live product, in ascending order of codes.
     Product {
-        /// Its code.
+        /// Product code.
         code: &'a str,
-        /// Its canonical text.
+        /// Canonical document.
         document: &'a str,
-        /// Where in `document` the content resources lie.
+        /// Range of the content resources in `document`, in bytes.
         content: Option<Range<usize>>,
-        /// Whether it can be ordered.
+        /// True if the product can be ordered.
         is_orderable: bool,
-        /// Where it can be redeemed.
+        /// Countries in which it can be redeemed.
         countries: &'a [Country],
-        /// Its categories.
+        /// Categories.
         categories: &'a [Box<str>],
-        /// Its texts that were taken down.
+        /// Digests of its texts that were taken down.
         taken_down: &'a [TextDigest],
         /// Digest of the product as it was written.
-        seal: Seal,
+        digest: StoredDigest,
     },
-    /// A live product whose row can't be read as one.
+    /// A live product whose row is damaged.
     Damaged {
-        /// Its code, as far as that can be read.
+        /// Product code, as far as it can be read.
         code: String,
     },
-    /// A product that isn't live any more; only where changes are read.
+    /// A product that is no longer live; only among changes.
     Retired {
-        /// Its code.
+        /// Product code.
         code: &'a str,
     },
     /// A text, in ascending order of digests.
     Text {
-        /// Its name.
+        /// Digest, which names it.
         digest: TextDigest,
-        /// Its Markdown.
+        /// Markdown.
         markdown: PackedMarkdown,
-        /// When the last revision that named it was replaced; `None` while the live one names it.
+        /// Time at which the last revision that names it was replaced; `None` if the live one does.
         retired_at: Option<Timestamp>,
     },
 }
 
-/// Takes the items of a catalog one by one.
+/// Callback for each item of a catalog.
 pub type ItemVisitor<'v> =
     &'v mut dyn for<'i> FnMut(
         CatalogItem<'i>,

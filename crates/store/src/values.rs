@@ -1,4 +1,4 @@
-//! What both stores keep in the same form, and how it is read and made.
+//! Conversions between the values of the model and the columns that both stores share.
 
 use std::collections::HashMap;
 
@@ -12,49 +12,49 @@ use vitrine_model::key::{KeyKind, KeyRecord, SecretHash};
 use vitrine_model::quota::Quota;
 
 use crate::record::{OwnText, StoredProduct};
-use crate::{StoreError, TextServed, seal};
+use crate::{StoreError, TextStatus, digest};
 
-/// A moment as a store keeps it.
+/// Converts a stored moment, in milliseconds since 1970.
 pub(crate) fn from_millis(millis: i64) -> Result<Timestamp, StoreError> {
     Timestamp::from_millisecond(millis)
-        .map_err(|_| StoreError::Damaged(format!("{millis} is no moment in time")))
+        .map_err(|_| StoreError::Damaged(format!("{millis} is not a valid time")))
 }
 
-/// 32 bytes as a store keeps them.
+/// Converts a stored digest or hash of 32 bytes.
 pub(crate) fn bytes_32(bytes: &[u8]) -> Result<[u8; 32], StoreError> {
     bytes
         .try_into()
         .map_err(|_| StoreError::Damaged(format!("a digest of {} bytes", bytes.len())))
 }
 
-/// A text's digest as it was stored.
+/// Converts a stored digest of a text.
 pub(crate) fn text_digest(bytes: &[u8]) -> Result<TextDigest, StoreError> {
     bytes_32(bytes).map(TextDigest::from_bytes)
 }
 
-/// Whether a text is served, as it was stored.
-pub(crate) fn text_served(is_taken_down: bool) -> TextServed {
+/// Converts the stored mark of a text that was taken down.
+pub(crate) fn text_status(is_taken_down: bool) -> TextStatus {
     match is_taken_down {
-        true => TextServed::No,
-        false => TextServed::Yes,
+        true => TextStatus::TakenDown,
+        false => TextStatus::Served,
     }
 }
 
-/// When a text was taken down, for storing it.
-pub(crate) fn taken_down_at(served: TextServed) -> Option<i64> {
-    match served {
-        TextServed::Yes => None,
-        TextServed::No => Some(Timestamp::now().as_millisecond()),
+/// Returns the time to store with a text that is taken down now; none for one that is served.
+pub(crate) fn taken_down_at(status: TextStatus) -> Option<i64> {
+    match status {
+        TextStatus::Served => None,
+        TextStatus::TakenDown => Some(Timestamp::now().as_millisecond()),
     }
 }
 
-/// A code as it was stored.
+/// Parses a stored product code.
 pub(crate) fn code(text: &str) -> Result<ProductCode, StoreError> {
     text.parse()
         .map_err(|_| StoreError::Damaged(format!("a product of the code `{text}`")))
 }
 
-/// A key as it is kept, a field for each column.
+/// A stored key, one field per column.
 pub(crate) struct KeyRow {
     pub(crate) prefix: String,
     pub(crate) label: String,
@@ -186,7 +186,7 @@ fn quota((requests, seconds): (i64, i64)) -> Result<Quota, StoreError> {
     Quota::new(part(requests)?, part(seconds)?).map_err(|error| damaged(&error))
 }
 
-/// A text of a product as it was stored.
+/// Converts the stored columns of a product's text.
 pub(crate) fn own_text(
     name: &str,
     digest: &[u8],
@@ -200,7 +200,7 @@ pub(crate) fn own_text(
     })
 }
 
-/// An id that no store has given before.
+/// Returns a new random id.
 pub(crate) fn random_id() -> Result<String, StoreError> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes)
@@ -208,7 +208,7 @@ pub(crate) fn random_id() -> Result<String, StoreError> {
     Ok(Hexadecimal(&bytes).to_string())
 }
 
-/// A product's countries and categories as they are kept: JSON arrays.
+/// Formats a product's countries and categories for storage: JSON arrays.
 pub(crate) fn lists(product: &StoredProduct) -> Result<[String; 2], StoreError> {
     let countries: Vec<&str> = product.countries.iter().map(Country::as_str).collect();
     Ok([json(&countries)?, json(&product.categories)?])
@@ -219,7 +219,7 @@ fn json<T: AsRef<str>>(list: &[T]) -> Result<String, StoreError> {
     serde_json::to_string(&texts).map_err(|error| StoreError::Damaged(error.to_string()))
 }
 
-/// A product's countries and categories, read from what is kept.
+/// Parses a product's stored countries and categories.
 pub(crate) fn read_lists(
     code: &str,
     countries: &str,
@@ -232,12 +232,12 @@ pub(crate) fn read_lists(
     Ok((countries.collect(), categories))
 }
 
-/// What tells a changed product from an unchanged one, with its `lists` as they are kept.
+/// Returns the digest that tells a changed product from an unchanged one. `lists` are its countries and categories as stored.
 pub(crate) fn product_digest(
     product: &StoredProduct,
     [countries, categories]: &[String; 2],
 ) -> [u8; 32] {
-    seal::digest(
+    digest::digest(
         [
             product.code.as_str(),
             &product.document,
@@ -250,7 +250,7 @@ pub(crate) fn product_digest(
     )
 }
 
-/// The texts of live products that were taken down, by the id of the product's version.
+/// Texts of live products that were taken down, by the id of the product's version.
 #[derive(Default)]
 pub(crate) struct TakenDown(HashMap<i64, Vec<TextDigest>>);
 
@@ -264,13 +264,13 @@ impl TakenDown {
     }
 }
 
-/// JSON arrays of strings, each read once: most products share theirs with others.
-pub(crate) struct Lists<T> {
+/// Cache of parsed JSON arrays of strings: most products share theirs with others.
+pub(crate) struct ListCache<T> {
     known: HashMap<String, Vec<T>>,
     parse: fn(&str) -> Option<T>,
 }
 
-impl<T> Lists<T> {
+impl<T> ListCache<T> {
     pub(crate) fn new(parse: fn(&str) -> Option<T>) -> Self {
         Self {
             known: HashMap::new(),

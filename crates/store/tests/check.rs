@@ -1,4 +1,4 @@
-//! What a check finds of damage done by hand, and what a restore makes of it. Of the embedded store only.
+//! Checks of damaged SQLite stores, and restores over them.
 
 #![expect(
     clippy::unwrap_used,
@@ -19,13 +19,13 @@ use vitrine_model::content::{PackedMarkdown, TextDigest, TextName};
 use vitrine_model::key::{KeyKind, KeyRecord, NewKey};
 use vitrine_store::problem::Severity;
 use vitrine_store::record::{FetchedText, Keep, OwnText, RevisionNote, StoredProduct};
-use vitrine_store::{IfMissing, Store, StoreError, TextServed, open};
+use vitrine_store::{IfMissing, Store, StoreError, TextStatus, open};
 
 use damages::DAMAGES;
 
 const TEXTS: [&str; 3] = ["# one", "# two", "# ünf"];
 
-/// A product with every kind of text that there is, in the contract's order.
+/// Returns a product with all kinds of texts, in the order of the contract.
 fn product(code: &str, name: &str) -> StoredProduct {
     let own_texts: Vec<OwnText> = TextName::ALL
         .into_iter()
@@ -77,7 +77,7 @@ struct Kept {
 }
 
 impl Kept {
-    /// A store of three revisions: a product that changed, one that went, one that came back.
+    /// Creates a store of three revisions: one product changed, one was retired, one was created again.
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let url = format!("sqlite:{}", directory.path().join("kept.db").display());
@@ -108,7 +108,7 @@ impl Kept {
         self.directory.path().join(name)
     }
 
-    /// SQL on the store's file, as no program of ours would say it.
+    /// Runs SQL on the store's file, without foreign keys.
     fn damage(&self, sql: &str) {
         let connection = Connection::open(self.path("kept.db")).unwrap();
         connection
@@ -117,7 +117,7 @@ impl Kept {
         connection.execute_batch(sql).unwrap();
     }
 
-    /// The rules that are broken, each once.
+    /// Returns the broken rules, each once.
     fn broken(&self) -> Vec<&'static str> {
         let problems = self.store.check().unwrap();
         let mut rules: Vec<_> = problems.iter().map(|problem| problem.rule).collect();
@@ -128,16 +128,18 @@ impl Kept {
 }
 
 #[test]
-fn a_store_that_nobody_touched_is_clean() {
+fn undamaged_store_is_clean() {
     let kept = Kept::new();
     assert_eq!(kept.store.check().unwrap(), []);
     let text = TextDigest::of("# one");
-    kept.store.set_text_served(&text, TextServed::No).unwrap();
+    kept.store
+        .set_text_status(&text, TextStatus::TakenDown)
+        .unwrap();
     assert_eq!(kept.store.check().unwrap(), []);
 }
 
 #[test]
-fn each_damage_is_told_by_its_rule_and_no_other() {
+fn each_damage_breaks_its_own_rules_only() {
     let pristine = Kept::new();
     let backup = pristine.path("pristine.db");
     pristine.store.backup(&backup).unwrap();
@@ -150,12 +152,12 @@ fn each_damage_is_told_by_its_rule_and_no_other() {
             assert!(!problem.place.is_empty() && !problem.advice.is_empty());
         }
         // A damaged backup is refused and changes nothing.
-        let before = pristine.store.changes().unwrap();
+        let before = pristine.store.state().unwrap();
         let error = pristine.store.restore(&kept.path("kept.db")).unwrap_err();
         let refused = matches!(error, StoreError::UnusableBackup { .. });
         assert!(refused, "{sql}: {error}");
-        assert_eq!(pristine.store.changes().unwrap(), before, "{sql}");
-        // A sound one mends the damaged store; only where its state was lost, it can't be known.
+        assert_eq!(pristine.store.state().unwrap(), before, "{sql}");
+        // A good backup repairs the damaged store, unless its state was deleted.
         if sql != "delete from state" {
             kept.store.restore(&backup).unwrap();
             assert_eq!(kept.store.check().unwrap(), [], "{sql}");
@@ -164,7 +166,7 @@ fn each_damage_is_told_by_its_rule_and_no_other() {
 }
 
 #[test]
-fn facts_that_were_not_loaded_are_told() {
+fn changed_columns_of_a_version_are_found() {
     for fact in "is_orderable=0 countries='[]' categories='[]' code='Z'".split(' ') {
         let kept = Kept::new();
         kept.damage(&format!("update product_version set {fact} where id = 1"));
@@ -173,7 +175,7 @@ fn facts_that_were_not_loaded_are_told() {
 }
 
 #[test]
-fn what_nobody_names_is_a_warning() {
+fn orphans_are_warnings() {
     let kept = Kept::new();
     kept.damage("delete from product_text; delete from product_version");
     kept.damage("insert into api_key_use values ('gone', 1)");
@@ -182,9 +184,11 @@ fn what_nobody_names_is_a_warning() {
     assert_eq!(problems.len(), 1 + TEXTS.len());
     let warnings = problems.iter().all(|p| p.severity == Severity::Warning);
     assert!(warnings, "{problems:?}");
-    // One that was taken down stays down when it is loaded again: it is kept for that.
+    // A text that was taken down is kept, so that it stays down if it is loaded again.
     let text = TextDigest::of("# one");
-    kept.store.set_text_served(&text, TextServed::No).unwrap();
+    kept.store
+        .set_text_status(&text, TextStatus::TakenDown)
+        .unwrap();
     assert_eq!(kept.store.check().unwrap().len(), TEXTS.len());
     let keep = Keep::Newest(NonZeroU32::MAX);
     let pruned = kept.store.prune(keep, Timestamp::MIN).unwrap();
@@ -208,7 +212,7 @@ fn key_without_digest_is_a_warning() {
 }
 
 #[test]
-fn of_a_rule_that_breaks_everywhere_the_rest_is_counted() {
+fn problems_beyond_a_hundred_are_counted() {
     let kept = Kept::new();
     let products: Vec<_> = (0..150).map(|n| product(&format!("P{n}"), "1")).collect();
     publish(&*kept.store, &products, 40);
@@ -218,8 +222,8 @@ fn of_a_rule_that_breaks_everywhere_the_rest_is_counted() {
     assert!(problems[100].what.contains("50 more"), "{problems:?}");
 }
 
-/// Overwrites bytes in the middle of the file's page that holds a row of this table.
-fn scribble(path: &Path, table: &str) {
+/// Overwrites the beginning of the first page of a table.
+fn overwrite_page(path: &Path, table: &str) {
     let connection = Connection::open(path).unwrap();
     let sql = "select rootpage from sqlite_schema where name = ?";
     let page: u64 = connection
@@ -236,7 +240,7 @@ fn scribble(path: &Path, table: &str) {
 }
 
 #[test]
-fn a_scribbled_page_is_found_and_such_a_backup_refused() {
+fn overwritten_page_is_found_and_its_backup_refused() {
     for table in [
         "product_version",
         "product_text",
@@ -247,7 +251,7 @@ fn a_scribbled_page_is_found_and_such_a_backup_refused() {
         let kept = Kept::new();
         let copy = kept.path("copy.db");
         kept.store.backup(&copy).unwrap();
-        scribble(&copy, table);
+        overwrite_page(&copy, table);
         let error = kept.store.restore(&copy).unwrap_err();
         let refused = matches!(error, StoreError::UnusableBackup { .. });
         assert!(refused, "{table}: {error}");
@@ -262,7 +266,7 @@ fn a_scribbled_page_is_found_and_such_a_backup_refused() {
 }
 
 #[test]
-fn a_lost_entry_of_an_index_is_found() {
+fn lost_index_entry_is_found() {
     let kept = Kept::new();
     kept.damage(
         "pragma writable_schema = on;
@@ -273,7 +277,7 @@ fn a_lost_entry_of_an_index_is_found() {
 }
 
 #[test]
-fn a_restore_keeps_which_store_it_is_and_what_was_taken_down() {
+fn restore_keeps_store_id_and_texts_taken_down() {
     let kept = Kept::new();
     let backup = kept.path("backup.db");
     kept.damage(
@@ -283,11 +287,13 @@ fn a_restore_keeps_which_store_it_is_and_what_was_taken_down() {
     let saved = kept.store.backup(&backup).unwrap().unwrap();
     kept.damage("delete from fetched_text");
     let down = TextDigest::of("# two");
-    kept.store.set_text_served(&down, TextServed::No).unwrap();
+    kept.store
+        .set_text_status(&down, TextStatus::TakenDown)
+        .unwrap();
     publish(&*kept.store, &[product("D", "1")], 40);
-    let before = kept.store.changes().unwrap();
+    let before = kept.store.state().unwrap();
     let restored = kept.store.restore(&backup).unwrap().unwrap();
-    let after = kept.store.changes().unwrap();
+    let after = kept.store.state().unwrap();
     assert_eq!(
         (restored.number, restored.created_at),
         (saved.number, saved.created_at)
@@ -304,17 +310,17 @@ fn a_restore_keeps_which_store_it_is_and_what_was_taken_down() {
     let found: Vec<u8> = connection.query_row(sql, [], |row| row.get(0)).unwrap();
     assert_eq!(found, down.as_bytes());
     let brought_back = kept.store.fetched_text("https://a.example/").unwrap();
-    let digest = |(fetched, _): (FetchedText, TextServed)| fetched.digest;
+    let digest = |(fetched, _): (FetchedText, TextStatus)| fetched.digest;
     assert!(fetched.is_some());
     assert_eq!(brought_back.map(digest), fetched.map(digest));
     assert_eq!(kept.store.check().unwrap(), []);
-    // The next publish goes on from there.
+    // The next publish continues from there.
     publish(&*kept.store, &[product("E", "1")], 50);
     assert_eq!(kept.store.check().unwrap(), []);
 }
 
 #[test]
-fn nothing_is_left_beside() {
+fn no_temporary_files_are_left() {
     let kept = Kept::new();
     let backup = kept.path("backup.db");
     kept.store.backup(&backup).unwrap();

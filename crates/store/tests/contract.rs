@@ -1,10 +1,9 @@
-//! What every store does, whatever is behind it. To add a store, add a test that hands a function
-//! that opens a fresh one to [`suite`].
+//! The contract of all stores. To add a store, add a test that passes [`suite`] a function that opens an empty one.
 //!
-//! - `contract/products.rs`: what is put in, and how what comes out is collected
-//! - `contract/publishes.rs`: revisions; `contract/changes.rs`: what differs between two; `contract/history.rs`: those of the past; `contract/prune.rs`: which of them go; `contract/texts.rs`: texts; `contract/fetched.rs`: where they came from; `contract/keys.rs`: API keys
+//! - `contract/products.rs`: products to put, and collecting what a store returns
+//! - `contract/publishes.rs`: revisions; `contract/changes.rs`: differences; `contract/history.rs`: the history; `contract/prune.rs`: pruning; `contract/texts.rs`: texts; `contract/fetched.rs`: fetched texts; `contract/keys.rs`: API keys
 //! - `contract/migration.rs`: stores of the previous schema
-//! - `contract/sqlite_file.rs`: what is true of the embedded store's file only, `contract/sqlite_log.rs`: of its log
+//! - `contract/sqlite_file.rs`, `contract/sqlite_log.rs`: file and log of the embedded store
 //! - `support/database.rs`, `support/cluster.rs`: databases and servers of PostgreSQL for tests
 
 #![expect(
@@ -52,7 +51,7 @@ use cluster::Bouncer;
 use database::Database;
 use vitrine_store::{IfMissing, Store, open};
 
-/// Runs the whole contract; `fresh` opens a store that is empty.
+/// Runs the whole contract; `fresh` opens an empty store.
 fn suite(fresh: impl Fn() -> Arc<dyn Store>) {
     let fresh: &dyn Fn() -> Arc<dyn Store> = &fresh;
     for (name, part) in [
@@ -71,11 +70,11 @@ fn suite(fresh: impl Fn() -> Arc<dyn Store>) {
     }
 }
 
-/// One rule of the contract: its sentence and its check on a fresh store.
+/// One rule of the contract: its sentence, and its check on an empty store.
 type Rule = (&'static str, fn(&dyn Store));
 
 #[test]
-fn the_sqlite_store_keeps_the_contract() {
+fn sqlite_store_keeps_the_contract() {
     let directory = tempfile::tempdir().unwrap();
     let count = AtomicU64::new(0);
     suite(|| {
@@ -86,7 +85,7 @@ fn the_sqlite_store_keeps_the_contract() {
 }
 
 #[test]
-fn the_postgres_store_keeps_the_contract() {
+fn postgres_store_keeps_the_contract() {
     let Some(first) = Database::create() else {
         return;
     };
@@ -99,13 +98,13 @@ fn the_postgres_store_keeps_the_contract() {
     });
 }
 
-/// Each transaction on whichever connection is free: nothing may rely on a session.
+/// Each transaction uses any free connection: nothing may rely on a session.
 #[test]
-fn it_keeps_the_contract_through_pgbouncer() {
+fn postgres_store_keeps_the_contract_through_pgbouncer() {
     let Some(first) = Database::create() else {
         return;
     };
-    // The most connections that a rule has in use at the same time.
+    // Maximum number of connections that a rule uses at once.
     let bouncer = Bouncer::start(first.port(), 4);
     let databases = RefCell::new(vec![first]);
     suite(|| {

@@ -1,8 +1,8 @@
-//! What is true of the PostgreSQL store only: how it is made by several at once, what lies between it and the
-//! database, what happens where the database is away, and that its password is never shown.
+//! Tests of the PostgreSQL store alone: creating it concurrently, connecting to the database, outages of the database, and
+//! hiding its password.
 //!
 //! - `support/database.rs`, `support/cluster.rs`: databases and servers for tests
-//! - `postgres/away.rs`: a database that is away; `postgres/between.rs`: TLS, passwords, a replica; `postgres/inside.rs`: what lies in it
+//! - `postgres/outage.rs`: an unreachable database; `postgres/connection.rs`: TLS, passwords, a replica; `postgres/schema.rs`: schema, roles, check, restore, hints
 
 #![expect(
     unreachable_pub,
@@ -13,16 +13,16 @@
     reason = "these are tests, though not every function is marked as one"
 )]
 
-#[path = "postgres/away.rs"]
-mod away;
-#[path = "postgres/between.rs"]
-mod between;
 #[path = "support/cluster.rs"]
 mod cluster;
+#[path = "postgres/connection.rs"]
+mod connection;
 #[path = "support/database.rs"]
 mod database;
-#[path = "postgres/inside.rs"]
-mod inside;
+#[path = "postgres/outage.rs"]
+mod outage;
+#[path = "postgres/schema.rs"]
+mod schema;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -67,7 +67,7 @@ fn publish(store: &dyn Store, products: &[StoredProduct]) -> Option<Revision> {
     published.map(|(revision, _)| revision)
 }
 
-/// The codes of the live catalog.
+/// Returns the codes of the live catalog.
 fn codes(store: &dyn Store) -> Vec<String> {
     let mut codes = Vec::new();
     let read = store.read_catalog(Timestamp::MIN, &mut |item| {
@@ -80,7 +80,7 @@ fn codes(store: &dyn Store) -> Vec<String> {
     codes
 }
 
-/// All that an error says, and what it shows to those who debug it.
+/// Returns all messages of an error, and its `Debug`.
 fn told(error: &StoreError) -> String {
     let mut told = format!("{error} {error:?}");
     let mut next = std::error::Error::source(error);

@@ -1,7 +1,7 @@
 //! History of a product: its versions, read from the store.
 
 use vitrine_model::code::ProductCode;
-use vitrine_store::record::{Life, Moment, PublishedRevision, StoredProduct, Touch};
+use vitrine_store::record::{ChangeKind, Moment, PublishedRevision, StoredProduct, VersionSpan};
 use vitrine_store::{Store, StoreError};
 
 use super::changes::{ChangeView, view};
@@ -16,7 +16,7 @@ pub(super) struct Event {
     pub(super) revision: u64,
     /// Time and author, if known.
     pub(super) published: Option<PublishedRevision>,
-    pub(super) touch: Touch,
+    pub(super) touch: ChangeKind,
     pub(super) changes: Vec<ChangeView>,
     /// True if an older version may have been pruned.
     pub(super) is_oldest_kept: bool,
@@ -24,12 +24,12 @@ pub(super) struct Event {
 
 /// Returns the events of a product, the newest first.
 pub(super) fn events(store: &dyn Store, code: &ProductCode) -> Result<Vec<Event>, StoreError> {
-    let lives = store.lives(code, MAX_VERSIONS + 1)?;
+    let lives = store.version_spans(code, MAX_VERSIONS + 1)?;
     let versions: Vec<Option<StoredProduct>> = lives
         .iter()
         .map(|life| version(store, code, *life))
         .collect::<Result<_, _>>()?;
-    let event = |revision: u64, touch: Touch, changes: Vec<ChangeView>| {
+    let event = |revision: u64, touch: ChangeKind, changes: Vec<ChangeView>| {
         Ok::<_, StoreError>(Event {
             revision,
             published: store.revision(revision)?,
@@ -39,13 +39,13 @@ pub(super) fn events(store: &dyn Store, code: &ProductCode) -> Result<Vec<Event>
         })
     };
     let mut events = Vec::new();
-    let mut newer: Option<Life> = None;
+    let mut newer: Option<VersionSpan> = None;
     for (at, life) in lives.iter().enumerate().take(MAX_VERSIONS as usize) {
         if let Some(until) = life
             .until
             .filter(|until| newer.is_none_or(|newer| newer.from != *until))
         {
-            events.push(event(until, Touch::Retired, Vec::new())?);
+            events.push(event(until, ChangeKind::Retired, Vec::new())?);
         }
         newer = Some(*life);
         let older = lives
@@ -57,12 +57,12 @@ pub(super) fn events(store: &dyn Store, code: &ProductCode) -> Result<Vec<Event>
         events.push(match (older, pair) {
             (Some(_), Some((new, old))) => {
                 let changes = difference(old, new).iter().map(view).collect();
-                event(life.from, Touch::Changed, changes)?
+                event(life.from, ChangeKind::Changed, changes)?
             }
-            (Some(_), None) => event(life.from, Touch::Changed, Vec::new())?,
+            (Some(_), None) => event(life.from, ChangeKind::Changed, Vec::new())?,
             (None, _) => Event {
                 is_oldest_kept: at + 1 == lives.len() && life.from > 1,
-                ..event(life.from, Touch::Created, Vec::new())?
+                ..event(life.from, ChangeKind::Created, Vec::new())?
             },
         });
     }
@@ -73,7 +73,7 @@ pub(super) fn events(store: &dyn Store, code: &ProductCode) -> Result<Vec<Event>
 fn version(
     store: &dyn Store,
     code: &ProductCode,
-    life: Life,
+    life: VersionSpan,
 ) -> Result<Option<StoredProduct>, StoreError> {
     let moment = match life.until {
         None => Moment::Live,
@@ -95,10 +95,10 @@ pub(super) fn product(
 }
 
 /// Returns the word for a change.
-pub(super) fn word(touch: Touch) -> &'static str {
+pub(super) fn word(touch: ChangeKind) -> &'static str {
     match touch {
-        Touch::Created => "Created",
-        Touch::Changed => "Changed",
-        Touch::Retired => "Retired",
+        ChangeKind::Created => "Created",
+        ChangeKind::Changed => "Changed",
+        ChangeKind::Retired => "Retired",
     }
 }

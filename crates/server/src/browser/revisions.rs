@@ -4,7 +4,7 @@ use askama::Template;
 use http::StatusCode;
 use jiff::Timestamp;
 use vitrine_model::code::ProductCode;
-use vitrine_store::record::{Moment, PublishedRevision, Reading, Touch, Touched};
+use vitrine_store::record::{Availability, ChangeKind, ChangedProduct, Moment, PublishedRevision};
 use vitrine_store::{Store, StoreError};
 
 use super::amounts::grouped;
@@ -19,10 +19,10 @@ const PAGE: u32 = 50;
 /// The last page that can be asked for: history is read from its newest end.
 const LAST_PAGE: u32 = 200;
 /// The kinds of changes, as addresses and pages name them.
-const KINDS: [(Touch, &str); 3] = [
-    (Touch::Created, "created"),
-    (Touch::Changed, "changed"),
-    (Touch::Retired, "retired"),
+const KINDS: [(ChangeKind, &str); 3] = [
+    (ChangeKind::Created, "created"),
+    (ChangeKind::Changed, "changed"),
+    (ChangeKind::Retired, "retired"),
 ];
 /// Number of products on a revision's page: each is read twice.
 const PRODUCTS: u32 = 25;
@@ -64,7 +64,7 @@ impl RevisionsPage {
     }
 
     fn is_pruned(&self, one: &PublishedRevision) -> bool {
-        one.reading == Reading::Pruned
+        one.availability == Availability::Pruned
     }
 }
 
@@ -77,7 +77,7 @@ struct KindView {
 
 /// Change of a product by a revision.
 struct ProductChange {
-    touched: Touched,
+    touched: ChangedProduct,
     name: Option<String>,
     changes: Vec<ChangeView>,
 }
@@ -89,11 +89,11 @@ pub(super) fn minute(moment: &Timestamp) -> String {
 
 /// Returns class, sign and word of a change: its mark by colour, and by a sign for those who don't see
 /// colours.
-pub(super) fn word_badge(touch: &Touch) -> (&'static str, &'static str, &'static str) {
+pub(super) fn word_badge(touch: &ChangeKind) -> (&'static str, &'static str, &'static str) {
     let (class, sign) = match touch {
-        Touch::Created => ("good", "+"),
-        Touch::Changed => ("caution", "~"),
-        Touch::Retired => ("bad", "−"),
+        ChangeKind::Created => ("good", "+"),
+        ChangeKind::Changed => ("caution", "~"),
+        ChangeKind::Retired => ("bad", "−"),
     };
     (class, sign, past::word(*touch))
 }
@@ -172,17 +172,18 @@ pub(super) fn one(browser: &Browser, number: u64, query: Option<&str>) -> Shown 
 fn read(
     store: &dyn Store,
     number: u64,
-    kind: Option<(Touch, &'static str)>,
+    kind: Option<(ChangeKind, &'static str)>,
     after: Option<&ProductCode>,
 ) -> Result<Option<RevisionPage>, StoreError> {
     let Some(published) = store.revision(number)? else {
         return Ok(None);
     };
-    let touched = match store.touched(number, kind.map(|(how, _)| how), after, PRODUCTS + 1) {
-        Err(StoreError::Pruned { .. }) => None,
-        read => Some(read?),
-    };
-    let can_be_read = |one: PublishedRevision| one.reading == Reading::Possible;
+    let touched =
+        match store.revision_changes(number, kind.map(|(kind, _)| kind), after, PRODUCTS + 1) {
+            Err(StoreError::Pruned { .. }) => None,
+            read => Some(read?),
+        };
+    let can_be_read = |one: PublishedRevision| one.availability == Availability::Readable;
     let has_before = number > 1 && store.revision(number - 1)?.is_some_and(can_be_read);
     let is_readable = touched.is_some();
     let mut touched = touched.unwrap_or_default();
@@ -193,12 +194,12 @@ fn read(
     let query = word.map_or_else(String::new, |word| format!("kind={word}&"));
     let next = next.map(|last| format!("/revisions/{number}?{query}after={}", last.code));
     let counts = &published.counts;
-    let kinds = KINDS.map(|(how, of)| KindView {
+    let kinds = KINDS.map(|(kind, of)| KindView {
         word: of,
-        count: match how {
-            Touch::Created => counts.created,
-            Touch::Changed => counts.changed,
-            Touch::Retired => counts.retired,
+        count: match kind {
+            ChangeKind::Created => counts.created,
+            ChangeKind::Changed => counts.changed,
+            ChangeKind::Retired => counts.retired,
         },
         is_current: word == Some(of),
     });
@@ -222,13 +223,15 @@ fn product(
     store: &dyn Store,
     number: u64,
     has_before: bool,
-    touched: Touched,
+    touched: ChangedProduct,
 ) -> Result<ProductChange, StoreError> {
     let at = |number| past::product(store, &touched.code, Moment::Revision(number));
     let old = if has_before { at(number - 1)? } else { None };
     let new = at(number)?;
-    let changes = match (touched.how, &old, &new) {
-        (Touch::Changed, Some(old), Some(new)) => difference(old, new).iter().map(view).collect(),
+    let changes = match (touched.kind, &old, &new) {
+        (ChangeKind::Changed, Some(old), Some(new)) => {
+            difference(old, new).iter().map(view).collect()
+        }
         _ => Vec::new(),
     };
     let name = new.or(old).and_then(|product| name(&product.document));

@@ -66,13 +66,13 @@ impl FollowArgs {
         store: &StoreArgs,
         state: Option<&StateDirectory>,
     ) -> anyhow::Result<Stores> {
-        let was_there = state.is_some_and(StateDirectory::holds_catalog);
+        let was_there = state.is_some_and(StateDirectory::has_catalog);
         let if_missing = match self.create && !was_there {
             true => IfMissing::Create,
             false => IfMissing::Refuse,
         };
         let written = store.open_to_follow(if_missing)?;
-        if !was_there && let Err(StoreError::Missing { place }) = written.changes() {
+        if !was_there && let Err(StoreError::Missing { place }) = written.state() {
             return Err(anyhow!(
                 "there is no store at {place}; check --store, make one with `vitrine load` or `vitrine keys create`, or \
                  start with an empty one: --create (VITRINE_CREATE=true)"

@@ -7,7 +7,7 @@ use clap::Args;
 use comfy_table::{Table, presets};
 use serde_json::{Value, json};
 use vitrine_model::code::ProductCode;
-use vitrine_store::record::{Moment, PublishedRevision, Reading, StoredProduct};
+use vitrine_store::record::{Availability, Moment, PublishedRevision, StoredProduct};
 use vitrine_store::{IfMissing, Store};
 
 use super::time::to_second;
@@ -112,11 +112,11 @@ impl History {
             "NOTE",
         ]);
         for (index, published) in revisions.iter().enumerate() {
-            let state = match (index, published.reading) {
+            let state = match (index, published.availability) {
                 // The newest is the live one.
                 (0, _) => "live",
-                (_, Reading::Possible) => "kept",
-                (_, Reading::Pruned) => "pruned",
+                (_, Availability::Readable) => "kept",
+                (_, Availability::Pruned) => "pruned",
             };
             let (counts, note) = (published.counts, &published.note);
             table.add_row([
@@ -142,7 +142,7 @@ pub(super) fn revision_json(published: &PublishedRevision) -> Value {
         revision,
         counts,
         note,
-        reading,
+        availability,
     } = published;
     json!({
         "number": revision.number,
@@ -151,7 +151,7 @@ pub(super) fn revision_json(published: &PublishedRevision) -> Value {
         "by": note.by,
         "note": note.note,
         "source_digest": note.source_digest,
-        "pruned": *reading == Reading::Pruned,
+        "pruned": *availability == Availability::Pruned,
         "counts": counts_json(counts),
     })
 }

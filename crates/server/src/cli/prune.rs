@@ -7,7 +7,7 @@ use clap::Args;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use vitrine_store::IfMissing;
-use vitrine_store::record::{Keep, Pruned};
+use vitrine_store::record::{Keep, PruneReport};
 
 use super::confirm::ConfirmArgs;
 use super::time::before;
@@ -77,7 +77,7 @@ impl Prune {
         self.show(&pruned, Effect::Freed)
     }
 
-    fn show(&self, pruned: &Pruned, effect: Effect) -> anyhow::Result<Outcome> {
+    fn show(&self, pruned: &PruneReport, effect: Effect) -> anyhow::Result<Outcome> {
         if self.output.json {
             print_json(&to_json(pruned, effect))?;
         } else {
@@ -98,8 +98,8 @@ enum Effect {
 }
 
 /// Describes what is freed.
-fn freed(pruned: &Pruned) -> String {
-    let Pruned {
+fn freed(pruned: &PruneReport) -> String {
+    let PruneReport {
         revisions,
         versions,
         texts,
@@ -108,7 +108,7 @@ fn freed(pruned: &Pruned) -> String {
     format!("versions of products: {versions}, texts: {texts}, of revisions: {revisions}")
 }
 
-fn to_text(pruned: &Pruned, effect: Effect) -> String {
+fn to_text(pruned: &PruneReport, effect: Effect) -> String {
     let Some(oldest) = pruned.oldest_readable else {
         return "nothing to prune: nothing was loaded yet\n".to_owned();
     };
@@ -134,8 +134,8 @@ fn to_text(pruned: &Pruned, effect: Effect) -> String {
     text
 }
 
-fn to_json(pruned: &Pruned, effect: Effect) -> Value {
-    let Pruned {
+fn to_json(pruned: &PruneReport, effect: Effect) -> Value {
+    let PruneReport {
         oldest_readable,
         revisions,
         versions,

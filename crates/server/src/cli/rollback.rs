@@ -5,7 +5,7 @@ use clap::Args;
 use jiff::Timestamp;
 use serde_json::Value;
 use vitrine_store::IfMissing;
-use vitrine_store::record::{PublishedRevision, Reading, RevisionNote};
+use vitrine_store::record::{Availability, PublishedRevision, RevisionNote};
 
 use super::confirm::ConfirmArgs;
 use super::history::{moment, revision_json};
@@ -60,7 +60,7 @@ impl Rollback {
                     revision,
                     counts,
                     note,
-                    reading: Reading::Possible,
+                    availability: Availability::Readable,
                 };
                 print_json(&revision_json(&published))?;
             }

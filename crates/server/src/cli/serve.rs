@@ -28,7 +28,7 @@ use crate::edge::tls::Certificates;
 use crate::http::Access;
 use crate::http::access::client::Peer;
 use crate::http::access_log::{AccessLog, Destination};
-use crate::live::{Follower, Live, StateDirectory, Stores, USUAL_MAX_STALE_KEYS};
+use crate::live::{DEFAULT_MAX_STALE_KEYS, Follower, Live, StateDirectory, Stores};
 use crate::traces::Traces;
 
 const EXAMPLES: &str = "\
@@ -240,7 +240,7 @@ impl Default for ServeSettings {
             edge: server::EdgeSettings::default(),
             admin: None,
             state: None,
-            max_stale_keys: USUAL_MAX_STALE_KEYS,
+            max_stale_keys: DEFAULT_MAX_STALE_KEYS,
             access: Access::default(),
             access_log: Destination::Off,
             cache_mib: DEFAULT_CACHE_MIB,

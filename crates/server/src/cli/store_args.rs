@@ -41,7 +41,7 @@ pub(super) struct StoreArgs {
         global = true,
         env = "VITRINE_WAIT",
         value_name = "SECONDS",
-        default_value_t = vitrine_store::USUAL_PATIENCE.as_secs(),
+        default_value_t = vitrine_store::DEFAULT_LOCK_WAIT.as_secs(),
         value_parser = clap::value_parser!(u64).range(..=86_400)
     )]
     wait_seconds: u64,

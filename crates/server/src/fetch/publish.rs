@@ -47,7 +47,7 @@ pub(super) fn publish(
     // that was loaded, and never be asked for again.
     for url in used {
         if let Some(news) = wanted.addresses.get(url).and_then(news) {
-            publication.remember_fetched(news)?;
+            publication.put_fetched(news)?;
         }
     }
     let note = RevisionNote {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use vitrine_model::content::{Text, TextDigest};
 use vitrine_store::record::{FetchedText, Moment};
-use vitrine_store::{Store, TextServed};
+use vitrine_store::{Store, TextStatus};
 
 use super::answer::Failed;
 use crate::load::apply;
@@ -81,17 +81,17 @@ pub(super) fn wanted(store: &dyn Store) -> anyhow::Result<Wanted> {
             let Some(url) = text.address() else { continue };
             let url = url.as_str();
             let (before, served) = match wanted.addresses.get(url) {
-                Some(known) => (known.before.clone(), TextServed::Yes),
+                Some(known) => (known.before.clone(), TextStatus::Served),
                 None => match store.fetched_text(url)? {
                     Some((before, served)) => (Some(before), served),
-                    None => (None, TextServed::Yes),
+                    None => (None, TextStatus::Served),
                 },
             };
             if !Address::gave(before.as_ref(), text) {
                 continue;
             }
             // What was taken down mustn't come back because a word of it was changed over there.
-            if served == TextServed::No {
+            if served == TextStatus::TakenDown {
                 wanted.taken_down += 1;
                 continue;
             }

@@ -1,18 +1,18 @@
-//! What runs beside the answering of requests, and must not slow it down.
+//! Low priority for threads that work beside requests.
 
 use std::io;
 use std::time::{Duration, Instant};
 
 use crate::error_chain::ErrorChain;
 
-/// About a tenth of what a serving thread gets of a core that both want. At the lowest priority, 19, a busy
-/// machine would leave a change of the catalog unseen for many seconds.
+/// Niceness that gets about a tenth of a serving thread's share of a core. With 19, the lowest priority, a busy machine
+/// would delay a change of the catalog by many seconds.
 const NICENESS: i32 = 10;
 
-/// For so long a thread gives way whatever the machine is like.
+/// Time that may be spent yielding in any case.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// Lets this thread, and those that it starts, stand back where a serving thread wants to run.
+/// Lowers the priority of this thread, and of those that it starts, below that of serving threads.
 pub(super) fn lower_priority() {
     if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
         let error = io::Error::from(error);
@@ -21,35 +21,34 @@ pub(super) fn lower_priority() {
     }
 }
 
-/// What gives way to requests between the steps of a work, as long as that goes on in spite of it.
+/// Budget of time for yielding to requests between steps of long work.
 #[derive(Debug)]
-pub(super) struct Courtesy {
-    begun: Instant,
-    given: Duration,
+pub(super) struct YieldBudget {
+    started: Instant,
+    spent: Duration,
 }
 
-impl Courtesy {
-    /// From the work's begin.
-    pub(super) fn begin() -> Self {
+impl YieldBudget {
+    /// Returns the budget at the start of the work.
+    pub(super) fn new() -> Self {
         Self {
-            begun: Instant::now(),
-            given: Duration::ZERO,
+            started: Instant::now(),
+            spent: Duration::ZERO,
         }
     }
 
-    /// Between two steps: a request that waits for this core is answered first. Where others want all cores all the
-    /// time, whoever gives way waits some ten milliseconds each time; so no more than half of the time goes into it,
-    /// and for the rest there is the lower priority.
-    pub(super) fn give_way(&mut self) {
+    /// Yields between two steps, so that a request that waits for this core runs first. On a saturated machine each yield
+    /// takes some ten milliseconds; so at most half of the time goes into yielding, and the lower priority does the rest.
+    pub(super) fn maybe_yield(&mut self) {
         let now = Instant::now();
-        if self.may_give_way(now - self.begun) {
+        if self.has_budget(now - self.started) {
             std::thread::yield_now();
-            self.given += now.elapsed();
+            self.spent += now.elapsed();
         }
     }
 
-    fn may_give_way(&self, elapsed: Duration) -> bool {
-        self.given <= GRACE + elapsed / 2
+    fn has_budget(&self, elapsed: Duration) -> bool {
+        self.spent <= GRACE + elapsed / 2
     }
 }
 
@@ -58,19 +57,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_work_that_always_gives_way_has_half_of_the_time_all_the_same() {
+    fn yielding_takes_at_most_half_of_the_time() {
         let step = Duration::from_millis(1);
         let turn_of_others = Duration::from_millis(13);
-        let mut courtesy = Courtesy::begin();
+        let mut budget = YieldBudget::new();
         let mut elapsed = Duration::ZERO;
         for _ in 0..10_000 {
-            if courtesy.may_give_way(elapsed) {
-                courtesy.given += turn_of_others;
+            if budget.has_budget(elapsed) {
+                budget.spent += turn_of_others;
                 elapsed += turn_of_others;
             }
             elapsed += step;
         }
         assert!(elapsed <= 10_000 * step * 2 + 2 * GRACE + 2 * turn_of_others);
-        assert!(courtesy.given >= elapsed / 2 - turn_of_others);
+        assert!(budget.spent >= elapsed / 2 - turn_of_others);
     }
 }

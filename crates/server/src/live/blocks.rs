@@ -1,5 +1,5 @@
-//! Makes blocks: one thread reads products and fills batches, others put the public addresses into a
-//! batch's products, hash them and make a block of them.
+//! Threads that make blocks: one thread reads products and fills batches; others insert public URLs into a batch's
+//! products, hash them and make a block.
 
 use std::collections::HashSet;
 use std::num::NonZeroUsize;
@@ -11,27 +11,27 @@ use std::thread::{JoinHandle, available_parallelism};
 use vitrine_model::content::TextDigest;
 use vitrine_model::snapshot::{Block, BlockBuilder, Entry, Facet};
 use vitrine_store::StoreError;
-use vitrine_store::record::Seal;
+use vitrine_store::record::StoredDigest;
 
 use crate::panic_point::PanicPoint;
 use crate::view::TextAddresses;
 
-/// What can go wrong when a snapshot is made: told to the store, whose visitor it is.
+/// Error of building a snapshot, returned through the store's visitor.
 pub(super) type BuildError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The most threads that make blocks.
-const MOST_THREADS: usize = 4;
+/// Maximum number of threads that make blocks.
+const MAX_THREADS: usize = 4;
 
-/// How many batches may wait for each thread.
-const WAITING_BATCHES: usize = 4;
+/// Length of the queue of batches, for each thread.
+const QUEUED_BATCHES: usize = 4;
 
-/// A batch of so many bytes is one, however few its products are.
+/// Size from which a batch is full, in bytes, however few products it has.
 const BATCH_BYTES: usize = 4 << 20;
 
 /// Products that become one block.
 #[derive(Default)]
 pub(super) struct Batch {
-    /// Codes and documents, one after another.
+    /// Codes and documents, concatenated.
     text: String,
     facets: Vec<Facet>,
     products: Vec<BatchProduct>,
@@ -43,7 +43,7 @@ struct BatchProduct {
     content: Option<Range<usize>>,
     facets: Range<usize>,
     taken_down: Vec<TextDigest>,
-    seal: Seal,
+    digest: StoredDigest,
 }
 
 impl Batch {
@@ -55,7 +55,7 @@ impl Batch {
         content: Option<Range<usize>>,
         facets: &[Facet],
         taken_down: &[TextDigest],
-        seal: Seal,
+        digest: StoredDigest,
     ) {
         let code_start = self.text.len();
         self.text.push_str(code);
@@ -69,7 +69,7 @@ impl Batch {
             content,
             facets: facets_start..self.facets.len(),
             taken_down: taken_down.to_vec(),
-            seal,
+            digest,
         });
     }
 
@@ -77,12 +77,12 @@ impl Batch {
         self.products.is_empty()
     }
 
-    /// Whether it is to become a block before another product is appended.
+    /// Returns whether the batch must become a block before another product is appended.
     pub(super) fn is_full(&self) -> bool {
         self.products.len() == Block::CAPACITY || self.text.len() >= BATCH_BYTES
     }
 
-    /// The next batch, with as much room as this one needed.
+    /// Takes the batch, and leaves an empty one with as much capacity.
     pub(super) fn take(&mut self) -> Self {
         let next = Self {
             text: String::with_capacity(self.text.len() + self.text.len() / 8),
@@ -92,7 +92,7 @@ impl Batch {
         std::mem::replace(self, next)
     }
 
-    /// Makes a block of its sound products, with a builder and a buffer that are empty before and after.
+    /// Makes a block of the undamaged products. `builder` and `rendered` are reused; damage goes to `made`.
     fn block(
         self,
         addresses: &TextAddresses,
@@ -103,7 +103,10 @@ impl Batch {
         for product in self.products {
             rendered.clear();
             let (code, document) = (&self.text[product.code], &self.text[product.document]);
-            if !product.seal.fits(code, document, product.content.as_ref()) {
+            if !product
+                .digest
+                .matches(code, document, product.content.as_ref())
+            {
                 made.damaged.push(code.to_owned());
                 continue;
             }
@@ -129,14 +132,14 @@ impl Batch {
 pub(super) struct Made {
     /// Blocks, each with the number of its batch.
     numbered: Vec<(usize, Block)>,
-    /// Codes of products that aren't what was written to the store.
+    /// Codes of products that don't match their digest.
     pub(super) damaged: Vec<String>,
-    /// Texts that sound products name as held here, but for those that were taken down.
+    /// Texts that undamaged products name and that are served by this server.
     pub(super) own_texts: HashSet<TextDigest>,
 }
 
 impl Made {
-    /// The blocks, in order.
+    /// Takes the blocks, in order.
     pub(super) fn take_blocks(&mut self) -> Vec<Block> {
         let mut numbered = std::mem::take(&mut self.numbered);
         numbered.sort_unstable_by_key(|(number, _)| *number);
@@ -144,7 +147,7 @@ impl Made {
     }
 }
 
-/// Threads that make blocks of batches.
+/// Pool of threads that make blocks.
 pub(super) struct BlockMakers {
     batches: SyncSender<(usize, Batch)>,
     sent: usize,
@@ -152,16 +155,16 @@ pub(super) struct BlockMakers {
 }
 
 impl BlockMakers {
-    /// Starts the threads: one for each core, within reason.
+    /// Starts the threads: one for each core, up to a maximum.
     ///
     /// # Errors
     ///
-    /// Where the system gives no thread.
+    /// If no thread can be started.
     pub(super) fn start(addresses: &TextAddresses) -> Result<Self, StoreError> {
         let count = available_parallelism()
             .map_or(1, NonZeroUsize::get)
-            .min(MOST_THREADS);
-        let (batches, queue) = sync_channel(count * WAITING_BATCHES);
+            .min(MAX_THREADS);
+        let (batches, queue) = sync_channel(count * QUEUED_BATCHES);
         let queue = Arc::new(Mutex::new(queue));
         let thread = |_| {
             let (queue, addresses) = (Arc::clone(&queue), addresses.clone());
@@ -177,9 +180,9 @@ impl BlockMakers {
         })
     }
 
-    /// Has a block made of the batch, which holds at least one product and those that follow the batch before.
+    /// Queues a batch. It has at least one product, and its products follow those of the batch before.
     pub(super) fn make_block(&mut self, batch: Batch) {
-        // Where no thread takes it, all have failed: `finish` says why.
+        // If all threads have ended, `finish` returns the error.
         let _ = self.batches.send((self.sent, batch));
         self.sent += 1;
     }
@@ -188,7 +191,7 @@ impl BlockMakers {
     ///
     /// # Errors
     ///
-    /// If a sound product can't be part of a block.
+    /// If an undamaged product can't be part of a block.
     pub(super) fn finish(self) -> Result<Made, BuildError> {
         drop(self.batches);
         let mut all = Made::default();

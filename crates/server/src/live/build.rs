@@ -1,5 +1,4 @@
-//! Makes a snapshot out of a store, or out of the one before and what changed since. Products are copied,
-//! not parsed.
+//! Building a snapshot from a store, or from the previous snapshot and the changes since. Products are copied, not parsed.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,10 +11,10 @@ use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::snapshot::{
     Categories, Damage, Facet, NewProduct, ServedText, Snapshot, TextTable, TextTableBuilder,
 };
-use vitrine_store::record::{CatalogItem, Changes};
+use vitrine_store::record::{CatalogItem, StoreState};
 use vitrine_store::{Store, StoreError};
 
-use super::background::Courtesy;
+use super::background::YieldBudget;
 use super::blocks::{Batch, BlockMakers, BuildError};
 use crate::metrics::heartbeat::Heartbeat;
 use crate::view::TextAddresses;
@@ -23,26 +22,25 @@ use crate::view::TextAddresses;
 /// Time for which a text is served after the last revision that named it (docs/contract/texts.md#urls).
 const TEXT_GRACE: SignedDuration = SignedDuration::from_hours(24);
 
-/// Where fewer products than this stay as they are for each that changed, all is read anew.
+/// Minimum number of products for each changed one; with fewer, the whole catalog is read again.
 const PRODUCTS_PER_CHANGE: usize = 16;
 
 /// Maximum time of one step of building a snapshot. A PostgreSQL store may take 60 seconds to sort before it returns
 /// the first row.
 pub(super) const BUILD_STEP_LIMIT: Duration = Duration::from_secs(90);
 
-/// So many names of categories that no product has any more are carried along; with more than that and more
-/// than there are living ones, all is read anew.
-const DEAD_CATEGORIES: usize = 1_000;
+/// Maximum number of unused names of categories, if it is also more than twice the used ones; beyond that the whole
+/// catalog is read again.
+const MAX_UNUSED_CATEGORIES: usize = 1_000;
 
-/// Texts that were retired after this moment are still served at `now`.
+/// Returns the time after which a text must have been retired to be still served at `now`.
 #[must_use]
 pub fn texts_kept_since(now: Timestamp) -> Timestamp {
     now.saturating_sub(TEXT_GRACE).unwrap_or(Timestamp::MIN)
 }
 
-/// Reads the live catalog of `store` into a snapshot; `None` where nothing was published yet. Returns also what the
-/// store's counters were at the moment that was read. Damaged products and texts are as `last_good` has them, or left out.
-/// Beats at each item that is read.
+/// Reads the live catalog of `store` into a snapshot; `None` if nothing was published yet. Also returns the state of the
+/// store at the moment of the read. Damaged products and texts are those of `last_good`, or left out. Beats at each item.
 ///
 /// # Errors
 ///
@@ -53,14 +51,14 @@ pub(super) fn build(
     addresses: &TextAddresses,
     now: Timestamp,
     heartbeat: &Heartbeat,
-) -> Result<(Changes, Option<Snapshot>), StoreError> {
+) -> Result<(StoreState, Option<Snapshot>), StoreError> {
     heartbeat.beat(BUILD_STEP_LIMIT);
     let mut makers = BlockMakers::start(addresses)?;
     let mut categories = Categories::default();
     let mut texts = TextTableBuilder::default();
     let mut batch = Batch::default();
     let mut damage = Damage::default();
-    let (changes, revision) = store.read_catalog(texts_kept_since(now), &mut |item| {
+    let (state, revision) = store.read_catalog(texts_kept_since(now), &mut |item| {
         heartbeat.beat(BUILD_STEP_LIMIT);
         match item {
             CatalogItem::Product {
@@ -71,10 +69,10 @@ pub(super) fn build(
                 countries,
                 categories: names,
                 taken_down,
-                seal,
+                digest,
             } => {
                 let facets = categories.facets_of(is_orderable, countries, names);
-                batch.push(code, document, content, &facets, taken_down, seal);
+                batch.push(code, document, content, &facets, taken_down, digest);
                 if batch.is_full() {
                     makers.make_block(batch.take());
                 }
@@ -88,8 +86,8 @@ pub(super) fn build(
                 markdown,
                 retired_at,
             } => {
-                let markdown = sound(&digest, markdown, last_good, now, &mut damage);
-                // By the publisher's clock, which may be ahead.
+                let markdown = or_last_good(&digest, markdown, last_good, now, &mut damage);
+                // The publisher's clock may be ahead.
                 let retired_at = retired_at.map(|retired| retired.min(now));
                 texts.push(&digest, &served(markdown, retired_at))?;
             }
@@ -97,7 +95,7 @@ pub(super) fn build(
         Ok(())
     })?;
     let Some(revision) = revision else {
-        return Ok((changes, None));
+        return Ok((state, None));
     };
     let finish = move || -> Result<Snapshot, BuildError> {
         if !batch.is_empty() {
@@ -106,7 +104,7 @@ pub(super) fn build(
         let (categories, mut made) = (Arc::new(categories), makers.finish()?);
         let (blocks, texts) = (made.take_blocks(), texts.finish());
         damage.products.extend(made.damaged);
-        let texts = complete(&texts, made.own_texts, last_good, now, &mut damage);
+        let texts = with_missing(&texts, made.own_texts, last_good, now, &mut damage);
         let snapshot = Snapshot::new(revision, categories, blocks, texts)?;
         Ok(with_last_good(snapshot, last_good, &damage)?.with_damage(damage))
     };
@@ -115,11 +113,11 @@ pub(super) fn build(
         damaged @ 1.. if snapshot.is_empty() => Err(StoreError::Damaged(format!(
             "none of its products is what was loaded ({damaged} are damaged); see `vitrine check`, and restore a backup"
         ))),
-        _ => Ok((changes, Some(snapshot))),
+        _ => Ok((state, Some(snapshot))),
     }
 }
 
-/// The snapshot with damaged products as they were last good.
+/// Adds the last good versions of damaged products to the snapshot.
 fn with_last_good(
     snapshot: Snapshot,
     last_good: Option<&Snapshot>,
@@ -131,7 +129,7 @@ fn with_last_good(
     let mut categories = Arc::clone(snapshot.category_numbers());
     let mut kept = BTreeMap::new();
     for code in damage.products.iter().filter_map(|code| code.parse().ok()) {
-        // A damaged code may have become that of a sound product.
+        // The damaged code may be that of another product now.
         if snapshot.product(&code).is_none()
             && let Some(product) = last_good.copy_of(&code, Arc::make_mut(&mut categories))
         {
@@ -145,8 +143,8 @@ fn with_last_good(
     Ok(snapshot.with_changes(revision, categories, &kept, texts, || {})?)
 }
 
-/// The texts, with those that products name and that aren't there: as they were last good, or marked as damaged.
-fn complete(
+/// Adds missing texts that products name: the last good ones, or marks of damaged ones.
+fn with_missing(
     texts: &TextTable,
     named: impl IntoIterator<Item = TextDigest>,
     last_good: Option<&Snapshot>,
@@ -157,40 +155,40 @@ fn complete(
         .into_iter()
         .filter(|digest| texts.get(digest, now).is_none());
     let missing = missing.map(|digest| {
-        let markdown = sound(&digest, PackedMarkdown::damaged(), last_good, now, damage);
+        let markdown = or_last_good(&digest, PackedMarkdown::damaged(), last_good, now, damage);
         (digest, served(markdown, None))
     });
     texts.with(missing.collect(), now)
 }
 
-/// Applies what changed in `store` to a snapshot of it; `None` where that isn't known, or so much that
-/// building anew is better. Returns also what the store's counters were at the moment that was read.
+/// Applies the changes in `store` to a snapshot of it; `None` if they are unknown, or so many that a new build is better.
+/// Also returns the state of the store at the moment of the read.
 ///
 /// # Errors
 ///
-/// Where the store can't be read or holds what it shouldn't.
+/// If the store can't be read, or has invalid values.
 pub(super) fn apply_changes(
     store: &dyn Store,
     snapshot: &Snapshot,
     addresses: &TextAddresses,
     now: Timestamp,
     heartbeat: &Heartbeat,
-) -> Result<Option<(Changes, Snapshot)>, StoreError> {
+) -> Result<Option<(StoreState, Snapshot)>, StoreError> {
     heartbeat.beat(BUILD_STEP_LIMIT);
     let mut categories = Arc::clone(snapshot.category_numbers());
-    let living = snapshot.categories().count();
-    if categories.names().len() > DEAD_CATEGORIES + 2 * living {
+    let used = snapshot.categories().count();
+    if categories.names().len() > MAX_UNUSED_CATEGORIES + 2 * used {
         return Ok(None);
     }
-    let mut courtesy = Courtesy::begin();
+    let mut yields = YieldBudget::new();
     let mut damage = snapshot.damage().clone();
     let mut own_texts = Vec::new();
     let mut products: BTreeMap<ProductCode, Option<NewProduct>> = BTreeMap::new();
     let mut texts = Vec::new();
-    let most = u32::try_from(snapshot.len() / PRODUCTS_PER_CHANGE).unwrap_or(u32::MAX);
+    let max_products = u32::try_from(snapshot.len() / PRODUCTS_PER_CHANGE).unwrap_or(u32::MAX);
     let kept_since = texts_kept_since(now);
-    let (changes, revision) =
-        store.read_changes(snapshot.revision(), most, kept_since, &mut |item| {
+    let (state, revision) =
+        store.read_changes(snapshot.revision(), max_products, kept_since, &mut |item| {
             heartbeat.beat(BUILD_STEP_LIMIT);
             match checked(item) {
                 CatalogItem::Product {
@@ -201,7 +199,7 @@ pub(super) fn apply_changes(
                     countries,
                     categories: names,
                     taken_down,
-                    seal: _,
+                    digest: _,
                 } => {
                     damage.products.remove(code);
                     let named = TextAddresses::own_texts(document, content.as_ref(), taken_down);
@@ -210,9 +208,9 @@ pub(super) fn apply_changes(
                         Arc::make_mut(&mut categories).facets_of(is_orderable, countries, names);
                     let product = new_product(addresses, document, content, taken_down, facets);
                     products.insert(code.parse()?, Some(product));
-                    courtesy.give_way();
+                    yields.maybe_yield();
                 }
-                // It stays as it is in the snapshot.
+                // The snapshot keeps its version.
                 CatalogItem::Damaged { code } => {
                     damage.products.insert(code);
                 }
@@ -225,8 +223,9 @@ pub(super) fn apply_changes(
                     markdown,
                     retired_at,
                 } => {
-                    let markdown = sound(&digest, markdown, Some(snapshot), now, &mut damage);
-                    // It was retired since the last look, whatever the publisher's clock says.
+                    let markdown =
+                        or_last_good(&digest, markdown, Some(snapshot), now, &mut damage);
+                    // It was retired since the last read, whatever the publisher's clock says.
                     texts.push((digest, served(markdown, retired_at.map(|_| now))));
                 }
             }
@@ -236,14 +235,14 @@ pub(super) fn apply_changes(
         return Ok(None);
     };
     let texts = snapshot.texts().with(texts, now);
-    let texts = complete(&texts, own_texts, Some(snapshot), now, &mut damage);
+    let texts = with_missing(&texts, own_texts, Some(snapshot), now, &mut damage);
     let between = || {
         heartbeat.beat(BUILD_STEP_LIMIT);
-        courtesy.give_way();
+        yields.maybe_yield();
     };
     snapshot
         .with_changes(revision, categories, &products, texts, between)
-        .map(|snapshot| Some((changes, snapshot.with_damage(damage))))
+        .map(|snapshot| Some((state, snapshot.with_damage(damage))))
         .map_err(|error| StoreError::Visitor(error.into()))
 }
 
@@ -263,24 +262,24 @@ fn new_product(
     }
 }
 
-/// The item; of a product that isn't what was written, that it is damaged.
+/// Returns the item, or [`CatalogItem::Damaged`] for a product that doesn't match its digest.
 fn checked(item: CatalogItem<'_>) -> CatalogItem<'_> {
     match item {
         CatalogItem::Product {
             code,
             document,
             ref content,
-            ref seal,
+            ref digest,
             ..
-        } if !seal.fits(code, document, content.as_ref()) => CatalogItem::Damaged {
+        } if !digest.matches(code, document, content.as_ref()) => CatalogItem::Damaged {
             code: code.to_owned(),
         },
         item => item,
     }
 }
 
-/// The Markdown if it is that of its digest, else what `last_good` has of it, else the mark of a damaged text.
-fn sound(
+/// Returns the Markdown if it matches its digest, otherwise that of `last_good`, otherwise the mark of a damaged text.
+fn or_last_good(
     digest: &TextDigest,
     markdown: PackedMarkdown,
     last_good: Option<&Snapshot>,
@@ -296,8 +295,7 @@ fn sound(
     last_good.unwrap_or_else(PackedMarkdown::damaged)
 }
 
-/// A text, and until when it is served: once the last product that named it was retired, no longer than the
-/// grace.
+/// Returns a text with the end of its service: none while a product names it, otherwise after the grace.
 fn served(markdown: PackedMarkdown, retired_at: Option<Timestamp>) -> ServedText {
     ServedText {
         markdown,
@@ -305,7 +303,7 @@ fn served(markdown: PackedMarkdown, retired_at: Option<Timestamp>) -> ServedText
     }
 }
 
-/// Returns until when a text is served that was retired at `retired`.
+/// Returns the end of the service of a text that was retired at `retired`.
 pub(super) fn grace_end(retired: Timestamp) -> Timestamp {
     retired.saturating_add(TEXT_GRACE).unwrap_or(Timestamp::MAX)
 }

@@ -1,28 +1,28 @@
-//! How long ago the store last said which keys open the door.
+//! The last contact with the store about keys.
 //!
-//! A revocation can't be seen while the store is away. So what is known of keys is good for a while only, by
-//! the monotonic clock while the server runs, and by the wall clock across a restart.
+//! A revocation can't be seen while the store is unreachable. So keys are trusted only for some time after the last
+//! contact, by the monotonic clock while the server runs, and by the wall clock across a restart.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
-/// How long keys stay good without the store, unless told otherwise.
-pub const USUAL_MAX_STALE_KEYS: Duration = Duration::from_secs(60 * 60);
+/// Default time for which keys are trusted without the store.
+pub const DEFAULT_MAX_STALE_KEYS: Duration = Duration::from_secs(60 * 60);
 
-/// A contact so little in the future is the clocks' unevenness, not an unknown past.
+/// Tolerated difference of clocks for a contact in the future.
 const CLOCK_SLACK: Duration = Duration::from_secs(60);
 
-/// No contact yet.
+/// Mark of no contact yet.
 const NEVER: i64 = i64::MIN;
 
-/// When the keys were last known to be the store's.
+/// Time of the last contact with the store about keys.
 #[derive(Debug)]
 pub struct Contact {
     max_stale: Duration,
     started: Instant,
-    /// In milliseconds since `started`; before it where a file of an earlier run says so.
+    /// In milliseconds since `started`; negative if it is from an earlier run's file.
     last: AtomicI64,
 }
 
@@ -35,13 +35,16 @@ impl Contact {
         }
     }
 
-    /// The keys are what the store said when it was asked at this moment: a revocation may have come while it answered.
+    /// Records a contact. `asked` is the time of the query: a later revocation may be missing from its result.
     pub(super) fn note(&self, asked: Instant) {
         self.last.store(self.milliseconds(asked), Ordering::Relaxed);
     }
 
-    /// The keys are what a file says that the store said at `moment`. Refused where that lies ahead: nobody
-    /// knows how old they are then.
+    /// Resumes from the contact of an earlier run at `moment`.
+    ///
+    /// # Errors
+    ///
+    /// If `moment` is in the future: the age of the keys is unknown then.
     pub(super) fn resume(&self, moment: Timestamp, now: Timestamp) -> Result<(), ClockWentBack> {
         let age = now.duration_since(moment);
         if age.is_negative() && age.unsigned_abs() > CLOCK_SLACK {
@@ -53,7 +56,7 @@ impl Contact {
         Ok(())
     }
 
-    /// How old the keys are at `now`; `None` before the first contact.
+    /// Returns the age of the keys at `now`; `None` before the first contact.
     #[must_use]
     pub fn age(&self, now: Instant) -> Option<Duration> {
         let last = self.last.load(Ordering::Relaxed);
@@ -67,7 +70,7 @@ impl Contact {
         self.age(now).is_some_and(|age| age <= self.max_stale)
     }
 
-    /// How old keys may be.
+    /// Returns the maximum age of trusted keys.
     #[must_use]
     pub fn max_stale(&self) -> Duration {
         self.max_stale
@@ -79,7 +82,7 @@ impl Contact {
     }
 }
 
-/// The clock shows an earlier time than when the keys were read.
+/// The clock is behind the time at which the keys were read.
 #[derive(Debug, thiserror::Error)]
 #[error("they were read at a time that is still to come by this machine's clock")]
 pub(super) struct ClockWentBack;
@@ -89,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_good_for_so_long_after_the_last_contact() {
+    fn keys_are_trusted_until_their_maximum_age() {
         let contact = Contact::new(Duration::from_secs(10));
         let start = Instant::now();
         assert_eq!(contact.age(start), None);
@@ -104,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_s_keys_are_as_old_as_the_clock_says() {
+    fn age_of_resumed_keys_is_by_the_wall_clock() {
         let contact = Contact::new(Duration::from_secs(3600));
         let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
         contact

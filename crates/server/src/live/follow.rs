@@ -1,12 +1,11 @@
-//! Watches a store and swaps what is live.
+//! The threads that poll a store and swap the live snapshot and keys.
 //!
-//! Two threads, so that a revocation never waits for a catalog: one looks after the keys (`follow_keys`), one after
-//! the snapshot (`follow_catalog`), at a low priority. Each asks the store for its counters a few times a second, one indexed row,
-//! and sooner where the store hints at something, and reads more only where they differ.
+//! There are two, so that a revocation never waits for a catalog: one follows the keys (`follow_keys`), one the catalog
+//! (`follow_catalog`), at a low priority. Each polls the state of the store a few times a second, one indexed row, and
+//! at once after a hint, and reads more only if the state differs.
 //!
-//! When the store can't be read, what is live stays live, and it is tried again after a while that grows up to a
-//! second (a minute after panics), by chance a little less: many servers mustn't ask a database all at once that has
-//! just come back.
+//! If the store can't be read, the live snapshot and keys stay. Retries back off up to a second (a minute after panics),
+//! with jitter, so that many servers don't all query a database that has just recovered.
 
 use std::io;
 use std::sync::Arc;
@@ -15,12 +14,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use vitrine_store::record::Changes;
+use vitrine_store::record::StoreState;
 use vitrine_store::{HintGuard, Store, StoreError};
 
 use super::background::lower_priority;
-use super::follow_catalog::CatalogRounds;
-use super::follow_keys::KeyRounds;
+use super::follow_catalog::CatalogPoll;
+use super::follow_keys::KeyPoll;
 use super::key_use::KeyUse;
 use super::{Live, StateDirectory};
 use crate::error_chain::ErrorChain;
@@ -29,30 +28,30 @@ use crate::metrics::Following;
 use crate::panics::{Panicked, caught};
 use crate::view::TextAddresses;
 
-/// How long a failing store is left alone at most.
-const LONGEST_BACK_OFF: Duration = Duration::from_secs(1);
+/// Maximum pause between retries of a failing store.
+const MAX_BACKOFF: Duration = Duration::from_secs(1);
 
-/// The same after panics: the same bug most likely, and each of them is long in the log.
-const LONGEST_BACK_OFF_AFTER_PANIC: Duration = Duration::from_secs(60);
+/// Maximum pause between retries after panics, which are likely to repeat and fill the log.
+const MAX_BACKOFF_AFTER_PANIC: Duration = Duration::from_secs(60);
 
 /// Maximum time of one step of a following thread, such as asking the store for its counters. The timeouts of a
 /// PostgreSQL store add up to less. A thread that takes longer hangs, and the server isn't ready.
 const STEP_LIMIT: Duration = Duration::from_secs(10);
 
-/// How long a server that ends waits for what is being done here: a database may hang.
-const ENDS_WITHIN: Duration = Duration::from_secs(2);
+/// Maximum time that the end of a server waits for these threads: a database may hang.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The stores of a server: the one that it follows, and the one that it writes to.
 #[derive(Clone)]
 pub struct Stores {
-    /// Where the catalog and the keys are read; perhaps a replica.
+    /// Store of the catalog and the keys, perhaps a replica.
     pub followed: Arc<dyn Store>,
-    /// Where the last uses of keys are written down.
+    /// Store in which the last use of keys is recorded.
     pub written: Arc<dyn Store>,
 }
 
 impl Stores {
-    /// One store for both.
+    /// Returns one store for both.
     #[must_use]
     pub fn one(store: Arc<dyn Store>) -> Self {
         Self {
@@ -62,34 +61,37 @@ impl Stores {
     }
 }
 
-/// What is followed, and what comes of it.
+/// The followed store, and the state to swap.
 #[derive(Clone)]
-pub(super) struct Followed {
+pub(super) struct FollowContext {
     pub(super) store: Arc<dyn Store>,
     pub(super) live: Arc<Live>,
-    /// Where what is live is kept for the next start.
+    /// Directory of the files for the next start.
     state: Option<StateDirectory>,
-    /// Whether the store held a catalog when an earlier run kept it.
+    /// True if an earlier run saved a catalog of this store.
     was_full: bool,
 }
 
-impl Followed {
-    /// Starts what keeps a file of what is live, where any is kept.
-    pub(super) fn kept<K>(
+impl FollowContext {
+    /// Starts a writer of a file in the state directory, if there is one.
+    pub(super) fn start_writer<K>(
         &self,
         start: impl FnOnce(StateDirectory) -> io::Result<K>,
     ) -> Result<Option<(StateDirectory, K)>, StoreError> {
         let Some(directory) = &self.state else {
             return Ok(None);
         };
-        let keeper = start(directory.clone());
-        let keeper = keeper.map_err(|error| StoreError::Visitor(error.into()))?;
-        Ok(Some((directory.clone(), keeper)))
+        let writer = start(directory.clone());
+        let writer = writer.map_err(|error| StoreError::Visitor(error.into()))?;
+        Ok(Some((directory.clone(), writer)))
     }
 
-    /// A store in which nothing was ever published can't be the one that what is live came from: somebody made a new
-    /// one in its place. What is live stays.
-    pub(super) fn refuse_emptied(&self, changes: &Changes) -> Result<(), StoreError> {
+    /// Refuses an empty store if a catalog is live: somebody replaced the store, and the live catalog stays.
+    ///
+    /// # Errors
+    ///
+    /// If the store is empty and wasn't before.
+    pub(super) fn refuse_emptied(&self, changes: &StoreState) -> Result<(), StoreError> {
         let was_full = self.was_full || self.live.snapshot().is_some();
         match changes.revision_id.is_none() && was_full {
             true => Err(StoreError::Emptied),
@@ -98,36 +100,34 @@ impl Followed {
     }
 }
 
-/// The threads; they end when this is dropped.
+/// The threads, which end when this is dropped.
 pub struct Follower {
     hints: Option<HintGuard>,
     stop: Arc<AtomicBool>,
-    /// Wake the threads that wait for their next round.
+    /// Wake the threads before their next poll.
     wakes: Vec<SyncSender<()>>,
     threads: Vec<JoinHandle<()>>,
 }
 
-/// What a following thread does over and over.
-pub(super) trait Rounds: Send + 'static {
-    /// Looks at the store and, where needed, swaps.
-    fn round(&mut self) -> Result<(), StoreError>;
+/// Task of a following thread.
+pub(super) trait PollTask: Send + 'static {
+    /// Polls the store, and swaps if its state changed.
+    fn poll(&mut self) -> Result<(), StoreError>;
 
-    /// Where rounds are counted.
+    /// Returns the metrics of the task.
     fn metrics(&self) -> &Following;
 
-    /// Makes live what an earlier run kept, since the store can't be read at the start. Returns whether
-    /// something was kept.
-    fn start_while_away(&mut self) -> bool;
+    /// Starts from the files of an earlier run, since the store can't be read. Returns whether that succeeded.
+    fn start_offline(&mut self) -> bool;
 }
 
 impl Follower {
-    /// Reads what there is, so that what is live is right when this returns, then keeps following. In `state`
-    /// a copy of what is live is kept for the next start; where the store can't be read now, that is what goes
-    /// live.
+    /// Reads the store, so that the live snapshot and keys are current when this returns, then starts to follow it. The
+    /// directory `state` has copies for the next start; if the store can't be read now, they go live.
     ///
     /// # Errors
     ///
-    /// Where the store can't be read now and nothing was kept. A store that can't be reached is waited for.
+    /// If the store can't be read for a reason that doesn't pass, and there are no copies.
     pub fn start(
         stores: &Stores,
         live: &Arc<Live>,
@@ -141,46 +141,46 @@ impl Follower {
             threads: Vec::new(),
         };
         if let Some(directory) = state {
-            directory.remove_half_written();
+            directory.remove_partial_files();
         }
         let store = &stores.followed;
-        let poll_every = store.poll_every();
-        let followed = Followed {
+        let poll_interval = store.poll_interval();
+        let followed = FollowContext {
             store: Arc::clone(store),
             live: Arc::clone(live),
             state: state.cloned(),
-            was_full: state.is_some_and(StateDirectory::holds_catalog),
+            was_full: state.is_some_and(StateDirectory::has_catalog),
         };
-        let keys = KeyRounds::new(followed.clone())?;
-        follower.follow("follow-keys", || {}, poll_every, keys)?;
-        let catalog = CatalogRounds::new(followed, addresses)?;
-        follower.follow("follow-catalog", lower_priority, poll_every, catalog)?;
+        let keys = KeyPoll::new(followed.clone())?;
+        follower.follow("follow-keys", || {}, poll_interval, keys)?;
+        let catalog = CatalogPoll::new(followed, addresses)?;
+        follower.follow("follow-catalog", lower_priority, poll_interval, catalog)?;
         let wakes = follower.wakes.clone();
-        follower.hints = store.hint_changes(Arc::new(move || wake_all(&wakes)));
+        follower.hints = store.subscribe(Arc::new(move || wake_all(&wakes)));
         let mut key_use = KeyUse::new(&stores.written, live);
         follower.spawn("key-use", move |wakes, stop| key_use.run(wakes, stop))?;
         Ok(follower)
     }
 
-    /// Does a first round here, the others on a thread that is set up by `prepare`.
+    /// Polls once on this thread, then on a new one, which runs `prepare` first.
     fn follow(
         &mut self,
         name: &str,
         prepare: fn(),
-        poll_every: Duration,
-        mut rounds: impl Rounds,
+        poll_interval: Duration,
+        mut task: impl PollTask,
     ) -> Result<(), StoreError> {
         let mut failing = false;
-        if let Err(error) = recorded(&mut rounds) {
-            if !rounds.start_while_away() && !error.may_come_back() {
+        if let Err(error) = poll_and_record(&mut task) {
+            if !task.start_offline() && !error.may_come_back() {
                 return Err(error);
             }
-            say_failing(&error);
+            log_failure(&error);
             failing = true;
         }
         self.spawn(name, move |wakes, stop| {
             prepare();
-            run(wakes, stop, poll_every, &mut rounds, failing);
+            run(wakes, stop, poll_interval, &mut task, failing);
         })
     }
 
@@ -202,7 +202,7 @@ impl Follower {
 
 fn wake_all(wakes: &[SyncSender<()>]) {
     for wake in wakes {
-        // Where one waits already, it will do.
+        // A full queue already wakes the thread.
         let _ = wake.try_send(());
     }
 }
@@ -212,7 +212,7 @@ impl Drop for Follower {
         self.hints = None;
         self.stop.store(true, Ordering::Release);
         wake_all(&self.wakes);
-        let end = Instant::now() + ENDS_WITHIN;
+        let end = Instant::now() + SHUTDOWN_TIMEOUT;
         for thread in self.threads.drain(..) {
             while !thread.is_finished() && Instant::now() < end {
                 std::thread::sleep(Duration::from_millis(2));
@@ -230,59 +230,59 @@ impl Drop for Follower {
     }
 }
 
-/// Does rounds until told to stop. A failure is logged when it begins and when it ends.
+/// Polls until stopped. Logs a failure when it begins and when it ends.
 fn run(
     wakes: &Receiver<()>,
     stop: &AtomicBool,
-    poll_every: Duration,
-    rounds: &mut impl Rounds,
+    poll_interval: Duration,
+    task: &mut impl PollTask,
     mut failing: bool,
 ) {
-    let mut wait = poll_every;
+    let mut wait = poll_interval;
     loop {
-        rounds.metrics().heartbeat.beat(wait + STEP_LIMIT);
+        task.metrics().heartbeat.beat(wait + STEP_LIMIT);
         if let Err(RecvTimeoutError::Disconnected) = wakes.recv_timeout(wait) {
             return;
         }
         if stop.load(Ordering::Acquire) {
             return;
         }
-        rounds.metrics().heartbeat.beat(STEP_LIMIT);
-        match recorded(rounds) {
+        task.metrics().heartbeat.beat(STEP_LIMIT);
+        match poll_and_record(task) {
             Ok(()) => {
                 if failing {
                     tracing::info!("the store can be read again");
                 }
                 failing = false;
-                wait = poll_every;
+                wait = poll_interval;
             }
             Err(error) => {
                 if !failing {
-                    say_failing(&error);
+                    log_failure(&error);
                 }
                 failing = true;
-                wait = jitter::slight((wait * 2).min(longest_back_off(&error)));
+                wait = jitter::slight((wait * 2).min(max_backoff(&error)));
             }
         }
     }
 }
 
-/// Does a round and counts it. One that panics has failed, and is tried again like any other.
-fn recorded(rounds: &mut impl Rounds) -> Result<(), StoreError> {
-    let outcome = caught(|| rounds.round())
-        .unwrap_or_else(|panicked| Err(StoreError::Visitor(panicked.into())));
-    rounds.metrics().record(&outcome);
+/// Polls once and records the outcome. A panic is a failure, which is retried like any other.
+fn poll_and_record(task: &mut impl PollTask) -> Result<(), StoreError> {
+    let outcome =
+        caught(|| task.poll()).unwrap_or_else(|panicked| Err(StoreError::Visitor(panicked.into())));
+    task.metrics().record(&outcome);
     outcome
 }
 
-fn longest_back_off(error: &StoreError) -> Duration {
+fn max_backoff(error: &StoreError) -> Duration {
     match error {
-        StoreError::Visitor(source) if source.is::<Panicked>() => LONGEST_BACK_OFF_AFTER_PANIC,
-        _ => LONGEST_BACK_OFF,
+        StoreError::Visitor(source) if source.is::<Panicked>() => MAX_BACKOFF_AFTER_PANIC,
+        _ => MAX_BACKOFF,
     }
 }
 
-fn say_failing(error: &StoreError) {
+fn log_failure(error: &StoreError) {
     let error = ErrorChain(error);
     tracing::error!(%error, "the store can't be read; serving what is in memory");
 }

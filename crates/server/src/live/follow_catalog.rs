@@ -1,5 +1,5 @@
-//! The rounds in which a server follows the catalog: what is live comes from the store, from the snapshot
-//! before and what changed since, or at a start from the snapshot file.
+//! The task that follows the catalog. It builds the snapshot from the store, from the previous snapshot and the changes
+//! since, or at a start from the snapshot file.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use vitrine_model::snapshot::Snapshot;
 use vitrine_store::StoreError;
-use vitrine_store::record::Changes;
+use vitrine_store::record::StoreState;
 
 use super::StateDirectory;
 use super::build::{BUILD_STEP_LIMIT, apply_changes, build, grace_end};
-use super::follow::{Followed, Rounds};
-use super::snapshot_file::{self, Identity, Keeper, ReadError};
+use super::follow::{FollowContext, PollTask};
+use super::snapshot_file::{self, Identity, ReadError, SnapshotFileWriter};
 use crate::error_chain::ErrorChain;
 use crate::metrics::{Following, Rebuild};
 use crate::panic_point::PanicPoint;
@@ -20,41 +20,44 @@ use crate::view::TextAddresses;
 
 /// Time that clients have to finish a page of a snapshot that was replaced. Then their connections are cut, so that slow
 /// ones don't keep old catalogs in memory.
-const READ_OUT: Duration = Duration::from_secs(60);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How often texts whose time has passed are let go.
-const TIDY_EVERY: Duration = Duration::from_secs(3600);
+/// Interval between removals of texts that are no longer served.
+const TEXT_EXPIRY_INTERVAL: Duration = Duration::from_secs(3600);
 
-/// Pause between two looks at the size of the store's log.
-const TIDY_LOG_EVERY: Duration = Duration::from_secs(5);
-/// The most damaged products and texts that are logged by name.
+/// Interval between checkpoints of the store's log.
+const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(5);
+/// Maximum number of damaged products and texts that are logged by name.
 const MAX_LOGGED: usize = 10;
 
-/// The rounds of the thread that follows the catalog.
-pub(super) struct CatalogRounds {
-    followed: Followed,
+/// Task of the thread that follows the catalog.
+pub(super) struct CatalogPoll {
+    followed: FollowContext,
     addresses: TextAddresses,
-    /// What was there when the live snapshot was made.
-    seen: Option<Changes>,
-    tidied: Instant,
-    log_tidied: Instant,
-    file: Option<(StateDirectory, Keeper)>,
-    /// Replaced snapshots, with the time, that a request may still hold: they are freed here, not on its thread.
+    /// State of the store of which the live snapshot was made.
+    seen: Option<StoreState>,
+    texts_expired: Instant,
+    checkpointed: Instant,
+    file: Option<(StateDirectory, SnapshotFileWriter)>,
+    /// Replaced snapshots that requests may still use, with the time; they are freed on this thread, not on a request's.
     replaced: Vec<(Instant, Arc<Snapshot>)>,
 }
 
-impl CatalogRounds {
+impl CatalogPoll {
     /// # Errors
     ///
-    /// Where the system gives no thread.
-    pub(super) fn new(followed: Followed, addresses: &TextAddresses) -> Result<Self, StoreError> {
+    /// If no thread can be started.
+    pub(super) fn new(
+        followed: FollowContext,
+        addresses: &TextAddresses,
+    ) -> Result<Self, StoreError> {
         Ok(Self {
-            file: followed.kept(Keeper::start)?,
+            file: followed.start_writer(SnapshotFileWriter::start)?,
             followed,
             addresses: addresses.clone(),
             seen: None,
-            tidied: Instant::now(),
-            log_tidied: Instant::now(),
+            texts_expired: Instant::now(),
+            checkpointed: Instant::now(),
             replaced: Vec::new(),
         })
     }
@@ -63,14 +66,14 @@ impl CatalogRounds {
         self.replaced
             .retain(|(_, snapshot)| Arc::strong_count(snapshot) > 1);
         for (replaced, snapshot) in &self.replaced {
-            if replaced.elapsed() >= READ_OUT {
+            if replaced.elapsed() >= DRAIN_TIMEOUT {
                 snapshot.withdraw();
             }
         }
-        let found = Changes {
+        let found = StoreState {
             // Keys are followed by the other thread.
             keys: 0,
-            ..self.followed.store.changes()?
+            ..self.followed.store.state()?
         };
         self.followed.refuse_emptied(&found)?;
         let started = Instant::now();
@@ -78,11 +81,11 @@ impl CatalogRounds {
             self.start_from_file(&found, started);
         }
         if self.seen.as_ref() == Some(&found) {
-            self.tidy();
+            self.expire_texts();
             return Ok(());
         }
         PanicPoint::FollowCatalog.pass();
-        // Another moment, perhaps of another machine, than `found`: what was read is what was seen.
+        // The state of this read, which may be newer than `found` or, behind a pooler, another machine's.
         let (rebuild, read, snapshot) = self.next_snapshot(&found)?;
         self.followed.refuse_emptied(&read)?;
         if snapshot.is_some() {
@@ -100,13 +103,13 @@ impl CatalogRounds {
         };
         self.log_damage(snapshot.as_ref());
         self.swap(snapshot.map(Arc::new), started, made_from);
-        if let (Some((_, keeper)), Some(live)) = (&self.file, self.followed.live.snapshot())
-            // The file before has damaged products as they were last good.
+        if let (Some((_, writer)), Some(live)) = (&self.file, self.followed.live.snapshot())
+            // The previous file has the last good version of damaged products.
             && live.damage().is_empty()
         {
-            keeper.write(self.identity(&read), live);
+            writer.write(self.identity(&read), live);
         }
-        self.seen = Some(Changes { keys: 0, ..read });
+        self.seen = Some(StoreState { keys: 0, ..read });
         Ok(())
     }
 
@@ -120,11 +123,11 @@ impl CatalogRounds {
         let facts = snapshot
             .as_ref()
             .map(|snapshot| (snapshot.revision().number, snapshot.len()));
-        // Noted first: whoever sees the snapshot may ask since when.
+        // Set first: readers of the snapshot may read this metric.
         let now = Timestamp::now();
         self.followed.live.metrics.swaps.live_since.set_moment(now);
         self.replace(snapshot);
-        // Said only now that it is so: whoever waits for the message may ask at once.
+        // Logged last: readers of the log may send requests at once.
         if let Some((revision, products)) = facts {
             let took_milliseconds = u64::try_from(started.elapsed().as_millis()).unwrap_or(0);
             tracing::info!(
@@ -137,7 +140,7 @@ impl CatalogRounds {
         }
     }
 
-    /// Logs what is damaged in the store, where that isn't what it was.
+    /// Logs damage in the store if it changed.
     fn log_damage(&self, snapshot: Option<&Snapshot>) {
         let Some(damage) = snapshot.map(Snapshot::damage) else {
             return;
@@ -160,9 +163,9 @@ impl CatalogRounds {
         );
     }
 
-    /// Takes the snapshot out of the file, if there is one and it fits what `found` says of the store. What
-    /// changed since it was written is still to be applied.
-    fn start_from_file(&mut self, found: &Changes, started: Instant) {
+    /// Swaps in the snapshot of the file, if there is one and it matches the state `found` of the store. Later changes are
+    /// still to be applied.
+    fn start_from_file(&mut self, found: &StoreState, started: Instant) {
         let Some((directory, _)) = &self.file else {
             return;
         };
@@ -170,7 +173,7 @@ impl CatalogRounds {
         self.metrics().heartbeat.beat(BUILD_STEP_LIMIT);
         match snapshot_file::read(directory, &self.identity(found)) {
             Ok(snapshot) => {
-                self.seen = Some(self.identity(found).changes(snapshot.revision()));
+                self.seen = Some(self.identity(found).store_state(snapshot.revision()));
                 self.swap(Some(Arc::new(snapshot)), started, "snapshot file");
             }
             Err(error) if error.is_missing() => {}
@@ -178,17 +181,17 @@ impl CatalogRounds {
         }
     }
 
-    /// Makes live what the file holds, whose store can't be asked.
+    /// Swaps in the snapshot of the file without asking the store. Returns whether that succeeded.
     fn start_from_last_good(&mut self) -> bool {
         let Some((directory, _)) = &self.file else {
             return false;
         };
         let started = Instant::now();
-        // What says of the store is taken from the file.
-        let here = self.identity(&Changes::default());
-        match snapshot_file::read_while_away(directory, &here) {
+        // The state of the store is the file's.
+        let here = self.identity(&StoreState::default());
+        match snapshot_file::read_offline(directory, &here) {
             Ok((identity, snapshot)) => {
-                self.seen = Some(identity.changes(snapshot.revision()));
+                self.seen = Some(identity.store_state(snapshot.revision()));
                 self.swap(Some(Arc::new(snapshot)), started, "last good file");
                 true
             }
@@ -211,22 +214,21 @@ impl CatalogRounds {
         }
     }
 
-    fn identity(&self, found: &Changes) -> Identity {
+    fn identity(&self, found: &StoreState) -> Identity {
         let addresses = self.addresses.prefix().to_owned();
         Identity::new(found.store_id.clone(), found.texts, addresses)
     }
 
-    /// The snapshot of what is live now: out of the one before where that can be, else anew. With it, what the store
-    /// said of itself at the moment that was read.
+    /// Returns the current snapshot, made from the live one if possible, and the state of the store of which it was made.
     fn next_snapshot(
         &self,
-        found: &Changes,
-    ) -> Result<(Rebuild, Changes, Option<Snapshot>), StoreError> {
+        found: &StoreState,
+    ) -> Result<(Rebuild, StoreState, Option<Snapshot>), StoreError> {
         let now = Timestamp::now();
         let (store, addresses) = (&*self.followed.store, &self.addresses);
         let heartbeat = &self.metrics().heartbeat;
-        // A text that was taken down may be named by any product.
-        let is_same_but_for_revision = |found: &Changes| {
+        // Any product may name a text that was taken down.
+        let is_same_but_for_revision = |found: &StoreState| {
             let seen = self.seen.as_ref();
             seen.is_some_and(|seen| seen.store_id == found.store_id && seen.texts == found.texts)
         };
@@ -240,7 +242,7 @@ impl CatalogRounds {
         let live = self.followed.live.snapshot();
         let (read, snapshot) = build(store, live.as_deref(), addresses, now, heartbeat)?;
         let snapshot = match (snapshot, &live) {
-            // A text that is missing was retired, however long ago by the publisher's clock; none was taken down.
+            // Missing texts were retired, however long ago by the publisher's clock; none was taken down.
             (Some(snapshot), Some(live)) if is_same_but_for_revision(&read) => {
                 Some(snapshot.keeping_texts_of(live, now, grace_end(now)))
             }
@@ -249,33 +251,33 @@ impl CatalogRounds {
         Ok((Rebuild::Full, read, snapshot))
     }
 
-    /// Lets texts go that are no longer served.
-    fn tidy(&mut self) {
-        if self.tidied.elapsed() < TIDY_EVERY {
+    /// Removes texts that are no longer served from the live snapshot.
+    fn expire_texts(&mut self) {
+        if self.texts_expired.elapsed() < TEXT_EXPIRY_INTERVAL {
             return;
         }
-        self.tidied = Instant::now();
-        let tidied = self
+        self.texts_expired = Instant::now();
+        let without_expired = self
             .followed
             .live
             .snapshot()
             .and_then(|live| live.without_ended_texts(Timestamp::now()));
-        if let Some(tidied) = tidied {
-            self.replace(Some(Arc::new(tidied)));
+        if let Some(snapshot) = without_expired {
+            self.replace(Some(Arc::new(snapshot)));
         }
     }
 }
 
-impl CatalogRounds {
+impl CatalogPoll {
     /// Keeps the store's log small: reading a catalog at length is what lets it grow.
-    fn tidy_log(&mut self) {
-        if self.log_tidied.elapsed() < TIDY_LOG_EVERY {
+    fn checkpoint_log(&mut self) {
+        if self.checkpointed.elapsed() < CHECKPOINT_INTERVAL {
             return;
         }
-        self.log_tidied = Instant::now();
+        self.checkpointed = Instant::now();
         // Emptying it may mean to copy a gigabyte.
         self.metrics().heartbeat.beat(BUILD_STEP_LIMIT);
-        match self.followed.store.tidy_log() {
+        match self.followed.store.checkpoint_log() {
             Ok(bytes) => {
                 let metric = &self.followed.live.metrics.store_log_bytes;
                 metric.set(bytes.unwrap_or(0) as f64);
@@ -288,10 +290,10 @@ impl CatalogRounds {
     }
 }
 
-impl Rounds for CatalogRounds {
-    fn round(&mut self) -> Result<(), StoreError> {
+impl PollTask for CatalogPoll {
+    fn poll(&mut self) -> Result<(), StoreError> {
         self.follow_catalog()?;
-        self.tidy_log();
+        self.checkpoint_log();
         Ok(())
     }
 
@@ -299,7 +301,7 @@ impl Rounds for CatalogRounds {
         &self.followed.live.metrics.follow_catalog
     }
 
-    fn start_while_away(&mut self) -> bool {
+    fn start_offline(&mut self) -> bool {
         self.start_from_last_good()
     }
 }

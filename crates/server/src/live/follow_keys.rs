@@ -1,4 +1,4 @@
-//! The rounds in which a server follows the keys.
+//! The task that follows the keys.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -6,66 +6,66 @@ use std::time::Instant;
 use jiff::Timestamp;
 use vitrine_model::key::KeyTable;
 use vitrine_store::StoreError;
-use vitrine_store::record::Changes;
+use vitrine_store::record::StoreState;
 
 use super::StateDirectory;
-use super::follow::{Followed, Rounds};
-use super::keys_file::{self, KeysKeeper};
+use super::follow::{FollowContext, PollTask};
+use super::keys_file::{self, KeysFileWriter};
 use crate::error_chain::ErrorChain;
 use crate::metrics::Following;
 use crate::panic_point::PanicPoint;
 
-/// The rounds of the thread that follows the keys.
-pub(super) struct KeyRounds {
-    followed: Followed,
-    /// The store's id and its counter.
+/// Task of the thread that follows the keys.
+pub(super) struct KeyPoll {
+    followed: FollowContext,
+    /// Id of the store and its counter of keys, as last read.
     seen: Option<(String, u64)>,
-    file: Option<(StateDirectory, KeysKeeper)>,
+    file: Option<(StateDirectory, KeysFileWriter)>,
 }
 
-impl KeyRounds {
+impl KeyPoll {
     /// # Errors
     ///
-    /// Where the system gives no thread.
-    pub(super) fn new(followed: Followed) -> Result<Self, StoreError> {
+    /// If no thread can be started.
+    pub(super) fn new(followed: FollowContext) -> Result<Self, StoreError> {
         let live = Arc::clone(&followed.live);
         Ok(Self {
-            file: followed.kept(|directory| KeysKeeper::start(directory, live))?,
+            file: followed.start_writer(|directory| KeysFileWriter::start(directory, live))?,
             followed,
             seen: None,
         })
     }
 
     fn follow_keys(&mut self) -> Result<(), StoreError> {
-        let Followed { store, live, .. } = &self.followed;
-        // Before the store is asked: it may take its time to answer.
+        let FollowContext { store, live, .. } = &self.followed;
+        // Before the query, which may take long.
         let asked = Instant::now();
-        let changes = store.changes()?;
+        let changes = store.state()?;
         self.followed.refuse_emptied(&changes)?;
         let is_new = self.seen.as_ref() != Some(&counter(changes));
         if is_new {
             PanicPoint::FollowKeys.pass();
-            // Another moment, perhaps of another machine: what was read is what was seen.
+            // The state of this read, which may be newer or, behind a pooler, another machine's.
             let (read, records) = store.read_keys()?;
             self.followed.refuse_emptied(&read)?;
             live.set_keys(KeyTable::new(records, &live.keys()));
             self.seen = Some(counter(read));
         }
         live.contact.note(asked);
-        if let (true, Some((_, keeper))) = (is_new, &self.file) {
-            keeper.write();
+        if let (true, Some((_, writer))) = (is_new, &self.file) {
+            writer.write();
         }
         Ok(())
     }
 }
 
-/// What tells one state of the keys from another: the store's id and its counter.
-fn counter(changes: Changes) -> (String, u64) {
+/// Returns the values that identify a state of the keys: the id of the store and its counter of keys.
+fn counter(changes: StoreState) -> (String, u64) {
     (changes.store_id, changes.keys)
 }
 
-impl Rounds for KeyRounds {
-    fn round(&mut self) -> Result<(), StoreError> {
+impl PollTask for KeyPoll {
+    fn poll(&mut self) -> Result<(), StoreError> {
         self.follow_keys()
     }
 
@@ -73,7 +73,7 @@ impl Rounds for KeyRounds {
         &self.followed.live.metrics.follow_keys
     }
 
-    fn start_while_away(&mut self) -> bool {
+    fn start_offline(&mut self) -> bool {
         let Some((directory, _)) = &self.file else {
             return false;
         };

@@ -1,5 +1,4 @@
-//! The snapshot file by itself, and something live without a store, for the targets in `fuzz/`: see the feature
-//! `fuzzing`.
+//! Access to the snapshot file, and a live state without a store, for the targets in `fuzz/`: see the feature `fuzzing`.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,19 +10,19 @@ use vitrine_model::key::KeyTable;
 use vitrine_model::snapshot::Snapshot;
 
 use super::Live;
-use super::snapshot_file::{Identity, read_of_anybody, write};
+use super::snapshot_file::{Identity, read_any, write};
 use super::state_directory::StateDirectory;
 
-/// How the bytes of a file come into memory.
+/// Way of loading a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// They are read, as those of small files are.
+    /// Read into memory, as small files are.
     Read,
-    /// They are mapped, as those of large files are.
+    /// Mapped, as large files are.
     Mapped,
 }
 
-/// Where the file lies.
+/// Returns the path of the file.
 #[must_use]
 pub fn path(directory: &StateDirectory) -> PathBuf {
     directory.snapshot_file()
@@ -33,7 +32,7 @@ pub fn path(directory: &StateDirectory) -> PathBuf {
 ///
 /// # Errors
 ///
-/// Where it can't be written.
+/// If the file can't be written.
 pub fn write_snapshot(
     directory: &StateDirectory,
     snapshot: &Snapshot,
@@ -43,17 +42,17 @@ pub fn write_snapshot(
     write(directory, &identity, snapshot, now)
 }
 
-/// Reads the snapshot, whichever program wrote it; `None` where it is refused.
+/// Reads the snapshot of any program; `None` if it is refused.
 #[must_use]
 pub fn read_snapshot(directory: &StateDirectory, source: Source) -> Option<Snapshot> {
     let mapped_from = match source {
         Source::Read => u64::MAX,
         Source::Mapped => 0,
     };
-    read_of_anybody(directory, mapped_from).ok()
+    read_any(directory, mapped_from).ok()
 }
 
-/// What is live where the store was asked a moment ago.
+/// Returns a live state with a contact just now.
 #[must_use]
 pub fn live(snapshot: Snapshot, keys: KeyTable) -> Live {
     let live = Live::new(Duration::MAX);

@@ -1,5 +1,4 @@
-//! Writes down when keys were last used, on a thread of its own: a store that hangs while it is written to mustn't
-//! delay a revocation.
+//! Recording the last use of keys, on a separate thread: a store that hangs during a write mustn't delay a revocation.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,17 +14,17 @@ use crate::error_chain::ErrorChain;
 use crate::panic_point::PanicPoint;
 use crate::panics::caught;
 
-/// How often it is done.
-const RECORDED_EVERY: Duration = Duration::from_secs(60);
+/// Interval between records.
+const RECORD_INTERVAL: Duration = Duration::from_secs(60);
 
-/// When it is tried again where somebody else was writing.
-const AGAIN_AFTER: Duration = Duration::from_secs(1);
+/// Pause before a retry if another process is writing.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
-/// What was written down, and where.
+/// Uses that were recorded, and their store.
 pub(super) struct KeyUse {
     store: Arc<dyn Store>,
     live: Arc<Live>,
-    /// By the prefix of the key. The live table may not know of it yet.
+    /// By prefix. The live keys may not have these yet.
     recorded: HashMap<String, Timestamp>,
     failing: bool,
 }
@@ -40,9 +39,9 @@ impl KeyUse {
         }
     }
 
-    /// Does it once in a while, and once more when the server ends.
+    /// Records uses at intervals, and once more when the server ends.
     pub(super) fn run(&mut self, wakes: &Receiver<()>, stop: &AtomicBool) {
-        let mut next = Instant::now() + RECORDED_EVERY;
+        let mut next = Instant::now() + RECORD_INTERVAL;
         loop {
             let wait = next.saturating_duration_since(Instant::now());
             let woken = wakes.recv_timeout(wait);
@@ -51,7 +50,7 @@ impl KeyUse {
             if woken.is_ok() && !ends {
                 continue;
             }
-            let again = caught(|| self.record()).unwrap_or(RECORDED_EVERY);
+            let again = caught(|| self.record()).unwrap_or(RECORD_INTERVAL);
             next = Instant::now() + again;
             if ends {
                 return;
@@ -59,7 +58,7 @@ impl KeyUse {
         }
     }
 
-    /// Writes down what is new. Returns when to do it again.
+    /// Records new uses. Returns the pause before the next time.
     fn record(&mut self) -> Duration {
         PanicPoint::KeyUse.pass();
         let keys = self.live.keys();
@@ -73,15 +72,15 @@ impl KeyUse {
             .map(|(prefix, used_at)| (prefix.to_owned(), used_at))
             .collect();
         if uses.is_empty() {
-            return RECORDED_EVERY;
+            return RECORD_INTERVAL;
         }
         match self.store.record_key_use(&uses) {
             Ok(()) => {
                 self.recorded.extend(uses);
                 self.failing = false;
             }
-            // A load is being written.
-            Err(StoreError::Busy { .. }) => return AGAIN_AFTER,
+            // A load, for example.
+            Err(StoreError::Busy { .. }) => return RETRY_PAUSE,
             Err(error) => {
                 if !self.failing {
                     let error = ErrorChain(&error);
@@ -90,6 +89,6 @@ impl KeyUse {
                 self.failing = true;
             }
         }
-        RECORDED_EVERY
+        RECORD_INTERVAL
     }
 }

@@ -1,8 +1,8 @@
-//! The keys file: which keys open the door, and when the store last said so, for a start while the store is
-//! away. It holds no secret, only hashes, and is for its owner only.
+//! The keys file: the keys and the time of the last contact with the store, for a start while the store is unreachable.
+//! It has hashes instead of secrets, and only its owner can read it.
 //!
-//! It has a line with the SHA-256 of the rest, and then JSON. It is written under another name, synced and
-//! renamed: at once when keys change, and every few seconds since the contact with the store goes on.
+//! Its first line is the SHA-256 of the rest, which is JSON. It is written under another name, synced and renamed: at
+//! once when keys change, and every few seconds for the time of the last contact.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -18,15 +18,15 @@ use vitrine_model::key::{KeyKind, KeyRecord, KeyTable, SecretHash};
 
 use super::Live;
 use super::background::lower_priority;
-use super::state_directory::{HALF_WRITTEN_KEYS, StateDirectory};
+use super::state_directory::{PARTIAL_KEYS_PREFIX, StateDirectory};
 use crate::error_chain::ErrorChain;
 use crate::panic_point::PanicPoint;
 use crate::panics::caught;
 
-/// How much younger the keys may really be than the file says.
-const WRITTEN_EVERY: Duration = Duration::from_secs(10);
+/// Interval between writes without changes of keys: the file's contact is older than the real one by at most this.
+const REFRESH_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Counts changes of the format.
+/// Version of the format.
 const FORMAT: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
@@ -103,7 +103,7 @@ fn from_hexadecimal(digits: &str) -> Option<[u8; 32]> {
     bytes.filter(|_| rest.is_empty())?.try_into().ok()
 }
 
-/// Why a file isn't used.
+/// Reason that a file isn't used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ReadError {
     #[error("it can't be read")]
@@ -114,7 +114,7 @@ pub(super) enum ReadError {
     OtherStore,
 }
 
-/// Reads the keys, and when they were the store's.
+/// Returns the keys, and the time of the last contact.
 pub(super) fn read(directory: &StateDirectory) -> Result<(Vec<KeyRecord>, Timestamp), ReadError> {
     let text = std::fs::read_to_string(directory.keys_file())?;
     let (sum, json) = text.split_once('\n').ok_or(ReadError::Damaged)?;
@@ -140,8 +140,8 @@ fn write(directory: &StateDirectory, keys: &KeyTable, contact: Timestamp) -> io:
         contact,
         keys: keys.records().map(Key::from).collect(),
     })?;
-    // A temporary file is for its owner only, and goes where this fails.
-    let mut file = NamedTempFile::with_prefix_in(HALF_WRITTEN_KEYS, directory.path())?;
+    // Only its owner can read a temporary file; it is removed if this fails.
+    let mut file = NamedTempFile::with_prefix_in(PARTIAL_KEYS_PREFIX, directory.path())?;
     writeln!(file, "{}", Hexadecimal(&Sha256::digest(&json)))?;
     file.write_all(json.as_bytes())?;
     file.as_file().sync_all()?;
@@ -149,16 +149,16 @@ fn write(directory: &StateDirectory, keys: &KeyTable, contact: Timestamp) -> io:
     directory.sync()
 }
 
-/// Keeps the keys file of a running server, on a thread of its own: a slow disk mustn't delay a revocation.
+/// Writer of the keys file, on a separate thread: a slow disk mustn't delay a revocation.
 #[derive(Debug)]
-pub(super) struct KeysKeeper(Sender<()>);
+pub(super) struct KeysFileWriter(Sender<()>);
 
-impl KeysKeeper {
-    /// Starts the thread. It ends after this was dropped; a server that ends doesn't wait for it.
+impl KeysFileWriter {
+    /// Starts the thread, which ends after this is dropped; the end of the server doesn't wait for it.
     ///
     /// # Errors
     ///
-    /// Where the system gives no thread.
+    /// If no thread can be started.
     pub(super) fn start(directory: StateDirectory, live: Arc<Live>) -> io::Result<Self> {
         let (changed, changes) = channel();
         std::thread::Builder::new()
@@ -170,9 +170,9 @@ impl KeysKeeper {
         Ok(Self(changed))
     }
 
-    /// The store's keys have changed.
+    /// Queues a write of changed keys.
     pub(super) fn write(&self) {
-        // Without the thread there is no file, and the server goes on.
+        // Without the thread there is no file; the server goes on.
         let _ = self.0.send(());
     }
 }
@@ -181,18 +181,18 @@ fn keep(directory: &StateDirectory, live: &Live, changes: &Receiver<()>) {
     let mut failing = false;
     let mut written: Option<Instant> = None;
     loop {
-        let changed = match changes.recv_timeout(WRITTEN_EVERY) {
+        let changed = match changes.recv_timeout(REFRESH_INTERVAL) {
             Ok(()) => true,
             Err(RecvTimeoutError::Timeout) => false,
             Err(RecvTimeoutError::Disconnected) => return,
         };
-        // The age first: keys that come in between are younger than it.
+        // The age before the keys: keys set in between are younger.
         let now = Instant::now();
         let Some(age) = live.contact.age(now) else {
             continue;
         };
         let contact = now.checked_sub(age);
-        // While the store is away, the file is as true as it was.
+        // Without a new contact the file is up to date.
         if !changed && written.is_some() && contact <= written {
             continue;
         }

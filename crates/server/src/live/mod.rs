@@ -1,10 +1,10 @@
-//! What is live: the snapshot and the keys that requests read, and who swaps them.
+//! The live snapshot and keys that requests read, and the threads that swap them.
 //!
-//! - `build`: makes a snapshot out of a store; `blocks`: the threads that help
-//! - `follow`: watches a store and swaps; `follow_catalog`, `follow_keys`: what it does for each; `key_use`: when keys were
-//!   last used; `background`: what mustn't slow requests down
-//! - `contact`: how old what is known of the keys may be
-//! - `state_directory`: what is live, kept for the next start: the `snapshot_file` and the `keys_file`
+//! - `build`: builds a snapshot from a store; `blocks`: its threads
+//! - `follow`: the threads that poll a store; `follow_catalog`, `follow_keys`: their tasks; `key_use`: records the last use
+//!   of keys; `background`: low priority for work beside requests
+//! - `contact`: age of the keys, and its limit
+//! - `state_directory`: files for the next start: the `snapshot_file` and the `keys_file`
 //!
 //! A request takes the snapshot and the keys once, and never waits for either.
 
@@ -32,23 +32,24 @@ use vitrine_model::snapshot::Snapshot;
 use crate::metrics::LiveMetrics;
 
 pub use build::texts_kept_since;
-pub use contact::{Contact, USUAL_MAX_STALE_KEYS};
+pub use contact::{Contact, DEFAULT_MAX_STALE_KEYS};
 pub use follow::{Follower, Stores};
 pub use state_directory::{StateDirectory, StateDirectoryInUse, StateLock};
 
-/// What is live at this moment.
+/// The live snapshot and keys.
 #[derive(Debug)]
 pub struct Live {
     snapshot: ArcSwapOption<Snapshot>,
     keys: ArcSwap<KeyTable>,
-    /// How old the keys are.
+    /// Last contact with the store, for the age of the keys.
     pub contact: Contact,
-    /// How following goes.
+    /// Metrics of following.
     pub metrics: LiveMetrics,
 }
 
 impl Live {
-    /// Nothing is live yet. Keys will be good for `max_stale_keys` after the last contact with the store.
+    /// Returns a value without snapshot and keys. Keys are trusted for `max_stale_keys` after the last contact with the
+    /// store.
     #[must_use]
     pub fn new(max_stale_keys: Duration) -> Self {
         Self {
@@ -59,24 +60,24 @@ impl Live {
         }
     }
 
-    /// The live snapshot, once a catalog was loaded.
+    /// Returns the live snapshot; none before a catalog was loaded.
     #[must_use]
     pub fn snapshot(&self) -> Option<Arc<Snapshot>> {
         self.snapshot.load_full()
     }
 
-    /// The known keys.
+    /// Returns the live keys.
     #[must_use]
     pub fn keys(&self) -> Arc<KeyTable> {
         self.keys.load_full()
     }
 
-    /// Puts a snapshot in place; returns the one before.
+    /// Replaces the live snapshot. Returns the one before.
     pub fn set_snapshot(&self, snapshot: Option<Arc<Snapshot>>) -> Option<Arc<Snapshot>> {
         self.snapshot.swap(snapshot)
     }
 
-    /// Puts a table of keys in place.
+    /// Replaces the live keys.
     pub fn set_keys(&self, keys: KeyTable) {
         self.keys.store(Arc::new(keys));
     }

@@ -1,4 +1,4 @@
-//! The directory where a server keeps what is live for its next start: the snapshot file and the keys file.
+//! The directory of a server's files for its next start: the snapshot file and the keys file.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Write as _};
@@ -11,12 +11,12 @@ use vitrine_store::StoreAddress;
 
 use super::snapshot_file::is_of_store;
 
-/// What the name of a snapshot file begins with while it is being written.
-pub(super) const HALF_WRITTEN_SNAPSHOT: &str = ".catalog.snapshot.";
-/// What the name of a keys file begins with while it is being written.
-pub(super) const HALF_WRITTEN_KEYS: &str = ".keys.";
+/// Prefix of the names of incomplete snapshot files.
+pub(super) const PARTIAL_SNAPSHOT_PREFIX: &str = ".catalog.snapshot.";
+/// Prefix of the names of incomplete keys files.
+pub(super) const PARTIAL_KEYS_PREFIX: &str = ".keys.";
 
-/// Maximum length of what a lock file says of its owner, in bytes.
+/// Maximum length of the owner in a lock file, in bytes.
 const MAX_OWNER_BYTES: u64 = 200;
 
 /// Lock of a state directory, held until this is dropped or the process ends, however it ends.
@@ -29,7 +29,7 @@ pub struct StateLock {
 #[derive(Debug, thiserror::Error)]
 #[error("it is used by another server ({owner}); give each server a directory of its own")]
 pub struct StateDirectoryInUse {
-    /// The other process.
+    /// Description of the other process.
     owner: String,
 }
 
@@ -37,15 +37,15 @@ pub struct StateDirectoryInUse {
 #[derive(Debug, Clone)]
 pub struct StateDirectory {
     path: PathBuf,
-    /// A digest of the store's address. While the store is away, it alone tells whether files are of that store.
+    /// Digest of the store's address. While the store is unreachable, only this tells whether files are of that store.
     pub(super) store_address: String,
 }
 
 impl StateDirectory {
-    /// A directory that is there and belongs to this server alone, which follows `store`.
+    /// Returns the existing directory `path` of this server, which follows `store`.
     #[must_use]
     pub fn new(path: PathBuf, store: &StoreAddress) -> Self {
-        // As it is shown: a new password makes no other store.
+        // Without the password, which may change.
         let digest = Sha256::digest(store.to_string());
         Self {
             path,
@@ -53,8 +53,8 @@ impl StateDirectory {
         }
     }
 
-    /// Locks the directory for this process. `owner` is what another server is told that tries the same. A server starts
-    /// without the lock if the disk or the file system gives none, as it starts without the other files.
+    /// Locks the directory for this process. Another server's error names `owner`. Returns none if the disk or the file
+    /// system can't lock: the server starts without the lock, as it starts without the other files.
     ///
     /// # Errors
     ///
@@ -62,7 +62,7 @@ impl StateDirectory {
     pub fn lock(&self, owner: &str) -> Result<Option<StateLock>, StateDirectoryInUse> {
         match self.try_lock() {
             Ok(mut file) => {
-                // For people only: the lock holds without it.
+                // For messages only: the lock doesn't need it.
                 let _ = file.set_len(0);
                 let _ = writeln!(file, "{owner}");
                 Ok(Some(StateLock { _file: file }))
@@ -97,7 +97,7 @@ impl StateDirectory {
         Ok(file)
     }
 
-    /// Returns what the lock's owner wrote into its file.
+    /// Returns the owner that the lock file names.
     fn lock_owner(&self) -> String {
         let mut owner = String::new();
         if let Ok(file) = File::open(self.lock_file()) {
@@ -106,9 +106,9 @@ impl StateDirectory {
         owner.lines().next().unwrap_or("PID unknown").to_owned()
     }
 
-    /// Whether a catalog of the store is kept here. So the store isn't a new one, and one that is empty now isn't it.
+    /// Returns whether the directory has a catalog of the store; then a store that is empty now isn't the same one.
     #[must_use]
-    pub fn holds_catalog(&self) -> bool {
+    pub fn has_catalog(&self) -> bool {
         is_of_store(self)
     }
 
@@ -124,20 +124,20 @@ impl StateDirectory {
         self.path.join("keys")
     }
 
-    /// Removes what a server left that ended while it wrote.
-    pub(super) fn remove_half_written(&self) {
+    /// Removes incomplete files of a server that ended while it wrote.
+    pub(super) fn remove_partial_files(&self) {
         let entries = std::fs::read_dir(&self.path).into_iter().flatten();
         for entry in entries.filter_map(Result::ok) {
             let name = entry.file_name();
             let begins = |prefix: &str| name.as_encoded_bytes().starts_with(prefix.as_bytes());
-            if begins(HALF_WRITTEN_SNAPSHOT) || begins(HALF_WRITTEN_KEYS) {
-                // Where it can't be removed, writing will fail too, and say why.
+            if begins(PARTIAL_SNAPSHOT_PREFIX) || begins(PARTIAL_KEYS_PREFIX) {
+                // If this fails, writing will fail, too, and log the error.
                 let _ = std::fs::remove_file(entry.path());
             }
         }
     }
 
-    /// Makes what was renamed into the directory outlive the machine.
+    /// Syncs the directory, so that renames are durable.
     pub(super) fn sync(&self) -> io::Result<()> {
         File::open(&self.path)?.sync_all()
     }
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_new_password_is_no_new_store() {
+    fn store_address_ignores_the_password() {
         let digest = |address: &str| {
             let Ok(store) = address.parse();
             StateDirectory::new(PathBuf::new(), &store).store_address

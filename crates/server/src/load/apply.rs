@@ -109,7 +109,7 @@ pub(super) fn apply(
     };
     records.each_few(report, |few, report| {
         let codes: Vec<&ProductCode> = few.iter().map(|record| &record.product.code).collect();
-        applying.publication.expect(&codes)?;
+        applying.publication.prefetch(&codes)?;
         few.iter().try_for_each(|record| {
             progress.applied();
             applying.put(record, report)

@@ -99,7 +99,7 @@ impl Mirror {
     pub async fn fetch(&mut self, store: &dyn Store) -> anyhow::Result<Fetched> {
         let is_current = match &self.last {
             Some(LastLoaded { walk, revision_id }) => {
-                store.changes()?.revision_id.as_ref() == Some(revision_id)
+                store.state()?.revision_id.as_ref() == Some(revision_id)
                     && walk.is_current(&self.source).await?
             }
             None => false,
@@ -142,7 +142,7 @@ impl Mirror {
         // A line of it is a product of the list.
         let name = format!("{}/v2/product", self.source.base());
         let input = Opened::new(name, Box::new(file));
-        let before = store.changes()?.revision_id;
+        let before = store.state()?.revision_id;
         let report = load::load(store, vec![input], settings, &Silent)?;
         if outcome(&report).is_success() {
             let revision_id = loaded_revision(&report, before, store);
@@ -161,7 +161,7 @@ fn loaded_revision(report: &Report, before: Option<String>, store: &dyn Store) -
         Outcome::Published(revision) => Some(revision.id.clone()),
         // The load is done: that the store can't be read any more only means that the next round reads all pages again.
         Outcome::Unchanged => before.filter(|before| {
-            let now = store.changes();
+            let now = store.state();
             now.is_ok_and(|now| now.revision_id.as_ref() == Some(before))
         }),
         Outcome::Planned | Outcome::Refused => None,

@@ -24,8 +24,8 @@ fn busy_store_is_reported_with_its_writer() {
     let own: String = own.trim().chars().take(120).collect();
     let process = match store.database() {
         // It names itself there.
-        Some(_) => format!("(vitrine {} ", std::process::id()),
-        None => format!("(process {}, `{own}`)", std::process::id()),
+        Some(_) => format!("locked by vitrine {} ", std::process::id()),
+        None => format!("locked by process {}, `{own}`;", std::process::id()),
     };
     let mut waiting = vec![
         vec!["load", "--wait", "1", &file],
@@ -50,7 +50,7 @@ fn busy_store_is_reported_with_its_writer() {
         }
     }
     let output = store.run(&["load", "--wait", "1", &file]);
-    assert!(text(&output.stderr).contains("after 1 seconds"));
+    assert!(text(&output.stderr).contains("after 1 s;"));
     for wrong in ["-1", "1.5", "86401", "soon"] {
         let output = store.run(&["load", &format!("--wait={wrong}"), &file]);
         assert_eq!(output.status.code(), Some(2), "{wrong}");

@@ -62,7 +62,7 @@ fn pruned_revisions_are_reported_as_pruned() {
         assert_eq!(output.status.code(), Some(1), "{refused:?}: {said}");
         assert!(said.contains("was pruned"), "{refused:?}: {said}");
         assert!(
-            said.contains("oldest that can be read is revision 4"),
+            said.contains("oldest revision that can be read is 4"),
             "{said}"
         );
         assert_eq!(text(&output.stdout), "", "{refused:?}");

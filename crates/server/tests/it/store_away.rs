@@ -181,7 +181,7 @@ fn emptied_store_does_not_stop_serving() {
         setup
             .server
             .stderr()
-            .contains("nothing was ever published in the store that is there now")
+            .contains("the store is empty now")
             .then_some(())
     });
     assert_eq!(setup.get().status, 200);

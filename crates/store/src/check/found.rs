@@ -1,11 +1,11 @@
-//! The rules of a check, and the collection of what breaks them.
+//! The rules of a check, and the collection of its findings.
 
 use std::collections::HashMap;
 
 use crate::problem::{Problem, Severity};
 
-/// Of each rule so many problems are told one by one; the rest is counted.
-const MOST_OF_A_RULE: u64 = 100;
+/// Maximum number of problems reported for each rule; the rest is only counted.
+const MAX_PER_RULE: u64 = 100;
 
 /// A rule of a check.
 pub(crate) struct Rule {
@@ -30,9 +30,9 @@ const fn warning(name: &'static str, advice: &'static str) -> Rule {
     }
 }
 
-pub(crate) const RESTORE: &str = "restore the last backup that is sound: `vitrine restore FILE`";
+pub(crate) const RESTORE: &str = "restore the last good backup: `vitrine restore FILE`";
 pub(crate) const MOVE_AND_RESTORE: &str =
-    "doubt the disk; move the store and the files beside it away, and `vitrine restore FILE`";
+    "suspect the disk; move the store and the files beside it away, and `vitrine restore FILE`";
 
 pub(crate) const INTEGRITY: Rule = fault("integrity", MOVE_AND_RESTORE);
 pub(crate) const UNREADABLE: Rule = fault("unreadable", MOVE_AND_RESTORE);
@@ -48,7 +48,7 @@ pub(crate) const API_KEY_UNDIGESTED: Rule = warning(
     "api_key_undigested",
     "review the key in `vitrine keys list`; its next change by this release writes a digest",
 );
-pub(crate) const LIFE: Rule = fault("version_life", RESTORE);
+pub(crate) const VERSION_SPAN: Rule = fault("version_life", RESTORE);
 pub(crate) const DOCUMENT: Rule = fault("document", RESTORE);
 pub(crate) const CONTENT_RANGE: Rule = fault("content_range", RESTORE);
 pub(crate) const PRODUCT_FACTS: Rule = fault("product_facts", RESTORE);
@@ -58,26 +58,24 @@ pub(crate) const TEXT_REFERENCE: Rule = fault("text_reference", RESTORE);
 pub(crate) const TEXT_DIGEST: Rule = fault("text_digest", RESTORE);
 pub(crate) const TEXT_ORPHAN: Rule = warning(
     "text_orphan",
-    "nothing needs to be done: it is never served and only takes room; `vitrine prune` frees it",
+    "no action needed: it is never served; `vitrine prune` deletes it",
 );
-pub(crate) const KEY_USE_ORPHAN: Rule = warning(
-    "key_use_orphan",
-    "nothing needs to be done: it lets nobody in",
-);
+pub(crate) const KEY_USE_ORPHAN: Rule =
+    warning("key_use_orphan", "no action needed: it grants no access");
 
-/// What was found until now.
+/// Findings so far.
 #[derive(Default)]
-pub(crate) struct Found {
+pub(crate) struct Findings {
     problems: Vec<Problem>,
     counts: HashMap<&'static str, (u64, Severity, &'static str)>,
 }
 
-impl Found {
+impl Findings {
     pub(crate) fn add(&mut self, rule: &Rule, place: String, what: String) {
         let first = (0, rule.severity, rule.advice);
         let (count, ..) = self.counts.entry(rule.name).or_insert(first);
         *count += 1;
-        if *count <= MOST_OF_A_RULE {
+        if *count <= MAX_PER_RULE {
             self.problems.push(Problem {
                 rule: rule.name,
                 severity: rule.severity,
@@ -88,9 +86,9 @@ impl Found {
         }
     }
 
-    /// All of it, with a last line for each rule that broke too often to tell it one by one.
+    /// Returns all problems, with a summary for each rule that has more than are reported.
     pub(crate) fn into_problems(mut self) -> Vec<Problem> {
-        let told = |(_, (count, ..)): &(_, (u64, _, _))| *count > MOST_OF_A_RULE;
+        let told = |(_, (count, ..)): &(_, (u64, _, _))| *count > MAX_PER_RULE;
         let mut rests: Vec<_> = self.counts.into_iter().filter(told).collect();
         rests.sort_unstable_by_key(|(rule, _)| *rule);
         for (rule, (count, severity, advice)) in rests {
@@ -98,7 +96,7 @@ impl Found {
                 rule,
                 severity,
                 place: "elsewhere".to_owned(),
-                what: format!("{} more of the same rule", count - MOST_OF_A_RULE),
+                what: format!("{} more of the same rule", count - MAX_PER_RULE),
                 advice,
             });
         }

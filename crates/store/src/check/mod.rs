@@ -1,6 +1,6 @@
-//! What a check looks for, whatever the store: the rules, and what single products must be.
+//! Checks that both stores share: the rules, and the checks of single rows.
 //!
-//! - `found`: the rules, and the collection of what breaks them
+//! - `found`: the rules, and the collection of findings
 
 pub(crate) mod found;
 
@@ -11,22 +11,22 @@ use vitrine_model::geo::Country;
 use vitrine_model::key::KeyRecord;
 
 use crate::StoreError;
+use crate::digest::is_content;
 use crate::record::OwnText;
-use crate::seal::is_content;
 use crate::values::KeyRow;
 use found::{
-    API_KEY, API_KEY_DIGEST, API_KEY_UNDIGESTED, CONTENT_RANGE, COUNTER, DOCUMENT, Found,
+    API_KEY, API_KEY_DIGEST, API_KEY_UNDIGESTED, CONTENT_RANGE, COUNTER, DOCUMENT, Findings,
     PRODUCT_FACTS, TEXT_DIGEST, TEXT_REFERENCE,
 };
 
-/// How a version is called in a report.
+/// Returns the name of a version in a report.
 pub(crate) fn version(code: &str, from_revision: i64) -> String {
     format!("product {code} of revision {from_revision}")
 }
 
-/// Looks at what is kept of a version; what isn't UTF-8 is `None`.
+/// Checks the columns of a version; `None` for one that isn't UTF-8.
 pub(crate) fn version_facts(
-    found: &mut Found,
+    found: &mut Findings,
     place: &str,
     [code, countries, categories]: [Option<&str>; 3],
     document: Option<&str>,
@@ -46,12 +46,12 @@ pub(crate) fn version_facts(
     if !range_fits(document, range.0, range.1) {
         add(
             &CONTENT_RANGE,
-            "its content resources don't lie where it is said",
+            "its content resources aren't in the stored range",
         );
     }
 }
 
-/// What the catalog's reader would stumble over.
+/// Returns the first problem that would make the version unreadable.
 fn wrong_fact(
     code: Option<&str>,
     countries: Option<&str>,
@@ -60,13 +60,13 @@ fn wrong_fact(
     let list = |json: Option<&str>| serde_json::from_str::<Vec<String>>(json?).ok();
     let is_country = |country: &String| country.parse::<Country>().is_ok();
     if code.is_none_or(|code| code.parse::<ProductCode>().is_err()) {
-        return Some("its code isn't one");
+        return Some("its code is invalid");
     }
     if !list(countries).is_some_and(|countries| countries.iter().all(is_country)) {
-        return Some("its countries aren't a list of countries");
+        return Some("its countries are invalid");
     }
     if list(categories).is_none() {
-        return Some("its categories aren't a list");
+        return Some("its categories are invalid");
     }
     None
 }
@@ -82,42 +82,45 @@ fn range_fits(document: &str, start: Option<i64>, end: Option<i64>) -> bool {
     }
 }
 
-/// How a life is told of that the next version's begin cuts across.
-pub(crate) fn crossed_life(from: i64, until: Option<i64>, next: Option<i64>) -> String {
+/// Describes a span that overlaps the next version's, or that ends before it begins.
+pub(crate) fn overlapping_span(from: i64, until: Option<i64>, next: Option<i64>) -> String {
     match (until, next) {
         (Some(until), _) if until <= from => format!("ends with revision {until} already"),
         (_, next) => format!(
-            "still lives when revision {} brings the next",
+            "is still live when revision {} adds the next version",
             next.unwrap_or_default()
         ),
     }
 }
 
-/// How a life is told of whose revisions aren't there.
-pub(crate) fn life_without_revisions(from: i64, until: Option<i64>) -> String {
+/// Describes a span whose revisions don't exist.
+pub(crate) fn span_without_revisions(from: i64, until: Option<i64>) -> String {
     let until = until.map_or_else(String::new, |until| format!(" until {until}"));
-    format!("lives from revision {from}{until}, and not all of these are there")
+    format!("is live from revision {from}{until}, and not all of these exist")
 }
 
-/// What is wrong with the live revision: its number and id as the state tells, and the id of the kept one.
+/// Describes the problem of the live revision, if there is one: `live` has its number and id by the state, `kept` the id
+/// of the stored revision of that number.
 pub(crate) fn wrong_live(live: (Option<i64>, Option<&str>), kept: Option<&str>) -> Option<String> {
     match live {
         (None, None) => None,
         (Some(number), Some(_)) if kept.is_none() => {
-            Some(format!("is {number}, and there is no such revision"))
+            Some(format!("is {number}, which doesn't exist"))
         }
         (Some(_), Some(id)) if kept == Some(id) => None,
         (Some(number), Some(id)) => {
             let kept = kept.unwrap_or_default();
-            Some(format!("is {number} with id {id}, and {number} has {kept}"))
+            Some(format!(
+                "is {number} with id {id}, but revision {number} has id {kept}"
+            ))
         }
-        (Some(number), None) => Some(format!("is {number}, without an id")),
+        (Some(number), None) => Some(format!("is {number} and has no id")),
         (None, Some(id)) => Some(format!("has id {id} and no number")),
     }
 }
 
-/// Looks at the counters of the live state.
-pub(crate) fn counters(found: &mut Found, counters: [(&str, i64); 2]) {
+/// Checks the counters of the live state.
+pub(crate) fn counters(found: &mut Findings, counters: [(&str, i64); 2]) {
     for (of, count) in counters {
         if count < 0 {
             let place = format!("the counter of {of}");
@@ -126,8 +129,8 @@ pub(crate) fn counters(found: &mut Found, counters: [(&str, i64); 2]) {
     }
 }
 
-/// Looks at the counts of a revision.
-pub(crate) fn revision_counts(found: &mut Found, number: i64, counts: [i64; 4]) {
+/// Checks the counts of a revision.
+pub(crate) fn revision_counts(found: &mut Findings, number: i64, counts: [i64; 4]) {
     if let Some(count) = counts.into_iter().find(|count| *count < 0) {
         let what = format!("counts {count} products, below zero");
         found.add(&COUNTER, format!("revision {number}"), what);
@@ -136,7 +139,7 @@ pub(crate) fn revision_counts(found: &mut Found, number: i64, counts: [i64; 4]) 
 
 /// Checks a key's row: that a key can have such values, and that its digest is the stored one.
 pub(crate) fn key(
-    found: &mut Found,
+    found: &mut Findings,
     prefix: &str,
     row: Result<KeyRow, StoreError>,
     has_digests: bool,
@@ -166,18 +169,18 @@ pub(crate) fn key(
     }
 }
 
-/// Part of a document ahead of the digest of each text that is held here.
+/// Part of a document in front of the digest of each text that the store has.
 const TEXT_FIELD: &str = "_markdown_url\":\"texts/";
 
-/// Looks whether the texts of a version are those that its document names.
-pub(crate) fn text_rows(found: &mut Found, place: &str, document: &str, own_texts: &[OwnText]) {
+/// Checks that the texts of a version are those that its document names.
+pub(crate) fn text_rows(found: &mut Findings, place: &str, document: &str, own_texts: &[OwnText]) {
     let mut add = |what| found.add(&TEXT_REFERENCE, place.to_owned(), what);
     for own in own_texts {
         let field = format!("\"{}{TEXT_FIELD}{}.md\"", own.name.as_str(), own.digest);
         if !document.contains(&field) {
             let name = own.name.as_str();
             add(format!(
-                "its {name} is text {}, and its document names another",
+                "its {name} is text {}, but its document names another",
                 own.digest
             ));
         }
@@ -185,13 +188,13 @@ pub(crate) fn text_rows(found: &mut Found, place: &str, document: &str, own_text
     let (named, kept) = (document.matches(TEXT_FIELD).count(), own_texts.len());
     if named > kept {
         add(format!(
-            "its document names {named} texts, and {kept} are kept"
+            "its document names {named} texts, but {kept} are stored"
         ));
     }
 }
 
-/// Looks whether a text unpacks, and has the digest that it is kept under.
-pub(crate) fn text_digest(found: &mut Found, hex: &str, digest: &[u8], markdown: &[u8]) {
+/// Checks that a text unpacks, and that its digest is the one that it is stored under.
+pub(crate) fn text_digest(found: &mut Findings, hex: &str, digest: &[u8], markdown: &[u8]) {
     let place = format!("text {hex}");
     match PackedMarkdown::from_bytes(markdown).unpack() {
         Err(_) => found.add(&TEXT_DIGEST, place, "can't be unpacked".to_owned()),

@@ -1,4 +1,4 @@
-//! Reading the live catalog, as of one moment: rows come while they are read, and are never all there.
+//! Reading the live catalog as of one moment: rows are streamed, never all in memory.
 
 use jiff::Timestamp;
 use tokio_postgres::Row;
@@ -6,22 +6,24 @@ use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::geo::Country;
 use vitrine_model::revision::Revision;
 
-use super::SORTING;
-use super::history::{self, ALL_AT_ONCE, ALONG_INDEX, ANY_WAY, ONE_BY_ONE, content_range};
+use super::SORT_TIMEOUT;
+use super::history::{
+    self, ALLOW_SCANS, ALLOW_SORT, FORCE_INDEX_LOOKUPS, FORCE_INDEX_ORDER, content_range,
+};
 use super::session::{Param, Session, Typed, count, get, number};
 use crate::StoreError;
-use crate::record::{CatalogItem, Changes, ItemVisitor, Moment, Seal};
-use crate::values::{Lists, TakenDown, bytes_32, from_millis, text_digest};
+use crate::record::{CatalogItem, ItemVisitor, Moment, StoreState, StoredDigest};
+use crate::values::{ListCache, TakenDown, bytes_32, from_millis, text_digest};
 
 pub(super) const READING: &str = "reading the catalog";
 const LOOKING: &str = "looking for changes";
 
-/// See [`Store::changes`](crate::Store::changes).
-pub(super) fn changes(session: &mut Session) -> Result<Changes, StoreError> {
+/// See [`Store::state`](crate::Store::state).
+pub(super) fn state(session: &mut Session) -> Result<StoreState, StoreError> {
     let sql = "select store_id, revision_id, texts_counter, keys_counter from vitrine.state";
     let row = session.row(LOOKING, sql, &[])?;
     let row = row.ok_or_else(|| StoreError::Damaged("its state is gone".to_owned()))?;
-    Ok(Changes {
+    Ok(StoreState {
         store_id: get(&row, 0)?,
         revision_id: get(&row, 1)?,
         texts: count(&row, 2)?,
@@ -34,42 +36,42 @@ pub(super) fn read(
     session: &mut Session,
     texts_kept_since: Timestamp,
     visit: ItemVisitor<'_>,
-) -> Result<(Changes, Option<Revision>), StoreError> {
-    let changes = changes(session)?;
+) -> Result<(StoreState, Option<Revision>), StoreError> {
+    let state = state(session)?;
     let Some(revision) = history::revision(session, Moment::Live)? else {
-        return Ok((changes, None));
+        return Ok((state, None));
     };
-    session.run(READING, ONE_BY_ONE)?;
+    session.run(READING, FORCE_INDEX_LOOKUPS)?;
     let taken_down = taken_down(session)?;
-    session.run(READING, ALL_AT_ONCE)?;
-    session.run(READING, ALONG_INDEX)?;
+    session.run(READING, ALLOW_SCANS)?;
+    session.run(READING, FORCE_INDEX_ORDER)?;
     let sql = format!(
         "select {PRODUCT_COLUMNS}, v.code from vitrine.product_version v {OWN_TEXTS} \
          where v.until_revision is null order by v.code"
     );
     visit_products(session, &sql, &[], &taken_down, visit)?;
-    session.run(READING, ANY_WAY)?;
-    session.begins_within(SORTING);
+    session.run(READING, ALLOW_SORT)?;
+    session.set_first_row_timeout(SORT_TIMEOUT);
     let since = texts_kept_since.as_millisecond();
     served_texts(session, ALL_TEXTS, &[since.param()], visit)?;
-    Ok((changes, Some(revision)))
+    Ok((state, Some(revision)))
 }
 
 /// See [`Store::read_changes`](crate::Store::read_changes).
 pub(super) fn read_changes(
     session: &mut Session,
     since: &Revision,
-    most_products: u32,
+    max_products: u32,
     texts_kept_since: Timestamp,
     visit: ItemVisitor<'_>,
-) -> Result<(Changes, Option<Revision>), StoreError> {
-    let changes = changes(session)?;
+) -> Result<(StoreState, Option<Revision>), StoreError> {
+    let state = state(session)?;
     let Some(revision) = history::revision(session, Moment::Live)? else {
-        return Ok((changes, None));
+        return Ok((state, None));
     };
-    session.run(READING, ONE_BY_ONE)?;
-    // Of what was pruned nobody knows any more whether it was live. And a text that was retired so long
-    // ago isn't served any more, so nothing would be said of it: whoever had it would keep it.
+    session.run(READING, FORCE_INDEX_LOOKUPS)?;
+    // Pruned versions may have been live in `since`. And texts that are no longer served wouldn't be visited, so that the
+    // caller would keep them.
     let sql = "select count(*) from vitrine.revision known, vitrine.state \
                where known.number = $1 and known.id = $2 \
                   and known.number >= coalesce(oldest_readable, 0) \
@@ -79,41 +81,41 @@ pub(super) fn read_changes(
     let since_number = number(since.number);
     let params = [since_number.param(), since.id.param(), kept_since.param()];
     let known = session.number(READING, sql, &params)?;
-    session.begins_within(SORTING);
-    let sql = format!("select count(*) from (select 1 from ({TOUCHED}) t limit $2) few");
-    let limit = i64::from(most_products) + 1;
-    let touched = session.number(READING, &sql, &[since_number.param(), limit.param()])?;
-    if known == 0 || touched > i64::from(most_products) {
-        return Ok((changes, None));
+    session.set_first_row_timeout(SORT_TIMEOUT);
+    let sql = format!("select count(*) from (select 1 from ({CHANGED_CODES}) t limit $2) few");
+    let limit = i64::from(max_products) + 1;
+    let changed = session.number(READING, &sql, &[since_number.param(), limit.param()])?;
+    if known == 0 || changed > i64::from(max_products) {
+        return Ok((state, None));
     }
     let taken_down = taken_down(session)?;
     let sql = format!(
-        "select {PRODUCT_COLUMNS}, t.code from ({TOUCHED}) t \
+        "select {PRODUCT_COLUMNS}, t.code from ({CHANGED_CODES}) t \
          left join vitrine.product_version v on v.code = t.code and v.until_revision is null \
          {OWN_TEXTS} order by t.code"
     );
     visit_products(session, &sql, &[since_number.param()], &taken_down, visit)?;
     let params = [kept_since.param(), since_number.param()];
-    served_texts(session, TOUCHED_TEXTS, &params, visit)?;
-    Ok((changes, Some(revision)))
+    served_texts(session, CHANGED_TEXTS, &params, visit)?;
+    Ok((state, Some(revision)))
 }
 
-/// The codes of products that had another version in a later revision than $1, or none.
-const TOUCHED: &str = "select code from vitrine.product_version where from_revision > $1 \
+/// Codes of products that changed or were retired after revision $1.
+const CHANGED_CODES: &str = "select code from vitrine.product_version where from_revision > $1 \
      union select code from vitrine.product_version where until_revision > $1";
 
-/// Of which texts [`served_texts`] tells: of all.
+/// Digests of all texts, for [`served_texts`].
 const ALL_TEXTS: &str = "select distinct digest from vitrine.product_text";
 
-/// Of those that some version names which came or went after $2.
-const TOUCHED_TEXTS: &str = "select distinct t.digest from vitrine.product_text t \
+/// Digests of texts named by versions that began or ended after revision $2.
+const CHANGED_TEXTS: &str = "select distinct t.digest from vitrine.product_text t \
         where t.product_version_id in ( \
            select id from vitrine.product_version where from_revision > $2 \
            union select id from vitrine.product_version where until_revision > $2)";
 
-/// The texts that live versions name, or did until some time after $1. One is retired when the last version that
-/// names it was; a live one makes it live. Digests are sorted, and each Markdown looked up when its turn comes
-/// (`offset 0` has it so): sorting them together would write all of it to the server's disk.
+/// Returns the SQL for texts that live versions name, or named until some time after $1. A text is retired when the last
+/// version that names it was. Digests are sorted first, and each Markdown is looked up afterwards (enforced by
+/// `offset 0`): sorting them together would write all Markdown to the server's disk.
 fn texts_of(which: &str) -> String {
     format!(
         "select d.digest, x.markdown, d.is_live, d.retired_at \
@@ -145,19 +147,19 @@ fn taken_down(session: &mut Session) -> Result<TakenDown, StoreError> {
     Ok(texts)
 }
 
-/// The columns of a product, in the order in which [`visit_products`] reads them.
+/// Columns of a product, in the order in which [`visit_products`] reads them.
 const PRODUCT_COLUMNS: &str = "v.id, v.document, v.content_start, v.content_end, v.is_orderable, v.countries, v.categories, \
      v.discount_multiplier, v.digest, o.names, o.digests, o.sources";
 
-/// The texts of each product, which its digest tells of.
+/// Texts of each product, which are part of its digest.
 const OWN_TEXTS: &str = "left join lateral (select array_agg(name) as names, \
         array_agg(digest) as digests, array_agg(source_url) as sources \
      from vitrine.product_text where product_version_id = v.id) o on true";
 
-/// The column of the code, behind [`PRODUCT_COLUMNS`].
+/// Index of the column of the code, after [`PRODUCT_COLUMNS`].
 const CODE: usize = 12;
 
-/// Hands products on; a row without an id is a product that was retired. The code is behind [`PRODUCT_COLUMNS`].
+/// Visits products. A row without an id is a retired product.
 fn visit_products(
     session: &mut Session,
     sql: &str,
@@ -165,8 +167,8 @@ fn visit_products(
     taken_down: &TakenDown,
     visit: ItemVisitor<'_>,
 ) -> Result<(), StoreError> {
-    let mut countries = Lists::<Country>::new(|text| text.parse().ok());
-    let mut categories = Lists::<Box<str>>::new(|text| Some(text.into()));
+    let mut countries = ListCache::<Country>::new(|text| text.parse().ok());
+    let mut categories = ListCache::<Box<str>>::new(|text| Some(text.into()));
     session.each_row(READING, sql, params, |row: &Row| {
         let code = get(row, CODE)?;
         let Some(id) = get::<Option<i64>>(row, 0)? else {
@@ -192,8 +194,8 @@ fn product<'r>(
     row: &'r Row,
     code: &'r str,
     taken_down: &'r [TextDigest],
-    countries: &'r mut Lists<Country>,
-    categories: &'r mut Lists<Box<str>>,
+    countries: &'r mut ListCache<Country>,
+    categories: &'r mut ListCache<Box<str>>,
 ) -> Result<CatalogItem<'r>, StoreError> {
     let (countries_json, categories_json) = (get(row, 5)?, get(row, 6)?);
     let is_orderable = get(row, 4)?;
@@ -208,7 +210,7 @@ fn product<'r>(
         countries: countries.get(countries_json)?,
         categories: categories.get(categories_json)?,
         taken_down,
-        seal: Seal::new(digest, i64::from(is_orderable), parts, &own_texts),
+        digest: StoredDigest::new(digest, i64::from(is_orderable), parts, &own_texts),
     })
 }
 

@@ -1,6 +1,5 @@
-//! Looks whether the database holds what was written to it: the rules that only this crate knows, as of one moment
-//! and while others write. What PostgreSQL holds itself, such as that what is named is there, is left to it, and its
-//! files to its own checksums and `pg_amcheck`.
+//! Checks of the database by the rules of this crate, as of one moment, while others write. References are left to
+//! PostgreSQL's constraints, and files to its checksums and `pg_amcheck`.
 
 use tokio_postgres::Row;
 use vitrine_model::content::TextName;
@@ -9,27 +8,27 @@ use super::history::own_texts;
 use super::keys;
 use super::session::{Session, get};
 use crate::check::found::{
-    API_KEY, Found, KEY_USE_ORPHAN, LIFE, MOVE_AND_RESTORE, RESTORE, STATE, TEXT_NAME, TEXT_ORPHAN,
-    UNREADABLE, VERSION_DIGEST,
+    API_KEY, Findings, KEY_USE_ORPHAN, MOVE_AND_RESTORE, RESTORE, STATE, TEXT_NAME, TEXT_ORPHAN,
+    UNREADABLE, VERSION_DIGEST, VERSION_SPAN,
 };
 use crate::check::{
-    crossed_life, life_without_revisions, text_digest, text_rows, version, version_facts,
+    overlapping_span, span_without_revisions, text_digest, text_rows, version, version_facts,
     wrong_live,
 };
 use crate::problem::Problem;
-use crate::{StoreError, check, seal};
+use crate::{StoreError, check, digest};
 
 pub(super) const CHECKING: &str = "checking the store";
 
-/// Looks at one part of the store.
-type Part = fn(&mut Session, &mut Found) -> Result<(), StoreError>;
+/// Checks one part of the store.
+type Part = fn(&mut Session, &mut Findings) -> Result<(), StoreError>;
 
 const PARTS: [Part; 9] = [
     state,
     counters,
     api_keys,
-    lives,
-    revisions_of_lives,
+    spans,
+    revisions_of_spans,
     versions,
     text_names,
     texts,
@@ -38,10 +37,10 @@ const PARTS: [Part; 9] = [
 
 /// See [`Store::check`](crate::Store::check).
 pub(super) fn check(session: &mut Session) -> Result<Vec<Problem>, StoreError> {
-    let mut found = Found::default();
+    let mut found = Findings::default();
     for part in PARTS {
         match part(session, &mut found) {
-            // What can't be read is found too.
+            // Unreadable data is a finding, too.
             Err(StoreError::Damaged(what)) if session.is_usable() => {
                 found.add(&UNREADABLE, "the database".to_owned(), what);
             }
@@ -51,14 +50,13 @@ pub(super) fn check(session: &mut Session) -> Result<Vec<Problem>, StoreError> {
     let mut problems = found.into_problems();
     for problem in &mut problems {
         if [RESTORE, MOVE_AND_RESTORE].contains(&problem.advice) {
-            problem.advice =
-                "restore the last dump of the database that is sound, with `pg_restore`";
+            problem.advice = "restore the last good dump of the database with `pg_restore`";
         }
     }
     Ok(problems)
 }
 
-fn state(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
+fn state(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
     let mut add = |what| found.add(&STATE, "the live revision".to_owned(), what);
     let sql = "select s.revision_number, s.revision_id, r.id, s.oldest_readable \
                from vitrine.state s left join vitrine.revision r on r.number = s.revision_number";
@@ -71,17 +69,17 @@ fn state(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
         let (live, oldest) = (number.unwrap_or_default(), get::<Option<i64>>(row, 3)?);
         if let Some(oldest) = oldest.filter(|oldest| *oldest > live) {
             add(format!(
-                "is {live}, and all before {oldest} are said to be pruned"
+                "is {live}, but all before {oldest} are marked as pruned"
             ));
         }
     }
     if rows.len() != 1 {
-        add(format!("stands in {} rows instead of one", rows.len()));
+        add(format!("has {} rows instead of one", rows.len()));
     }
     Ok(())
 }
 
-fn counters(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
+fn counters(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
     let sql = "select texts_counter, keys_counter from vitrine.state";
     session.each_row(CHECKING, sql, &[], |row| {
         check::counters(found, [("texts", get(row, 0)?), ("keys", get(row, 1)?)]);
@@ -95,7 +93,7 @@ fn counters(session: &mut Session, found: &mut Found) -> Result<(), StoreError> 
     })
 }
 
-fn api_keys(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
+fn api_keys(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
     keys::each(session, |prefix, row| {
         check::key(found, prefix, row, true);
         Ok(())
@@ -104,7 +102,7 @@ fn api_keys(session: &mut Session, found: &mut Found) -> Result<(), StoreError> 
                where (quota_requests is null) <> (quota_seconds is null)";
     session.each_row(CHECKING, sql, &[], |row| {
         let prefix: &str = get(row, 0)?;
-        let what = "its quota is none".to_owned();
+        let what = "its quota is invalid".to_owned();
         found.add(&API_KEY, format!("key {prefix}"), what);
         Ok(())
     })?;
@@ -112,45 +110,45 @@ fn api_keys(session: &mut Session, found: &mut Found) -> Result<(), StoreError> 
                where prefix not in (select prefix from vitrine.api_key)";
     session.each_row(CHECKING, sql, &[], |row| {
         let prefix: &str = get(row, 0)?;
-        let what = "was used, and there is no such key".to_owned();
+        let what = "has a last use, but doesn't exist".to_owned();
         found.add(&KEY_USE_ORPHAN, format!("key {prefix}"), what);
         Ok(())
     })
 }
 
-/// The versions of a code live one after the other.
-fn lives(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
-    let sql = "with life as ( \
+/// Checks that spans of a product's versions don't overlap.
+fn spans(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
+    let sql = "with span as ( \
                  select code, from_revision, until_revision, \
                         lead(from_revision) over (partition by code order by from_revision, id) \
                         as next_from from vitrine.product_version) \
-               select code, from_revision, until_revision, next_from from life \
+               select code, from_revision, until_revision, next_from from span \
                where until_revision <= from_revision \
                   or (next_from is not null \
                       and (until_revision is null or until_revision > next_from))";
     session.each_row(CHECKING, sql, &[], |row| {
         let from = get(row, 1)?;
-        let what = crossed_life(from, get(row, 2)?, get(row, 3)?);
-        found.add(&LIFE, version(get(row, 0)?, from), what);
+        let what = overlapping_span(from, get(row, 2)?, get(row, 3)?);
+        found.add(&VERSION_SPAN, version(get(row, 0)?, from), what);
         Ok(())
     })
 }
 
-/// They begin and end with revisions that are there.
-fn revisions_of_lives(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
+/// Checks that spans begin and end with existing revisions.
+fn revisions_of_spans(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
     let sql = "select code, from_revision, until_revision from vitrine.product_version \
                where from_revision not in (select number from vitrine.revision) \
                   or until_revision not in (select number from vitrine.revision)";
     session.each_row(CHECKING, sql, &[], |row| {
         let from = get(row, 1)?;
-        let what = life_without_revisions(from, get(row, 2)?);
-        found.add(&LIFE, version(get(row, 0)?, from), what);
+        let what = span_without_revisions(from, get(row, 2)?);
+        found.add(&VERSION_SPAN, version(get(row, 0)?, from), what);
         Ok(())
     })
 }
 
-/// Each version's document, what is kept beside it, and the digest of all that.
-fn versions(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
+/// Checks each version's document, the columns beside it, and the digest of all.
+fn versions(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
     let sql = "select v.code, v.from_revision, v.document, v.content_start, v.content_end, \
                   v.discount_multiplier, v.countries, v.categories, v.digest, v.is_orderable, \
                   t.names, t.digests, t.sources \
@@ -162,13 +160,13 @@ fn versions(session: &mut Session, found: &mut Found) -> Result<(), StoreError> 
     session.each_row(CHECKING, sql, &[], |row| version_row(row, found))
 }
 
-fn version_row(row: &Row, found: &mut Found) -> Result<(), StoreError> {
+fn version_row(row: &Row, found: &mut Findings) -> Result<(), StoreError> {
     let place = version(get(row, 0)?, get(row, 1)?);
     let facts = [get(row, 0)?, get(row, 6)?, get(row, 7)?];
     let document: &str = get(row, 2)?;
     let range = (get(row, 3)?, get(row, 4)?);
     version_facts(found, &place, facts, Some(document), range);
-    // Without readable texts there is nothing to compare: `text_names` tells of those.
+    // Unreadable texts are reported by `text_names`.
     let Ok(own_texts) = own_texts(row, 10) else {
         return Ok(());
     };
@@ -176,9 +174,9 @@ fn version_row(row: &Row, found: &mut Found) -> Result<(), StoreError> {
     for (part, column) in parts.iter_mut().zip([0, 2, 5, 6, 7]) {
         *part = get(row, column)?;
     }
-    let digest = seal::digest(parts, i64::from(get::<bool>(row, 9)?), &own_texts);
+    let digest = digest::digest(parts, i64::from(get::<bool>(row, 9)?), &own_texts);
     if get::<&[u8]>(row, 8)? != digest {
-        let what = "it isn't what was loaded: its digest differs".to_owned();
+        let what = "isn't what was loaded: its digest doesn't match".to_owned();
         found.add(&VERSION_DIGEST, place, what);
     } else if range != (None, None) {
         text_rows(found, &place, document, &own_texts);
@@ -186,8 +184,8 @@ fn version_row(row: &Row, found: &mut Found) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Every text of a product is called as texts are.
-fn text_names(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
+/// Checks that texts of products have valid names.
+fn text_names(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
     let sql = "select t.name, v.code, v.from_revision from vitrine.product_text t \
                join vitrine.product_version v on v.id = t.product_version_id";
     session.each_row(CHECKING, sql, &[], |row| {
@@ -200,8 +198,8 @@ fn text_names(session: &mut Session, found: &mut Found) -> Result<(), StoreError
     })
 }
 
-/// Every text unpacks, and has the digest that it is kept under.
-fn texts(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
+/// Checks that each text unpacks, and that its digest is the one that it is stored under.
+fn texts(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
     let sql = "select encode(digest, 'hex'), digest, markdown from vitrine.markdown_text";
     session.each_row(CHECKING, sql, &[], |row| {
         text_digest(found, get(row, 0)?, get(row, 1)?, get(row, 2)?);
@@ -209,14 +207,15 @@ fn texts(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
     })
 }
 
-/// Texts that no version names. One that was taken down is kept on purpose: it stays down when it is loaded again.
-fn orphans(session: &mut Session, found: &mut Found) -> Result<(), StoreError> {
+/// Reports texts that no version names. Texts that were taken down are kept on purpose: they are still down if they are
+/// loaded again.
+fn orphans(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
     let sql = "select encode(digest, 'hex'), length(markdown)::bigint from vitrine.markdown_text x \
                where taken_down_at is null and not exists \
                   (select 1 from vitrine.product_text t where t.digest = x.digest)";
     session.each_row(CHECKING, sql, &[], |row| {
         let bytes: i64 = get(row, 1)?;
-        let what = format!("no product names it; it takes {bytes} bytes");
+        let what = format!("is named by no product and takes {bytes} bytes");
         found.add(&TEXT_ORPHAN, format!("text {}", get::<&str>(row, 0)?), what);
         Ok(())
     })

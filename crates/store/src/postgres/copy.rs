@@ -9,7 +9,7 @@ const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 pub(super) enum Value<'v> {
     Null,
     Number(i64),
-    Truth(bool),
+    Bool(bool),
     Text(&'v str),
     Bytes(&'v [u8]),
 }
@@ -38,7 +38,7 @@ impl<'v, T: Into<Value<'v>>> From<Option<T>> for Value<'v> {
     }
 }
 
-/// Rows that wait to be sent.
+/// Buffer of rows.
 #[derive(Default)]
 pub(super) struct Rows {
     bytes: BytesMut,
@@ -61,9 +61,9 @@ impl Rows {
                     self.bytes.put_i32(8);
                     self.bytes.put_i64(*number);
                 }
-                Value::Truth(truth) => {
+                Value::Bool(value) => {
                     self.bytes.put_i32(1);
-                    self.bytes.put_u8(u8::from(*truth));
+                    self.bytes.put_u8(u8::from(*value));
                 }
                 Value::Text(text) => self.put(text.as_bytes()),
                 Value::Bytes(bytes) => self.put(bytes),
@@ -85,7 +85,7 @@ impl Rows {
         self.bytes.len()
     }
 
-    /// All rows, to be sent; none are left.
+    /// Takes all rows, to be sent.
     pub(super) fn take(&mut self) -> Bytes {
         self.count = 0;
         self.bytes.put_i16(-1);

@@ -1,4 +1,4 @@
-//! What PostgreSQL and the network say, in the store's words.
+//! Conversion of errors of PostgreSQL and the network into the store's.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use tokio_postgres::error::SqlState;
 use crate::StoreError;
 use crate::error::Cause;
 
-/// Why a call came to nothing.
+/// Cause of a failed call.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The database, the connection, or the client library said so.
+    /// Error of the database, the connection or the client library.
     Postgres(tokio_postgres::Error),
-    /// No answer came for so long.
-    Silence(Duration),
-    /// The host's name has no address.
-    Name(std::io::Error),
+    /// No answer for this long.
+    Timeout(Duration),
+    /// The host name can't be resolved.
+    Lookup(std::io::Error),
 }
 
 impl From<tokio_postgres::Error> for Failure {
@@ -25,10 +25,10 @@ impl From<tokio_postgres::Error> for Failure {
 }
 
 impl Failure {
-    /// Whether the connection is of no use any more.
+    /// Returns whether the connection can't be used any more.
     pub(super) fn breaks_connection(&self) -> bool {
         match self {
-            Self::Silence(_) | Self::Name(_) => true,
+            Self::Timeout(_) | Self::Lookup(_) => true,
             Self::Postgres(error) => match error.as_db_error() {
                 Some(error) => is_going_away(error.code()),
                 None => true,
@@ -36,11 +36,11 @@ impl Failure {
         }
     }
 
-    /// The store's error: what was being done, and at which place.
+    /// Returns the store's error. `doing` is the failed operation, `place` the address of the database.
     pub(super) fn during(self, doing: &'static str, place: &str) -> StoreError {
         let place = place.to_owned();
         let error = match self {
-            Self::Silence(limit) => {
+            Self::Timeout(limit) => {
                 let seconds = limit.as_secs_f32();
                 return StoreError::Unreachable {
                     place,
@@ -48,7 +48,7 @@ impl Failure {
                     source: format!("no answer within {seconds} s").into(),
                 };
             }
-            Self::Name(error) => {
+            Self::Lookup(error) => {
                 return StoreError::Unreachable {
                     place,
                     doing,
@@ -83,7 +83,7 @@ impl Failure {
                 doing,
                 source: cause(error),
             },
-            // It was there when the connection was made.
+            // The store existed when the connection was opened.
             SqlState::UNDEFINED_TABLE | SqlState::INVALID_SCHEMA_NAME => {
                 StoreError::Missing { place }
             }
@@ -99,7 +99,7 @@ impl Failure {
             SqlState::DATA_CORRUPTED | SqlState::INDEX_CORRUPTED => {
                 StoreError::Damaged(said.message().to_owned())
             }
-            // The second is what a replica says to a transaction that is begun to write.
+            // The second is a replica's error at the begin of a transaction that writes.
             SqlState::READ_ONLY_SQL_TRANSACTION | SqlState::FEATURE_NOT_SUPPORTED => {
                 StoreError::ReadOnly { place }
             }
@@ -111,7 +111,7 @@ impl Failure {
     }
 }
 
-/// The error of a commit. Where the connection broke, nobody can say what became of it.
+/// Converts the error of a commit: if the connection broke, the outcome is unknown.
 pub(super) fn at_commit(error: StoreError) -> StoreError {
     match error {
         StoreError::Unreachable { doing, source, .. } => {
@@ -122,9 +122,9 @@ pub(super) fn at_commit(error: StoreError) -> StoreError {
     }
 }
 
-/// Whether the server, or a pooler before it, goes away, comes up or has no room: another try may mend it.
+/// Returns whether the server, or a pooler in front of it, is stopping, starting or out of resources: a retry may succeed.
 fn is_going_away(code: &SqlState) -> bool {
-    // Broken connections, operators who intervene, and resources that are used up (connections, memory).
+    // Broken connections, operator intervention, and insufficient resources (connections, memory).
     let is_such = ["08", "57P", "53"]
         .iter()
         .any(|class| code.code().starts_with(class));
@@ -132,8 +132,7 @@ fn is_going_away(code: &SqlState) -> bool {
     is_going_away && *code != SqlState::DISK_FULL
 }
 
-/// Whether the user isn't let in, or not to what is asked for: its password, the database's name or a grant is
-/// another than it was thought to be, for now.
+/// Returns whether the database denies access: the user, the password, the name of the database or a grant is wrong.
 fn is_refusal(code: &SqlState) -> bool {
     code.code().starts_with("28")
         || [
@@ -143,7 +142,7 @@ fn is_refusal(code: &SqlState) -> bool {
         .contains(code)
 }
 
-/// The error without its outermost words, which say less than what stands behind them.
+/// Returns the cause without the client library's general message in front of it.
 fn cause(error: tokio_postgres::Error) -> Cause {
     match error.as_db_error() {
         Some(said) => {

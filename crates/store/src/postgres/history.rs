@@ -1,4 +1,4 @@
-//! Reading any moment of the catalog: what is live, or what was in a revision.
+//! Reading the catalog at any moment: live, or as of a revision.
 
 use tokio_postgres::Row;
 use vitrine_model::revision::Revision;
@@ -6,8 +6,8 @@ use vitrine_model::revision::Revision;
 use super::session::{Session, Typed, count, get, number};
 use crate::StoreError;
 use crate::record::{
-    Life, Moment, OwnText, ProductVisitor, PublishedCounts, PublishedRevision, Reading,
-    RevisionNote, StoredProduct, Touch, Touched,
+    Availability, ChangeKind, ChangedProduct, Moment, OwnText, ProductVisitor, PublishedCounts,
+    PublishedRevision, RevisionNote, StoredProduct, VersionSpan,
 };
 use crate::values::{bytes_32, code, from_millis, own_text, read_lists};
 
@@ -20,13 +20,13 @@ const PRODUCT: &str = "select v.id, v.digest, v.code, v.document, v.content_star
        select array_agg(name) as names, array_agg(digest) as digests, array_agg(source_url) as sources \
        from vitrine.product_text where product_version_id = v.id) t on true";
 
-/// The columns of a published revision, in the order in which [`published_row`] reads them.
+/// Columns of a published revision, in the order in which [`published_row`] reads them.
 const PUBLISHED: &str = "number, id, created_at, created, changed, retired, unchanged, \
                          published_by, note, source_digest, \
                          number < coalesce((select oldest_readable from vitrine.state), 0)";
 
-/// What holds of the versions that live at a moment; its one parameter is the revision's number.
-fn lives_at(moment: Moment) -> (&'static str, i64) {
+/// Returns the SQL condition for versions that are live at a moment, and its parameter: the number of the revision.
+fn live_condition(moment: Moment) -> (&'static str, i64) {
     match moment {
         Moment::Live => ("v.until_revision is null and $1 = 0", 0),
         Moment::Revision(number) => (
@@ -39,10 +39,10 @@ fn lives_at(moment: Moment) -> (&'static str, i64) {
 /// See [`Store::revisions`](crate::Store::revisions).
 pub(super) fn revisions(
     session: &mut Session,
-    most: u32,
+    limit: u32,
 ) -> Result<Vec<PublishedRevision>, StoreError> {
     let sql = format!("select {PUBLISHED} from vitrine.revision order by number desc limit $1");
-    let rows = session.rows(READING, &sql, &[i64::from(most).param()])?;
+    let rows = session.rows(READING, &sql, &[i64::from(limit).param()])?;
     rows.iter().map(published_row).collect()
 }
 
@@ -70,14 +70,14 @@ fn published_row(row: &Row) -> Result<PublishedRevision, StoreError> {
             note: get(row, 8)?,
             source_digest: get(row, 9)?,
         },
-        reading: match get(row, 10)? {
-            true => Reading::Pruned,
-            false => Reading::Possible,
+        availability: match get(row, 10)? {
+            true => Availability::Pruned,
+            false => Availability::Readable,
         },
     })
 }
 
-/// Refuses a revision that was pruned. To be asked in the transaction that then reads the moment.
+/// Refuses a pruned revision. Call it in the transaction that reads the moment.
 pub(super) fn ensure_readable(session: &mut Session, moment: Moment) -> Result<(), StoreError> {
     let Moment::Revision(number) = moment else {
         return Ok(());
@@ -107,107 +107,112 @@ pub(super) fn read_products(
     Ok(Some(revision))
 }
 
-/// Reads the products of a moment, in ascending order of codes, as the transaction sees it.
+/// Reads the products of a moment in ascending order of codes, within the transaction.
 pub(super) fn visit_products(
     session: &mut Session,
     moment: Moment,
     visit: ProductVisitor<'_>,
 ) -> Result<(), StoreError> {
-    let (lives, number) = lives_at(moment);
-    let sql = format!("{PRODUCT} where {lives} order by v.code");
-    session.run(READING, ALONG_INDEX)?;
+    let (is_live, number) = live_condition(moment);
+    let sql = format!("{PRODUCT} where {is_live} order by v.code");
+    session.run(READING, FORCE_INDEX_ORDER)?;
     session.each_row(READING, &sql, &[number.param()], |row| {
         let (_, _, product) = product_row(row)?;
         visit(product).map_err(StoreError::Visitor)
     })?;
-    session.run(READING, ANY_WAY)
+    session.run(READING, ALLOW_SORT)
 }
 
-/// From here on in this transaction, rows that are wanted in an index's order are read along it: the first ones come at
-/// once, and nothing is sorted on the server's disk. 200,000 products that lie in no order came in 0.6 s, and sorted
-/// in 1.5 to 2.1.
-pub(super) const ALONG_INDEX: &str = "set local enable_sort = off";
+/// For the rest of the transaction, reads rows that are wanted in an index's order along the index: the first rows come at
+/// once, and nothing is sorted on the server's disk. 200,000 products in random order took 0.6 s, and 1.5 to 2.1 s with a
+/// sort.
+pub(super) const FORCE_INDEX_ORDER: &str = "set local enable_sort = off";
 
-/// As PostgreSQL thinks best.
-pub(super) const ANY_WAY: &str = "set local enable_sort = on";
+/// Ends [`FORCE_INDEX_ORDER`].
+pub(super) const ALLOW_SORT: &str = "set local enable_sort = on";
 
-/// From here on in this transaction, few rows are looked up one by one. After a load PostgreSQL doesn't know for a
-/// minute how few there are, and would rather read all of a table. What is forbidden counts as so dear that it would
-/// compile such a statement first, for a tenth of a second or more.
-pub(super) const ONE_BY_ONE: &str = "set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off; set local jit = off";
+/// For the rest of the transaction, looks rows up by indexes. For a minute after a load, PostgreSQL's statistics don't tell
+/// how few rows match, and it would scan whole tables. A disabled plan counts as so expensive that PostgreSQL would
+/// compile the statement first (`jit`), for a tenth of a second or more.
+pub(super) const FORCE_INDEX_LOOKUPS: &str = "set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off; set local jit = off";
 
-/// No longer so.
-pub(super) const ALL_AT_ONCE: &str = "set local enable_seqscan = on; set local enable_hashjoin = on; set local enable_mergejoin = on";
+/// Ends [`FORCE_INDEX_LOOKUPS`].
+pub(super) const ALLOW_SCANS: &str = "set local enable_seqscan = on; set local enable_hashjoin = on; set local enable_mergejoin = on";
 
 /// A stored version: its id, its digest, the product.
 pub(super) type Version = (i64, [u8; 32], StoredProduct);
 
-/// The products of these codes at a moment, in no special order.
+/// Returns the products of these codes at a moment, in any order.
 pub(super) fn products_of(
     session: &mut Session,
     codes: &[&str],
     moment: Moment,
 ) -> Result<Vec<Version>, StoreError> {
-    let (lives, number) = lives_at(moment);
-    let sql = format!("{PRODUCT} where v.code = any($2) and {lives}");
+    let (is_live, number) = live_condition(moment);
+    let sql = format!("{PRODUCT} where v.code = any($2) and {is_live}");
     let rows = session.rows(READING, &sql, &[number.param(), codes.to_vec().param()])?;
     rows.iter().map(product_row).collect()
 }
 
-/// See [`Store::lives`](crate::Store::lives).
-pub(super) fn lives(session: &mut Session, code: &str, most: u32) -> Result<Vec<Life>, StoreError> {
+/// See [`Store::version_spans`](crate::Store::version_spans).
+pub(super) fn version_spans(
+    session: &mut Session,
+    code: &str,
+    limit: u32,
+) -> Result<Vec<VersionSpan>, StoreError> {
     let sql = "select from_revision, until_revision from vitrine.product_version where code = $1 \
                order by from_revision desc limit $2";
-    let rows = session.rows(READING, sql, &[code.param(), i64::from(most).param()])?;
-    let life = |row: &Row| {
+    let rows = session.rows(READING, sql, &[code.param(), i64::from(limit).param()])?;
+    let span = |row: &Row| {
         let until: Option<i64> = get(row, 1)?;
-        Ok(Life {
+        Ok(VersionSpan {
             from: count(row, 0)?,
             until: until.map(i64::cast_unsigned),
         })
     };
-    rows.iter().map(life).collect()
+    rows.iter().map(span).collect()
 }
 
-/// See [`Store::touched`](crate::Store::touched).
-pub(super) fn touched(
+/// See [`Store::revision_changes`](crate::Store::revision_changes).
+pub(super) fn revision_changes(
     session: &mut Session,
     number: u64,
-    how: Option<Touch>,
+    kind: Option<ChangeKind>,
     after: &str,
-    most: u32,
-) -> Result<Vec<Touched>, StoreError> {
+    limit: u32,
+) -> Result<Vec<ChangedProduct>, StoreError> {
     ensure_readable(session, Moment::Revision(number))?;
     let sql = "select code, bool_or(began), bool_or(ended) from ( \
                select code, true as began, false as ended \
                from vitrine.product_version where from_revision = $1 \
                union all select code, false, true \
-               from vitrine.product_version where until_revision = $1) as touched \
+               from vitrine.product_version where until_revision = $1) as changes \
                where code > $2 group by code \
                having $4 is null or (bool_or(began) = $4 and bool_or(ended) = $5) order by code limit $3";
-    let (number, most) = (self::number(number), i64::from(most));
-    let (began, ended) = how.map(Touch::began_and_ended).unzip();
+    let (number, limit) = (self::number(number), i64::from(limit));
+    let (began, ended) = kind.map(ChangeKind::bounds).unzip();
     let parameters = [
         number.param(),
         after.param(),
-        most.param(),
+        limit.param(),
         began.param(),
         ended.param(),
     ];
     let rows = session.rows(READING, sql, &parameters)?;
-    let touched = |row: &Row| {
-        Ok(Touched {
+    let change = |row: &Row| {
+        Ok(ChangedProduct {
             code: code(get(row, 0)?)?,
-            how: Touch::of(get(row, 1)?, get(row, 2)?),
+            kind: ChangeKind::from_bounds(get(row, 1)?, get(row, 2)?),
         })
     };
-    rows.iter().map(touched).collect()
+    rows.iter().map(change).collect()
 }
 
-/// The codes of a moment, ascending.
+/// Returns the codes of a moment in ascending order.
 pub(super) fn codes(session: &mut Session, moment: Moment) -> Result<Vec<String>, StoreError> {
-    let (lives, number) = lives_at(moment);
-    let sql = format!("select v.code from vitrine.product_version v where {lives} order by v.code");
+    let (is_live, number) = live_condition(moment);
+    let sql =
+        format!("select v.code from vitrine.product_version v where {is_live} order by v.code");
     let mut codes = Vec::new();
     session.each_row(READING, &sql, &[number.param()], |row| {
         codes.push(get(row, 0)?);
@@ -216,7 +221,7 @@ pub(super) fn codes(session: &mut Session, moment: Moment) -> Result<Vec<String>
     Ok(codes)
 }
 
-/// The revision of a moment.
+/// Returns the revision of a moment.
 pub(super) fn revision(
     session: &mut Session,
     moment: Moment,
@@ -226,7 +231,7 @@ pub(super) fn revision(
         Moment::Revision(_) => "$1",
     };
     let sql = format!("select number, id, created_at from vitrine.revision where number = {which}");
-    let (_, number) = lives_at(moment);
+    let (_, number) = live_condition(moment);
     let row = session.row(READING, &sql, &[number.param()])?;
     row.as_ref().map(revision_row).transpose()
 }
@@ -255,7 +260,7 @@ fn product_row(row: &Row) -> Result<Version, StoreError> {
     Ok((get(row, 0)?, bytes_32(get(row, 1)?)?, product))
 }
 
-/// The two columns that say where in a document the content resources lie.
+/// Reads the range of the content resources from two columns.
 pub(super) fn content_range(
     row: &Row,
     column: usize,
@@ -268,7 +273,7 @@ pub(super) fn content_range(
     Ok(start.zip(end).map(|(start, end)| start..end))
 }
 
-/// The texts of a version: three columns, of names, digests and sources; null where there is none.
+/// Reads the texts of a version from three columns, of names, digests and sources; null if it has none.
 pub(super) fn own_texts(row: &Row, column: usize) -> Result<Vec<OwnText>, StoreError> {
     let names: Option<Vec<&str>> = get(row, column)?;
     let digests: Option<Vec<&[u8]>> = get(row, column + 1)?;
@@ -281,7 +286,7 @@ pub(super) fn own_texts(row: &Row, column: usize) -> Result<Vec<OwnText>, StoreE
     for ((name, digest), source) in all.zip(sources.into_iter().flatten()) {
         texts.push(own_text(name, digest, source)?);
     }
-    // In the contract's order, as a load gives them: what it puts is compared with what is live.
+    // In the order of the contract, as a load has them: it compares products with the live ones.
     texts.sort_by_key(|text| text.name);
     Ok(texts)
 }

@@ -12,7 +12,7 @@ use super::lock::{self, Lock};
 use super::session::{Session, Typed, get};
 use super::texts::NOTIFY;
 use crate::fail_point::FailPoint;
-use crate::record::Changes;
+use crate::record::StoreState;
 use crate::values::KeyRow;
 use crate::{KeyDecision, StoreError};
 
@@ -20,8 +20,8 @@ pub(super) const READING: &str = "reading the keys";
 const WRITING: &str = "writing the keys";
 
 /// See [`Store::read_keys`](crate::Store::read_keys).
-pub(super) fn read(session: &mut Session) -> Result<(Changes, Vec<KeyRecord>), StoreError> {
-    Ok((catalog::changes(session)?, records(session)?))
+pub(super) fn read(session: &mut Session) -> Result<(StoreState, Vec<KeyRecord>), StoreError> {
+    Ok((catalog::state(session)?, records(session)?))
 }
 
 fn records(session: &mut Session) -> Result<Vec<KeyRecord>, StoreError> {
@@ -33,7 +33,7 @@ fn records(session: &mut Session) -> Result<Vec<KeyRecord>, StoreError> {
     Ok(records)
 }
 
-/// Calls `visit` with the prefix of each key, and with its row or what is wrong with it.
+/// Calls `visit` with the prefix of each key, and with its row or the error of reading it.
 pub(super) fn each(
     session: &mut Session,
     mut visit: impl FnMut(&str, Result<KeyRow, StoreError>) -> Result<(), StoreError>,
@@ -42,7 +42,7 @@ pub(super) fn each(
                quota_seconds, created_at, expires_at, revoked_at, rotated_at, last_used_at, digest \
                from vitrine.api_key k left join vitrine.api_key_use u on u.prefix = k.prefix \
                order by created_at, k.prefix";
-    // However many there are: a limit holds for a few rows at a time.
+    // The timeout is for a few rows at a time, however many there are.
     session.each_row(READING, sql, &[], |row| visit(get(row, 0)?, key_row(row)))
 }
 
@@ -50,10 +50,10 @@ pub(super) fn each(
 pub(super) fn change(
     session: &mut Session,
     decide: KeyDecision<'_>,
-    patience: Duration,
+    lock_wait: Duration,
 ) -> Result<(), StoreError> {
     session.transaction(WRITING, BEGIN, |session| {
-        lock::take(session, Lock::Keys, patience)?;
+        lock::take(session, Lock::Keys, lock_wait)?;
         let changed = decide(&records(session)?);
         if changed.is_empty() {
             return Ok(());
@@ -68,8 +68,8 @@ pub(super) fn change(
     })
 }
 
-/// By a random step: a database may fail over to a copy that was behind, where others then change keys. It mustn't
-/// come to the same number.
+/// Increments the counter of keys by a random step: after a failover to a replica that lagged, where keys are changed then,
+/// it mustn't reach the same number.
 pub(super) const COUNT_KEYS: &str = "update vitrine.state \
     set keys_counter = keys_counter + 1 + floor(random() * 4294967296)::bigint";
 
@@ -83,8 +83,8 @@ pub(super) fn record_use(
         .iter()
         .map(|(_, moment)| moment.as_millisecond())
         .collect();
-    // Of several servers, none waits long for another: this can be done a little later, looking for revocations
-    // can't. In one order, so that none waits for another that waits for it.
+    // `lock_timeout`: this can be done a little later, polling for revocations can't. `order by`: two servers that wait for
+    // each other would deadlock.
     let sql = "insert into vitrine.api_key_use \
                select prefix, max(used_at) from unnest($1, $2) u (prefix, used_at) \
                group by prefix order by prefix \

@@ -1,4 +1,4 @@
-//! Hints that something changed: NOTIFY, which comes with the commit. Nothing relies on it.
+//! Hints of changes by NOTIFY, which is sent with the commit. Nothing relies on them.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use super::session::{Background, Driver};
 use super::target::Target;
 use crate::{Hint, HintGuard};
 
-/// How long until a broken connection is made again.
+/// Pause before reconnecting.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How long until it is looked again whether the database can be reached directly.
-const LONG_PAUSE: Duration = Duration::from_secs(300);
+/// Pause before checking again whether the connection is direct.
+const POOLED_PAUSE: Duration = Duration::from_secs(300);
 
-/// Listens on a connection of its own until what this returns is dropped.
+/// Listens on a separate connection until the returned guard is dropped.
 pub(super) fn start(
     background: &Arc<Background>,
     target: &Arc<Target>,
@@ -38,43 +38,43 @@ pub(super) fn start(
             tokio::time::sleep(pause).await;
         }
     })?;
-    // The background lives as long as the task may.
-    Some(Box::new(Listening(task, Arc::clone(background))))
+    // Keeps the background thread alive for the task.
+    Some(Box::new(ListenTask(task, Arc::clone(background))))
 }
 
-/// Ends with its owner.
-struct Listening(
+/// Ends the task when it is dropped.
+struct ListenTask(
     JoinHandle<()>,
     #[expect(dead_code, reason = "held")] Arc<Background>,
 );
 
-impl Drop for Listening {
+impl Drop for ListenTask {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
-/// Listens until the connection breaks. Returns how long to wait before the next try.
+/// Listens until the connection breaks. Returns the pause before the next try.
 async fn listen(target: &Target, hint: &Hint) -> Result<Duration, Failure> {
     let (client, driver) = target.connect().await?;
-    let heard = hear(driver, hint);
-    let asked = async {
+    let received = receive(driver, hint);
+    let listening = async {
         if !is_direct(target, &client).await? {
-            return Ok(LONG_PAUSE);
+            return Ok(POOLED_PAUSE);
         }
         client.batch_execute("listen vitrine").await?;
-        // Something may have changed while nobody listened.
+        // Something may have changed before.
         hint();
         std::future::pending().await
     };
     tokio::select! {
-        outcome = heard => outcome.map(|()| PAUSE),
-        outcome = asked => outcome,
+        outcome = received => outcome.map(|()| PAUSE),
+        outcome = listening => outcome,
     }
 }
 
-/// Drives the connection, and tells of each message.
-async fn hear(mut driver: Driver, hint: &Hint) -> Result<(), Failure> {
+/// Drives the connection, and calls `hint` for each notification.
+async fn receive(mut driver: Driver, hint: &Hint) -> Result<(), Failure> {
     while let Some(message) = std::future::poll_fn(|context| driver.poll_message(context)).await {
         if let AsyncMessage::Notification(_) = message? {
             hint();
@@ -83,53 +83,53 @@ async fn hear(mut driver: Driver, hint: &Hint) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether the process that answers is the one that took the connection. A pooler gives its own number for that;
-/// through one, LISTEN would stay on a connection that is somebody else's a moment later.
+/// Returns whether the connection leads to PostgreSQL itself: whether the process that answers is the one that accepted it.
+/// A pooler reports a process id of its own; through one, LISTEN would stay on a connection that another client gets next.
 async fn is_direct(target: &Target, client: &Client) -> Result<bool, Failure> {
     let answering = client
         .query_typed_one("select pg_backend_pid()", &[])
         .await?;
     let answering: i32 = answering.try_get(0)?;
-    // The number is told to nobody but the one who cancels a statement: so a cancellation is written, to nowhere.
+    // The client library only sends the process id in a cancellation, so one is written to a buffer.
     let (near, mut far) = tokio::io::duplex(64);
     let cancel = client.cancel_token();
     if target.config.get_ssl_mode() == SslMode::Require {
-        // Here, too, TLS is asked for first; and had, as far as `near` is concerned.
+        // The library asks for TLS first; this accepts it.
         if far.write_all(b"S").await.is_ok() {
-            cancel.cancel_query_raw(near, Nowhere).await?;
+            cancel.cancel_query_raw(near, NullTls).await?;
         }
     } else {
         cancel.cancel_query_raw(near, NoTls).await?;
     }
     let mut packet = Vec::new();
     let read = far.read_to_end(&mut packet).await;
-    // In the end stand the number and a secret, of four bytes each.
-    let told = packet.last_chunk::<8>().and_then(|end| end.first_chunk());
-    Ok(read.is_ok() && told.map(|told| i32::from_be_bytes(*told)) == Some(answering))
+    // The packet ends with the process id and a secret, of four bytes each.
+    let own = packet.last_chunk::<8>().and_then(|end| end.first_chunk());
+    Ok(read.is_ok() && own.map(|own| i32::from_be_bytes(*own)) == Some(answering))
 }
 
-/// The TLS of what is written to nowhere: none.
-struct Nowhere;
+/// TLS for the buffer that does nothing.
+struct NullTls;
 
-impl TlsConnect<DuplexStream> for Nowhere {
-    type Stream = Plain;
+impl TlsConnect<DuplexStream> for NullTls {
+    type Stream = PlainStream;
     type Error = std::io::Error;
-    type Future = std::future::Ready<Result<Plain, std::io::Error>>;
+    type Future = std::future::Ready<Result<PlainStream, std::io::Error>>;
 
     fn connect(self, stream: DuplexStream) -> Self::Future {
-        std::future::ready(Ok(Plain(stream)))
+        std::future::ready(Ok(PlainStream(stream)))
     }
 }
 
-struct Plain(DuplexStream);
+struct PlainStream(DuplexStream);
 
-impl TlsStream for Plain {
+impl TlsStream for PlainStream {
     fn channel_binding(&self) -> ChannelBinding {
         ChannelBinding::none()
     }
 }
 
-impl AsyncRead for Plain {
+impl AsyncRead for PlainStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -139,7 +139,7 @@ impl AsyncRead for Plain {
     }
 }
 
-impl AsyncWrite for Plain {
+impl AsyncWrite for PlainStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -1,15 +1,15 @@
-//! Who may write: locks that end with their transaction, and who holds them.
+//! Write locks, which end with their transaction, and their holders.
 
 use std::time::Duration;
 
 use super::session::{Session, Typed, get};
 use crate::StoreError;
-use crate::error::Holder;
+use crate::error::LockHolder;
 
-/// What a lock is for. Its number stands beside the word `Vitr`.
+/// Subject of a lock: the second number of its PostgreSQL advisory lock, after "Vitr".
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Lock {
-    /// The schema: of several that begin at once, one makes or migrates it.
+    /// The schema: one of several processes creates or migrates it.
     Migration = 1,
     /// Catalogs and texts: publishing, pruning, restoring.
     Catalog = 2,
@@ -19,16 +19,16 @@ pub(super) enum Lock {
 
 const WAITING: &str = "waiting for another writer";
 
-/// Takes a lock for the transaction that is open, or fails with [`StoreError::Busy`] after `patience`.
+/// Takes a lock for the transaction that is open, or fails with [`StoreError::Busy`] after `lock_wait`.
 pub(super) fn take(
     session: &mut Session,
     lock: Lock,
-    patience: Duration,
+    lock_wait: Duration,
 ) -> Result<(), StoreError> {
-    // None at all would be a limit of nothing.
-    let milliseconds = patience.as_millis().max(1);
+    // 0 would be no limit.
+    let milliseconds = lock_wait.as_millis().max(1);
     let id = lock as i32;
-    // The limit is taken back: what follows waits for rows that others hold for moments only.
+    // Reset afterwards: later statements wait for rows that others lock only for moments.
     let sql = format!(
         "set local lock_timeout = {milliseconds}; \
          select pg_advisory_xact_lock(x'56697472'::int, {id}); \
@@ -38,15 +38,15 @@ pub(super) fn take(
         Err(StoreError::Busy { .. }) => {
             let holder = holder(session, id).unwrap_or_default();
             Err(StoreError::Busy {
-                waited_seconds: patience.as_secs(),
-                holder: holder.map(Holder::Session),
+                waited_seconds: lock_wait.as_secs(),
+                holder: holder.map(LockHolder::Session),
             })
         }
         outcome => outcome,
     }
 }
 
-/// How the session that holds a lock names itself. That it can't be told is no failure of its own.
+/// Returns the name of the session that holds a lock, if it can be found.
 fn holder(session: &mut Session, id: i32) -> Result<Option<String>, StoreError> {
     session.run(WAITING, "rollback")?;
     let sql = "select a.application_name, a.client_addr::text \
@@ -59,7 +59,7 @@ fn holder(session: &mut Session, id: i32) -> Result<Option<String>, StoreError> 
         return Ok(None);
     };
     let (name, address): (Option<String>, Option<String>) = (get(&row, 0)?, get(&row, 1)?);
-    // One line of a message: another program's name may be anything.
+    // On one line: the name of another program may contain anything.
     let words = [name, address.map(|address| format!("from {address}"))];
     let words: Vec<String> = words.into_iter().flatten().collect();
     let line: String = words

@@ -1,12 +1,12 @@
-//! The store that many servers share: a PostgreSQL database, in which everything lies in the schema `vitrine`.
+//! The store that many servers share: a PostgreSQL database, with all tables in the schema `vitrine`.
 //!
-//! - `target`: the address, with `password` and `tls`; `session`: a connection; `failure`: what can go wrong there
-//! - `schema`: how the database is recognised, set up and migrated
-//! - `catalog`, `history`: reading what is live, and any moment
-//! - `publish`: writing a revision, with `pending`: what waits to be written, and `copy`: how that is sent
-//! - `keys`: API keys; `texts`: texts and where they came from; `prune`: freeing what old revisions alone see
-//! - `check`: whether what rests there is what was written; `restore`: the way in for an SQLite store
-//! - `listen`: hints that something changed
+//! - `target`: the address, with `password` and `tls`; `session`: a connection; `failure`: its errors
+//! - `schema`: recognising, creating and migrating the schema
+//! - `catalog`, `history`: reading the live catalog, and any moment
+//! - `publish`: writing a revision, with `pending`, its write buffer, and `copy`, the format of rows
+//! - `keys`: API keys; `texts`: texts and their sources; `prune`: deleting old revisions' data
+//! - `check`: checks of all data; `restore`: moving an SQLite store here
+//! - `listen`: hints of changes
 
 mod catalog;
 mod check;
@@ -42,96 +42,95 @@ use self::session::{Background, Session};
 pub(crate) use self::target::Target;
 use crate::problem::Problem;
 use crate::record::{
-    Changes, FetchedText, ItemVisitor, Keep, Life, Moment, ProductVisitor, Pruned,
-    PublishedRevision, StoredProduct, Touch, Touched,
+    ChangeKind, ChangedProduct, FetchedText, ItemVisitor, Keep, Moment, ProductVisitor,
+    PruneReport, PublishedRevision, StoreState, StoredProduct, VersionSpan,
 };
-use crate::{Hint, HintGuard, IfMissing, KeyDecision, Publication, Store, StoreError, TextServed};
+use crate::{Hint, HintGuard, IfMissing, KeyDecision, Publication, Store, StoreError, TextStatus};
 
-/// How often a shared database is asked: twice in the second that the contract promises.
-const POLL_EVERY: Duration = Duration::from_millis(500);
+/// Interval between polls of a shared database: half of the second that the contract promises.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// How long a call may take that asks for a row or two.
-const QUICK: Duration = Duration::from_secs(1);
+/// Timeout of a call for a row or two.
+const QUICK_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The same for a command, which somebody waits for, on a machine that may be busy.
-const QUICK_FOR_COMMANDS: Duration = Duration::from_secs(10);
+/// Timeout of a call for a row or two in a command, which has nothing else to do on a busy machine.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long the next rows of much may take: servers that read wait for it, and can as well ask again.
-const READING: Duration = Duration::from_secs(5);
+/// Timeout for the next rows of a large read by a server, which can retry.
+const READ_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long the first row of much may take where all of it is gathered and sorted before.
-const SORTING: Duration = Duration::from_secs(60);
+/// Timeout for the first row of a large read that is sorted first.
+const SORT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long a step of a command may take that writes or looks at much. A broken network is noticed long before.
-const WORKING: Duration = Duration::from_secs(60 * 60);
+/// Timeout of a statement of a command that reads or writes much. A broken network is noticed long before.
+const WORK_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 
-/// One state of the store, whatever others write meanwhile.
+/// Begins a read-only transaction as of one moment, without the role's or the database's timeout.
 const AS_OF_ONE_MOMENT: &str =
     "begin isolation level repeatable read read only; set local statement_timeout = 0";
 
-/// A transaction that writes. Both say what a role or a database may have set otherwise; how long something may
-/// take is for this side to say.
+/// Begins a transaction that writes, whatever the role or the database has set. Timeouts are on this side.
 const BEGIN: &str =
     "begin isolation level read committed read write; set local statement_timeout = 0";
 
-/// What may be done to the database.
+/// Permitted use of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Everything.
+    /// Reads and writes.
     Write(IfMissing),
-    /// Nothing is ever written.
+    /// Reads only.
     ReadOnly,
 }
 
 /// A store in a PostgreSQL database.
 pub(crate) struct PostgresStore {
-    // First, since it is dropped first: it is driven by the background.
-    /// For what takes milliseconds. What takes longer has connections of its own, so that looking for changes and
-    /// reading keys never waits for it. None before the first call, and where it broke.
+    // First, so that it is dropped before the thread that drives it.
+    /// Connection for calls that take milliseconds. Longer ones have connections of their own, so that polls and reads of
+    /// keys never wait for them. None before the first call, and after a failure.
     quick: Mutex<Option<Session>>,
     target: Arc<Target>,
     access: Access,
-    patience: Duration,
-    /// How long a call may take that asks for a row or two.
-    quick_limit: Duration,
+    lock_wait: Duration,
+    /// Timeout of a call for a row or two.
+    quick_timeout: Duration,
     background: Arc<Background>,
-    /// Whether there was a store: should it be gone one day, it isn't made anew.
+    /// True once the store was found: if it is gone later, it isn't created again.
     was_seen: AtomicBool,
 }
 
 impl PostgresStore {
-    /// Takes note of where the store is. The first call connects.
+    /// Returns a store that connects with the first call, for a server.
     pub(crate) fn new(
         target: Target,
         access: Access,
-        patience: Duration,
+        lock_wait: Duration,
     ) -> Result<Self, StoreError> {
         Ok(Self {
             quick: Mutex::new(None),
             target: Arc::new(target),
             access,
-            patience,
-            quick_limit: QUICK,
+            lock_wait,
+            quick_timeout: QUICK_TIMEOUT,
             background: Arc::new(Background::start()?),
             was_seen: AtomicBool::new(false),
         })
     }
 
-    /// Takes note of where the store is, for a command rather than a server that follows.
+    /// Returns a store for a command, with longer timeouts than a server's.
     pub(crate) fn for_command(
         target: Target,
         access: Access,
-        patience: Duration,
+        lock_wait: Duration,
     ) -> Result<Self, StoreError> {
-        let target = target.waiting(QUICK_FOR_COMMANDS);
-        let store = Self::new(target, access, patience)?;
+        let target = target.with_default_timeout(COMMAND_TIMEOUT);
+        let store = Self::new(target, access, lock_wait)?;
         Ok(Self {
-            quick_limit: QUICK_FOR_COMMANDS,
+            quick_timeout: COMMAND_TIMEOUT,
             ..store
         })
     }
 
-    /// Connects, and makes or migrates what is to be made or migrated.
+    /// Connects, and creates or migrates the schema as necessary.
     pub(crate) fn connect_now(&self) -> Result<(), StoreError> {
         self.quick(|_| Ok(()))
     }
@@ -142,17 +141,17 @@ impl PostgresStore {
         backup: &Path,
     ) -> Result<Option<Revision>, StoreError> {
         let background = Arc::new(Background::start()?);
-        let target = Arc::new(target.waiting(QUICK_FOR_COMMANDS));
-        let mut session = Session::open(&background, &target, WORKING)?;
+        let target = Arc::new(target.with_default_timeout(COMMAND_TIMEOUT));
+        let mut session = Session::open(&background, &target, WORK_TIMEOUT)?;
         restore::create_from(&mut session, &target.place, backup)
     }
 
-    /// Does something short on the connection that is held.
+    /// Runs a short call on the held connection.
     fn quick<T>(
         &self,
         work: impl FnOnce(&mut Session) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        // A panic elsewhere may have left it within a transaction.
+        // After a panic elsewhere it may be within a transaction.
         let mut held = self.quick.lock().unwrap_or_else(|poisoned| {
             self.quick.clear_poison();
             let mut held = PoisonError::into_inner(poisoned);
@@ -161,7 +160,7 @@ impl PostgresStore {
         });
         let session = match &mut *held {
             Some(session) if session.is_usable() => session,
-            broken => broken.insert(self.session(self.quick_limit)?),
+            broken => broken.insert(self.session(self.quick_timeout)?),
         };
         let outcome = work(session);
         if !session.is_usable() {
@@ -170,9 +169,9 @@ impl PostgresStore {
         outcome
     }
 
-    /// A connection of its own, for what takes longer, to a database that was looked at.
+    /// Opens a separate connection, for calls that take longer, and checks the schema.
     fn session(&self, limit: Duration) -> Result<Session, StoreError> {
-        let mut session = Session::open(&self.background, &self.target, limit.min(READING))?;
+        let mut session = Session::open(&self.background, &self.target, limit.min(READ_TIMEOUT))?;
         let access = match self.access {
             Access::Write(_) if self.was_seen.load(Ordering::Relaxed) => {
                 Access::Write(IfMissing::Refuse)
@@ -181,21 +180,21 @@ impl PostgresStore {
         };
         schema::ensure(&mut session, access, &self.target.place)?;
         self.was_seen.store(true, Ordering::Relaxed);
-        session.within(limit);
+        session.set_timeout(limit);
         Ok(session)
     }
 
-    /// A connection of its own that writes.
+    /// Opens a separate connection for writing.
     fn writer(&self) -> Result<Session, StoreError> {
         match self.access {
-            Access::Write(_) => self.session(WORKING),
+            Access::Write(_) => self.session(WORK_TIMEOUT),
             Access::ReadOnly => Err(StoreError::ReadOnly {
                 place: self.target.place.to_string(),
             }),
         }
     }
 
-    /// Reads on a connection of its own, as of one moment.
+    /// Reads on a separate connection, as of one moment.
     fn read<T>(
         &self,
         doing: &'static str,
@@ -208,15 +207,15 @@ impl PostgresStore {
 }
 
 impl Store for PostgresStore {
-    fn changes(&self) -> Result<Changes, StoreError> {
-        self.quick(catalog::changes)
+    fn state(&self) -> Result<StoreState, StoreError> {
+        self.quick(catalog::state)
     }
 
-    fn poll_every(&self) -> Duration {
-        POLL_EVERY
+    fn poll_interval(&self) -> Duration {
+        POLL_INTERVAL
     }
 
-    fn hint_changes(&self, hint: Hint) -> Option<HintGuard> {
+    fn subscribe(&self, hint: Hint) -> Option<HintGuard> {
         match self.access {
             // A replica has no LISTEN.
             Access::ReadOnly => None,
@@ -228,8 +227,8 @@ impl Store for PostgresStore {
         &self,
         texts_kept_since: Timestamp,
         visit: ItemVisitor<'_>,
-    ) -> Result<(Changes, Option<Revision>), StoreError> {
-        self.read(catalog::READING, READING, |session| {
+    ) -> Result<(StoreState, Option<Revision>), StoreError> {
+        self.read(catalog::READING, READ_TIMEOUT, |session| {
             catalog::read(session, texts_kept_since, visit)
         })
     }
@@ -237,17 +236,17 @@ impl Store for PostgresStore {
     fn read_changes(
         &self,
         since: &Revision,
-        most_products: u32,
+        max_products: u32,
         texts_kept_since: Timestamp,
         visit: ItemVisitor<'_>,
-    ) -> Result<(Changes, Option<Revision>), StoreError> {
-        self.read(catalog::READING, READING, |session| {
-            catalog::read_changes(session, since, most_products, texts_kept_since, visit)
+    ) -> Result<(StoreState, Option<Revision>), StoreError> {
+        self.read(catalog::READING, READ_TIMEOUT, |session| {
+            catalog::read_changes(session, since, max_products, texts_kept_since, visit)
         })
     }
 
-    fn revisions(&self, most: u32) -> Result<Vec<PublishedRevision>, StoreError> {
-        self.quick(|session| history::revisions(session, most))
+    fn revisions(&self, limit: u32) -> Result<Vec<PublishedRevision>, StoreError> {
+        self.quick(|session| history::revisions(session, limit))
     }
 
     fn revision(&self, number: u64) -> Result<Option<PublishedRevision>, StoreError> {
@@ -259,7 +258,7 @@ impl Store for PostgresStore {
         moment: Moment,
         visit: ProductVisitor<'_>,
     ) -> Result<Option<Revision>, StoreError> {
-        self.read(history::READING, WORKING, |session| {
+        self.read(history::READING, WORK_TIMEOUT, |session| {
             history::read_products(session, moment, visit)
         })
     }
@@ -281,20 +280,24 @@ impl Store for PostgresStore {
         })
     }
 
-    fn lives(&self, code: &ProductCode, most: u32) -> Result<Vec<Life>, StoreError> {
-        self.quick(|session| history::lives(session, code.as_str(), most))
+    fn version_spans(
+        &self,
+        code: &ProductCode,
+        limit: u32,
+    ) -> Result<Vec<VersionSpan>, StoreError> {
+        self.quick(|session| history::version_spans(session, code.as_str(), limit))
     }
 
-    fn touched(
+    fn revision_changes(
         &self,
         number: u64,
-        how: Option<Touch>,
+        kind: Option<ChangeKind>,
         after: Option<&ProductCode>,
-        most: u32,
-    ) -> Result<Vec<Touched>, StoreError> {
+        limit: u32,
+    ) -> Result<Vec<ChangedProduct>, StoreError> {
         let after = after.map_or("", ProductCode::as_str);
-        self.read(history::READING, READING, |session| {
-            history::touched(session, number, how, after, most)
+        self.read(history::READING, READ_TIMEOUT, |session| {
+            history::revision_changes(session, number, kind, after, limit)
         })
     }
 
@@ -302,35 +305,39 @@ impl Store for PostgresStore {
         self.quick(|session| texts::read(session, digest))
     }
 
-    fn fetched_text(&self, url: &str) -> Result<Option<(FetchedText, TextServed)>, StoreError> {
+    fn fetched_text(&self, url: &str) -> Result<Option<(FetchedText, TextStatus)>, StoreError> {
         self.quick(|session| texts::fetched(session, url))
     }
 
     fn publish(&self) -> Result<Box<dyn Publication + '_>, StoreError> {
-        let publication = publish::PostgresPublication::begin(self.writer()?, self.patience)?;
+        let publication = publish::PostgresPublication::begin(self.writer()?, self.lock_wait)?;
         Ok(Box::new(publication))
     }
 
-    fn set_text_served(&self, digest: &TextDigest, served: TextServed) -> Result<bool, StoreError> {
-        texts::set_served(&mut self.writer()?, digest, served, self.patience)
+    fn set_text_status(&self, digest: &TextDigest, status: TextStatus) -> Result<bool, StoreError> {
+        texts::set_status(&mut self.writer()?, digest, status, self.lock_wait)
     }
 
-    fn plan_prune(&self, keep: Keep, texts_kept_since: Timestamp) -> Result<Pruned, StoreError> {
-        self.read(prune::PRUNING, WORKING, |session| {
+    fn plan_prune(
+        &self,
+        keep: Keep,
+        texts_kept_since: Timestamp,
+    ) -> Result<PruneReport, StoreError> {
+        self.read(prune::PRUNING, WORK_TIMEOUT, |session| {
             prune::plan(session, keep, texts_kept_since)
         })
     }
 
-    fn prune(&self, keep: Keep, texts_kept_since: Timestamp) -> Result<Pruned, StoreError> {
-        prune::prune(&mut self.writer()?, keep, texts_kept_since, self.patience)
+    fn prune(&self, keep: Keep, texts_kept_since: Timestamp) -> Result<PruneReport, StoreError> {
+        prune::prune(&mut self.writer()?, keep, texts_kept_since, self.lock_wait)
     }
 
-    fn read_keys(&self) -> Result<(Changes, Vec<KeyRecord>), StoreError> {
+    fn read_keys(&self) -> Result<(StoreState, Vec<KeyRecord>), StoreError> {
         self.quick(|session| session.transaction(keys::READING, AS_OF_ONE_MOMENT, keys::read))
     }
 
     fn change_keys(&self, decide: KeyDecision<'_>) -> Result<(), StoreError> {
-        keys::change(&mut self.writer()?, decide, self.patience)
+        keys::change(&mut self.writer()?, decide, self.lock_wait)
     }
 
     fn record_key_use(&self, uses: &[(String, Timestamp)]) -> Result<(), StoreError> {
@@ -341,16 +348,16 @@ impl Store for PostgresStore {
     }
 
     fn check(&self) -> Result<Vec<Problem>, StoreError> {
-        self.read(check::CHECKING, WORKING, check::check)
+        self.read(check::CHECKING, WORK_TIMEOUT, check::check)
     }
 
     fn backup(&self, _path: &Path) -> Result<Option<Revision>, StoreError> {
         Err(StoreError::Unsupported(
-            "a PostgreSQL store is backed up by PostgreSQL's own tools, such as `pg_dump --format=custom --schema=vitrine --file=FILE DATABASE`; `vitrine backup` copies SQLite stores",
+            "`vitrine backup` copies only SQLite stores; back up a PostgreSQL store with PostgreSQL's own tools, such as `pg_dump --format=custom --schema=vitrine --file=FILE DATABASE`",
         ))
     }
 
     fn restore(&self, path: &Path) -> Result<Option<Revision>, StoreError> {
-        restore::restore(&mut self.writer()?, path, self.patience)
+        restore::restore(&mut self.writer()?, path, self.lock_wait)
     }
 }

@@ -1,5 +1,5 @@
-//! Finds the password that an address doesn't hold, as libpq does: in `PGPASSWORD`, or in the file that `PGPASSFILE`
-//! names, or in `~/.pgpass`.
+//! Look-up of a password that isn't in the address, as libpq does it: `PGPASSWORD`, then the file of `PGPASSFILE` or
+//! `~/.pgpass`.
 
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use tokio_postgres::Config;
 
 use super::target::host_and_port;
 
-/// The password, where there is one.
+/// Returns the password, if there is one.
 pub(super) fn find(config: &Config) -> Result<Option<String>, String> {
     if let Ok(password) = std::env::var("PGPASSWORD") {
         return Ok(Some(password));
@@ -26,7 +26,7 @@ pub(super) fn find(config: &Config) -> Result<Option<String>, String> {
     };
     let mode = path.metadata().map(|file| file.permissions().mode());
     if mode.is_ok_and(|mode| mode & 0o077 != 0) {
-        // libpq passes over such a file, and the login fails for a reason that nobody sees.
+        // libpq ignores such a file, so that the login fails without a visible reason.
         return Err(format!(
             "the password file {} can be read by others; `chmod 600` it",
             path.display()
@@ -38,8 +38,8 @@ pub(super) fn find(config: &Config) -> Result<Option<String>, String> {
     Ok(within(&text, [&host, &port.to_string(), database, user]))
 }
 
-/// The password of the first line whose four fields match; `*` matches all, and a backslash takes `:` and itself
-/// literally.
+/// Returns the password of the first line whose four fields match; `*` matches anything, and a backslash escapes `:` and
+/// itself.
 fn within(text: &str, wanted: [&str; 4]) -> Option<String> {
     text.lines()
         .filter(|line| !line.starts_with('#'))
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_password_file_is_read_as_libpq_reads_it() {
+    fn password_file_is_read_as_libpq_does() {
         let text =
             "# h:1:d:u:comment\nh:2:d:u:other\nh:1:*:u:a\\:b:c\\\\\n*:*:*:*:last\nshort:line";
         let find = |wanted| within(text, wanted);

@@ -1,4 +1,4 @@
-//! What a publish has yet to send: many rows go in one step, since a step takes a journey there and back.
+//! Write buffer of a publish: many rows are sent in one statement, which saves round trips.
 
 use std::collections::HashMap;
 
@@ -9,19 +9,19 @@ use super::session::{Session, Typed, number};
 use crate::StoreError;
 use crate::record::{OwnText, StoredProduct};
 
-/// How much waits at most, in bytes.
-const MOST_BYTES: usize = 1 << 20;
+/// Maximum size of buffered rows, in bytes.
+const MAX_BYTES: usize = 1 << 20;
 
-/// And how many versions that end.
-const MOST_ENDED: usize = 10_000;
+/// Maximum number of buffered ends of versions.
+const MAX_ENDED: usize = 10_000;
 
-/// What waits to be sent.
+/// Rows to send.
 #[derive(Default)]
 pub(super) struct Pending {
     /// New texts.
     texts: HashMap<TextDigest, PackedMarkdown>,
     text_bytes: usize,
-    /// The ids of versions that end.
+    /// Ids of versions that end.
     ended: Vec<i64>,
     versions: Rows,
     own_texts: Rows,
@@ -67,7 +67,7 @@ impl Pending {
             content.as_ref().map(|range| place(range.start)).into(),
             content.as_ref().map(|range| place(range.end)).into(),
             discount_multiplier.as_str().into(),
-            Value::Truth(*is_orderable),
+            Value::Bool(*is_orderable),
             countries.as_str().into(),
             categories.as_str().into(),
         ]);
@@ -86,13 +86,13 @@ impl Pending {
         }
     }
 
-    /// Whether so much waits that it is to be sent.
+    /// Returns whether the buffer is to be sent.
     pub(super) fn is_full(&self) -> bool {
         let bytes = self.text_bytes + self.versions.len_bytes() + self.own_texts.len_bytes();
-        bytes > MOST_BYTES || self.ended.len() > MOST_ENDED
+        bytes > MAX_BYTES || self.ended.len() > MAX_ENDED
     }
 
-    /// Sends all of it.
+    /// Sends all rows.
     pub(super) fn send(
         &mut self,
         session: &mut Session,
@@ -105,7 +105,7 @@ impl Pending {
                 .iter()
                 .map(|(digest, text)| (&digest.as_bytes()[..], text.as_bytes()))
                 .unzip();
-            // Ordered, so that whoever else writes texts never waits for this while it waits for them.
+            // Ordered: two writers of texts that wait for each other would deadlock.
             let sql = "insert into vitrine.markdown_text (digest, markdown) \
                        select * from unnest($1, $2) t (digest, markdown) order by digest \
                        on conflict do nothing";
@@ -113,7 +113,7 @@ impl Pending {
             self.texts.clear();
             self.text_bytes = 0;
         }
-        // First: of a code one version at most is live.
+        // Before the new versions: a code has at most one live version.
         if !self.ended.is_empty() {
             let sql = "update vitrine.product_version set until_revision = $1 where id = any($2)";
             session.execute(doing, sql, &[revision.param(), self.ended.param()])?;

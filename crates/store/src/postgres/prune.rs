@@ -1,6 +1,5 @@
-//! Freeing what old revisions alone see, while others read and write: in batches, of which each looks again what
-//! may go. So nothing is kept between transactions, and an interrupted prune leaves nothing behind but rows that the
-//! next one finds.
+//! Deleting data that only old revisions have, while others read and write: in batches, each of which selects its rows
+//! anew. So nothing is kept between transactions, and after an interrupted prune the next one finds the remaining rows.
 
 use std::time::Duration;
 
@@ -11,21 +10,21 @@ use super::BEGIN;
 use super::lock::{self, Lock};
 use super::session::{Session, Typed, get, number};
 use crate::StoreError;
-use crate::record::{Keep, Pruned};
+use crate::record::{Keep, PruneReport};
 
 pub(super) const PRUNING: &str = "pruning the history";
 
-/// How many rows go in one transaction.
+/// Number of rows deleted in one transaction.
 const BATCH: i64 = 1_000;
 
-/// A version that goes: no kept revision sees it ($1 is the oldest), and it has no texts or was replaced before $2:
-/// until then its texts are still served (see `catalog::served_texts`).
-const GOES: &str = "v.until_revision <= $1 and (v.until_revision < coalesce( \
+/// Condition for versions to delete: no kept revision has them ($1 is the oldest), and they have no texts or were replaced
+/// before $2: texts of later ones are still served (see `catalog::served_texts`).
+const PRUNABLE: &str = "v.until_revision <= $1 and (v.until_revision < coalesce( \
         (select min(number) from vitrine.revision where created_at > $2), $1 + 1) \
      or not exists (select 1 from vitrine.product_text where product_version_id = v.id))";
 
-/// A version with texts that stays.
-const STAYS_WITH_TEXTS: &str = "(v.until_revision is null or v.until_revision > $1 \
+/// Condition for versions with texts that stay.
+const KEPT_WITH_TEXTS: &str = "(v.until_revision is null or v.until_revision > $1 \
      or v.until_revision >= coalesce( \
         (select min(number) from vitrine.revision where created_at > $2), $1 + 1))";
 
@@ -34,23 +33,23 @@ pub(super) fn plan(
     session: &mut Session,
     keep: Keep,
     texts_kept_since: Timestamp,
-) -> Result<Pruned, StoreError> {
+) -> Result<PruneReport, StoreError> {
     let Some(oldest) = oldest_kept(session, keep)? else {
-        return Ok(Pruned::default());
+        return Ok(PruneReport::default());
     };
     let since = texts_kept_since.as_millisecond();
-    // A text goes where only versions name it that go, or none; one that was taken down stays, so that it stays
-    // down when it is loaded again.
+    // A text is deleted if no remaining version names it; one that was taken down stays, so that it is still down if it is
+    // loaded again.
     let sql = format!(
         "select count(*) from vitrine.markdown_text x where taken_down_at is null \
          and not exists (select 1 from vitrine.product_text t \
             join vitrine.product_version v on v.id = t.product_version_id \
-            where t.digest = x.digest and {STAYS_WITH_TEXTS})"
+            where t.digest = x.digest and {KEPT_WITH_TEXTS})"
     );
     let texts = session.number(PRUNING, &sql, &[oldest.param(), since.param()])?;
     let revisions = newly_unreadable(session, oldest)?;
     let (versions, waiting_versions) = versions(session, oldest, since)?;
-    Ok(Pruned {
+    Ok(PruneReport {
         oldest_readable: Some(oldest.unsigned_abs()),
         revisions,
         versions,
@@ -65,11 +64,11 @@ pub(super) fn prune(
     session: &mut Session,
     keep: Keep,
     texts_kept_since: Timestamp,
-    patience: Duration,
-) -> Result<Pruned, StoreError> {
+    lock_wait: Duration,
+) -> Result<PruneReport, StoreError> {
     let since = texts_kept_since.as_millisecond();
     let begun = session.transaction(PRUNING, BEGIN, |session| {
-        lock::take(session, Lock::Catalog, patience)?;
+        lock::take(session, Lock::Catalog, lock_wait)?;
         let Some(oldest) = oldest_kept(session, keep)? else {
             return Ok(None);
         };
@@ -82,19 +81,19 @@ pub(super) fn prune(
         Ok(Some((oldest, revisions, waiting)))
     })?;
     let Some((oldest, revisions, waiting_versions)) = begun else {
-        return Ok(Pruned::default());
+        return Ok(PruneReport::default());
     };
-    Ok(Pruned {
+    Ok(PruneReport {
         oldest_readable: Some(oldest.unsigned_abs()),
         revisions,
-        versions: delete_versions(session, oldest, since, patience)?,
-        texts: delete_texts(session, patience)?,
+        versions: delete_versions(session, oldest, since, lock_wait)?,
+        texts: delete_texts(session, lock_wait)?,
         waiting_versions,
         free_bytes: 0,
     })
 }
 
-/// The oldest revision that stays readable; what was pruned before stays so.
+/// Returns the oldest revision that stays readable; pruned ones stay pruned.
 fn oldest_kept(session: &mut Session, keep: Keep) -> Result<Option<i64>, StoreError> {
     let (sql, value) = match keep {
         Keep::Newest(count) => (
@@ -103,7 +102,7 @@ fn oldest_kept(session: &mut Session, keep: Keep) -> Result<Option<i64>, StoreEr
              from (select number from vitrine.revision order by number desc limit $1) newest",
             i64::from(count.get()),
         ),
-        // A revision was live until the next one came.
+        // A revision was live until the next one.
         Keep::LiveSince(moment) => (
             "select greatest((select coalesce(oldest_readable, 0) from vitrine.state), coalesce( \
                 (select max(number) from vitrine.revision where number < later), later, \
@@ -121,7 +120,7 @@ fn oldest_kept(session: &mut Session, keep: Keep) -> Result<Option<i64>, StoreEr
     row.map_or(Ok(None), read)
 }
 
-/// How many revisions before `oldest` could be read until now.
+/// Returns the number of revisions before `oldest` that can still be read.
 fn newly_unreadable(session: &mut Session, oldest: i64) -> Result<u64, StoreError> {
     let sql = "select count(*) from vitrine.revision where number < $1 \
                and number >= (select coalesce(oldest_readable, 0) from vitrine.state)";
@@ -129,32 +128,32 @@ fn newly_unreadable(session: &mut Session, oldest: i64) -> Result<u64, StoreErro
     Ok(count.unsigned_abs())
 }
 
-/// How many versions go, and how many that no kept revision sees stay.
+/// Returns the number of versions to delete, and of those that no kept revision has and that stay.
 fn versions(session: &mut Session, oldest: i64, since: i64) -> Result<(u64, u64), StoreError> {
-    let sql = format!("select count(*) from vitrine.product_version v where {GOES}");
+    let sql = format!("select count(*) from vitrine.product_version v where {PRUNABLE}");
     let going = session.number(PRUNING, &sql, &[oldest.param(), since.param()])?;
     let sql = "select count(*) from vitrine.product_version where until_revision <= $1";
     let all = session.number(PRUNING, sql, &[oldest.param()])?;
     Ok((going.unsigned_abs(), (all - going).unsigned_abs()))
 }
 
-/// Deletes the versions that go. Returns how many did.
+/// Deletes versions. Returns their number.
 fn delete_versions(
     session: &mut Session,
     oldest: i64,
     since: i64,
-    patience: Duration,
+    lock_wait: Duration,
 ) -> Result<u64, StoreError> {
-    // The store may have been restored meanwhile: what is readable now stays.
+    // Versions that are readable now stay: the store may have been restored meanwhile.
     let sql = format!(
-        "select v.id from vitrine.product_version v where v.id > $3 and {GOES} \
+        "select v.id from vitrine.product_version v where v.id > $3 and {PRUNABLE} \
          and v.until_revision <= (select oldest_readable from vitrine.state) \
          order by v.id limit $4"
     );
     let (mut deleted, mut last) = (0, -1);
     loop {
         let ids = session.transaction(PRUNING, BEGIN, |session| {
-            lock::take(session, Lock::Catalog, patience)?;
+            lock::take(session, Lock::Catalog, lock_wait)?;
             let params = &[oldest.param(), since.param(), last.param(), BATCH.param()];
             let rows = session.rows(PRUNING, &sql, params)?;
             let ids: Vec<i64> = rows
@@ -177,8 +176,8 @@ fn delete_versions(
     }
 }
 
-/// Deletes the texts that nothing names, with what is remembered of where they were fetched. Returns how many.
-fn delete_texts(session: &mut Session, patience: Duration) -> Result<u64, StoreError> {
+/// Deletes texts that no version names, with the records of fetching them. Returns their number.
+fn delete_texts(session: &mut Session, lock_wait: Duration) -> Result<u64, StoreError> {
     let sql = "select digest from vitrine.markdown_text x where digest > $1 \
                and taken_down_at is null and not exists \
                   (select 1 from vitrine.product_text t where t.digest = x.digest) \
@@ -186,9 +185,9 @@ fn delete_texts(session: &mut Session, patience: Duration) -> Result<u64, StoreE
     let (mut deleted, mut last) = (0, Vec::new());
     loop {
         let (count, end) = session.transaction(PRUNING, BEGIN, |session| {
-            lock::take(session, Lock::Catalog, patience)?;
-            // Nobody takes one of them down meanwhile.
-            lock::take(session, Lock::Keys, patience)?;
+            lock::take(session, Lock::Catalog, lock_wait)?;
+            // Keeps others from taking one of them down meanwhile.
+            lock::take(session, Lock::Keys, lock_wait)?;
             let rows = session.rows(PRUNING, sql, &[(&last[..]).param(), BATCH.param()])?;
             let digests: Vec<&[u8]> = rows
                 .iter()

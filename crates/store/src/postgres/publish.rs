@@ -1,7 +1,7 @@
 //! Writing a revision: one transaction on a connection of its own.
 //!
-//! A product is asked for, compared and put at memory's speed: those that are live are fetched many at a time
-//! ([`Publication::expect`]), and what changes waits until there is much of it.
+//! Products are read, compared and put at memory speed: live ones are fetched in batches ([`Publication::prefetch`]), and
+//! changes are buffered.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -18,36 +18,36 @@ use super::pending::Pending;
 use super::session::{Session, Typed, count, get, number};
 use super::texts::{self, NOTIFY};
 use crate::fail_point::FailPoint;
-use crate::publication::NAMED_TWICE;
+use crate::publication::DUPLICATE_PRODUCT;
 use crate::record::{
-    Change, FetchedText, Moment, ProductVisitor, PublishedCounts, RevisionNote, StoredProduct,
+    FetchedText, Moment, ProductVisitor, PublishedCounts, PutOutcome, RevisionNote, StoredProduct,
 };
 use crate::values::{self, random_id};
 use crate::{Publication, StoreError};
 
 const PUBLISHING: &str = "publishing";
 
-/// How many products are known at a time at most.
-const MOST_KNOWN: usize = 2_000;
+/// Maximum number of cached products.
+const MAX_CACHED: usize = 2_000;
 
-/// How many are fetched in one step.
+/// Number of products fetched in one statement.
 const BATCH: usize = 500;
 
-/// A publish in progress. Its connection closes when it is dropped, which rolls back whatever wasn't committed.
+/// A publish in progress. Dropping it closes its connection, which rolls back the transaction unless it was committed.
 pub(super) struct PostgresPublication {
     session: Session,
     number: u64,
-    /// The ids of this publish's first version, and of the next one.
+    /// Ids of this publish's first version, and of the next one.
     first_id: i64,
     next_id: i64,
     live_before: u64,
     counts: PublishedCounts,
-    /// Whether something is to be kept that is no change of a product.
-    has_remembered: bool,
-    /// Which codes were put or kept, to know which to retire.
+    /// True if there are results of fetching to commit, even if no product changed.
+    has_fetched: bool,
+    /// Codes that were put or kept; all others are retired.
     mentioned: HashSet<ProductCode>,
-    /// What is live of these codes, as this publish leaves it.
-    known: HashMap<ProductCode, Option<Live>>,
+    /// Cache of live products, as this publish leaves them; `None` for codes that aren't live.
+    cache: HashMap<ProductCode, Option<Live>>,
     pending: Pending,
 }
 
@@ -59,12 +59,12 @@ struct Live {
 }
 
 impl PostgresPublication {
-    pub(super) fn begin(mut session: Session, patience: Duration) -> Result<Self, StoreError> {
-        // Once it is alone, each statement sees what those before it committed.
+    pub(super) fn begin(mut session: Session, lock_wait: Duration) -> Result<Self, StoreError> {
+        // Read committed: after the lock is taken, each statement sees what other writers committed.
         session.run(PUBLISHING, BEGIN)?;
-        session.within(patience + super::READING);
-        lock::take(&mut session, Lock::Catalog, patience)?;
-        session.within(super::WORKING);
+        session.set_timeout(lock_wait + super::READ_TIMEOUT);
+        lock::take(&mut session, Lock::Catalog, lock_wait)?;
+        session.set_timeout(super::WORK_TIMEOUT);
         let sql = "select (select coalesce(max(number), 0) + 1 from vitrine.revision), \
                    (select coalesce(max(id), 0) + 1 from vitrine.product_version), \
                    (select count(*) from vitrine.product_version where until_revision is null)";
@@ -77,9 +77,9 @@ impl PostgresPublication {
             next_id: get(&row, 1)?,
             live_before: count(&row, 2)?,
             counts: PublishedCounts::default(),
-            has_remembered: false,
+            has_fetched: false,
             mentioned: HashSet::new(),
-            known: HashMap::new(),
+            cache: HashMap::new(),
             pending: Pending::default(),
             session,
         })
@@ -90,20 +90,20 @@ impl PostgresPublication {
             .send(&mut self.session, PUBLISHING, number(self.number))
     }
 
-    /// Sees to it that these codes are among what is known.
-    fn know(&mut self, codes: &[&ProductCode]) -> Result<(), StoreError> {
-        let mut unknown: Vec<&ProductCode> = codes.to_vec();
-        unknown.retain(|code| !self.known.contains_key(*code));
-        if unknown.is_empty() {
+    /// Loads these codes into the cache.
+    fn fetch(&mut self, codes: &[&ProductCode]) -> Result<(), StoreError> {
+        let mut missing: Vec<&ProductCode> = codes.to_vec();
+        missing.retain(|code| !self.cache.contains_key(*code));
+        if missing.is_empty() {
             return Ok(());
         }
-        if self.known.len() + unknown.len() > MOST_KNOWN {
-            // What is forgotten is read from the store again, so it must be there.
+        if self.cache.len() + missing.len() > MAX_CACHED {
+            // Evicted products are read from the database again, so they must be there.
             self.send()?;
-            self.known.clear();
-            unknown = codes.to_vec();
+            self.cache.clear();
+            missing = codes.to_vec();
         }
-        let texts: Vec<&str> = unknown.iter().map(|code| code.as_str()).collect();
+        let texts: Vec<&str> = missing.iter().map(|code| code.as_str()).collect();
         let live = history::products_of(&mut self.session, &texts, Moment::Live)?;
         for (id, digest, product) in live {
             let code = product.code.clone();
@@ -112,23 +112,23 @@ impl PostgresPublication {
                 digest,
                 product,
             };
-            self.known.insert(code, Some(live));
+            self.cache.insert(code, Some(live));
         }
-        for code in unknown {
-            self.known.entry(code.clone()).or_insert(None);
+        for code in missing {
+            self.cache.entry(code.clone()).or_insert(None);
         }
         Ok(())
     }
 
-    fn known(&mut self, code: &ProductCode) -> Result<Option<&Live>, StoreError> {
-        self.know(&[code])?;
-        Ok(self.known.get(code).and_then(Option::as_ref))
+    fn cached(&mut self, code: &ProductCode) -> Result<Option<&Live>, StoreError> {
+        self.fetch(&[code])?;
+        Ok(self.cache.get(code).and_then(Option::as_ref))
     }
 
-    /// Ends the version of this id, unless it is this publish's own.
+    /// Ends the version of this id. Fails if this publish began it.
     fn end(&mut self, id: i64) -> Result<(), StoreError> {
         if id >= self.first_id {
-            return Err(NAMED_TWICE);
+            return Err(DUPLICATE_PRODUCT);
         }
         self.pending.end(id);
         if self.pending.is_full() {
@@ -140,11 +140,11 @@ impl PostgresPublication {
 
 impl Publication for PostgresPublication {
     fn live(&mut self, code: &ProductCode) -> Result<Option<StoredProduct>, StoreError> {
-        Ok(self.known(code)?.map(|live| live.product.clone()))
+        Ok(self.cached(code)?.map(|live| live.product.clone()))
     }
 
-    fn expect(&mut self, codes: &[&ProductCode]) -> Result<(), StoreError> {
-        codes.chunks(BATCH).try_for_each(|codes| self.know(codes))
+    fn prefetch(&mut self, codes: &[&ProductCode]) -> Result<(), StoreError> {
+        codes.chunks(BATCH).try_for_each(|codes| self.fetch(codes))
     }
 
     fn put_text(
@@ -160,35 +160,35 @@ impl Publication for PostgresPublication {
         }
     }
 
-    fn remember_fetched(&mut self, fetched: &FetchedText) -> Result<(), StoreError> {
+    fn put_fetched(&mut self, fetched: &FetchedText) -> Result<(), StoreError> {
         self.send()?;
         texts::remember(&mut self.session, PUBLISHING, fetched)?;
         FailPoint::PublishFetchedRemembered.pass()?;
-        self.has_remembered = true;
+        self.has_fetched = true;
         Ok(())
     }
 
-    fn put(&mut self, product: &StoredProduct) -> Result<Change, StoreError> {
+    fn put(&mut self, product: &StoredProduct) -> Result<PutOutcome, StoreError> {
         self.mentioned.insert(product.code.clone());
         let lists = values::lists(product)?;
         let digest = values::product_digest(product, &lists);
         let live = self
-            .known(&product.code)?
+            .cached(&product.code)?
             .map(|live| (live.id, live.digest));
         let change = match live {
             Some((_, live_digest)) if live_digest == digest => {
                 self.counts.unchanged += 1;
-                return Ok(Change::Unchanged);
+                return Ok(PutOutcome::Unchanged);
             }
             Some((id, _)) => {
                 self.end(id)?;
                 FailPoint::PublishProductEnded.pass()?;
                 self.counts.changed += 1;
-                Change::Changed
+                PutOutcome::Changed
             }
             None => {
                 self.counts.created += 1;
-                Change::Created
+                PutOutcome::Created
             }
         };
         let id = self.next_id;
@@ -200,7 +200,7 @@ impl Publication for PostgresPublication {
             digest,
             product: product.clone(),
         };
-        self.known.insert(product.code.clone(), Some(live));
+        self.cache.insert(product.code.clone(), Some(live));
         FailPoint::PublishProductPut.pass()?;
         if self.pending.is_full() {
             self.send()?;
@@ -209,11 +209,11 @@ impl Publication for PostgresPublication {
     }
 
     fn retire(&mut self, code: &ProductCode) -> Result<bool, StoreError> {
-        let Some(id) = self.known(code)?.map(|live| live.id) else {
+        let Some(id) = self.cached(code)?.map(|live| live.id) else {
             return Ok(false);
         };
         self.end(id)?;
-        self.known.insert(code.clone(), None);
+        self.cache.insert(code.clone(), None);
         FailPoint::PublishProductRetired.pass()?;
         self.counts.retired += 1;
         Ok(true)
@@ -221,7 +221,7 @@ impl Publication for PostgresPublication {
 
     fn keep(&mut self, code: &ProductCode) -> Result<bool, StoreError> {
         self.mentioned.insert(code.clone());
-        let is_live = self.known(code)?.is_some();
+        let is_live = self.cached(code)?.is_some();
         self.counts.unchanged += u64::from(is_live);
         Ok(is_live)
     }
@@ -230,15 +230,15 @@ impl Publication for PostgresPublication {
         self.live_before
     }
 
-    fn read_before(&mut self, visit: ProductVisitor<'_>) -> Result<(), StoreError> {
-        // What this publish writes is from its own revision on.
+    fn read_live_before(&mut self, visit: ProductVisitor<'_>) -> Result<(), StoreError> {
+        // This publish writes only versions of its own revision.
         let before = Moment::Revision(self.number - 1);
         history::visit_products(&mut self.session, before, visit)
     }
 
     fn retire_others(&mut self) -> Result<Vec<ProductCode>, StoreError> {
         self.send()?;
-        self.known.clear();
+        self.cache.clear();
         let mut others = Vec::new();
         let mentioned = &self.mentioned;
         let sql = "select id, code from vitrine.product_version where until_revision is null";
@@ -272,7 +272,7 @@ impl Publication for PostgresPublication {
             let texts: Vec<&str> = batch.iter().map(String::as_str).collect();
             let then = history::products_of(&mut self.session, &texts, moment)?;
             let products: Vec<&ProductCode> = then.iter().map(|(.., then)| &then.code).collect();
-            self.expect(&products)?;
+            self.prefetch(&products)?;
             for (.., product) in &then {
                 self.put(product)?;
             }
@@ -288,7 +288,7 @@ impl Publication for PostgresPublication {
     ) -> Result<Option<(Revision, PublishedCounts)>, StoreError> {
         let counts = self.counts;
         if (counts.created, counts.changed, counts.retired) == (0, 0, 0) {
-            if self.has_remembered {
+            if self.has_fetched {
                 self.send()?;
                 self.session.commit(PUBLISHING)?;
             }

@@ -1,5 +1,5 @@
-//! The way from SQLite to PostgreSQL: a backup of an SQLite store takes the place of all that rests here, in one
-//! transaction. (A PostgreSQL store is backed up by PostgreSQL's own tools.)
+//! Moving from SQLite to PostgreSQL: a backup of an SQLite store replaces all data, in one transaction. (PostgreSQL's own
+//! tools back up a PostgreSQL store.)
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -21,60 +21,60 @@ use crate::{StoreError, sqlite};
 
 const RESTORING: &str = "restoring the store";
 
-/// How much is sent at once, in bytes.
+/// Size of a batch, in bytes.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// A table: its names in SQLite and here, its columns, those that hold truths.
+/// A table: its names in both stores, its columns, and the boolean ones among them.
 struct Table {
     sqlite: &'static str,
     postgres: &'static str,
     columns: &'static str,
-    truths: &'static [&'static str],
+    booleans: &'static [&'static str],
 }
 
-/// All tables but the state, each behind those that it refers to.
+/// All tables but the state, each after those that it refers to.
 const TABLES: [Table; 7] = [
     Table {
         sqlite: "revision",
         postgres: "revision",
         columns: "number, id, created_at, created, changed, retired, unchanged, published_by, note, source_digest",
-        truths: &[],
+        booleans: &[],
     },
     Table {
         sqlite: "product_version",
         postgres: "product_version",
         columns: "id, code, from_revision, until_revision, digest, document, content_start, content_end, discount_multiplier, is_orderable, countries, categories",
-        truths: &["is_orderable"],
+        booleans: &["is_orderable"],
     },
     Table {
         sqlite: "text",
         postgres: "markdown_text",
         columns: "digest, markdown, taken_down_at",
-        truths: &[],
+        booleans: &[],
     },
     Table {
         sqlite: "product_text",
         postgres: "product_text",
         columns: "product_version_id, name, digest, source_url",
-        truths: &[],
+        booleans: &[],
     },
     Table {
         sqlite: "fetched_text",
         postgres: "fetched_text",
         columns: "url, digest, etag, last_modified, fetched_at",
-        truths: &[],
+        booleans: &[],
     },
     Table {
         sqlite: "api_key",
         postgres: "api_key",
         columns: "prefix, label, secret_hash, is_test, api_version, quota_requests, quota_seconds, created_at, expires_at, revoked_at, rotated_at",
-        truths: &["is_test"],
+        booleans: &["is_test"],
     },
     Table {
         sqlite: "api_key_use",
         postgres: "api_key_use",
         columns: "prefix, last_used_at",
-        truths: &[],
+        booleans: &[],
     },
 ];
 
@@ -82,12 +82,12 @@ const TABLES: [Table; 7] = [
 pub(super) fn restore(
     session: &mut Session,
     backup: &Path,
-    patience: Duration,
+    lock_wait: Duration,
 ) -> Result<Option<Revision>, StoreError> {
     let backup = Backup::open(backup)?;
     session.transaction(RESTORING, BEGIN, |session| {
-        lock::take(session, Lock::Catalog, patience)?;
-        lock::take(session, Lock::Keys, patience)?;
+        lock::take(session, Lock::Catalog, lock_wait)?;
+        lock::take(session, Lock::Keys, lock_wait)?;
         replace(session, &backup)
     })
 }
@@ -112,14 +112,14 @@ pub(super) fn create_from(
 /// A checked copy of a backup.
 struct Backup {
     connection: rusqlite::Connection,
-    /// Where it lies; gone when this is dropped.
+    /// Temporary directory of the copy, removed when this is dropped.
     _directory: tempfile::TempDir,
 }
 
 impl Backup {
     fn open(path: &Path) -> Result<Self, StoreError> {
         let directory = tempfile::tempdir().map_err(|source| StoreError::File {
-            doing: "make",
+            doing: "create",
             path: std::env::temp_dir(),
             source,
         })?;
@@ -149,12 +149,12 @@ impl Backup {
             for (column, name) in names.iter().enumerate() {
                 values.push(match row.get_ref(column).map_err(failed)? {
                     ValueRef::Null => Value::Null,
-                    ValueRef::Integer(number) if table.truths.contains(name) => {
-                        Value::Truth(number != 0)
+                    ValueRef::Integer(number) if table.booleans.contains(name) => {
+                        Value::Bool(number != 0)
                     }
                     ValueRef::Integer(number) => Value::Number(number),
                     ValueRef::Blob(bytes) => Value::Bytes(bytes),
-                    // What isn't UTF-8, PostgreSQL refuses.
+                    // PostgreSQL refuses invalid UTF-8.
                     ValueRef::Text(text) => Value::Bytes(text),
                     ValueRef::Real(_) => {
                         return Err(StoreError::Damaged(format!("a fraction in {name}")));
@@ -167,11 +167,10 @@ impl Backup {
     }
 }
 
-/// Puts the backup's rows in the place of all rows. What stays: which store this is; that keys were revoked or
-/// rotated and texts taken down, since none of that may be undone by the way. The live revision gets an id that no
-/// server has seen.
+/// Replaces all rows with the backup's. The id of the store stays, and so do revocations and rotations of keys and texts
+/// taken down: a restore mustn't undo these. The live revision gets an id that no server has seen.
 fn replace(session: &mut Session, backup: &Backup) -> Result<Option<Revision>, StoreError> {
-    // Servers that write down when keys were used try again later: a use of a key that is gone would fail this.
+    // Servers that record the use of keys fail and retry later: a use recorded meanwhile would fail the copy.
     let sql = "lock table vitrine.api_key_use in share row exclusive mode";
     session.run(RESTORING, sql)?;
     session.run(

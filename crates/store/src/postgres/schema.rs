@@ -1,4 +1,4 @@
-//! How a database is recognised, and how its schema is made and brought up to date.
+//! Recognising, creating and migrating the schema.
 //!
 //! Two releases run side by side on one database: see docs/decisions/0007-two-releases-on-one-database.md.
 
@@ -7,35 +7,35 @@ use std::time::Duration;
 use super::keys;
 use super::lock::{self, Lock};
 use super::session::{Session, get};
-use super::{Access, BEGIN, READING, WORKING};
+use super::{Access, BEGIN, READ_TIMEOUT, WORK_TIMEOUT};
 use crate::fail_point::FailPoint;
 use crate::{IfMissing, StoreError};
 
 const OPENING: &str = "opening the store";
 const MIGRATING: &str = "migrating the store";
 
-/// Every migration in order, each with the oldest release, told by the newest schema that it knows, that can still
-/// work with what it leaves.
+/// All migrations in order, each with the oldest release that still works after it, named by the newest schema that the
+/// release supports.
 const MIGRATIONS: [(&str, i32); 2] = [
     (include_str!("migrations/0001.sql"), 1),
     (include_str!("migrations/0002.sql"), 1),
 ];
 
-/// The newest schema that this release knows.
-const KNOWN: i32 = MIGRATIONS.len() as i32;
+/// Newest schema that this release supports.
+const SCHEMA: i32 = MIGRATIONS.len() as i32;
 
-/// How long another process may take to make or migrate the schema, before it isn't waited for any longer.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Maximum time to wait while another process creates or migrates the schema.
+const MIGRATION_WAIT: Duration = Duration::from_secs(30);
 
-/// Refuses what is no store of ours, and makes or migrates one where `access` allows it.
+/// Refuses other programs' schemas, and creates or migrates the schema if `access` allows it.
 pub(super) fn ensure(session: &mut Session, access: Access, place: &str) -> Result<(), StoreError> {
     let found = found(session, place)?;
     match (found, access) {
-        (Some(found), _) if found >= KNOWN => Ok(()),
+        (Some(found), _) if found >= SCHEMA => Ok(()),
         (Some(found), Access::ReadOnly) => Err(StoreError::OlderSchema {
             place: place.to_owned(),
             found: found.unsigned_abs(),
-            known: KNOWN.unsigned_abs(),
+            known: SCHEMA.unsigned_abs(),
         }),
         (None, Access::ReadOnly | Access::Write(IfMissing::Refuse)) => Err(StoreError::Missing {
             place: place.to_owned(),
@@ -46,15 +46,15 @@ pub(super) fn ensure(session: &mut Session, access: Access, place: &str) -> Resu
     }
 }
 
-/// Makes or migrates the schema in the transaction that is open. Returns whether it was there.
+/// Creates or migrates the schema in the open transaction. Returns whether it existed.
 pub(super) fn migrate(session: &mut Session, place: &str) -> Result<bool, StoreError> {
-    session.within(PATIENCE + READING);
-    lock::take(session, Lock::Migration, PATIENCE)?;
-    session.within(WORKING);
-    // Looked at again: another process may have been faster.
+    session.set_timeout(MIGRATION_WAIT + READ_TIMEOUT);
+    lock::take(session, Lock::Migration, MIGRATION_WAIT)?;
+    session.set_timeout(WORK_TIMEOUT);
+    // Again: another process may have been faster.
     let found = found(session, place)?;
-    // Where it stands empty, it was made for us: who may write there may perhaps make no schemas, and even
-    // `if not exists` would be refused.
+    // An empty schema was created for Vitrine: its role may not be allowed to create schemas, and even `if not exists`
+    // would be refused.
     let sql = "select 1 where to_regnamespace('vitrine') is null";
     if found.is_none() && session.row(MIGRATING, sql, &[])?.is_some() {
         session.run(MIGRATING, "create schema vitrine")?;
@@ -63,12 +63,12 @@ pub(super) fn migrate(session: &mut Session, place: &str) -> Result<bool, StoreE
     for (migration, _) in MIGRATIONS.iter().skip(had.unsigned_abs() as usize) {
         session.run(MIGRATING, migration)?;
     }
-    if had < KNOWN {
+    if had < SCHEMA {
         keys::write_digests(session)?;
-        let oldest = MIGRATIONS.last().map_or(KNOWN, |(_, oldest)| *oldest);
+        let oldest = MIGRATIONS.last().map_or(SCHEMA, |(_, oldest)| *oldest);
         let sql = format!(
             "delete from vitrine.schema_version; \
-             insert into vitrine.schema_version (version, oldest_release) values ({KNOWN}, {oldest})"
+             insert into vitrine.schema_version (version, oldest_release) values ({SCHEMA}, {oldest})"
         );
         session.run(MIGRATING, &sql)?;
     }
@@ -76,10 +76,11 @@ pub(super) fn migrate(session: &mut Session, place: &str) -> Result<bool, StoreE
     Ok(found.is_some())
 }
 
-/// The schema that the database has; none where it is to be made. What this release can't work with is refused.
+/// Returns the version of the database's schema; none if it is to be created. Refuses schemas that this release doesn't
+/// support.
 fn found(session: &mut Session, place: &str) -> Result<Option<i32>, StoreError> {
-    // As of one statement: others may be making it. A schema of this name that holds nothing may have been made
-    // for us, by whoever may make schemas here.
+    // In one statement: others may be creating it. An empty schema of this name may have been created for Vitrine by an
+    // administrator.
     let sql = "select to_regclass('vitrine.schema_version') is not null, \
                exists (select 1 from pg_catalog.pg_class \
                   where relnamespace = to_regnamespace('vitrine'))";
@@ -92,7 +93,7 @@ fn found(session: &mut Session, place: &str) -> Result<Option<i32>, StoreError> 
             false => Ok(None),
             true => Err(StoreError::NotAStore {
                 place: place.to_owned(),
-                reason: "its schema `vitrine` is another program's".to_owned(),
+                reason: "its schema `vitrine` belongs to another program".to_owned(),
             }),
         };
     }
@@ -101,11 +102,11 @@ fn found(session: &mut Session, place: &str) -> Result<Option<i32>, StoreError> 
         return Err(StoreError::Damaged("its schema has no version".to_owned()));
     };
     let (version, oldest): (i32, i32) = (get(&row, 0)?, get(&row, 1)?);
-    if oldest > KNOWN {
+    if oldest > SCHEMA {
         return Err(StoreError::NewerSchema {
             place: place.to_owned(),
             found: version.unsigned_abs(),
-            known: KNOWN.unsigned_abs(),
+            known: SCHEMA.unsigned_abs(),
         });
     }
     Ok(Some(version))

@@ -1,8 +1,7 @@
-//! A connection to the database, driven by a thread of the store's own, on which the callers' threads wait with a
-//! time limit.
+//! A connection to the database, driven by a background thread; callers wait for answers with a timeout.
 //!
-//! Nothing here outlives a transaction: no named statement, no setting, no lock of a session. So a pooler may give
-//! each transaction another connection (PgBouncer's transaction mode).
+//! Nothing outlives a transaction: no named statement, no setting, no session lock. So a pooler may give each transaction
+//! another connection (PgBouncer's transaction mode).
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -22,11 +21,11 @@ use super::failure::{Failure, at_commit};
 use super::target::Target;
 use crate::StoreError;
 
-/// How many rows are handed over at once at most.
+/// Maximum number of rows handed over at once.
 const CHUNK: usize = 256;
 
-/// The thread that drives connections. Callers don't drive them themselves: they may be inside of another runtime,
-/// and a connection that nobody waits on must notice that it broke all the same.
+/// The thread that drives connections. Callers don't drive them: they may be inside another runtime, and an idle
+/// connection must notice, too, that it broke.
 pub(super) struct Background(Option<Runtime>);
 
 impl Background {
@@ -39,7 +38,7 @@ impl Background {
         runtime
             .map(|runtime| Self(Some(runtime)))
             .map_err(|source| StoreError::Database {
-                doing: "starting the database's thread",
+                doing: "starting the thread for the database",
                 source: source.into(),
             })
     }
@@ -48,7 +47,7 @@ impl Background {
         self.0.as_ref()
     }
 
-    /// Waits for `work`, `limit` at most.
+    /// Waits for `work`, at most `limit`.
     pub(super) fn wait<T>(
         &self,
         limit: Duration,
@@ -56,17 +55,17 @@ impl Background {
     ) -> Result<T, Failure> {
         match self.wait_long(async { tokio::time::timeout(limit, work).await }) {
             Ok(outcome) => outcome.map_err(Failure::Postgres),
-            Err(_) => Err(Failure::Silence(limit)),
+            Err(_) => Err(Failure::Timeout(limit)),
         }
     }
 
-    /// Waits for `work`, which knows limits of its own.
+    /// Waits for `work`, which has timeouts of its own.
     fn wait_long<T>(&self, work: impl Future<Output = T>) -> T {
         let _inside = self.runtime().map(Runtime::enter);
         block_on(work)
     }
 
-    /// Does `work` on the thread.
+    /// Runs `work` on the thread.
     pub(super) fn start_task(
         &self,
         work: impl Future<Output = ()> + Send + 'static,
@@ -77,14 +76,14 @@ impl Background {
 
 impl Drop for Background {
     fn drop(&mut self) {
-        // Not to be waited for: a look-up of a name may take long.
+        // Without waiting: resolving a name may take long.
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();
         }
     }
 }
 
-/// Runs a future on this thread, which sleeps while it waits.
+/// Runs a future on this thread, which is parked while it waits.
 fn block_on<T>(work: impl Future<Output = T>) -> T {
     struct Unpark(std::thread::Thread);
     impl Wake for Unpark {
@@ -103,16 +102,16 @@ fn block_on<T>(work: impl Future<Output = T>) -> T {
     }
 }
 
-/// What drives a connection.
+/// Future that drives a connection.
 pub(super) type Driver = tokio_postgres::Connection<
     Socket,
     <MakeRustlsConnect as tokio_postgres::tls::MakeTlsConnect<Socket>>::Stream,
 >;
 
-/// A value of a statement, with its type: statements aren't described before they are run.
+/// A parameter with its type: statements aren't described before they run.
 pub(super) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
 
-/// What can be a value of a statement.
+/// A type of parameters.
 pub(super) trait Typed: ToSql + Sync + Sized {
     const TYPE: Type;
 
@@ -149,25 +148,25 @@ pub(super) struct Session {
     background: Arc<Background>,
     client: Client,
     target: Arc<Target>,
-    /// How long one answer may take.
+    /// Timeout of an answer.
     limit: Duration,
-    /// How long the next rows of one answer may take.
+    /// Timeout for the next rows of an answer.
     rows_limit: Duration,
     is_broken: bool,
-    /// What drives the connection. None once it was given up.
+    /// Task that drives the connection; none after it was abandoned.
     driver: Option<JoinHandle<()>>,
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
         if self.is_broken && !self.client.is_closed() {
-            self.give_up();
+            self.abandon();
         }
     }
 }
 
 impl Session {
-    /// Connects. Answers may take `limit`.
+    /// Connects. `limit` is the timeout of answers.
     pub(super) fn open(
         background: &Arc<Background>,
         target: &Arc<Target>,
@@ -176,7 +175,7 @@ impl Session {
         let (client, driver) = background
             .wait_long(target.connect())
             .map_err(|failure| failure.during("connecting", &target.place))?;
-        // What it ends with, the next call is told of.
+        // The next call reports its error.
         let driver = background.start_task(driver.map(drop));
         Ok(Self {
             background: Arc::clone(background),
@@ -189,14 +188,14 @@ impl Session {
         })
     }
 
-    /// Answers may take `limit` from now on.
-    pub(super) fn within(&mut self, limit: Duration) {
+    /// Sets the timeout of answers.
+    pub(super) fn set_timeout(&mut self, limit: Duration) {
         self.limit = limit;
         self.rows_limit = limit;
     }
 
-    /// Answers may take `limit` to begin from now on; their next rows as long as they might before.
-    pub(super) fn begins_within(&mut self, limit: Duration) {
+    /// Sets the timeout of the first row of answers; that of the next rows stays.
+    pub(super) fn set_first_row_timeout(&mut self, limit: Duration) {
         self.limit = limit;
     }
 
@@ -204,73 +203,73 @@ impl Session {
         !self.is_broken && !self.client.is_closed()
     }
 
-    fn ask<T>(
+    fn call<T>(
         &mut self,
         doing: &'static str,
-        ask: impl AsyncFnOnce(&Client) -> Result<T, tokio_postgres::Error>,
+        statement: impl AsyncFnOnce(&Client) -> Result<T, tokio_postgres::Error>,
     ) -> Result<T, StoreError> {
-        self.ask_within(self.limit, doing, ask)
+        self.call_within(self.limit, doing, statement)
     }
 
-    fn ask_within<T>(
+    fn call_within<T>(
         &mut self,
         limit: Duration,
         doing: &'static str,
-        ask: impl AsyncFnOnce(&Client) -> Result<T, tokio_postgres::Error>,
+        statement: impl AsyncFnOnce(&Client) -> Result<T, tokio_postgres::Error>,
     ) -> Result<T, StoreError> {
-        let outcome = self.background.wait(limit, ask(&self.client));
+        let outcome = self.background.wait(limit, statement(&self.client));
         outcome.map_err(|failure| {
             self.is_broken |= failure.breaks_connection();
-            if matches!(failure, Failure::Silence(_)) {
-                self.give_up();
+            if matches!(failure, Failure::Timeout(_)) {
+                self.abandon();
             }
             failure.during(doing, &self.target.place)
         })
     }
 
-    /// Tells the server to give up what it was asked, and doesn't wait for that: else those who were given up would
-    /// gather there. Then closes the connection: else it would stay for as long as the server is silent.
-    fn give_up(&mut self) {
+    /// Cancels the running statement, without waiting for that: otherwise abandoned statements would pile up at the server.
+    /// Then closes the connection, which would otherwise stay open while the server doesn't answer.
+    fn abandon(&mut self) {
         let Some(driver) = self.driver.take() else {
             return;
         };
         let (token, target) = (self.client.cancel_token(), Arc::clone(&self.target));
         self.background.start_task(async move {
-            let told = token.cancel_query(target.tls.clone());
-            // A server that doesn't answer doesn't hear this, either.
-            let _ = tokio::time::timeout(target.connect_limit, told).await;
+            let cancelled = token.cancel_query(target.tls.clone());
+            // A server that doesn't answer may ignore this, too.
+            let _ = tokio::time::timeout(target.connect_timeout, cancelled).await;
             driver.abort();
         });
     }
 
-    /// Runs statements without values, one after the other.
+    /// Runs statements without parameters, one after the other.
     pub(super) fn run(&mut self, doing: &'static str, sql: &str) -> Result<(), StoreError> {
-        self.ask(doing, async |client| client.batch_execute(sql).await)
+        self.call(doing, async |client| client.batch_execute(sql).await)
     }
 
-    /// Runs a statement. Returns how many rows it touched.
+    /// Runs a statement. Returns the number of affected rows.
     pub(super) fn execute(
         &mut self,
         doing: &'static str,
         sql: &str,
         params: &[Param<'_>],
     ) -> Result<u64, StoreError> {
-        self.ask(doing, async |client| {
+        self.call(doing, async |client| {
             client.execute_typed(sql, params).await
         })
     }
 
-    /// All rows that a statement gives.
+    /// Runs a query. Returns all rows.
     pub(super) fn rows(
         &mut self,
         doing: &'static str,
         sql: &str,
         params: &[Param<'_>],
     ) -> Result<Vec<Row>, StoreError> {
-        self.ask(doing, async |client| client.query_typed(sql, params).await)
+        self.call(doing, async |client| client.query_typed(sql, params).await)
     }
 
-    /// The one row that a statement gives, if it gives one.
+    /// Runs a query. Returns its first row, if there is one.
     pub(super) fn row(
         &mut self,
         doing: &'static str,
@@ -280,7 +279,7 @@ impl Session {
         Ok(self.rows(doing, sql, params)?.into_iter().next())
     }
 
-    /// The number that a statement gives.
+    /// Runs a query for one number.
     pub(super) fn number(
         &mut self,
         doing: &'static str,
@@ -293,7 +292,7 @@ impl Session {
         }
     }
 
-    /// Calls `visit` with each row that a statement gives, while more of them come: the whole is never held.
+    /// Runs a query and calls `visit` with each row while others arrive: the rows are never all in memory.
     pub(super) fn each_row(
         &mut self,
         doing: &'static str,
@@ -302,19 +301,19 @@ impl Session {
         mut visit: impl FnMut(&Row) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let params = params.iter().map(|(value, kind)| (*value, kind.clone()));
-        let rows = self.ask(doing, async |client| {
+        let rows = self.call(doing, async |client| {
             client.query_typed_raw(sql, params).await
         })?;
         let mut chunks: ReadyChunks<Pin<Box<RowStream>>> = Box::pin(rows).ready_chunks(CHUNK);
         let outcome = loop {
-            let next = self.ask_within(self.rows_limit, doing, async |_| {
+            let next = self.call_within(self.rows_limit, doing, async |_| {
                 let chunk = chunks.next().await.unwrap_or_default();
                 chunk.into_iter().collect::<Result<Vec<Row>, _>>()
             });
             match next {
                 Err(error) => break Err(error),
                 Ok(rows) if rows.is_empty() => return Ok(()),
-                // Visitors may take their time: this thread waits for nothing meanwhile.
+                // Without a timeout: visitors may take long.
                 Ok(rows) => {
                     if let Err(error) = rows.iter().try_for_each(&mut visit) {
                         break Err(error);
@@ -322,7 +321,7 @@ impl Session {
                 }
             }
         };
-        // The rest is still coming.
+        // More rows are on their way.
         self.is_broken = true;
         outcome
     }
@@ -334,15 +333,15 @@ impl Session {
         sql: &str,
         bytes: Bytes,
     ) -> Result<(), StoreError> {
-        self.ask(doing, async |client| {
-            // The client library gives this statement a name, and takes it back before the transaction ends.
+        self.call(doing, async |client| {
+            // The client library names this statement, and drops it before the transaction ends.
             let mut sink = pin!(client.copy_in::<_, Bytes>(sql).await?);
             sink.send(bytes).await?;
             sink.finish().await.map(drop)
         })
     }
 
-    /// Does `work` in a transaction, which begins as `begin` says. Where it fails, nothing was changed.
+    /// Runs `work` in a transaction, which the statement `begin` begins; rolls back if it fails.
     pub(super) fn transaction<T>(
         &mut self,
         doing: &'static str,
@@ -372,7 +371,7 @@ impl Session {
     }
 }
 
-/// A column of a row.
+/// Returns a column of a row.
 pub(super) fn get<'r, T: tokio_postgres::types::FromSql<'r>>(
     row: &'r Row,
     column: usize,
@@ -381,13 +380,13 @@ pub(super) fn get<'r, T: tokio_postgres::types::FromSql<'r>>(
         .map_err(|error| StoreError::Damaged(format!("column {column}: {error}")))
 }
 
-/// A column that counts something.
+/// Returns a column with a count.
 pub(super) fn count(row: &Row, column: usize) -> Result<u64, StoreError> {
     let number: i64 = get(row, column)?;
     u64::try_from(number).map_err(|_| StoreError::Damaged(format!("a count of {number}")))
 }
 
-/// A number as the database takes it.
+/// Converts a number for the database.
 pub(super) fn number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

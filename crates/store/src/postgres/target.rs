@@ -1,4 +1,4 @@
-//! Which database is meant, as which user and how: the address, read as libpq reads it.
+//! Connection settings from an address, read as libpq reads it.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
@@ -15,40 +15,39 @@ use super::session::Driver;
 use super::{password, tls};
 use crate::StoreError;
 
-/// How long connecting to one host may take, its handshakes included, unless the address says `connect_timeout`.
+/// Default timeout for connecting to one address, handshakes included; `connect_timeout` in the address overrides it.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long the other side's machine may be silent before a connection counts as broken: a network that swallows
-/// packets is noticed in so much time, whatever is being waited for.
+/// Time without acknowledgements after which a connection counts as broken, whatever is being waited for: the network drops
+/// packets.
 const NETWORK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A database, and how it is connected to.
+/// A database, and the settings to connect to it.
 pub(crate) struct Target {
     pub(super) config: Config,
     pub(super) tls: MakeRustlsConnect,
-    /// The address, without a password.
+    /// Address, without a password.
     pub(super) place: Arc<str>,
-    /// How long connecting to one address of a host may take.
-    pub(super) connect_limit: Duration,
-    /// Whether the address says so.
-    is_limit_asked: bool,
+    /// Timeout for connecting to one address of a host.
+    pub(super) connect_timeout: Duration,
+    /// True if the address has a `connect_timeout`.
+    has_connect_timeout: bool,
 }
 
 impl Target {
-    /// For a command, which has nothing else to do than to wait for a busy machine: connecting may take `limit`,
-    /// unless the address says otherwise.
-    pub(crate) fn waiting(self, limit: Duration) -> Self {
-        match self.is_limit_asked {
+    /// Sets the timeout for connecting to `limit`, unless the address has one: a command can wait longer than a server.
+    pub(crate) fn with_default_timeout(self, limit: Duration) -> Self {
+        match self.has_connect_timeout {
             true => self,
             false => Self {
-                connect_limit: limit,
+                connect_timeout: limit,
                 ..self
             },
         }
     }
 
-    /// Reads the address; `place` is what messages call it. The password is `password`, or the address's, or one as
-    /// libpq finds it: see [`password`].
+    /// Parses the address; messages name it by `place`. The password is `password`, or the address's, or the one that libpq
+    /// would find: see [`password`].
     pub(crate) fn parse(
         url: &str,
         password: Option<&str>,
@@ -65,30 +64,30 @@ impl Target {
             rest,
         } = Query::parse(query).map_err(wrong)?;
         let mut config: Config = format!("{base}?{rest}").parse().map_err(|error| {
-            // Its words name options, never their values.
+            // The message names options, never their values.
             let error: tokio_postgres::Error = error;
             let source = error.into_source().map(|source| source.to_string());
-            wrong(source.unwrap_or_else(|| "it can't be read".to_owned()))
+            wrong(source.unwrap_or_else(|| "it can't be parsed".to_owned()))
         })?;
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
             return Err(wrong("it names no host".to_owned()));
         }
-        let says = |name: &str| {
+        let has_option = |name: &str| {
             rest.split('&')
                 .any(|pair| pair.split('=').next() == Some(name))
         };
-        if !says("keepalives_idle") {
-            // Probes that nobody answers end a connection that only waits.
+        if !has_option("keepalives_idle") {
+            // Unanswered probes end an idle connection.
             config
                 .keepalives_idle(Duration::from_secs(2))
                 .keepalives_interval(Duration::from_secs(1))
                 .keepalives_retries(3);
         }
-        if !says("tcp_user_timeout") {
+        if !has_option("tcp_user_timeout") {
             config.tcp_user_timeout(NETWORK_TIMEOUT);
         }
         if config.get_application_name().is_none() {
-            config.application_name(own_name());
+            config.application_name(application_name());
         }
         if let Some(password) = password {
             config.password(password);
@@ -107,8 +106,8 @@ impl Target {
         });
         Ok(Self {
             tls: tls::connector(ssl_mode, root_certificates.as_deref()).map_err(wrong)?,
-            connect_limit: each,
-            is_limit_asked: asked.is_some(),
+            connect_timeout: each,
+            has_connect_timeout: asked.is_some(),
             place: place.into(),
             config,
         })
@@ -116,18 +115,18 @@ impl Target {
 }
 
 impl Target {
-    /// Connects to the first address of the first host that can be connected to; the caller drives the connection.
+    /// Connects to the first address that accepts, of all hosts in turn; the caller drives the connection.
     ///
-    /// The client library would do so, but has no limit for an address that takes the connection and then says
-    /// nothing: all others would wait for it.
+    /// The client library would do so, too, but has no timeout for an address that accepts a connection and then sends
+    /// nothing: it would never try the others.
     pub(super) async fn connect(&self) -> Result<(Client, Driver), Failure> {
         let (hosts, addresses) = (self.config.get_hosts(), self.config.get_hostaddrs());
         let mut order: Vec<usize> = (0..hosts.len().max(addresses.len())).collect();
         let is_random = self.config.get_load_balance_hosts() == LoadBalanceHosts::Random;
         if is_random {
-            order.sort_by_cached_key(|_| chance());
+            order.sort_by_cached_key(|_| random_number());
         }
-        let mut failure = Failure::Name(std::io::Error::other("the host's name has no address"));
+        let mut failure = Failure::Lookup(std::io::Error::other("the host's name has no address"));
         for index in order {
             let host = hosts.get(index);
             let ports = self.config.get_ports();
@@ -144,15 +143,15 @@ impl Target {
                 (_, None) => vec![None],
             };
             if is_random {
-                found.sort_by_cached_key(|_| chance());
+                found.sort_by_cached_key(|_| random_number());
             }
             for address in found {
                 let config = self.at(host, address, port);
                 let connecting = config.connect(self.tls.clone());
-                match tokio::time::timeout(self.connect_limit, connecting).await {
+                match tokio::time::timeout(self.connect_timeout, connecting).await {
                     Ok(Ok(connected)) => return Ok(connected),
                     Ok(Err(error)) => failure = Failure::Postgres(error),
-                    Err(_) => failure = Failure::Silence(self.connect_limit),
+                    Err(_) => failure = Failure::Timeout(self.connect_timeout),
                 }
             }
         }
@@ -161,16 +160,16 @@ impl Target {
 
     async fn look_up(&self, name: &str, port: u16) -> Result<Vec<Option<IpAddr>>, Failure> {
         let looking = tokio::net::lookup_host((name, port));
-        match tokio::time::timeout(self.connect_limit, looking).await {
+        match tokio::time::timeout(self.connect_timeout, looking).await {
             Ok(found) => {
-                let found = found.map_err(Failure::Name)?;
+                let found = found.map_err(Failure::Lookup)?;
                 Ok(found.map(|address| Some(address.ip())).collect())
             }
-            Err(_) => Err(Failure::Silence(self.connect_limit)),
+            Err(_) => Err(Failure::Timeout(self.connect_timeout)),
         }
     }
 
-    /// What is asked for, at one address of one host. Its name is what its certificate must be for.
+    /// Returns the settings for one address of a host, whose certificate must be for the host's name.
     fn at(&self, host: Option<&Host>, address: Option<IpAddr>, port: u16) -> Config {
         let from = &self.config;
         let mut config = Config::new();
@@ -195,7 +194,7 @@ impl Target {
             .map(|retries| config.keepalives_retries(retries));
         config
             .port(port)
-            .connect_timeout(self.connect_limit)
+            .connect_timeout(self.connect_timeout)
             .keepalives(from.get_keepalives())
             .keepalives_idle(from.get_keepalives_idle())
             .ssl_mode(from.get_ssl_mode())
@@ -206,17 +205,17 @@ impl Target {
     }
 }
 
-/// Any number.
-fn chance() -> u64 {
-    // Each of these states is another, at random.
+/// Returns a random number.
+fn random_number() -> u64 {
+    // Each state has random keys.
     RandomState::new().hash_one(0_u8)
 }
 
-/// What an address says behind its `?`.
+/// The query of an address.
 struct Query {
     ssl_mode: tls::Mode,
     root_certificates: Option<String>,
-    /// What the client library reads itself.
+    /// Options for the client library.
     rest: String,
 }
 
@@ -248,7 +247,7 @@ impl Query {
     }
 }
 
-/// The address without its query, and the query. A password may hold a `?`.
+/// Splits an address into the part before its query, and the query. A password may contain a `?`.
 fn split_query(url: &str) -> (&str, &str) {
     let from = url.find('@').unwrap_or(0);
     match url[from..].find('?') {
@@ -257,20 +256,20 @@ fn split_query(url: &str) -> (&str, &str) {
     }
 }
 
-/// How this process names itself to the database, for its operators and for whoever waits for it.
-fn own_name() -> String {
+/// Returns the default `application_name`, which operators and waiting writers see.
+fn application_name() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let name = format!("vitrine {} {}", std::process::id(), host.trim());
-    // The database keeps 63 bytes of it.
+    // The database truncates it to 63 bytes.
     let name = name.trim().chars().filter(char::is_ascii);
     name.take(63).collect()
 }
 
-/// The host and port by which a password file knows the database.
+/// Returns the host and port to look up in a password file.
 pub(super) fn host_and_port(config: &Config) -> (String, u16) {
     let host = match config.get_hosts().first() {
         Some(Host::Tcp(host)) => host.clone(),
-        // libpq's word for a socket.
+        // libpq's name for a socket.
         Some(Host::Unix(_)) => "localhost".to_owned(),
         None => config
             .get_hostaddrs()
@@ -290,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_says_where_and_how() {
+    fn address_sets_host_user_tls_and_timeouts() {
         let target =
             parsed("postgresql://u%40x:p@h:1,i:2/d?connect_timeout=3&sslmode=disable").unwrap();
         assert_eq!(target.config.get_user(), Some("u@x"));
@@ -298,7 +297,7 @@ mod tests {
         assert_eq!(target.config.get_dbname(), Some("d"));
         assert_eq!(target.config.get_ports(), [1, 2]);
         assert_eq!(target.config.get_ssl_mode(), SslMode::Disable);
-        assert_eq!(target.connect_limit, Duration::from_secs(3));
+        assert_eq!(target.connect_timeout, Duration::from_secs(3));
         assert!(
             target
                 .config
@@ -307,7 +306,7 @@ mod tests {
                 .starts_with("vitrine ")
         );
         let plain = parsed("postgres://h/d").unwrap();
-        assert_eq!(plain.connect_limit, CONNECT_TIMEOUT);
+        assert_eq!(plain.connect_timeout, CONNECT_TIMEOUT);
         assert_eq!(plain.config.get_ssl_mode(), SslMode::Prefer);
         let named = parsed("postgres://h/d?application_name=mine&sslmode=require").unwrap();
         assert_eq!(named.config.get_application_name(), Some("mine"));
@@ -315,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_supported_is_refused_by_name() {
+    fn unsupported_option_is_refused_by_name() {
         for (url, named) in [
             ("postgres://h/d?sslmode=verify-ca", "verify-ca"),
             ("postgres://h/d?sslmode=on", "`on`"),

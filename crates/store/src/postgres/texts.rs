@@ -1,4 +1,4 @@
-//! Texts: read, taken down and put back; and where they came from.
+//! Texts: reading them, taking them down and putting them back; and results of fetching them.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use super::lock::{self, Lock};
 use super::session::{Session, Typed, get};
 use crate::fail_point::FailPoint;
 use crate::record::FetchedText;
-use crate::values::{from_millis, taken_down_at, text_digest, text_served};
-use crate::{StoreError, TextServed};
+use crate::values::{from_millis, taken_down_at, text_digest, text_status};
+use crate::{StoreError, TextStatus};
 
 const READING: &str = "reading a text";
 const SERVING: &str = "taking a text down or putting it back";
@@ -26,16 +26,16 @@ pub(super) fn read(
         .transpose()
 }
 
-/// See [`Store::set_text_served`](crate::Store::set_text_served).
-pub(super) fn set_served(
+/// See [`Store::set_text_status`](crate::Store::set_text_status).
+pub(super) fn set_status(
     session: &mut Session,
     digest: &TextDigest,
-    served: TextServed,
-    patience: Duration,
+    status: TextStatus,
+    lock_wait: Duration,
 ) -> Result<bool, StoreError> {
-    let taken_down_at = taken_down_at(served);
+    let taken_down_at = taken_down_at(status);
     session.transaction(SERVING, BEGIN, |session| {
-        lock::take(session, Lock::Keys, patience)?;
+        lock::take(session, Lock::Keys, lock_wait)?;
         let sql = "update vitrine.markdown_text set taken_down_at = $2 where digest = $1";
         let digest = &digest.as_bytes()[..];
         if session.execute(SERVING, sql, &[digest.param(), taken_down_at.param()])? == 0 {
@@ -49,19 +49,19 @@ pub(super) fn set_served(
     })
 }
 
-/// A random step: a server may have a snapshot file of this store and be shown a copy of an earlier state, which
-/// others have changed since. It mustn't have come to the same number.
+/// Increments the counter of texts by a random step: a server with a snapshot file of this store may see a copy of an
+/// earlier state that was changed since, which mustn't have the same number.
 pub(super) const COUNT_TEXTS: &str = "update vitrine.state \
     set texts_counter = texts_counter + 1 + floor(random() * 4294967296)::bigint";
 
-/// Tells who listens that something changed, once this transaction is committed.
+/// Notifies listeners when this transaction is committed.
 pub(super) const NOTIFY: &str = "select pg_notify('vitrine', '')";
 
 /// See [`Store::fetched_text`](crate::Store::fetched_text).
 pub(super) fn fetched(
     session: &mut Session,
     url: &str,
-) -> Result<Option<(FetchedText, TextServed)>, StoreError> {
+) -> Result<Option<(FetchedText, TextStatus)>, StoreError> {
     let sql = "select f.digest, f.etag, f.last_modified, f.fetched_at, t.taken_down_at is not null \
                from vitrine.fetched_text f join vitrine.markdown_text t on t.digest = f.digest \
                where f.url = $1";
@@ -75,10 +75,10 @@ pub(super) fn fetched(
         last_modified: get(&row, 2)?,
         fetched_at: from_millis(get(&row, 3)?)?,
     };
-    Ok(Some((fetched, text_served(get(&row, 4)?))))
+    Ok(Some((fetched, text_status(get(&row, 4)?))))
 }
 
-/// See [`Publication::remember_fetched`](crate::Publication::remember_fetched).
+/// See [`Publication::put_fetched`](crate::Publication::put_fetched).
 pub(super) fn remember(
     session: &mut Session,
     doing: &'static str,

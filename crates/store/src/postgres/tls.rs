@@ -1,4 +1,4 @@
-//! TLS to the database: rustls with ring, and libpq's words for how much is checked.
+//! TLS to the database: rustls with ring, and libpq's modes of verification.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// `sslmode`, as far as it is supported.
+/// Supported values of `sslmode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     /// No TLS.
     Disable,
-    /// TLS where the server has it; its certificate isn't checked.
+    /// TLS if the server has it; its certificate isn't verified.
     Prefer,
-    /// TLS; the server's certificate isn't checked, so whoever sits between can be it.
+    /// TLS; the server's certificate isn't verified, which allows a man in the middle.
     Require,
     /// TLS with a certificate of a known authority for the host's name.
     VerifyFull,
@@ -38,7 +38,7 @@ impl Mode {
     }
 }
 
-/// What makes TLS connections. Authorities are those of the file `root_certificates`, or the system's.
+/// Returns the TLS connector. Authorities are those of the file `root_certificates`, or the system's.
 pub(super) fn connector(
     mode: Mode,
     root_certificates: Option<&str>,
@@ -51,7 +51,7 @@ pub(super) fn connector(
         Mode::VerifyFull => builder.with_root_certificates(roots(root_certificates)?),
         Mode::Disable | Mode::Prefer | Mode::Require => builder
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Unchecked(provider))),
+            .with_custom_certificate_verifier(Arc::new(AcceptAll(provider))),
     };
     Ok(MakeRustlsConnect::new(config.with_no_client_auth()))
 }
@@ -62,7 +62,7 @@ fn roots(file: Option<&str>) -> Result<RootCertStore, String> {
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         return match roots.is_empty() {
             true => Err(
-                "this system has no certificates to check the server's by; give `sslrootcert=FILE`"
+                "this system has no certificate authorities to verify the server with; add `sslrootcert=FILE`"
                     .to_owned(),
             ),
             false => Ok(roots),
@@ -83,12 +83,12 @@ fn roots(file: Option<&str>) -> Result<RootCertStore, String> {
     }
 }
 
-/// Takes every certificate, as libpq does below `verify-ca`: what is sent can't be read along the way, but who
-/// answers isn't known.
+/// Verifier that accepts all certificates, as libpq does below `verify-ca`: traffic is encrypted, but the server isn't
+/// authenticated.
 #[derive(Debug)]
-struct Unchecked(Arc<CryptoProvider>);
+struct AcceptAll(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Unchecked {
+impl ServerCertVerifier for AcceptAll {
     fn verify_server_cert(
         &self,
         _certificate: &CertificateDer<'_>,

@@ -1,8 +1,8 @@
-//! A copy of the store as of one moment, and the way back.
+//! Backup and restore.
 //!
-//! Copies are made with `vacuum into`: it reads in one read transaction, so writers neither wait nor
-//! make it start anew, as they do with SQLite's backup API; and since it reads rows instead of pages,
-//! what can't be read fails here instead of in the copy. The copy is one file, without a log beside it.
+//! Copies are made with `vacuum into`: it reads in one read transaction, so writers neither wait nor make it start again,
+//! as they do with SQLite's backup API; and since it reads rows instead of pages, damage fails here instead of in the
+//! copy. The copy is one file, without a log beside it.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ const RESTORING: &str = "restoring the store";
 
 /// See [`Store::backup`](crate::Store::backup).
 pub(super) fn backup(connection: &Connection, path: &Path) -> Result<Option<Revision>, StoreError> {
-    // Early, before much is written; a link that leads nowhere counts too.
+    // Early, before much is written; dangling links count, too.
     if path.symlink_metadata().is_ok() {
         return Err(exists(path));
     }
@@ -49,7 +49,7 @@ pub(super) fn restore(
 ) -> Result<Option<Revision>, StoreError> {
     let (copy, _) = verified_copy(backup, standing_path)?;
     let failed = during(RESTORING);
-    // The copy was checked; row by row it would take minutes, and tables come in no special order.
+    // The copy was checked. Checking each row would take minutes, and tables aren't in order of their references.
     standing
         .execute_batch("pragma foreign_keys = off; pragma temp_store = memory")
         .map_err(&failed)?;
@@ -73,7 +73,7 @@ pub(super) fn restore(
 
 /// See [`StoreAddress::create_from`](crate::StoreAddress::create_from).
 pub(crate) fn create_from(path: &Path, backup: &Path) -> Result<Option<Revision>, StoreError> {
-    // A log that was left behind would be taken for the new file's.
+    // A leftover log would be taken for the new file's.
     for ending in ["", "-wal", "-journal"] {
         let path = with_ending(path, ending);
         if path.symlink_metadata().is_ok() {
@@ -96,7 +96,7 @@ pub(crate) fn create_from(path: &Path, backup: &Path) -> Result<Option<Revision>
     Ok(revision)
 }
 
-/// A copy of the backup at `path`, where there is nothing yet, with today's schema, after a check.
+/// Copies the backup to the new file `path`, migrates and checks the copy.
 pub(crate) fn checked_copy(backup: &Path, path: &Path) -> Result<Connection, StoreError> {
     let (copy, connection) = verified_copy(backup, path)?;
     drop(connection);
@@ -104,15 +104,15 @@ pub(crate) fn checked_copy(backup: &Path, path: &Path) -> Result<Connection, Sto
     open::read_only(path)
 }
 
-/// A copy of the backup beside `path`, with today's schema, after a check. What is checked is what is
-/// restored: the file itself is only read, and may change or vanish afterwards.
+/// Copies the backup to a new file beside `path`, migrates and checks the copy. The checked copy is what is restored: the
+/// backup itself is only read, and may change or vanish afterwards.
 fn verified_copy(backup: &Path, path: &Path) -> Result<(Partial, Connection), StoreError> {
     let unusable = |error| match error {
         StoreError::Damaged(reason) => StoreError::UnusableBackup {
             path: backup.to_owned(),
             reason,
         },
-        // `Disk` isn't among these: that is no fault of the backup, and may be the store's.
+        // Not `Disk`: that may be the store's disk.
         StoreError::Database { source, .. } => StoreError::UnusableBackup {
             path: backup.to_owned(),
             reason: source.to_string(),
@@ -143,8 +143,8 @@ fn verified_copy(backup: &Path, path: &Path) -> Result<(Partial, Connection), St
     }
 }
 
-/// Puts the backup's rows in the place of all rows of all tables. What stays: which store this is; that
-/// keys were revoked or rotated and texts taken down, since none of that may be undone by the way.
+/// Replaces all rows of all tables with the backup's. The id of the store stays, and so do revocations and rotations of
+/// keys and texts taken down: a restore mustn't undo these.
 fn replace(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     transaction.execute_batch(
         "create temp table kept_state as select * from main.state;
@@ -158,7 +158,7 @@ fn replace(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     let mut tables = transaction.prepare(sql)?;
     let tables = tables.query_map([], |row| row.get::<_, String>(0))?;
     for table in tables.collect::<rusqlite::Result<Vec<_>>>()? {
-        // By name: that a column is missing fails, that two are swapped must not go unseen.
+        // By name: a missing column fails, and swapped ones don't matter.
         let sql = "select group_concat('\"' || name || '\"') from pragma_table_info(?, 'main')";
         let columns: String = transaction.query_row(sql, [&table], |row| row.get(0))?;
         transaction.execute_batch(&format!(
@@ -185,8 +185,7 @@ fn replace(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     )
 }
 
-/// Gives the live revision an id that no server has seen: the backup's own may be live already, with
-/// other keys and texts around it.
+/// Gives the live revision an id that no server has seen: the backup's may be live already, with other keys and texts.
 fn give_new_id(transaction: &Transaction<'_>, id: &str) -> rusqlite::Result<()> {
     transaction.execute(
         "update main.revision set id = ?1 \

@@ -1,4 +1,4 @@
-//! Reading the live catalog, as of one moment, without copying more than needed.
+//! Reading the live catalog as of one moment, with few copies.
 
 use std::ops::Range;
 
@@ -10,8 +10,8 @@ use vitrine_model::revision::Revision;
 
 use super::{during, history};
 use crate::StoreError;
-use crate::record::{CatalogItem, Changes, ItemVisitor, Moment, OwnText, Seal};
-use crate::values::{Lists, TakenDown, bytes_32, from_millis, text_digest};
+use crate::record::{CatalogItem, ItemVisitor, Moment, OwnText, StoreState, StoredDigest};
+use crate::values::{ListCache, TakenDown, bytes_32, from_millis, text_digest};
 
 const READING: &str = "reading the catalog";
 const LOOKING: &str = "looking for changes";
@@ -21,24 +21,24 @@ pub(super) fn read(
     connection: &mut Connection,
     texts_kept_since: Timestamp,
     visit: ItemVisitor<'_>,
-) -> Result<(Changes, Option<Revision>), StoreError> {
-    // One read transaction: all that follows sees one state of the store.
+) -> Result<(StoreState, Option<Revision>), StoreError> {
+    // One read transaction: all reads are of one state of the store.
     let transaction = connection.transaction().map_err(during(READING))?;
-    let changes = changes(&transaction)?;
+    let state = state(&transaction)?;
     let Some(revision) = history::revision(&transaction, Moment::Live)? else {
-        return Ok((changes, None));
+        return Ok((state, None));
     };
     let taken_down = taken_down(&transaction)?;
     products(&transaction, &taken_down, visit)?;
     served_texts(&transaction, texts_kept_since, ALL_TEXTS, &[], visit)?;
-    Ok((changes, Some(revision)))
+    Ok((state, Some(revision)))
 }
 
-/// See [`Store::changes`](crate::Store::changes).
-pub(super) fn changes(connection: &Connection) -> Result<Changes, StoreError> {
+/// See [`Store::state`](crate::Store::state).
+pub(super) fn state(connection: &Connection) -> Result<StoreState, StoreError> {
     let sql = "select store_id, revision_id, texts_counter, keys_counter from state";
     let read = |row: &Row<'_>| {
-        Ok(Changes {
+        Ok(StoreState {
             store_id: row.get(0)?,
             revision_id: row.get(1)?,
             texts: row.get(2)?,
@@ -53,17 +53,17 @@ pub(super) fn changes(connection: &Connection) -> Result<Changes, StoreError> {
 pub(super) fn read_changes(
     connection: &mut Connection,
     since: &Revision,
-    most_products: u32,
+    max_products: u32,
     texts_kept_since: Timestamp,
     visit: ItemVisitor<'_>,
-) -> Result<(Changes, Option<Revision>), StoreError> {
+) -> Result<(StoreState, Option<Revision>), StoreError> {
     let transaction = connection.transaction().map_err(during(READING))?;
-    let changes = changes(&transaction)?;
+    let state = state(&transaction)?;
     let Some(revision) = history::revision(&transaction, Moment::Live)? else {
-        return Ok((changes, None));
+        return Ok((state, None));
     };
-    // Of what was pruned nobody knows any more whether it was live. And a text that was retired so long
-    // ago isn't served any more, so nothing would be said of it: whoever had it would keep it.
+    // Pruned versions may have been live in `since`. And texts that are no longer served wouldn't be visited, so that the
+    // caller would keep them.
     let sql = "select count(*) from revision known join state on only_row = 1 \
                where number = ?1 and id = ?2 and number >= coalesce(oldest_readable, 0) \
                   and not exists (select * from revision later \
@@ -72,51 +72,50 @@ pub(super) fn read_changes(
     let is_known: bool = transaction
         .query_row(sql, (since.number, &since.id, kept_since), |row| row.get(0))
         .map_err(during(READING))?;
-    let sql = format!("select count(*) from (select * from ({TOUCHED}) limit ?2)");
-    let touched: u32 = transaction
-        .query_row(&sql, (since.number, u64::from(most_products) + 1), |row| {
+    let sql = format!("select count(*) from (select * from ({CHANGED_CODES}) limit ?2)");
+    let changed: u32 = transaction
+        .query_row(&sql, (since.number, u64::from(max_products) + 1), |row| {
             row.get(0)
         })
         .map_err(during(READING))?;
-    if !is_known || touched > most_products {
-        return Ok((changes, None));
+    if !is_known || changed > max_products {
+        return Ok((state, None));
     }
     let taken_down = taken_down(&transaction)?;
     let mut statement = transaction
-        .prepare(&touched_products())
+        .prepare(&changed_products())
         .map_err(during(READING))?;
     let rows = statement.query([since.number]).map_err(during(READING))?;
     let mut texts = history::prepare_texts(&transaction)?;
     visit_products(rows, &mut texts, &taken_down, visit)?;
     let since = [i64::try_from(since.number).unwrap_or(i64::MAX)];
-    served_texts(&transaction, texts_kept_since, TOUCHED_TEXTS, &since, visit)?;
-    Ok((changes, Some(revision)))
+    served_texts(&transaction, texts_kept_since, CHANGED_TEXTS, &since, visit)?;
+    Ok((state, Some(revision)))
 }
 
-/// The codes of products that had another version in a later revision than ?1, or none.
-const TOUCHED: &str = "select code from product_version indexed by product_appeared where from_revision > ?1 \
+/// Codes of products that changed or were retired after revision ?1.
+const CHANGED_CODES: &str = "select code from product_version indexed by product_appeared where from_revision > ?1 \
      union select code from product_version indexed by product_retired where until_revision > ?1";
 
-/// The products of these codes as they are now.
-fn touched_products() -> String {
+/// Returns the SQL for the live products of these codes.
+fn changed_products() -> String {
     format!(
-        "select {PRODUCT_COLUMNS}, t.code from ({TOUCHED}) t \
+        "select {PRODUCT_COLUMNS}, t.code from ({CHANGED_CODES}) t \
          left join product_version v on v.code = t.code and v.until_revision is null \
          order by t.code"
     )
 }
 
-/// Of which texts [`served_texts`] tells: of all.
+/// Digests of all texts, for [`served_texts`].
 const ALL_TEXTS: &str = "select distinct digest from product_text";
 
-/// Of those that some version names which came or went after ?2.
-const TOUCHED_TEXTS: &str = "select digest from product_text where product_version_id in \
+/// Digests of texts named by versions that began or ended after revision ?2.
+const CHANGED_TEXTS: &str = "select digest from product_text where product_version_id in \
         (select id from product_version indexed by product_appeared where from_revision > ?2 \
          union select id from product_version indexed by product_retired where until_revision > ?2) group by digest";
 
-/// The texts that live versions name, or did until some time after ?1. One is retired when the last version that
-/// names it was; a live one makes it live. Versions retired before then aren't looked at, however long the history
-/// is.
+/// Returns the SQL for texts that live versions name, or named until some time after ?1. A text is retired when the last
+/// version that names it was. Versions retired before that time aren't read, however long the history is.
 fn texts_of(which: &str) -> String {
     format!(
         "select x.digest, x.markdown, max(v.until_revision is null), max(r.created_at) \
@@ -131,8 +130,7 @@ fn texts_of(which: &str) -> String {
     )
 }
 
-// Joins are in the order in which they are to be gone through (`cross join`), and indexes are named: left to
-// itself, SQLite goes through all products to find the few that are meant.
+// `cross join` fixes the order of joins, and indexes are named: otherwise SQLite scans all products to find a few.
 const TAKEN_DOWN: &str = "select v.id, t.digest \
      from text x \
      cross join product_text t on t.digest = x.digest \
@@ -151,10 +149,10 @@ fn taken_down(transaction: &Transaction<'_>) -> Result<TakenDown, StoreError> {
     Ok(texts)
 }
 
-/// The columns of a product, in the order in which [`visit_products`] reads them.
+/// Columns of a product, in the order in which [`visit_products`] reads them.
 const PRODUCT_COLUMNS: &str = "v.id, v.code, v.document, v.content_start, v.content_end, v.is_orderable, v.countries, v.categories, v.discount_multiplier, v.digest";
 
-/// The column behind [`PRODUCT_COLUMNS`], where changes are read.
+/// Index of the column after [`PRODUCT_COLUMNS`], in reads of changes.
 const RETIRED_CODE: usize = 10;
 
 fn products(
@@ -174,15 +172,15 @@ fn products(
 /// Part of the document of a product that has texts of its own.
 const OWN_TEXT: &str = "\"texts/";
 
-/// Hands products on; a row without an id, but a code in [`RETIRED_CODE`], is a product that was retired.
+/// Visits products. A row without an id is a retired product, with its code in [`RETIRED_CODE`].
 fn visit_products(
     mut rows: Rows<'_>,
     texts: &mut Statement<'_>,
     taken_down: &TakenDown,
     visit: ItemVisitor<'_>,
 ) -> Result<(), StoreError> {
-    let mut countries = Lists::<Country>::new(|text| text.parse().ok());
-    let mut categories = Lists::<Box<str>>::new(|text| Some(text.into()));
+    let mut countries = ListCache::<Country>::new(|text| text.parse().ok());
+    let mut categories = ListCache::<Box<str>>::new(|text| Some(text.into()));
     while let Some(row) = rows.next().map_err(during(READING))? {
         let id: Option<i64> = row.get(0).map_err(during(READING))?;
         let Some(id) = id else {
@@ -205,9 +203,9 @@ fn visit_products(
                 countries,
                 categories,
                 taken_down: taken_down.of(id),
-                seal: product.seal,
+                digest: product.digest,
             },
-            // What isn't about this row's values is an error of the store.
+            // An error that isn't about the values of this row is the store's.
             (Err(error), _) if !is_about_a_value(&error) => return Err(error),
             _ => CatalogItem::Damaged {
                 code: text(row, 1).unwrap_or_default().to_owned(),
@@ -218,8 +216,8 @@ fn visit_products(
     Ok(())
 }
 
-/// Reads the texts of a product's row. The inner error is about their values; the outer one is SQLite's, which calls a
-/// store corrupt, too, if the disk fails once.
+/// Reads the texts of a product's row. The inner error is about their values; the outer one is SQLite's, which reports a
+/// corrupt store even if the disk failed only once.
 fn own_texts(
     row: &Row<'_>,
     texts: &mut Statement<'_>,
@@ -243,7 +241,7 @@ struct Product<'r> {
     is_orderable: i64,
     countries: &'r str,
     categories: &'r str,
-    seal: Seal,
+    digest: StoredDigest,
 }
 
 impl<'r> Product<'r> {
@@ -260,12 +258,12 @@ impl<'r> Product<'r> {
             is_orderable,
             countries,
             categories,
-            seal: Seal::new(bytes_32(&digest)?, is_orderable, parts, own_texts),
+            digest: StoredDigest::new(bytes_32(&digest)?, is_orderable, parts, own_texts),
         })
     }
 }
 
-/// Returns whether a row could be read, and only what stands in it isn't what it should be.
+/// Returns whether a row could be read and only a value in it is invalid.
 pub(super) fn is_about_a_value(error: &StoreError) -> bool {
     match error {
         StoreError::Damaged(_) => true,
@@ -299,7 +297,7 @@ fn served_texts(
         .map_err(during(READING))?;
     while let Some(row) = rows.next().map_err(during(READING))? {
         let digest: Vec<u8> = row.get(0).map_err(during(READING))?;
-        // What isn't even bytes is no text of its digest either.
+        // A value that isn't bytes becomes empty, which no digest matches.
         let markdown = row.get_ref(1).map_err(during(READING))?;
         let markdown = markdown.as_blob().unwrap_or_default();
         let is_live: bool = row.get(2).map_err(during(READING))?;
@@ -321,7 +319,7 @@ fn served_texts(
 mod tests {
     use super::*;
 
-    /// How SQLite goes about a statement, a line for each step.
+    /// Returns SQLite's query plan, one step per line.
     fn plan(sql: &str) -> String {
         let connection = Connection::open_in_memory().unwrap();
         let schema = include_str!("migrations/0001.sql");
@@ -329,7 +327,7 @@ mod tests {
         let mut statement = connection
             .prepare(&format!("explain query plan {sql}"))
             .unwrap();
-        // Parameters that nobody binds are null: a plan doesn't ask what they are.
+        // Unbound parameters are null; the plan doesn't depend on them.
         let mut rows = statement.raw_query();
         let mut steps = Vec::new();
         while let Some(row) = rows.next().unwrap() {
@@ -339,12 +337,12 @@ mod tests {
     }
 
     #[test]
-    fn what_changed_is_found_without_going_through_all_products() {
+    fn reading_changes_scans_no_table_of_products() {
         for sql in [
-            TOUCHED,
+            CHANGED_CODES,
             TAKEN_DOWN,
-            &touched_products(),
-            &texts_of(TOUCHED_TEXTS),
+            &changed_products(),
+            &texts_of(CHANGED_TEXTS),
         ] {
             let plan = plan(sql);
             let scanned: Vec<&str> = plan

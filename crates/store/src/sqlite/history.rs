@@ -1,4 +1,4 @@
-//! Reading any moment of the catalog: what is live, or what was in a revision.
+//! Reading the catalog at any moment: live, or as of a revision.
 
 use std::ops::Range;
 
@@ -9,24 +9,24 @@ use vitrine_model::revision::Revision;
 use super::during;
 use crate::StoreError;
 use crate::record::{
-    Life, Moment, OwnText, ProductVisitor, PublishedCounts, PublishedRevision, Reading,
-    RevisionNote, StoredProduct, Touch, Touched,
+    Availability, ChangeKind, ChangedProduct, Moment, OwnText, ProductVisitor, PublishedCounts,
+    PublishedRevision, RevisionNote, StoredProduct, VersionSpan,
 };
 use crate::values::{code, from_millis, own_text, read_lists};
 
 const READING: &str = "reading the history";
 
-/// The columns of a product, in the order in which [`product_row`] reads them.
+/// Columns of a product, in the order in which [`product_row`] reads them.
 const PRODUCT: &str = "id, code, document, content_start, content_end, discount_multiplier, \
                        is_orderable, countries, categories";
 
-/// The columns of a published revision, in the order in which [`published_row`] reads them.
+/// Columns of a published revision, in the order in which [`published_row`] reads them.
 const PUBLISHED: &str = "number, id, created_at, created, changed, retired, unchanged, \
                          published_by, note, source_digest, \
                          number < coalesce((select oldest_readable from state), 0)";
 
-/// What holds of the versions that live at a moment; its one parameter is the revision's number.
-fn lives_at(moment: Moment) -> (&'static str, u64) {
+/// Returns the SQL condition for versions that are live at a moment, and its parameter: the number of the revision.
+fn live_condition(moment: Moment) -> (&'static str, u64) {
     match moment {
         Moment::Live => ("until_revision is null and ?1 = 0", 0),
         Moment::Revision(number) => (
@@ -39,11 +39,11 @@ fn lives_at(moment: Moment) -> (&'static str, u64) {
 /// See [`Store::revisions`](crate::Store::revisions).
 pub(super) fn revisions(
     connection: &Connection,
-    most: u32,
+    limit: u32,
 ) -> Result<Vec<PublishedRevision>, StoreError> {
     let sql = format!("select {PUBLISHED} from revision order by number desc limit ?");
     let mut statement = connection.prepare_cached(&sql).map_err(during(READING))?;
-    let mut rows = statement.query([most]).map_err(during(READING))?;
+    let mut rows = statement.query([limit]).map_err(during(READING))?;
     let mut revisions = Vec::new();
     while let Some(row) = rows.next().map_err(during(READING))? {
         revisions.push(published_row(row)?);
@@ -56,7 +56,7 @@ pub(super) fn published(
     connection: &Connection,
     number: u64,
 ) -> Result<Option<PublishedRevision>, StoreError> {
-    // A number that SQLite can't hold is no revision's.
+    // No revision has a number beyond SQLite's integers.
     let Ok(number) = i64::try_from(number) else {
         return Ok(None);
     };
@@ -81,14 +81,14 @@ fn published_row(row: &Row<'_>) -> Result<PublishedRevision, StoreError> {
             note: get(row, 8)?,
             source_digest: get(row, 9)?,
         },
-        reading: match get(row, 10)? {
-            true => Reading::Pruned,
-            false => Reading::Possible,
+        availability: match get(row, 10)? {
+            true => Availability::Pruned,
+            false => Availability::Readable,
         },
     })
 }
 
-/// Refuses a revision that was pruned. To be asked in the transaction that then reads the moment.
+/// Refuses a pruned revision. Call it in the transaction that reads the moment.
 pub(super) fn ensure_readable(connection: &Connection, moment: Moment) -> Result<(), StoreError> {
     let Moment::Revision(number) = moment else {
         return Ok(());
@@ -124,14 +124,14 @@ pub(super) fn read_products(
     Ok(Some(revision))
 }
 
-/// Reads the products of a moment, in ascending order of codes, as the connection sees it.
+/// Reads the products of a moment in ascending order of codes, within the connection's transaction.
 pub(super) fn visit_products(
     connection: &Connection,
     moment: Moment,
     visit: ProductVisitor<'_>,
 ) -> Result<(), StoreError> {
-    let (lives, number) = lives_at(moment);
-    let sql = format!("select {PRODUCT} from product_version where {lives} order by code");
+    let (is_live, number) = live_condition(moment);
+    let sql = format!("select {PRODUCT} from product_version where {is_live} order by code");
     let mut statement = connection.prepare(&sql).map_err(during(READING))?;
     let mut texts = prepare_texts(connection)?;
     let mut rows = statement.query([number]).map_err(during(READING))?;
@@ -147,8 +147,8 @@ pub(super) fn product(
     code: &ProductCode,
     moment: Moment,
 ) -> Result<Option<StoredProduct>, StoreError> {
-    let (lives, number) = lives_at(moment);
-    let sql = format!("select {PRODUCT} from product_version where code = ?2 and {lives}");
+    let (is_live, number) = live_condition(moment);
+    let sql = format!("select {PRODUCT} from product_version where code = ?2 and {is_live}");
     let mut statement = connection.prepare_cached(&sql).map_err(during(READING))?;
     let mut rows = statement
         .query((number, code.as_str()))
@@ -158,33 +158,33 @@ pub(super) fn product(
     row.map(|row| product_row(row, &mut texts)).transpose()
 }
 
-/// See [`Store::lives`](crate::Store::lives).
-pub(super) fn lives(
+/// See [`Store::version_spans`](crate::Store::version_spans).
+pub(super) fn version_spans(
     connection: &Connection,
     code: &ProductCode,
-    most: u32,
-) -> Result<Vec<Life>, StoreError> {
+    limit: u32,
+) -> Result<Vec<VersionSpan>, StoreError> {
     let sql = "select from_revision, until_revision from product_version where code = ? \
                order by from_revision desc limit ?";
     let mut statement = connection.prepare_cached(sql).map_err(during(READING))?;
-    let life = |row: &Row<'_>| {
-        Ok(Life {
+    let span = |row: &Row<'_>| {
+        Ok(VersionSpan {
             from: row.get(0)?,
             until: row.get(1)?,
         })
     };
-    let lives = statement.query_map((code.as_str(), most), life);
+    let lives = statement.query_map((code.as_str(), limit), span);
     lives.and_then(Iterator::collect).map_err(during(READING))
 }
 
-/// See [`Store::touched`](crate::Store::touched).
-pub(super) fn touched(
+/// See [`Store::revision_changes`](crate::Store::revision_changes).
+pub(super) fn revision_changes(
     connection: &Connection,
     number: u64,
-    how: Option<Touch>,
+    kind: Option<ChangeKind>,
     after: Option<&ProductCode>,
-    most: u32,
-) -> Result<Vec<Touched>, StoreError> {
+    limit: u32,
+) -> Result<Vec<ChangedProduct>, StoreError> {
     ensure_readable(connection, Moment::Revision(number))?;
     let sql = "select code, max(began), max(ended) from ( \
                select code, 1 as began, 0 as ended from product_version where from_revision = ?1 \
@@ -193,27 +193,27 @@ pub(super) fn touched(
                having ?4 is null or (max(began) = ?4 and max(ended) = ?5) order by code limit ?3";
     let mut statement = connection.prepare_cached(sql).map_err(during(READING))?;
     let after = after.map_or("", ProductCode::as_str);
-    let (began, ended) = how.map(Touch::began_and_ended).unzip();
+    let (began, ended) = kind.map(ChangeKind::bounds).unzip();
     let mut rows = statement
-        .query((number, after, most, began, ended))
+        .query((number, after, limit, began, ended))
         .map_err(during(READING))?;
-    let mut touched = Vec::new();
+    let mut changes = Vec::new();
     while let Some(row) = rows.next().map_err(during(READING))? {
-        touched.push(Touched {
+        changes.push(ChangedProduct {
             code: code(&get::<String>(row, 0)?)?,
-            how: Touch::of(get(row, 1)?, get(row, 2)?),
+            kind: ChangeKind::from_bounds(get(row, 1)?, get(row, 2)?),
         });
     }
-    Ok(touched)
+    Ok(changes)
 }
 
-/// The codes of a moment, ascending.
+/// Returns the codes of a moment in ascending order.
 pub(super) fn codes(
     connection: &Connection,
     moment: Moment,
 ) -> Result<Vec<ProductCode>, StoreError> {
-    let (lives, number) = lives_at(moment);
-    let sql = format!("select code from product_version where {lives} order by code");
+    let (is_live, number) = live_condition(moment);
+    let sql = format!("select code from product_version where {is_live} order by code");
     let mut statement = connection.prepare(&sql).map_err(during(READING))?;
     let codes = statement
         .query_map([number], |row| row.get::<_, String>(0))
@@ -222,7 +222,7 @@ pub(super) fn codes(
     codes.iter().map(|text| code(text)).collect()
 }
 
-/// The revision of a moment.
+/// Returns the revision of a moment.
 pub(super) fn revision(
     connection: &Connection,
     moment: Moment,
@@ -233,7 +233,7 @@ pub(super) fn revision(
     };
     let sql = format!("select number, id, created_at from revision where number = {which}");
     let mut statement = connection.prepare_cached(&sql).map_err(during(READING))?;
-    let (_, number) = lives_at(moment);
+    let (_, number) = live_condition(moment);
     let mut rows = statement.query([number]).map_err(during(READING))?;
     let row = rows.next().map_err(during(READING))?;
     row.map(revision_row).transpose()
@@ -263,7 +263,7 @@ fn product_row(row: &Row<'_>, texts: &mut Statement<'_>) -> Result<StoredProduct
     })
 }
 
-/// The two columns that say where in a document the content resources lie.
+/// Reads the range of the content resources from two columns.
 pub(super) fn content_range(
     row: &Row<'_>,
     column: usize,
@@ -272,14 +272,14 @@ pub(super) fn content_range(
     Ok(start.zip(end).map(|(start, end)| start..end))
 }
 
-/// The statement that [`own_texts`] asks.
+/// Prepares the statement of [`own_texts`].
 pub(super) fn prepare_texts(connection: &Connection) -> Result<Statement<'_>, StoreError> {
     let sql = "select name, digest, source_url from product_text where product_version_id = ?";
     connection.prepare(sql).map_err(during(READING))
 }
 
-/// The texts of a version. The inner error is of texts that could be read and aren't what they should be: a check
-/// goes on behind them.
+/// Returns the texts of a version. The inner error is about their values, after which a check goes on; the outer one is
+/// SQLite's.
 pub(super) fn own_texts(
     statement: &mut Statement<'_>,
     version_id: i64,
@@ -294,7 +294,7 @@ pub(super) fn own_texts(
             Err(damaged) => return Ok(Err(damaged)),
         }
     }
-    // In the contract's order, as a load gives them: what it puts is compared with what is live.
+    // In the order of the contract, as a load has them: it compares products with the live ones.
     texts.sort_by_key(|text| text.name);
     Ok(Ok(texts))
 }

@@ -1,22 +1,22 @@
-//! Who is writing. SQLite doesn't say it, but the kernel does: a writer holds a lock on a byte of the
-//! file beside the store. It needs no cooperation of the other process and can't be out of date.
+//! The process that holds the write lock. SQLite doesn't tell, but the kernel does: a writer locks a byte of the `-shm`
+//! file. This needs no cooperation of the other process and can't be stale.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::partial::with_ending;
-use crate::error::Holder;
+use crate::error::LockHolder;
 
-/// The byte of the `-shm` file that whoever writes holds (SQLite's WAL-mode file format, "WAL locks").
+/// Byte of the `-shm` file that a writer locks (SQLite's WAL-mode file format, "WAL locks").
 const WRITER_BYTE: &str = "120";
 
-/// A longer command line is cut.
-const MOST_CHARACTERS: usize = 120;
+/// Maximum length of a command line in messages.
+const MAX_CHARACTERS: usize = 120;
 
-/// The process that is writing to the store at `path`; `None` where that can't be told, as in another
-/// container or outside Linux.
-pub(super) fn holder(path: &Path) -> Option<Holder> {
+/// Returns the process that is writing to the store at `path`; `None` if it can't be found, as in another container or
+/// outside Linux.
+pub(super) fn holder(path: &Path) -> Option<LockHolder> {
     let shared = fs::metadata(with_ending(path, "-shm")).ok()?;
     let locks = fs::read_to_string("/proc/locks").ok()?;
     // 1: POSIX  ADVISORY  WRITE 21701 fe:00:10011765 120 120
@@ -32,10 +32,10 @@ pub(super) fn holder(path: &Path) -> Option<Holder> {
     })?;
     let command = fs::read(format!("/proc/{number}/cmdline")).unwrap_or_default();
     let command = String::from_utf8_lossy(&command).replace('\0', " ");
-    // One line of a message: another program's arguments may hold anything.
+    // On one line: arguments of another program may contain anything.
     let words: Vec<&str> = command.split_whitespace().collect();
-    let command = words.join(" ").chars().take(MOST_CHARACTERS).collect();
-    Some(Holder::Process { number, command })
+    let command = words.join(" ").chars().take(MAX_CHARACTERS).collect();
+    Some(LockHolder::Process { number, command })
 }
 
 #[cfg(test)]
@@ -43,9 +43,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_writer_is_told_by_its_lock() {
+    fn writer_is_found_by_its_lock() {
         if !Path::new("/proc/locks").exists() {
-            println!("SKIPPED: this system doesn't tell locks");
+            println!("SKIPPED: this system has no /proc/locks");
             return;
         }
         let directory = tempfile::tempdir().unwrap();
@@ -55,7 +55,7 @@ mod tests {
                 .unwrap();
         assert_eq!(holder(&path), None);
         connection.execute_batch("begin immediate").unwrap();
-        let Some(Holder::Process { number, command }) = holder(&path) else {
+        let Some(LockHolder::Process { number, command }) = holder(&path) else {
             panic!("no holder");
         };
         assert_eq!(number, std::process::id());

@@ -9,7 +9,7 @@ use vitrine_model::key::KeyRecord;
 use super::catalog::is_about_a_value;
 use super::{catalog, committed, during};
 use crate::fail_point::FailPoint;
-use crate::record::Changes;
+use crate::record::StoreState;
 use crate::values::KeyRow;
 use crate::{KeyDecision, StoreError};
 
@@ -17,9 +17,11 @@ const READING: &str = "reading the keys";
 const WRITING: &str = "writing the keys";
 
 /// See [`Store::read_keys`](crate::Store::read_keys).
-pub(super) fn read(connection: &mut Connection) -> Result<(Changes, Vec<KeyRecord>), StoreError> {
+pub(super) fn read(
+    connection: &mut Connection,
+) -> Result<(StoreState, Vec<KeyRecord>), StoreError> {
     let transaction = connection.transaction().map_err(during(READING))?;
-    Ok((catalog::changes(&transaction)?, records(&transaction)?))
+    Ok((catalog::state(&transaction)?, records(&transaction)?))
 }
 
 /// See [`Store::change_keys`](crate::Store::change_keys).
@@ -52,14 +54,16 @@ pub(super) fn change(
 pub(super) fn record_use(
     connection: &mut Connection,
     uses: &[(String, Timestamp)],
-    patience: Duration,
+    lock_wait: Duration,
 ) -> Result<(), StoreError> {
-    // Never waits for a writer: this can be done a little later, looking for revocations can't.
+    // Without waiting for a writer: this can be done a little later, polling for revocations can't.
     connection
         .busy_timeout(Duration::ZERO)
         .map_err(during(WRITING))?;
     let outcome = write_uses(connection, uses);
-    connection.busy_timeout(patience).map_err(during(WRITING))?;
+    connection
+        .busy_timeout(lock_wait)
+        .map_err(during(WRITING))?;
     outcome
 }
 
@@ -132,8 +136,8 @@ fn records(transaction: &Transaction<'_>) -> Result<Vec<KeyRecord>, StoreError> 
     Ok(records)
 }
 
-/// Calls `visit` with the prefix of each key, and with its row or what is wrong with it. `digest` is the SQL for the
-/// stored digest: `null` where it isn't needed, or the schema has none.
+/// Calls `visit` with the prefix of each key, and with its row or the error of reading it. `digest` is the SQL for the
+/// stored digest: `null` if it isn't needed, or the schema has none.
 pub(super) fn each(
     transaction: &Transaction<'_>,
     digest: &str,

@@ -1,15 +1,15 @@
-//! The embedded store: one SQLite file in WAL mode, written with `synchronous=FULL`, since writes are
-//! rare and acknowledged means durable.
+//! The embedded store: one SQLite file in WAL mode, written with `synchronous=FULL`: writes are rare, and what was
+//! acknowledged is durable.
 //!
-//! - `open`: how the file is made, recognised and migrated
+//! - `open`: creating, recognising and migrating the file
 //! - `catalog`: reading the live catalog
 //! - `publish`: writing a revision
 //! - `history`: reading any moment
-//! - `prune`: freeing what old revisions alone see
-//! - `keys`: API keys; `texts`: texts and where they came from
-//! - `check`: whether the file is what was written
-//! - `backup`: copies of the store, and the way back; `partial`: a file in the making
-//! - `holder`: who is writing
+//! - `prune`: deleting old revisions' data
+//! - `keys`: API keys; `texts`: texts and their sources
+//! - `check`: checks of all data
+//! - `backup`: backup and restore; `partial`: incomplete files
+//! - `holder`: the process that holds the write lock
 //! - `wal`: the write-ahead log, and its size
 
 mod backup;
@@ -40,32 +40,32 @@ use vitrine_model::revision::Revision;
 use crate::fail_point::FailPoint;
 use crate::problem::Problem;
 use crate::record::{
-    Changes, FetchedText, ItemVisitor, Keep, Life, Moment, ProductVisitor, Pruned,
-    PublishedRevision, StoredProduct, Touch, Touched,
+    ChangeKind, ChangedProduct, FetchedText, ItemVisitor, Keep, Moment, ProductVisitor,
+    PruneReport, PublishedRevision, StoreState, StoredProduct, VersionSpan,
 };
-use crate::{Hint, HintGuard, IfMissing, KeyDecision, Publication, Store, StoreError, TextServed};
+use crate::{Hint, HintGuard, IfMissing, KeyDecision, Publication, Store, StoreError, TextStatus};
 
 pub(crate) use backup::{checked_copy, create_from};
 
 /// A store in one SQLite file.
 pub(crate) struct SqliteStore {
     path: PathBuf,
-    /// How long a writer waits for another one.
-    patience: Duration,
-    /// For what takes microseconds. Catalogs are read and written on connections of their own, so
-    /// that looking for changes and reading keys never waits for them.
+    /// Maximum time that a writer waits for another one.
+    lock_wait: Duration,
+    /// Connection for calls that take microseconds. Catalogs are read and written on connections of their own, so that
+    /// polls and reads of keys never wait for them.
     quick: Mutex<Quick>,
 }
 
-/// A connection, and which file it is to.
+/// A connection, and the identity of its file.
 struct Quick {
     connection: Connection,
     file: FileId,
 }
 
 impl Quick {
-    /// A connection to nothing, in the place of one that isn't there.
-    fn to_nothing() -> Result<Self, StoreError> {
+    /// Returns a connection to no file.
+    fn closed() -> Result<Self, StoreError> {
         Ok(Self {
             connection: Connection::open_in_memory().map_err(during("preparing to open"))?,
             // No file is this one.
@@ -73,85 +73,85 @@ impl Quick {
         })
     }
 
-    /// Closes the file where a call failed, so that the next one opens it anew. As long as it is open, SQLite may take
-    /// a lock for held that isn't, or go on reading a log that it couldn't open for writing.
-    fn let_go_if_broken<T>(&mut self, outcome: &Result<T, StoreError>) -> Result<(), StoreError> {
+    /// Closes the file if a call failed, so that the next call reopens it. While it is open, SQLite may believe that it
+    /// still holds a lock, or go on reading a log that it couldn't open for writing.
+    fn close_on_error<T>(&mut self, outcome: &Result<T, StoreError>) -> Result<(), StoreError> {
         match outcome {
             Ok(_) | Err(StoreError::Busy { .. }) => {}
-            Err(_) => *self = Self::to_nothing()?,
+            Err(_) => *self = Self::closed()?,
         }
         Ok(())
     }
 }
 
-/// Device and inode: what stays the same while a path comes to name another file.
+/// Device and inode: identify a file when its path is given to another one.
 type FileId = (u64, u64);
 
 impl SqliteStore {
-    /// Opens the file, makes it where it is missing and may be made, and migrates it.
+    /// Opens the file, creates it if it is missing and `if_missing` says so, and migrates it.
     pub(crate) fn open(
         path: PathBuf,
         if_missing: IfMissing,
-        patience: Duration,
+        lock_wait: Duration,
     ) -> Result<Self, StoreError> {
-        let opened = open::open(&path, if_missing, patience);
+        let opened = open::open(&path, if_missing, lock_wait);
         let quick = Mutex::new(Quick {
-            connection: opened.map_err(|error| naming_holder(error, &path, patience))?,
+            connection: opened.map_err(|error| with_lock_holder(error, &path, lock_wait))?,
             file: file_id(&path)?,
         });
         Ok(Self {
             path,
-            patience,
+            lock_wait,
             quick,
         })
     }
 
-    /// A store that can't be opened now: each call tries to, and never makes it.
-    pub(crate) fn unopened(path: PathBuf, patience: Duration) -> Result<Self, StoreError> {
+    /// Returns a store that each call tries to open, and never creates.
+    pub(crate) fn unopened(path: PathBuf, lock_wait: Duration) -> Result<Self, StoreError> {
         Ok(Self {
             path,
-            patience,
-            quick: Mutex::new(Quick::to_nothing()?),
+            lock_wait,
+            quick: Mutex::new(Quick::closed()?),
         })
     }
 
-    /// The held connection, if the path still names its file; else one to the file that it names now.
+    /// Returns the held connection, reopened if the path names another file now.
     fn quick(&self) -> Result<MutexGuard<'_, Quick>, StoreError> {
-        // A panic elsewhere leaves a connection whose transaction was rolled back: it is sound.
+        // After a panic elsewhere the transaction was rolled back: the connection is usable.
         let mut quick = self.quick.lock().unwrap_or_else(PoisonError::into_inner);
         let file = file_id(&self.path)?;
         if quick.file != file {
             *quick = Quick {
-                connection: open::open(&self.path, IfMissing::Refuse, self.patience)?,
+                connection: open::open(&self.path, IfMissing::Refuse, self.lock_wait)?,
                 file,
             };
         }
         Ok(quick)
     }
 
-    /// A connection of its own, for what takes longer.
+    /// Opens a separate connection, for calls that take longer.
     fn connect(&self) -> Result<Connection, StoreError> {
-        open::connect(&self.path, self.patience)
+        open::connect(&self.path, self.lock_wait)
     }
 
-    /// A connection for a large write: before it, the log is emptied of earlier ones.
+    /// Opens a separate connection for a large write, and empties a large log first.
     fn connect_to_write(&self) -> Result<Connection, StoreError> {
         let connection = self.connect()?;
-        wal::empty_if_large(&connection, &self.path, self.patience, wal::PUBLISH_WAIT)?;
+        wal::empty_if_large(&connection, &self.path, self.lock_wait, wal::PUBLISH_WAIT)?;
         Ok(connection)
     }
 
-    /// Where another process held the store too long: says which.
-    fn naming_holder<T>(&self, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
-        outcome.map_err(|error| naming_holder(error, &self.path, self.patience))
+    /// Adds the process that holds the lock to [`StoreError::Busy`].
+    fn with_lock_holder<T>(&self, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
+        outcome.map_err(|error| with_lock_holder(error, &self.path, self.lock_wait))
     }
 }
 
-/// Where another process held the store too long: says which, and how long it was waited for.
-fn naming_holder(error: StoreError, path: &Path, patience: Duration) -> StoreError {
+/// Adds the process that holds the lock, and the time waited for it, to [`StoreError::Busy`].
+fn with_lock_holder(error: StoreError, path: &Path, lock_wait: Duration) -> StoreError {
     match error {
         StoreError::Busy { .. } => StoreError::Busy {
-            waited_seconds: patience.as_secs(),
+            waited_seconds: lock_wait.as_secs(),
             holder: holder::holder(path),
         },
         other => other,
@@ -167,22 +167,22 @@ fn file_id(path: &Path) -> Result<FileId, StoreError> {
     }
 }
 
-/// A poll is one row of a file that this machine has in memory: it costs some microseconds.
+/// Interval between polls. A poll reads one row of a cached file, in some microseconds.
 const POLL_EVERY: Duration = Duration::from_millis(50);
 
 impl Store for SqliteStore {
-    fn changes(&self) -> Result<Changes, StoreError> {
+    fn state(&self) -> Result<StoreState, StoreError> {
         let mut quick = self.quick()?;
-        let found = catalog::changes(&quick.connection);
-        quick.let_go_if_broken(&found)?;
+        let found = catalog::state(&quick.connection);
+        quick.close_on_error(&found)?;
         found
     }
 
-    fn poll_every(&self) -> Duration {
+    fn poll_interval(&self) -> Duration {
         POLL_EVERY
     }
 
-    fn hint_changes(&self, _hint: Hint) -> Option<HintGuard> {
+    fn subscribe(&self, _hint: Hint) -> Option<HintGuard> {
         None
     }
 
@@ -190,31 +190,31 @@ impl Store for SqliteStore {
         &self,
         texts_kept_since: Timestamp,
         visit: ItemVisitor<'_>,
-    ) -> Result<(Changes, Option<Revision>), StoreError> {
+    ) -> Result<(StoreState, Option<Revision>), StoreError> {
         catalog::read(&mut self.connect()?, texts_kept_since, visit)
     }
 
     fn read_changes(
         &self,
         since: &Revision,
-        most_products: u32,
+        max_products: u32,
         texts_kept_since: Timestamp,
         visit: ItemVisitor<'_>,
-    ) -> Result<(Changes, Option<Revision>), StoreError> {
+    ) -> Result<(StoreState, Option<Revision>), StoreError> {
         let connection = &mut self.connect()?;
-        catalog::read_changes(connection, since, most_products, texts_kept_since, visit)
+        catalog::read_changes(connection, since, max_products, texts_kept_since, visit)
     }
 
-    fn tidy_log(&self) -> Result<Option<u64>, StoreError> {
+    fn checkpoint_log(&self) -> Result<Option<u64>, StoreError> {
         if wal::size_bytes(&self.path) > wal::SMALL_BYTES {
             let connection = self.connect()?;
-            wal::empty_if_large(&connection, &self.path, self.patience, wal::FOLLOWER_WAIT)?;
+            wal::empty_if_large(&connection, &self.path, self.lock_wait, wal::FOLLOWER_WAIT)?;
         }
         Ok(Some(wal::size_bytes(&self.path)))
     }
 
-    fn revisions(&self, most: u32) -> Result<Vec<PublishedRevision>, StoreError> {
-        history::revisions(&self.quick()?.connection, most)
+    fn revisions(&self, limit: u32) -> Result<Vec<PublishedRevision>, StoreError> {
+        history::revisions(&self.quick()?.connection, limit)
     }
 
     fn revision(&self, number: u64) -> Result<Option<PublishedRevision>, StoreError> {
@@ -247,73 +247,81 @@ impl Store for SqliteStore {
         history::product(&transaction, code, moment)
     }
 
-    fn lives(&self, code: &ProductCode, most: u32) -> Result<Vec<Life>, StoreError> {
-        history::lives(&self.quick()?.connection, code, most)
+    fn version_spans(
+        &self,
+        code: &ProductCode,
+        limit: u32,
+    ) -> Result<Vec<VersionSpan>, StoreError> {
+        history::version_spans(&self.quick()?.connection, code, limit)
     }
 
-    fn touched(
+    fn revision_changes(
         &self,
         number: u64,
-        how: Option<Touch>,
+        kind: Option<ChangeKind>,
         after: Option<&ProductCode>,
-        most: u32,
-    ) -> Result<Vec<Touched>, StoreError> {
+        limit: u32,
+    ) -> Result<Vec<ChangedProduct>, StoreError> {
         let mut quick = self.quick()?;
         // One read transaction: whether the revision can be read, and what it changed.
         let transaction = quick
             .connection
             .transaction()
             .map_err(during("reading the history"))?;
-        history::touched(&transaction, number, how, after, most)
+        history::revision_changes(&transaction, number, kind, after, limit)
     }
 
     fn text(&self, digest: &TextDigest) -> Result<Option<PackedMarkdown>, StoreError> {
         texts::read(&self.quick()?.connection, digest)
     }
 
-    fn fetched_text(&self, url: &str) -> Result<Option<(FetchedText, TextServed)>, StoreError> {
+    fn fetched_text(&self, url: &str) -> Result<Option<(FetchedText, TextStatus)>, StoreError> {
         texts::fetched(&self.quick()?.connection, url)
     }
 
     fn publish(&self) -> Result<Box<dyn Publication + '_>, StoreError> {
         let begun = publish::SqlitePublication::begin(self.connect_to_write()?);
-        let publication = self.naming_holder(begun)?;
+        let publication = self.with_lock_holder(begun)?;
         Ok(Box::new(publication))
     }
 
-    fn set_text_served(&self, digest: &TextDigest, served: TextServed) -> Result<bool, StoreError> {
-        self.naming_holder(texts::set_served(
+    fn set_text_status(&self, digest: &TextDigest, status: TextStatus) -> Result<bool, StoreError> {
+        self.with_lock_holder(texts::set_status(
             &mut self.quick()?.connection,
             digest,
-            served,
+            status,
         ))
     }
 
-    fn plan_prune(&self, keep: Keep, texts_kept_since: Timestamp) -> Result<Pruned, StoreError> {
+    fn plan_prune(
+        &self,
+        keep: Keep,
+        texts_kept_since: Timestamp,
+    ) -> Result<PruneReport, StoreError> {
         prune::plan(&mut self.connect()?, keep, texts_kept_since)
     }
 
-    fn prune(&self, keep: Keep, texts_kept_since: Timestamp) -> Result<Pruned, StoreError> {
-        self.naming_holder(prune::prune(&mut self.connect()?, keep, texts_kept_since))
+    fn prune(&self, keep: Keep, texts_kept_since: Timestamp) -> Result<PruneReport, StoreError> {
+        self.with_lock_holder(prune::prune(&mut self.connect()?, keep, texts_kept_since))
     }
 
-    fn read_keys(&self) -> Result<(Changes, Vec<KeyRecord>), StoreError> {
+    fn read_keys(&self) -> Result<(StoreState, Vec<KeyRecord>), StoreError> {
         keys::read(&mut self.quick()?.connection)
     }
 
     fn change_keys(&self, decide: KeyDecision<'_>) -> Result<(), StoreError> {
-        self.naming_holder(keys::change(&mut self.quick()?.connection, decide))
+        self.with_lock_holder(keys::change(&mut self.quick()?.connection, decide))
     }
 
     fn record_key_use(&self, uses: &[(String, Timestamp)]) -> Result<(), StoreError> {
         let mut quick = self.quick()?;
-        let recorded = keys::record_use(&mut quick.connection, uses, self.patience);
-        quick.let_go_if_broken(&recorded)?;
+        let recorded = keys::record_use(&mut quick.connection, uses, self.lock_wait);
+        quick.close_on_error(&recorded)?;
         recorded
     }
 
     fn check(&self) -> Result<Vec<Problem>, StoreError> {
-        // Read only: what is looked at may be a backup, of which every byte is to stay.
+        // Read-only: a backup must keep every byte.
         file_id(&self.path)?;
         check::check(&mut open::backup(&self.path)?)
     }
@@ -323,11 +331,11 @@ impl Store for SqliteStore {
     }
 
     fn restore(&self, path: &Path) -> Result<Option<Revision>, StoreError> {
-        self.naming_holder(backup::restore(self.connect_to_write()?, &self.path, path))
+        self.with_lock_holder(backup::restore(self.connect_to_write()?, &self.path, path))
     }
 }
 
-/// Turns SQLite's error into the store's, with what was being done.
+/// Converts SQLite's errors, adding the failed operation.
 fn during(doing: &'static str) -> impl Fn(rusqlite::Error) -> StoreError {
     move |source| match source.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy {
@@ -336,7 +344,7 @@ fn during(doing: &'static str) -> impl Fn(rusqlite::Error) -> StoreError {
         },
         Some(ErrorCode::DiskFull) => StoreError::Full,
         Some(ErrorCode::DatabaseCorrupt) => StoreError::Damaged(source.to_string()),
-        // The last two: out of descriptors, for one. SQLite makes do with reading where it can't open for writing.
+        // `CannotOpen` and `ReadOnly`: out of descriptors, for one. If SQLite can't open for writing, it opens for reading.
         Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen | ErrorCode::ReadOnly) => {
             StoreError::Disk {
                 doing,
@@ -350,8 +358,8 @@ fn during(doing: &'static str) -> impl Fn(rusqlite::Error) -> StoreError {
     }
 }
 
-/// What a commit came to. Where the disk failed, the last of the log may be on it all the same, and whoever
-/// opens the store after a crash would find it: nobody can say that nothing was changed.
+/// Converts the result of a commit. If the disk failed, the end of the log may be on it all the same and take effect when
+/// the store is opened after a crash: nobody can say that nothing was changed.
 fn committed(
     outcome: rusqlite::Result<()>,
     point: FailPoint,

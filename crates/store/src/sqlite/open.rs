@@ -1,4 +1,4 @@
-//! How the file is made, recognised, set up and migrated.
+//! Creating, recognising, configuring and migrating the file.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
@@ -11,22 +11,21 @@ use super::{during, keys};
 use crate::fail_point::FailPoint;
 use crate::{IfMissing, StoreError};
 
-/// Marks the file as ours in its header ("Vitr").
+/// Marks the file as Vitrine's in its header ("Vitr").
 const APPLICATION_ID: u32 = 0x5669_7472;
 
-/// Every migration in order; the file's `user_version` says how many it has had.
+/// All migrations in order; `user_version` of the file is the number that were applied.
 const MIGRATIONS: [&str; 2] = [
     include_str!("migrations/0001.sql"),
     include_str!("migrations/0002.sql"),
 ];
 
-/// Opens the file, makes it where that is wanted, and migrates it.
-///
-/// `patience` is how long it waits for another writer, now and later.
+/// Opens the file, creates it if `if_missing` says so, and migrates it. `lock_wait` is the maximum time that it waits for
+/// another writer, now and later.
 pub(super) fn open(
     path: &Path,
     if_missing: IfMissing,
-    patience: Duration,
+    lock_wait: Duration,
 ) -> Result<Connection, StoreError> {
     if !path.exists() {
         match if_missing {
@@ -41,15 +40,15 @@ pub(super) fn open(
             }
         }
     }
-    let mut connection = plain_connection(path, patience)?;
-    // Before anything is set up: that would write into another program's database.
+    let mut connection = plain_connection(path, lock_wait)?;
+    // First: configuring writes, and this may be another program's database.
     recognise_as_of_one_moment(&mut connection, path)?;
-    set_up(&connection, path, patience)?;
+    set_up(&connection, path, lock_wait)?;
     migrate(&mut connection, path)?;
     Ok(connection)
 }
 
-/// Makes an empty file that only its owner can read: it will hold the hashes of keys.
+/// Creates an empty file that only its owner can read: it will have the hashes of keys.
 fn create(path: &Path) -> Result<(), StoreError> {
     OpenOptions::new()
         .create(true)
@@ -63,20 +62,20 @@ fn create(path: &Path) -> Result<(), StoreError> {
         })
 }
 
-/// A connection to a file that is there, set up as all of ours are.
-pub(super) fn connect(path: &Path, patience: Duration) -> Result<Connection, StoreError> {
-    let connection = plain_connection(path, patience)?;
-    set_up(&connection, path, patience)?;
+/// Opens a configured connection to an existing file.
+pub(super) fn connect(path: &Path, lock_wait: Duration) -> Result<Connection, StoreError> {
+    let connection = plain_connection(path, lock_wait)?;
+    set_up(&connection, path, lock_wait)?;
     Ok(connection)
 }
 
-/// A backup, to be read only: one of ours that has a schema.
+/// Opens a backup read-only. Refuses files that aren't stores, and empty ones.
 pub(super) fn backup(path: &Path) -> Result<Connection, StoreError> {
-    // SQLite's word for a directory is an I/O error, and it would wait for a pipe.
+    // SQLite reports a directory as an I/O error, and would wait for a pipe.
     if path.exists() && !path.is_file() {
         return Err(StoreError::NotAStore {
             place: path.display().to_string(),
-            reason: "it isn't even a file".to_owned(),
+            reason: "it isn't a regular file".to_owned(),
         });
     }
     let connection = read_only(path)?;
@@ -89,47 +88,47 @@ pub(super) fn backup(path: &Path) -> Result<Connection, StoreError> {
     }
 }
 
-/// A connection that can't write, not even side files where none are needed.
+/// Opens a read-only connection, which writes no files beside it, either, if none are needed.
 pub(super) fn read_only(path: &Path) -> Result<Connection, StoreError> {
-    // Absolute: SQLite takes a name that begins with `file:` for an address.
+    // Absolute: SQLite takes a name that begins with `file:` for a URI.
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     Connection::open_with_flags(&path, flags).map_err(cannot_open(&path))
 }
 
-/// A copy of a backup, brought up to date and left in one file.
+/// Opens and migrates a copy of a backup, which stays a single file.
 pub(super) fn migrated(path: &Path) -> Result<Connection, StoreError> {
-    // Nobody else knows of it.
+    // No other process knows it.
     let mut connection = plain_connection(path, Duration::ZERO)?;
     migrate(&mut connection, path)?;
     Ok(connection)
 }
 
-fn plain_connection(path: &Path, patience: Duration) -> Result<Connection, StoreError> {
+fn plain_connection(path: &Path, lock_wait: Duration) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(cannot_open(path))?;
     let is_readonly = connection.is_readonly(rusqlite::MAIN_DB);
     if is_readonly.map_err(cannot_open(path))? && is_writable(path) {
-        // SQLite makes do with reading where writing fails at this moment, out of descriptors for one; and what was
-        // opened so could never write again.
+        // SQLite falls back to reading if it can't open for writing now, out of descriptors for one. Such a connection
+        // could never write.
         return Err(StoreError::Open {
             path: path.to_owned(),
-            source: std::io::Error::other("it could be opened for reading only"),
+            source: std::io::Error::other("it could be opened only for reading"),
         });
     }
     connection
-        .busy_timeout(patience)
+        .busy_timeout(lock_wait)
         .map_err(cannot_open(path))?;
     Ok(connection)
 }
 
-/// Whether this process may write to a file. The file isn't opened for that: when it is closed, the system forgets the
-/// locks of all connections to it.
+/// Returns whether this process may write to a file, without opening it: closing it would release the locks of all
+/// connections to it.
 fn is_writable(path: &Path) -> bool {
     rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok()
 }
 
-/// Why a file can't be opened, as far as that can be found out without opening it, for the same reason.
+/// Returns the reason that a file can't be opened, if it can be found without opening it (see [`is_writable`]).
 fn why_not(path: &Path) -> Option<std::io::Error> {
     let access = rustix::fs::Access::READ_OK | rustix::fs::Access::WRITE_OK;
     let refused = rustix::fs::access(path, access).err();
@@ -139,11 +138,11 @@ fn why_not(path: &Path) -> Option<std::io::Error> {
         .or_else(|| std::fs::File::open("/dev/null").err())
 }
 
-fn set_up(connection: &Connection, path: &Path, patience: Duration) -> Result<(), StoreError> {
-    let patient_until = Instant::now() + patience;
+fn set_up(connection: &Connection, path: &Path, lock_wait: Duration) -> Result<(), StoreError> {
+    let patient_until = Instant::now() + lock_wait;
     loop {
-        // The last one: a log that was started anew is cut to the size that `wal` leaves alone.
-        // 16 kB pages made a catalog's file 42 % smaller; the size counts only for a new file.
+        // `journal_size_limit`: a log that starts again is cut to the size that `wal` leaves alone.
+        // `page_size`: 16 kB made a catalog's file 42 % smaller; it takes effect only in a new file.
         let done = connection.execute_batch(
             "pragma page_size = 16384;
              pragma journal_mode = wal;
@@ -152,8 +151,8 @@ fn set_up(connection: &Connection, path: &Path, patience: Duration) -> Result<()
              pragma journal_size_limit = 33554432;",
         );
         match done.map_err(cannot_open(path)) {
-            // While another process makes the store, SQLite refuses the change of the journal's mode
-            // at once, whatever its busy timeout.
+            // While another process creates the store, SQLite refuses to change the journal mode at once, whatever its
+            // busy timeout.
             Err(StoreError::Busy { .. }) if Instant::now() < patient_until => {
                 std::thread::sleep(Duration::from_millis(5));
             }
@@ -162,12 +161,12 @@ fn set_up(connection: &Connection, path: &Path, patience: Duration) -> Result<()
     }
 }
 
-/// Turns SQLite's error into the store's, where it came from opening the file.
+/// Converts SQLite's errors from opening the file.
 fn cannot_open(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError {
     move |source| match source.sqlite_error_code() {
         Some(rusqlite::ErrorCode::NotADatabase) => StoreError::NotAStore {
             place: path.display().to_string(),
-            reason: "it isn't even an SQLite database".to_owned(),
+            reason: "it isn't an SQLite database".to_owned(),
         },
         Some(rusqlite::ErrorCode::CannotOpen) => StoreError::Open {
             path: path.to_owned(),
@@ -177,7 +176,7 @@ fn cannot_open(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError {
     }
 }
 
-/// Applies the migrations that the file hasn't had, in one transaction.
+/// Applies all missing migrations in one transaction.
 fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let known = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
     if recognise_as_of_one_moment(connection, path)? == known {
@@ -187,7 +186,7 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(&failed)?;
-    // Looked at again inside the transaction: two processes may have come this far.
+    // Again inside the transaction: two processes may have come this far.
     let found = recognise(&transaction, path)?;
     for migration in MIGRATIONS.iter().skip(found as usize) {
         transaction.execute_batch(migration).map_err(&failed)?;
@@ -200,20 +199,20 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
         .pragma_update(None, "user_version", known)
         .map_err(&failed)?;
     FailPoint::StoreMigrated.pass()?;
-    // Whether or not a failed commit is found later: what the store holds is the same.
+    // No special error at the commit: the data is the same whether it took effect or not.
     transaction.commit().map_err(&failed)?;
     FailPoint::StoreMigrationCommitted.pass()?;
     Ok(())
 }
 
-/// [`recognise`] in a transaction: another process may be making the store at this moment, and half of
-/// what it has written looks like somebody else's.
+/// Runs [`recognise`] in a transaction: another process may be creating the store, and a half-created one would look like
+/// another program's.
 fn recognise_as_of_one_moment(connection: &mut Connection, path: &Path) -> Result<u32, StoreError> {
     let transaction = connection.transaction().map_err(cannot_open(path))?;
     recognise(&transaction, path)
 }
 
-/// The file's schema version: 0 for an empty file. Anybody else's database is refused.
+/// Returns the schema version of the file, 0 for an empty file. Refuses other programs' databases.
 fn recognise(connection: &Connection, path: &Path) -> Result<u32, StoreError> {
     let number = |sql: &str| {
         connection

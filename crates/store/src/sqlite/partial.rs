@@ -1,5 +1,5 @@
-//! A database file in the making: beside its final name, for its owner only, gone again unless it is
-//! put in place.
+//! An incomplete database file: beside its final name, readable only by its owner, and removed unless it is put in
+//! place.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -11,17 +11,17 @@ use crate::StoreError;
 use crate::fail_point::FailPoint;
 use crate::values::random_id;
 
-/// A file in the making.
+/// An incomplete file.
 pub(super) struct Partial {
     path: PathBuf,
-    /// What it will be called.
+    /// Final path.
     target: PathBuf,
 }
 
 impl Partial {
-    /// Makes an empty file beside `target`.
+    /// Creates an empty file beside `target`.
     pub(super) fn beside(target: &Path) -> Result<Self, StoreError> {
-        // Absolute: SQLite takes a name that begins with `file:` for an address.
+        // Absolute: SQLite takes a name that begins with `file:` for a URI.
         let target = std::path::absolute(target).map_err(failed("find", target))?;
         let random = random_id()?;
         let path = with_ending(&target, &format!(".partial-{}", &random[..8]));
@@ -30,7 +30,7 @@ impl Partial {
             .write(true)
             .mode(0o600)
             .open(&path)
-            .map_err(failed("make", &path))?;
+            .map_err(failed("create", &path))?;
         let partial = Self { path, target };
         FailPoint::FileMade.pass()?;
         Ok(partial)
@@ -40,7 +40,7 @@ impl Partial {
         &self.path
     }
 
-    /// The path as SQL takes it.
+    /// Returns the path for SQL.
     pub(super) fn path_text(&self) -> Result<&str, StoreError> {
         self.path.to_str().ok_or_else(|| {
             let reason = io::Error::new(io::ErrorKind::InvalidInput, "its path isn't UTF-8");
@@ -48,29 +48,29 @@ impl Partial {
         })
     }
 
-    /// Gives the file its name once it is on the disk. Fails where something has that name.
+    /// Syncs the file and gives it its final name. Fails if a file of that name exists.
     pub(super) fn place(self) -> Result<(), StoreError> {
         let written = File::open(&self.path).and_then(|file| file.sync_all());
         written.map_err(failed("write", &self.path))?;
         FailPoint::FileSynced.pass()?;
-        // A link, since a rename would replace what stands there; both are there at once or not at all.
+        // A link, since a rename would replace an existing file.
         match fs::hard_link(&self.path, &self.target) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 return Err(exists(&self.target));
             }
-            // Some file systems know no links.
+            // Some file systems have no links.
             Err(_) if self.target.symlink_metadata().is_err() => {
-                fs::rename(&self.path, &self.target).map_err(failed("make", &self.target))?;
+                fs::rename(&self.path, &self.target).map_err(failed("create", &self.target))?;
             }
-            outcome => outcome.map_err(failed("make", &self.target))?,
+            outcome => outcome.map_err(failed("create", &self.target))?,
         }
-        // The name may not be on the disk: what is said to have failed must not be there, either.
+        // If the name may not be synced, this fails, and the file must be gone.
         self.name_kept().inspect_err(|_| {
             let _ = fs::remove_file(&self.target);
         })
     }
 
-    /// Sees to it that the name is on the disk.
+    /// Syncs the name to disk.
     fn name_kept(&self) -> Result<(), StoreError> {
         FailPoint::FileNamed.pass()?;
         let folder = self.target.parent().unwrap_or(Path::new("/"));
@@ -85,13 +85,13 @@ impl Partial {
 impl Drop for Partial {
     fn drop(&mut self) {
         for ending in ["", "-journal", "-wal", "-shm"] {
-            // Mostly there is nothing; and what can't be removed harms nobody.
+            // Mostly missing, and harmless if it can't be removed.
             let _ = fs::remove_file(with_ending(&self.path, ending));
         }
     }
 }
 
-/// The path with `ending` behind its file name.
+/// Appends `ending` to the path's file name.
 pub(super) fn with_ending(path: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(ending);
@@ -104,7 +104,7 @@ pub(super) fn exists(path: &Path) -> StoreError {
     }
 }
 
-/// Turns the system's error into the store's: what couldn't be done to which file.
+/// Converts errors of the system, adding the failed operation and the file.
 fn failed(doing: &'static str, path: &Path) -> impl Fn(io::Error) -> StoreError {
     move |source| match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full,

@@ -1,8 +1,8 @@
-//! Freeing what old revisions alone see, while others read and write.
+//! Deleting data that only old revisions have, while others read and write.
 //!
-//! What goes is chosen as of one moment into tables outside the store's file, so that memory stays small
-//! however long the history is; then it goes in batches. Each batch looks again whether its rows may
-//! go: the store may have been restored from a backup meanwhile.
+//! The rows to delete are selected as of one moment into tables outside the store's file, so that memory stays small
+//! however long the history is; then they are deleted in batches. Each batch checks again that its rows may be deleted:
+//! the store may have been restored from a backup meanwhile.
 
 use std::time::Duration;
 
@@ -11,22 +11,20 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use super::during;
 use crate::StoreError;
-use crate::record::{Keep, Pruned};
+use crate::record::{Keep, PruneReport};
 
 const PRUNING: &str = "pruning the history";
 
-/// How many rows go in one transaction.
+/// Number of rows deleted in one transaction.
 const BATCH: u32 = 1_000;
 
-/// How long others have the store for themselves between two batches: a waiting writer looks again
-/// only now and then.
+/// Pause between two batches, in which other writers get their turn: a waiting writer retries only now and then.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The versions and the texts that go. A version goes where no kept revision sees it, unless it has texts
-/// and was replaced after `?2`: those texts are still served (see `catalog::served_texts`). A text goes
-/// where only such versions name it, or none; one that was taken down stays, so that it stays down
-/// when it is loaded again.
-const CHOOSE: [&str; 4] = [
+/// Selects the versions and texts to delete. A version is deleted if no kept revision has it, unless it has texts and was
+/// replaced after `?2`: those texts are still served (see `catalog::served_texts`). A text is deleted if only such
+/// versions name it, or none; one that was taken down stays, so that it is still down if it is loaded again.
+const SELECT_PRUNABLE: [&str; 4] = [
     "create temp table old_version (number integer primary key)",
     "insert into temp.old_version select id from product_version v where until_revision <= ?1 \
         and (until_revision < coalesce( \
@@ -38,7 +36,7 @@ const CHOOSE: [&str; 4] = [
            and t.product_version_id not in (select number from temp.old_version))",
 ];
 
-/// What a batch of versions deletes; `?1` and `?2` are the numbers before and at its end.
+/// Delete a batch of versions; `?1` and `?2` are the numbers before its first and of its last row.
 const DELETE_VERSIONS: [&str; 2] = [
     "delete from product_text where product_version_id in ( \
         select v.id from temp.old_version old join product_version v on v.id = old.number \
@@ -49,8 +47,8 @@ const DELETE_VERSIONS: [&str; 2] = [
         and until_revision <= (select oldest_readable from state)",
 ];
 
-/// What a batch of texts deletes, with what is remembered of where they were fetched. Somebody may have
-/// named one again, or taken it down.
+/// Delete a batch of texts and the records of fetching them, except for texts that were named again or taken down
+/// meanwhile.
 const DELETE_TEXTS: [&str; 2] = [
     "delete from fetched_text where digest in ( \
         select text.digest from text join temp.old_text old on old.digest = text.digest \
@@ -67,16 +65,16 @@ pub(super) fn plan(
     connection: &mut Connection,
     keep: Keep,
     texts_kept_since: Timestamp,
-) -> Result<Pruned, StoreError> {
-    // One read transaction: all that is counted is counted in one state of the store.
+) -> Result<PruneReport, StoreError> {
+    // One read transaction: all counts are of one state of the store.
     let transaction = connection.transaction().map_err(during(PRUNING))?;
     let Some(oldest) = oldest_kept(&transaction, keep)? else {
-        return Ok(Pruned::default());
+        return Ok(PruneReport::default());
     };
     let revisions = newly_unreadable(&transaction, oldest)?;
-    choose(&transaction, oldest, texts_kept_since)?;
+    select_prunable(&transaction, oldest, texts_kept_since)?;
     let count = |sql| number(&transaction, sql, []);
-    Ok(Pruned {
+    Ok(PruneReport {
         oldest_readable: Some(oldest),
         revisions,
         versions: count("select count(*) from temp.old_version")?,
@@ -91,12 +89,12 @@ pub(super) fn prune(
     connection: &mut Connection,
     keep: Keep,
     texts_kept_since: Timestamp,
-) -> Result<Pruned, StoreError> {
+) -> Result<PruneReport, StoreError> {
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(during(PRUNING))?;
     let Some(oldest) = oldest_kept(&transaction, keep)? else {
-        return Ok(Pruned::default());
+        return Ok(PruneReport::default());
     };
     let revisions = newly_unreadable(&transaction, oldest)?;
     if revisions > 0 {
@@ -107,13 +105,13 @@ pub(super) fn prune(
     transaction.commit().map_err(during(PRUNING))?;
 
     let transaction = connection.transaction().map_err(during(PRUNING))?;
-    choose(&transaction, oldest, texts_kept_since)?;
+    select_prunable(&transaction, oldest, texts_kept_since)?;
     let waiting_versions = waiting(&transaction, oldest)?;
     transaction.commit().map_err(during(PRUNING))?;
 
     let versions = delete(connection, "old_version", &DELETE_VERSIONS)?;
     let texts = delete(connection, "old_text", &DELETE_TEXTS)?;
-    Ok(Pruned {
+    Ok(PruneReport {
         oldest_readable: Some(oldest),
         revisions,
         versions,
@@ -123,7 +121,7 @@ pub(super) fn prune(
     })
 }
 
-/// The oldest revision that stays readable; what was pruned before stays so.
+/// Returns the oldest revision that stays readable; pruned ones stay pruned.
 fn oldest_kept(connection: &Connection, keep: Keep) -> Result<Option<u64>, StoreError> {
     let (sql, value) = match keep {
         Keep::Newest(count) => (
@@ -131,7 +129,7 @@ fn oldest_kept(connection: &Connection, keep: Keep) -> Result<Option<u64>, Store
              from (select number from revision order by number desc limit ?)",
             i64::from(count.get()),
         ),
-        // A revision was live until the next one came.
+        // A revision was live until the next one.
         Keep::LiveSince(moment) => (
             "select max((select coalesce(oldest_readable, 0) from state), coalesce( \
                 (select max(number) from revision where number < later), later, \
@@ -145,19 +143,19 @@ fn oldest_kept(connection: &Connection, keep: Keep) -> Result<Option<u64>, Store
         .map_err(during(PRUNING))
 }
 
-/// How many revisions before `oldest` could be read until now.
+/// Returns the number of revisions before `oldest` that can still be read.
 fn newly_unreadable(connection: &Connection, oldest: u64) -> Result<u64, StoreError> {
     let sql = "select count(*) from revision where number < ? \
                and number >= (select coalesce(oldest_readable, 0) from state)";
     number(connection, sql, [oldest])
 }
 
-fn choose(
+fn select_prunable(
     connection: &Connection,
     oldest: u64,
     texts_kept_since: Timestamp,
 ) -> Result<(), StoreError> {
-    for sql in CHOOSE {
+    for sql in SELECT_PRUNABLE {
         let mut statement = connection.prepare(sql).map_err(during(PRUNING))?;
         let since = texts_kept_since.as_millisecond();
         let done = match statement.parameter_count() {
@@ -169,14 +167,14 @@ fn choose(
     Ok(())
 }
 
-/// How many versions that no kept revision sees weren't chosen.
+/// Returns the number of versions that no kept revision has and that weren't selected.
 fn waiting(connection: &Connection, oldest: u64) -> Result<u64, StoreError> {
     let sql = "select count(*) - (select count(*) from temp.old_version) \
                from product_version where until_revision <= ?";
     number(connection, sql, [oldest])
 }
 
-/// Deletes what `table` numbers, batch by batch. Returns how many rows the last of `statements` deleted.
+/// Deletes the rows that `table` lists, batch by batch. Returns the number of rows that the last of `statements` deleted.
 fn delete(
     connection: &mut Connection,
     table: &str,

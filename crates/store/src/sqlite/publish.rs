@@ -8,9 +8,9 @@ use vitrine_model::revision::Revision;
 
 use super::{committed, during, history, texts};
 use crate::fail_point::FailPoint;
-use crate::publication::NAMED_TWICE;
+use crate::publication::DUPLICATE_PRODUCT;
 use crate::record::{
-    Change, FetchedText, Moment, OwnText, ProductVisitor, PublishedCounts, RevisionNote,
+    FetchedText, Moment, OwnText, ProductVisitor, PublishedCounts, PutOutcome, RevisionNote,
     StoredProduct,
 };
 use crate::values::{self, random_id};
@@ -18,20 +18,19 @@ use crate::{Publication, StoreError};
 
 const PUBLISHING: &str = "publishing";
 
-/// A publish in progress. Its connection closes when it is dropped, which rolls back whatever wasn't
-/// committed.
+/// A publish in progress. Dropping it closes its connection, which rolls back the transaction unless it was committed.
 pub(super) struct SqlitePublication {
     connection: Connection,
     number: u64,
     live_before: u64,
     counts: PublishedCounts,
-    /// Whether something is to be kept that is no change of a product.
-    has_remembered: bool,
+    /// True if there are results of fetching to commit, even if no product changed.
+    has_fetched: bool,
 }
 
 impl SqlitePublication {
     pub(super) fn begin(connection: Connection) -> Result<Self, StoreError> {
-        // Which codes were put, to know which to retire. Outside the store's own file.
+        // Codes that were put or kept; all others are retired. Outside the store's file.
         connection
             .execute_batch(
                 "pragma temp_store = memory;
@@ -59,11 +58,11 @@ impl SqlitePublication {
             number,
             live_before,
             counts: PublishedCounts::default(),
-            has_remembered: false,
+            has_fetched: false,
         })
     }
 
-    /// Takes note of a product that [`retire_others`](Publication::retire_others) leaves.
+    /// Exempts a product from [`retire_others`](Publication::retire_others).
     fn mention(&self, code: &ProductCode) -> Result<(), StoreError> {
         self.execute(
             "insert into temp.mentioned values (?) on conflict do nothing",
@@ -96,7 +95,7 @@ impl SqlitePublication {
             .map_err(during(PUBLISHING))
     }
 
-    /// The id and the digest of the live version of a product.
+    /// Returns the id and the digest of a product's live version.
     fn live_version(&self, code: &ProductCode) -> Result<Option<(i64, Vec<u8>)>, StoreError> {
         self.one(
             "select id, digest from product_version where code = ? and until_revision is null",
@@ -105,14 +104,14 @@ impl SqlitePublication {
         )
     }
 
-    /// Ends the version of this id, unless it is this publish's own.
+    /// Ends the version of this id. Fails if this publish began it.
     fn end(&self, id: i64) -> Result<(), StoreError> {
         let ended = self.execute(
             "update product_version set until_revision = ?1 where id = ?2 and from_revision < ?1",
             (self.number, id),
         )?;
         match ended {
-            0 => Err(NAMED_TWICE),
+            0 => Err(DUPLICATE_PRODUCT),
             _ => Ok(()),
         }
     }
@@ -173,8 +172,8 @@ impl Publication for SqlitePublication {
         history::product(&self.connection, code, Moment::Live)
     }
 
-    fn expect(&mut self, _codes: &[&ProductCode]) -> Result<(), StoreError> {
-        // Each is read when it is asked for: that takes microseconds.
+    fn prefetch(&mut self, _codes: &[&ProductCode]) -> Result<(), StoreError> {
+        // Products are read when they are needed: that takes microseconds.
         Ok(())
     }
 
@@ -191,31 +190,31 @@ impl Publication for SqlitePublication {
         Ok(())
     }
 
-    fn remember_fetched(&mut self, fetched: &FetchedText) -> Result<(), StoreError> {
+    fn put_fetched(&mut self, fetched: &FetchedText) -> Result<(), StoreError> {
         texts::remember(&self.connection, fetched).map_err(during(PUBLISHING))?;
         FailPoint::PublishFetchedRemembered.pass()?;
-        self.has_remembered = true;
+        self.has_fetched = true;
         Ok(())
     }
 
-    fn put(&mut self, product: &StoredProduct) -> Result<Change, StoreError> {
+    fn put(&mut self, product: &StoredProduct) -> Result<PutOutcome, StoreError> {
         self.mention(&product.code)?;
         let lists = values::lists(product)?;
         let digest = values::product_digest(product, &lists);
         let change = match self.live_version(&product.code)? {
             Some((_, live_digest)) if live_digest == digest => {
                 self.counts.unchanged += 1;
-                return Ok(Change::Unchanged);
+                return Ok(PutOutcome::Unchanged);
             }
             Some((id, _)) => {
                 self.end(id)?;
                 FailPoint::PublishProductEnded.pass()?;
                 self.counts.changed += 1;
-                Change::Changed
+                PutOutcome::Changed
             }
             None => {
                 self.counts.created += 1;
-                Change::Created
+                PutOutcome::Created
             }
         };
         self.insert(product, &lists, &digest)?;
@@ -248,8 +247,8 @@ impl Publication for SqlitePublication {
         self.live_before
     }
 
-    fn read_before(&mut self, visit: ProductVisitor<'_>) -> Result<(), StoreError> {
-        // What this publish writes is from its own revision on.
+    fn read_live_before(&mut self, visit: ProductVisitor<'_>) -> Result<(), StoreError> {
+        // This publish writes only versions of its own revision.
         let before = Moment::Revision(self.number - 1);
         history::visit_products(&self.connection, before, visit)
     }
@@ -265,7 +264,7 @@ impl Publication for SqlitePublication {
             .query_map([], |row| row.get::<_, String>(0))
             .and_then(Iterator::collect::<Result<Vec<_>, _>>)
             .map_err(during(PUBLISHING))?;
-        // One by one: until a statement ends, SQLite keeps each page that it changed in memory as it was before.
+        // One by one: until a statement ends, SQLite keeps the old content of each changed page in memory.
         for code in &codes {
             let sql = "update product_version set until_revision = ? \
                        where code = ? and until_revision is null";
@@ -287,7 +286,7 @@ impl Publication for SqlitePublication {
             return Ok(false);
         }
         history::ensure_readable(&self.connection, moment)?;
-        // The store's own rows are read on this connection, so the codes are gathered first.
+        // Reads and writes share this connection, so the codes are collected first.
         let codes = history::codes(&self.connection, moment)?;
         for code in codes {
             let then = history::product(&self.connection, &code, moment)?;
@@ -306,7 +305,7 @@ impl Publication for SqlitePublication {
     ) -> Result<Option<(Revision, PublishedCounts)>, StoreError> {
         let counts = self.counts;
         if (counts.created, counts.changed, counts.retired) == (0, 0, 0) {
-            if self.has_remembered {
+            if self.has_fetched {
                 self.finish()?;
             }
             return Ok(None);

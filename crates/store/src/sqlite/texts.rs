@@ -1,4 +1,4 @@
-//! Texts: read, taken down and put back; and where they came from.
+//! Texts: reading them, taking them down and putting them back; and results of fetching them.
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 use vitrine_model::content::{PackedMarkdown, TextDigest};
@@ -6,8 +6,8 @@ use vitrine_model::content::{PackedMarkdown, TextDigest};
 use super::{committed, during};
 use crate::fail_point::FailPoint;
 use crate::record::FetchedText;
-use crate::values::{from_millis, taken_down_at, text_digest, text_served};
-use crate::{StoreError, TextServed};
+use crate::values::{from_millis, taken_down_at, text_digest, text_status};
+use crate::{StoreError, TextStatus};
 
 const READING: &str = "reading a text";
 const SERVING: &str = "taking a text down or putting it back";
@@ -25,16 +25,16 @@ pub(super) fn read(
     Ok(found.map(|markdown| PackedMarkdown::from_bytes(&markdown)))
 }
 
-/// See [`Store::set_text_served`](crate::Store::set_text_served).
-pub(super) fn set_served(
+/// See [`Store::set_text_status`](crate::Store::set_text_status).
+pub(super) fn set_status(
     connection: &mut Connection,
     digest: &TextDigest,
-    served: TextServed,
+    status: TextStatus,
 ) -> Result<bool, StoreError> {
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(during(SERVING))?;
-    let taken_down_at = taken_down_at(served);
+    let taken_down_at = taken_down_at(status);
     let found = transaction
         .execute(
             "update text set taken_down_at = ?2 where digest = ?1",
@@ -45,8 +45,8 @@ pub(super) fn set_served(
         return Ok(false);
     }
     FailPoint::TextsMarked.pass()?;
-    // A random step: a server may have a snapshot file of this store and be shown a copy of an earlier
-    // state, which others have changed since. It mustn't have come to the same number.
+    // A random step: a server with a snapshot file of this store may see a copy of an earlier state that was changed
+    // since, which mustn't have the same number.
     let sql = "update state set texts_counter = texts_counter + 1 + (random() & 0xffffffff)";
     transaction.execute(sql, []).map_err(during(SERVING))?;
     FailPoint::TextsCounted.pass()?;
@@ -58,7 +58,7 @@ pub(super) fn set_served(
 pub(super) fn fetched(
     connection: &Connection,
     url: &str,
-) -> Result<Option<(FetchedText, TextServed)>, StoreError> {
+) -> Result<Option<(FetchedText, TextStatus)>, StoreError> {
     let sql = "select f.digest, f.etag, f.last_modified, f.fetched_at, t.taken_down_at is not null \
                from fetched_text f join text t on t.digest = f.digest where f.url = ?";
     let read = |row: &rusqlite::Row<'_>| {
@@ -81,10 +81,10 @@ pub(super) fn fetched(
         last_modified,
         fetched_at: from_millis(fetched_at)?,
     };
-    Ok(Some((fetched, text_served(is_down))))
+    Ok(Some((fetched, text_status(is_down))))
 }
 
-/// See [`Publication::remember_fetched`](crate::Publication::remember_fetched).
+/// See [`Publication::put_fetched`](crate::Publication::put_fetched).
 pub(super) fn remember(connection: &Connection, fetched: &FetchedText) -> rusqlite::Result<()> {
     let FetchedText {
         url,

@@ -1,9 +1,9 @@
 //! The write-ahead log beside the file, and checkpoints that keep it small.
 //!
-//! SQLite copies the log into the file after each commit, but writes the log from its start again only if nobody reads
-//! from it when the next writer begins. A server that reads each new catalog at length may always do, and then the log
-//! grows by every publish. So a publish waits for readers while the log is large, and servers empty the log once
-//! they have read the catalog.
+//! SQLite copies the log into the file after each commit, but starts the log again only if nobody reads from it when the
+//! next writer begins. A server that spends long reading each new catalog may always be reading, and then every publish
+//! makes the log grow. So a publish waits for readers while the log is large, and servers empty the log after they read
+//! the catalog.
 
 use std::path::Path;
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub(super) fn size_bytes(path: &Path) -> u64 {
 pub(super) fn empty_if_large(
     connection: &Connection,
     path: &Path,
-    patience: Duration,
+    lock_wait: Duration,
     wait: Duration,
 ) -> Result<(), StoreError> {
     if size_bytes(path) <= SMALL_BYTES {
@@ -40,11 +40,11 @@ pub(super) fn empty_if_large(
     }
     let failed = during("emptying the log");
     connection
-        .busy_timeout(wait.min(patience))
+        .busy_timeout(wait.min(lock_wait))
         .map_err(&failed)?;
-    // Whether others were in the way is in the row that it returns, and no error.
+    // If others are in the way, that is in the returned row, and no error.
     let emptied = connection.query_row("pragma wal_checkpoint(truncate)", [], |_| Ok(()));
-    connection.busy_timeout(patience).map_err(&failed)?;
+    connection.busy_timeout(lock_wait).map_err(&failed)?;
     match emptied.map_err(&failed) {
         Err(StoreError::Busy { .. }) => Ok(()),
         outcome => outcome,

@@ -1,4 +1,4 @@
-//! What changed since a revision: put onto what was live then, it gives what is live now.
+//! Differences since a revision: applied to the catalog of then, they give the live one.
 
 use std::collections::BTreeMap;
 
@@ -13,25 +13,25 @@ use crate::products::{product, product_with_text, publish, publish_texts, put_te
 
 pub const ALL: [Rule; 5] = [
     (
-        "changes lead from any revision to the live one",
+        "differences lead from any revision to the live one",
         changes_lead_from_any_revision_to_the_live_one,
     ),
-    ("changes tell of texts", changes_tell_of_texts),
+    ("differences include texts", changes_tell_of_texts),
     (
-        "changes hide no text whose time has passed",
+        "differences hide no text that is no longer served",
         changes_hide_no_text_whose_time_has_passed,
     ),
     (
-        "what isn't known is read anew",
+        "unknown differences are refused",
         what_is_not_known_is_read_anew,
     ),
     (
-        "after a prune only what is known is told",
+        "pruned differences are refused",
         after_a_prune_only_what_is_known_is_told,
     ),
 ];
 
-/// The documents of a catalog by code.
+/// Documents of a catalog by code.
 type Documents = BTreeMap<String, String>;
 
 /// More products than these tests have.
@@ -48,16 +48,16 @@ fn documents(store: &dyn Store) -> (Revision, Documents) {
     )
 }
 
-/// What [`Store::read_changes`] gives: codes with their documents, `None` for a retired one, and texts.
+/// Result of [`Store::read_changes`]: codes with their documents, `None` for a retired one, and texts.
 #[derive(Debug, Default, PartialEq)]
 struct Changed {
     products: Vec<(String, Option<String>)>,
     texts: Vec<(TextDigest, Option<Timestamp>)>,
 }
 
-fn changes(store: &dyn Store, since: &Revision, most: u32) -> Option<(Revision, Changed)> {
+fn changes(store: &dyn Store, since: &Revision, limit: u32) -> Option<(Revision, Changed)> {
     let mut changed = Changed::default();
-    let revision = store.read_changes(since, most, Timestamp::MIN, &mut |item| {
+    let revision = store.read_changes(since, limit, Timestamp::MIN, &mut |item| {
         match item {
             CatalogItem::Product { code, document, .. } => {
                 changed
@@ -83,7 +83,7 @@ fn changes(store: &dyn Store, since: &Revision, most: u32) -> Option<(Revision, 
             .is_sorted_by(|left, right| left.0.as_bytes() < right.0.as_bytes())
     );
     let (now, revision) = revision.unwrap();
-    assert_eq!(now, store.changes().unwrap());
+    assert_eq!(now, store.state().unwrap());
     if revision.is_none() {
         assert_eq!(changed, Changed::default(), "nothing was visited");
     }
@@ -181,7 +181,7 @@ fn changes_hide_no_text_whose_time_has_passed(store: &dyn Store) {
         });
         revision.unwrap().1.map(|_| texts)
     };
-    // Whoever knows `one` as a text that is live must learn that it isn't: that is told, or nothing is.
+    // A reader with `one` as a live text must see it retired, or get no differences.
     assert!(told(second(19)).unwrap().contains(&TextDigest::of("one")));
     for kept_since in [second(20), second(25), second(30), second(99)] {
         assert_eq!(told(kept_since), None, "texts kept since {kept_since}");

@@ -1,27 +1,27 @@
-//! What outside addresses gave: remembered with a publish, changed or not.
+//! Results of fetching outside URLs: stored with a publish, even without a revision.
 
 use std::num::NonZeroU32;
 
 use jiff::Timestamp;
 use vitrine_model::content::TextDigest;
 use vitrine_store::record::{FetchedText, Keep, RevisionNote};
-use vitrine_store::{Store, TextServed};
+use vitrine_store::{Store, TextStatus};
 
 use crate::Rule;
 use crate::products::{product, product_with_text, publish, publish_texts, put_text, second};
 
 pub const ALL: [Rule; 4] = [
-    ("what was fetched is remembered", fetched_is_remembered),
+    ("results of fetching are stored", fetched_is_remembered),
     (
-        "what was fetched is remembered without a revision",
+        "results of fetching are stored without a revision",
         fetched_is_remembered_without_a_revision,
     ),
     (
-        "a dropped publication remembers nothing",
+        "a dropped publication stores no results",
         a_dropped_publication_remembers_nothing,
     ),
     (
-        "with a text that is pruned goes where it came from",
+        "a pruned text takes its results with it",
         pruned_with_its_text,
     ),
 ];
@@ -38,12 +38,12 @@ fn fetched(markdown: &str, at: i64) -> FetchedText {
     }
 }
 
-/// Publishes a product with a text that was fetched. Returns whether that was a revision.
+/// Publishes a product with a fetched text. Returns whether that made a revision.
 fn publish_fetched(store: &dyn Store, markdown: &str, fetched: &FetchedText) -> bool {
     let mut publication = store.publish().unwrap();
     put_text(&mut *publication, markdown);
     publication.put(&product_with_text("A", markdown)).unwrap();
-    publication.remember_fetched(fetched).unwrap();
+    publication.put_fetched(fetched).unwrap();
     let note = RevisionNote::default();
     publication.commit(second(20), &note).unwrap().is_some()
 }
@@ -53,26 +53,26 @@ fn fetched_is_remembered(store: &dyn Store) {
     for (markdown, at) in [("# one", 1), ("# two", 2)] {
         let fetched = fetched(markdown, at);
         assert!(publish_fetched(store, markdown, &fetched));
-        let served = TextServed::Yes;
+        let served = TextStatus::Served;
         assert_eq!(store.fetched_text(URL).unwrap(), Some((fetched, served)));
     }
     assert_eq!(store.fetched_text("https://a.example/").unwrap(), None);
     let two = TextDigest::of("# two");
-    store.set_text_served(&two, TextServed::No).unwrap();
+    store.set_text_status(&two, TextStatus::TakenDown).unwrap();
     let (_, served) = store.fetched_text(URL).unwrap().unwrap();
-    assert_eq!(served, TextServed::No);
+    assert_eq!(served, TextStatus::TakenDown);
 }
 
 fn fetched_is_remembered_without_a_revision(store: &dyn Store) {
     publish_texts(store, &[("A", "# one")], second(10));
-    let before = store.changes().unwrap();
+    let before = store.state().unwrap();
     let fetched = FetchedText {
         etag: None,
         last_modified: Some("Sat, 21 Nov 2026 10:00:00 GMT".to_owned()),
         ..fetched("# one", 3)
     };
     assert!(!publish_fetched(store, "# one", &fetched));
-    assert_eq!(store.changes().unwrap(), before);
+    assert_eq!(store.state().unwrap(), before);
     let (found, _) = store.fetched_text(URL).unwrap().unwrap();
     assert_eq!(found, fetched);
 }
@@ -80,7 +80,7 @@ fn fetched_is_remembered_without_a_revision(store: &dyn Store) {
 fn a_dropped_publication_remembers_nothing(store: &dyn Store) {
     publish_texts(store, &[("A", "# one")], second(10));
     let mut publication = store.publish().unwrap();
-    publication.remember_fetched(&fetched("# one", 3)).unwrap();
+    publication.put_fetched(&fetched("# one", 3)).unwrap();
     drop(publication);
     assert_eq!(store.fetched_text(URL).unwrap(), None);
 }

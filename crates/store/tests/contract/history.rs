@@ -2,7 +2,7 @@
 
 use vitrine_model::content::TextDigest;
 use vitrine_store::Store;
-use vitrine_store::record::{Moment, RevisionNote, StoredProduct, Touch};
+use vitrine_store::record::{ChangeKind, Moment, RevisionNote, StoredProduct};
 
 use crate::Rule;
 use crate::products::{product, product_with_text, publish, publish_texts, second};
@@ -10,10 +10,10 @@ use crate::products::{product, product_with_text, publish, publish_texts, second
 pub const ALL: [Rule; 5] = [
     ("every moment stays readable", every_moment_stays_readable),
     (
-        "lives and changes are known without reading all",
+        "spans and changes of revisions are listed",
         lives_and_changes_are_known,
     ),
-    ("revisions tell who and why", revisions_tell_who_and_why),
+    ("revisions have author and note", revisions_tell_who_and_why),
     (
         "a restored revision is a new one",
         a_restored_revision_is_a_new_one,
@@ -21,7 +21,7 @@ pub const ALL: [Rule; 5] = [
     ("one product can be retired", one_product_can_be_retired),
 ];
 
-/// The products of a moment; none where there is no such revision.
+/// Returns the products of a moment; `None` if the revision doesn't exist.
 pub fn at(store: &dyn Store, moment: Moment) -> Option<Vec<StoredProduct>> {
     let mut products = Vec::new();
     let revision = store
@@ -62,7 +62,7 @@ fn lives_and_changes_are_known(store: &dyn Store) {
     publish(store, &[product("A", "2"), c], second(20)).unwrap();
     publish(store, &[a.clone(), b.clone()], second(30)).unwrap();
     let lives = |product: &StoredProduct, most| {
-        let lives = store.lives(&product.code, most).unwrap();
+        let lives = store.version_spans(&product.code, most).unwrap();
         let pairs = lives.iter().map(|life| (life.from, life.until));
         pairs.collect::<Vec<_>>()
     };
@@ -70,31 +70,31 @@ fn lives_and_changes_are_known(store: &dyn Store) {
     assert_eq!(lives(&a, 1), [(3, None)]);
     assert_eq!(lives(&b, 9), [(3, None), (1, Some(2))]);
     assert_eq!(lives(&product("D", "1"), 9), []);
-    let touched = |number, after: Option<&StoredProduct>, most| {
+    let changes = |number, after: Option<&StoredProduct>, most| {
         let after = after.map(|product| &product.code);
-        let touched = store.touched(number, None, after, most).unwrap();
-        let pairs = touched.iter().map(|one| (one.code.to_string(), one.how));
+        let changes = store.revision_changes(number, None, after, most).unwrap();
+        let pairs = changes.iter().map(|one| (one.code.to_string(), one.kind));
         pairs.collect::<Vec<_>>()
     };
     let of = |code: &str, how| (code.to_owned(), how);
     assert_eq!(
-        touched(1, None, 9),
-        [of("A", Touch::Created), of("B", Touch::Created)]
+        changes(1, None, 9),
+        [of("A", ChangeKind::Created), of("B", ChangeKind::Created)]
     );
     let second_touched = [
-        of("A", Touch::Changed),
-        of("B", Touch::Retired),
-        of("C", Touch::Created),
+        of("A", ChangeKind::Changed),
+        of("B", ChangeKind::Retired),
+        of("C", ChangeKind::Created),
     ];
-    assert_eq!(touched(2, None, 9), second_touched);
-    assert_eq!(touched(2, None, 2), second_touched[..2]);
-    assert_eq!(touched(2, Some(&a), 9), second_touched[1..]);
-    assert_eq!(touched(9, None, 9), []);
+    assert_eq!(changes(2, None, 9), second_touched);
+    assert_eq!(changes(2, None, 2), second_touched[..2]);
+    assert_eq!(changes(2, Some(&a), 9), second_touched[1..]);
+    assert_eq!(changes(9, None, 9), []);
     for one in second_touched {
-        let found = store.touched(2, Some(one.1), None, 9).unwrap();
+        let found = store.revision_changes(2, Some(one.1), None, 9).unwrap();
         let found: Vec<_> = found
             .iter()
-            .map(|it| (it.code.to_string(), it.how))
+            .map(|it| (it.code.to_string(), it.kind))
             .collect();
         assert_eq!(found, [one]);
     }

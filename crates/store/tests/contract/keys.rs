@@ -1,4 +1,4 @@
-//! API keys: read as a whole, changed in one step, with a counter of changes.
+//! API keys: read together, changed in one transaction, with a counter of changes.
 
 use vitrine_model::key::{KeyKind, KeyRecord, NewKey};
 use vitrine_model::quota::Quota;
@@ -17,7 +17,7 @@ pub const ALL: [Rule; 5] = [
         "a changed key is written in its place",
         a_changed_key_is_written_in_its_place,
     ),
-    ("the use of a key is no change of it", use_is_no_change),
+    ("the use of a key doesn't change it", use_is_no_change),
     (
         "every write of a key fits its digest",
         writes_fit_the_digest,
@@ -41,7 +41,7 @@ fn record(seed: u8, created_at: i64) -> KeyRecord {
     }
 }
 
-/// All of a record, as text: records can't be compared, and their `Debug` hides the hash.
+/// Returns a whole record as text: records can't be compared, and their `Debug` hides the hash.
 fn all_of(record: &KeyRecord) -> String {
     format!("{record:?} {:?}", record.secret_hash.as_bytes())
 }
@@ -52,7 +52,7 @@ fn write(store: &dyn Store, records: &[KeyRecord]) {
 
 fn assert_keys(store: &dyn Store, expected: &[&KeyRecord]) -> u64 {
     let (changes, found) = store.read_keys().unwrap();
-    assert_eq!(changes, store.changes().unwrap());
+    assert_eq!(changes, store.state().unwrap());
     let found: Vec<String> = found.iter().map(all_of).collect();
     let expected: Vec<String> = expected.iter().map(|record| all_of(record)).collect();
     assert_eq!(found, expected);
@@ -77,13 +77,13 @@ fn keys_come_back(store: &dyn Store) {
     let newest = record(3, 900);
     write(store, std::slice::from_ref(&newest));
     assert_ne!(assert_keys(store, &[&plain, &full, &newest]), one);
-    assert_eq!(store.changes().unwrap().revision_id, None);
+    assert_eq!(store.state().unwrap().revision_id, None);
 }
 
 fn a_decision_may_do_nothing(store: &dyn Store) {
     let key = record(1, 100);
     write(store, std::slice::from_ref(&key));
-    let before = store.changes().unwrap();
+    let before = store.state().unwrap();
     let mut seen = Vec::new();
     store
         .change_keys(&mut |records| {
@@ -92,13 +92,13 @@ fn a_decision_may_do_nothing(store: &dyn Store) {
         })
         .unwrap();
     assert_eq!(seen, [all_of(&key)]);
-    assert_eq!(store.changes().unwrap(), before);
+    assert_eq!(store.state().unwrap(), before);
 }
 
 fn a_changed_key_is_written_in_its_place(store: &dyn Store) {
     let (old, other) = (record(1, 100), record(2, 200));
     write(store, &[old.clone(), other.clone()]);
-    let before = store.changes().unwrap();
+    let before = store.state().unwrap();
     let revoked = KeyRecord {
         revoked_at: Some(second(300)),
         ..old
@@ -110,22 +110,22 @@ fn a_changed_key_is_written_in_its_place(store: &dyn Store) {
 fn use_is_no_change(store: &dyn Store) {
     let (used, other) = (record(1, 100), record(2, 200));
     write(store, &[used.clone(), other.clone()]);
-    let before = store.changes().unwrap();
+    let before = store.state().unwrap();
     let prefix = used.prefix.clone();
-    // An older use, from a server whose clock or news is behind, takes nothing back.
+    // An older use, from a server that lags, doesn't replace a newer one.
     for moment in [600, 1_200, 660] {
         store
             .record_key_use(&[(prefix.clone(), second(moment))])
             .unwrap();
     }
     store.record_key_use(&[]).unwrap();
-    assert_eq!(store.changes().unwrap(), before);
+    assert_eq!(store.state().unwrap(), before);
     let expected = KeyRecord {
         last_used_at: Some(second(1_200)),
         ..used.clone()
     };
     assert_keys(store, &[&expected, &other]);
-    // A change of the key leaves its use.
+    // A change of the key keeps its last use.
     let revoked = KeyRecord {
         revoked_at: Some(second(300)),
         ..used

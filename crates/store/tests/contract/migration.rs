@@ -1,5 +1,5 @@
-//! A store of the previous schema: keys get digests when it is migrated, and writes by the previous release are told
-//! from changes by something other than Vitrine.
+//! Stores of the previous schema: the migration adds digests to keys, and a check distinguishes writes by the previous
+//! release from changes by something other than Vitrine.
 
 use rusqlite::Connection;
 use vitrine_store::problem::{Problem, Severity};
@@ -29,7 +29,7 @@ fn broken(store: &dyn Store) -> Vec<(&'static str, Severity, String)> {
     problems.into_iter().map(facts).collect()
 }
 
-/// Checks what follows the migration; `run` runs SQL, `write` writes a key as the previous release does.
+/// Checks the digests after the migration; `run` runs SQL, `write` writes a key as the previous release does.
 fn assert_migrated(store: &dyn Store, run: &dyn Fn(&str), write: &dyn Fn(&str, &str)) {
     assert_eq!(broken(store), []);
     assert_eq!(store.keys().unwrap().len(), 2);
@@ -68,7 +68,7 @@ fn previous_sqlite_schema_is_migrated_with_digests() {
     run("pragma application_id = 0x56697472; pragma user_version = 1");
     PREFIXES.iter().for_each(|prefix| write(prefix, "7"));
 
-    // A check changes nothing of the file, and finds no fault in what has no digests yet.
+    // A check doesn't change the file, and accepts the missing digests.
     let before = std::fs::read(&path).unwrap();
     let Ok(address) = url.parse::<StoreAddress>();
     let checked = address.open_to_check(std::time::Duration::ZERO).unwrap();
@@ -79,7 +79,7 @@ fn previous_sqlite_schema_is_migrated_with_digests() {
 
     let store = open(&url, IfMissing::Refuse).unwrap();
     assert_migrated(&*store, &run, &write);
-    // A backup of the previous schema brings keys that get their digests, beside changes that stay.
+    // A backup of the previous schema is migrated, too; keys that were revoked here stay so.
     store.restore(&backup).unwrap();
     assert_eq!(broken(&*store), []);
     run("update api_key set revoked_at = null");

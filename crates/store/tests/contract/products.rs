@@ -1,4 +1,4 @@
-//! Products and moments to put in, and what a store shows of itself.
+//! Products and times to put, and collecting the content of a store.
 
 use jiff::Timestamp;
 use vitrine_model::content::{PackedMarkdown, TextDigest, TextName};
@@ -6,7 +6,7 @@ use vitrine_model::revision::Revision;
 use vitrine_store::record::{CatalogItem, OwnText, PublishedCounts, RevisionNote, StoredProduct};
 use vitrine_store::{Publication, Store};
 
-/// A moment, in seconds since 1970.
+/// Returns the time, given in seconds since 1970.
 pub fn second(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
@@ -25,7 +25,7 @@ pub fn product(code: &str, document: &str) -> StoredProduct {
     }
 }
 
-/// A product that holds `markdown` as its description.
+/// Returns a product with the description `markdown`.
 pub fn product_with_text(code: &str, markdown: &str) -> StoredProduct {
     let document = format!(r#""{code}" with "texts/{}.md""#, TextDigest::of(markdown));
     let mut product = product(code, &document);
@@ -68,14 +68,14 @@ pub fn put_text(publication: &mut dyn Publication, markdown: &str) {
     publication.put_text(&digest, &packed).unwrap();
 }
 
-/// What [`Store::read_catalog`] shows, as owned values.
+/// Result of [`Store::read_catalog`], as owned values.
 #[derive(Debug, Default, PartialEq)]
 pub struct Seen {
     pub revision: Option<Revision>,
     pub products: Vec<StoredProduct>,
-    /// The texts that were taken down, by product.
+    /// Texts that were taken down, by product.
     pub taken_down: Vec<(String, TextDigest)>,
-    /// Markdown, and since when no live product names it.
+    /// Markdown, and the time since which no live product names it.
     pub texts: Vec<(String, Option<Timestamp>)>,
 }
 
@@ -88,8 +88,8 @@ impl Seen {
     }
 }
 
-/// Reads all of the live catalog, with texts retired after `kept_since`. The exact discount and which
-/// texts a product has aren't part of it, so they are left out.
+/// Reads the live catalog, with texts retired after `kept_since`. Products have no exact discount and no list of texts
+/// there.
 pub fn read(store: &dyn Store, kept_since: Timestamp) -> Seen {
     let mut seen = Seen::default();
     let revision = store.read_catalog(kept_since, &mut |item| {
@@ -102,9 +102,9 @@ pub fn read(store: &dyn Store, kept_since: Timestamp) -> Seen {
                 countries,
                 categories,
                 taken_down,
-                seal,
+                digest,
             } => {
-                assert!(seal.fits(code, document, content.as_ref()), "{code}");
+                assert!(digest.matches(code, document, content.as_ref()), "{code}");
                 assert!(seen.texts.is_empty(), "products come first");
                 seen.products.push(StoredProduct {
                     code: code.parse()?,
@@ -137,7 +137,7 @@ pub fn read(store: &dyn Store, kept_since: Timestamp) -> Seen {
     seen
 }
 
-/// The product as [`read`] shows it.
+/// Returns the product as [`read`] does.
 pub fn as_read(product: &StoredProduct) -> StoredProduct {
     let mut product = product.clone();
     product.discount_multiplier.clear();

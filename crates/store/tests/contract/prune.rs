@@ -1,11 +1,11 @@
-//! Pruning: what kept revisions see stays to the byte, the rest goes, and nobody is disturbed.
+//! Pruning: kept revisions stay to the byte, the rest is deleted, and readers notice nothing.
 
 use std::num::NonZeroU32;
 
 use jiff::Timestamp;
 use vitrine_model::content::TextDigest;
-use vitrine_store::record::{Keep, Moment, Pruned, Reading, StoredProduct};
-use vitrine_store::{Store, StoreError, TextServed};
+use vitrine_store::record::{Availability, Keep, Moment, PruneReport, StoredProduct};
+use vitrine_store::{Store, StoreError, TextStatus};
 
 use crate::Rule;
 use crate::history::at;
@@ -30,14 +30,14 @@ pub const ALL: [Rule; 7] = [
     ),
 ];
 
-/// Long after everything: no text is served any more but the live ones.
+/// Long after all revisions: only live texts are still served.
 const LATER: Timestamp = Timestamp::MAX;
 
 fn newest(count: u32) -> Keep {
     Keep::Newest(NonZeroU32::new(count).unwrap())
 }
 
-/// A check finds nothing, but that the documents of these tests are no JSON.
+/// Asserts that a check finds nothing but documents that aren't JSON, which these tests have.
 fn assert_whole(store: &dyn Store) {
     let mut problems = store.check().unwrap();
     problems.retain(|problem| problem.rule != "document");
@@ -53,7 +53,7 @@ fn all_moments(
         .collect()
 }
 
-/// Twelve revisions in which products come, change, go and come back, with texts of their own.
+/// Publishes twelve revisions in which products with texts are created, changed, retired and created again.
 fn twelve_revisions(store: &dyn Store) {
     for revision in 1..=12_u64 {
         let products: Vec<(String, String)> = (0..9)
@@ -79,7 +79,7 @@ fn twelve_revisions(store: &dyn Store) {
 
 fn kept_revisions_stay(store: &dyn Store) {
     twelve_revisions(store);
-    let (changes, live) = (store.changes().unwrap(), read(store, LATER));
+    let (changes, live) = (store.state().unwrap(), read(store, LATER));
     for (keep, oldest) in [(20, 1), (7, 6), (3, 10), (5, 10), (1, 12)] {
         let before = all_moments(store, oldest..=12);
         let pruned = store.prune(newest(keep), LATER).unwrap();
@@ -93,16 +93,18 @@ fn kept_revisions_stay(store: &dyn Store) {
             );
         }
         assert_whole(store);
-        assert_eq!(store.changes().unwrap(), changes, "servers notice nothing");
+        assert_eq!(store.state().unwrap(), changes, "servers notice nothing");
         assert_eq!(read(store, LATER), live);
     }
     let history = store.revisions(99).unwrap();
-    let readings = history.iter().map(|one| one.reading == Reading::Possible);
+    let readings = history
+        .iter()
+        .map(|one| one.availability == Availability::Readable);
     assert_eq!(
         readings.collect::<Vec<_>>(),
         [[true].as_slice(), &[false; 11]].concat()
     );
-    // Numbers go on, and the next prune frees what came since.
+    // Numbers continue, and the next prune deletes newer revisions.
     let (next, _) = publish(store, &[product("A", "1")], second(500)).unwrap();
     assert_eq!(next.number, 13);
     let live = i64::try_from(live.products.len()).unwrap();
@@ -139,7 +141,7 @@ fn pruned_revisions_are_refused(store: &dyn Store) {
     assert!(!publication.restore(9).unwrap());
     assert!(publication.restore(2).unwrap());
     drop(publication);
-    // Revisions that never were are none, not pruned ones.
+    // Revisions that never existed are missing, not pruned.
     assert_eq!(store.product(&code, Moment::Revision(0)).unwrap(), None);
     assert_eq!(at(store, Moment::Revision(0)), None);
     assert_eq!(at(store, Moment::Revision(4)), None);
@@ -171,7 +173,7 @@ fn revisions_are_kept_by_time(store: &dyn Store) {
     }
     let pruned = store.prune(Keep::LiveSince(second(299)), LATER).unwrap();
     assert_eq!(pruned.oldest_readable, Some(2));
-    // What is gone doesn't come back.
+    // Pruned revisions stay pruned.
     let again = store.prune(Keep::LiveSince(second(50)), LATER).unwrap();
     assert_eq!(
         (again.oldest_readable, again.revisions, again.versions),
@@ -184,7 +186,7 @@ fn a_text_stays_while_it_is_served(store: &dyn Store) {
     publish_texts(store, &[("A", "# second"), ("B", "# kept")], second(20));
     publish_texts(store, &[("A", "# third"), ("B", "# kept")], second(30));
     publish(store, &[product("A", "1"), product("C", "1")], second(40));
-    // Replaced at 20, 30 and 40; served to those who look from 25 on are the last two.
+    // Replaced at 20, 30 and 40; from 25 on, the last two are served.
     let served = read(store, second(25));
     assert_eq!(served.texts.len(), 3);
     let pruned = store.prune(newest(1), second(25)).unwrap();
@@ -213,10 +215,10 @@ fn a_text_that_was_taken_down_stays(store: &dyn Store) {
     publish_texts(store, &[("A", "# bad"), ("B", "# good")], second(10));
     publish(store, &[product("A", "1")], second(20));
     let bad = TextDigest::of("# bad");
-    store.set_text_served(&bad, TextServed::No).unwrap();
+    store.set_text_status(&bad, TextStatus::TakenDown).unwrap();
     let pruned = store.prune(newest(1), LATER).unwrap();
     assert_eq!((pruned.versions, pruned.texts), (2, 1));
-    // Loaded again, it stays down.
+    // It stays down if it is loaded again.
     publish_texts(store, &[("A", "# bad")], second(30));
     assert_eq!(read(store, second(30)).taken_down, [("A".to_owned(), bad)]);
     assert_whole(store);
@@ -235,7 +237,7 @@ fn a_plan_is_what_is_done(store: &dyn Store) {
         let done = store.prune(newest(keep), since).unwrap();
         let free_bytes = plan.free_bytes;
         assert!(done.free_bytes >= free_bytes);
-        assert_eq!(Pruned { free_bytes, ..done }, plan);
+        assert_eq!(PruneReport { free_bytes, ..done }, plan);
         assert!(plan.revisions > 0 && plan.versions + plan.waiting_versions > 0);
     }
 }
@@ -243,11 +245,14 @@ fn a_plan_is_what_is_done(store: &dyn Store) {
 fn an_empty_store_has_nothing_to_prune(store: &dyn Store) {
     assert_eq!(
         store.plan_prune(newest(1), LATER).unwrap(),
-        Pruned::default()
+        PruneReport::default()
     );
-    assert_eq!(store.prune(newest(1), LATER).unwrap(), Pruned::default());
+    assert_eq!(
+        store.prune(newest(1), LATER).unwrap(),
+        PruneReport::default()
+    );
     assert_eq!(
         store.prune(Keep::LiveSince(LATER), LATER).unwrap(),
-        Pruned::default()
+        PruneReport::default()
     );
 }

@@ -1,8 +1,8 @@
-//! Revisions: a publish is one, whole or not at all.
+//! Revisions: a publish makes one, or changes nothing.
 
 use jiff::Timestamp;
 use vitrine_model::content::{TextDigest, TextName};
-use vitrine_store::record::{Change, Changes, OwnText, PublishedCounts, RevisionNote};
+use vitrine_store::record::{OwnText, PublishedCounts, PutOutcome, RevisionNote, StoreState};
 use vitrine_store::{Store, StoreError};
 
 use crate::Rule;
@@ -55,15 +55,15 @@ fn counts(created: u64, changed: u64, retired: u64, unchanged: u64) -> Published
 }
 
 fn an_empty_store_has_nothing(store: &dyn Store) {
-    let store_id = store.changes().unwrap().store_id;
+    let store_id = store.state().unwrap().store_id;
     assert_eq!(store_id.len(), 32);
-    let nothing = Changes {
+    let nothing = StoreState {
         store_id,
-        ..Changes::default()
+        ..StoreState::default()
     };
-    assert_eq!(store.changes().unwrap(), nothing);
+    assert_eq!(store.state().unwrap(), nothing);
     assert_eq!(publish(store, &[], second(10)), None);
-    assert_eq!(store.changes().unwrap(), nothing, "and none was published");
+    assert_eq!(store.state().unwrap(), nothing, "and none was published");
     let seen = read(store, Timestamp::MIN);
     assert_eq!(
         (seen.revision, seen.products.len(), seen.texts.len()),
@@ -91,7 +91,7 @@ fn what_is_put_comes_back(store: &dyn Store) {
     let mut publication = store.publish().unwrap();
     put_text(&mut *publication, "# Grüße 雪");
     for product in &products {
-        assert_eq!(publication.put(product).unwrap(), Change::Created);
+        assert_eq!(publication.put(product).unwrap(), PutOutcome::Created);
         assert_eq!(
             publication.live(&product.code).unwrap().as_ref(),
             Some(product)
@@ -121,7 +121,7 @@ fn a_publish_is_a_revision_with_counts(store: &dyn Store) {
     let (first, counted) = publish(store, &[a.clone(), b.clone()], second(10)).unwrap();
     assert_eq!((first.number, first.created_at), (1, second(10)));
     assert_eq!(counted, counts(2, 0, 0, 0));
-    let changes = store.changes().unwrap();
+    let changes = store.state().unwrap();
     assert_eq!(changes.revision_id.as_ref(), Some(&first.id));
     assert_eq!((changes.texts, changes.keys), (0, 0));
     assert_eq!(read(store, Timestamp::MIN).revision, Some(first.clone()));
@@ -130,7 +130,7 @@ fn a_publish_is_a_revision_with_counts(store: &dyn Store) {
     assert_eq!(second_one.number, 2);
     assert_ne!(second_one.id, first.id);
     assert_eq!(read(store, Timestamp::MIN).codes(), ["A", "C"]);
-    // What was retired may come back, and may be changed and retired again.
+    // A retired product can be created, changed and retired again.
     let (_, counted) = publish(store, &[a.clone(), b.clone()], second(30)).unwrap();
     assert_eq!(counted, counts(1, 1, 1, 0));
     let (fourth, counted) = publish(store, std::slice::from_ref(&b), second(40)).unwrap();
@@ -141,9 +141,9 @@ fn a_publish_is_a_revision_with_counts(store: &dyn Store) {
 fn an_unchanged_publish_is_no_revision(store: &dyn Store) {
     let products = [product("A", "1"), product("B", "1")];
     publish(store, &products, second(10)).unwrap();
-    let before = store.changes().unwrap();
+    let before = store.state().unwrap();
     assert_eq!(publish(store, &products, second(20)), None);
-    assert_eq!(store.changes().unwrap(), before);
+    assert_eq!(store.state().unwrap(), before);
     assert_eq!(
         read(store, Timestamp::MIN).revision.unwrap().created_at,
         second(10)
@@ -152,7 +152,7 @@ fn an_unchanged_publish_is_no_revision(store: &dyn Store) {
     assert_eq!(next.number, 2, "no number was used up");
 }
 
-/// Else a version would end in the revision in which it begins: damage, for `vitrine check`.
+/// Otherwise a version would end in the revision in which it begins, which `vitrine check` calls damage.
 fn a_publish_names_each_product_once(store: &dyn Store) {
     let [first, next] = [product("A", "1"), product("A", "2")];
     publish(store, std::slice::from_ref(&first), second(10)).unwrap();
@@ -192,8 +192,8 @@ fn every_part_of_a_product_counts(store: &dyn Store) {
     ] {
         for (product, expected) in [
             (&base, None),
-            (&changed, Some(Change::Changed)),
-            (&changed, Some(Change::Unchanged)),
+            (&changed, Some(PutOutcome::Changed)),
+            (&changed, Some(PutOutcome::Unchanged)),
         ] {
             let mut publication = store.publish().unwrap();
             put_text(&mut *publication, "# T");
@@ -216,16 +216,16 @@ fn every_part_of_a_product_counts(store: &dyn Store) {
 
 fn a_dropped_publication_changes_nothing(store: &dyn Store) {
     publish(store, &[product("A", "1"), product("B", "1")], second(10)).unwrap();
-    let (changes, seen) = (store.changes().unwrap(), read(store, Timestamp::MIN));
+    let (changes, seen) = (store.state().unwrap(), read(store, Timestamp::MIN));
     let mut publication = store.publish().unwrap();
     put_text(&mut *publication, "# T");
     publication.put(&product_with_text("C", "# T")).unwrap();
     publication.put(&product("A", "2")).unwrap();
     assert_eq!(publication.retire_others().unwrap().len(), 1);
     drop(publication);
-    assert_eq!(store.changes().unwrap(), changes);
+    assert_eq!(store.state().unwrap(), changes);
     assert_eq!(read(store, Timestamp::MIN), seen);
-    // Nor is anybody kept waiting by it.
+    // It holds no lock, either.
     let (next, counted) = publish(store, &[product("A", "2")], second(20)).unwrap();
     assert_eq!((next.number, counted), (2, counts(0, 1, 1, 0)));
 }
@@ -244,11 +244,11 @@ fn without_retire_others_the_rest_stays(store: &dyn Store) {
 
 fn readers_see_the_old_state(store: &dyn Store) {
     publish(store, &[product("A", "1")], second(10)).unwrap();
-    let (changes, seen) = (store.changes().unwrap(), read(store, Timestamp::MIN));
+    let (changes, seen) = (store.state().unwrap(), read(store, Timestamp::MIN));
     let mut publication = store.publish().unwrap();
     publication.put(&product("A", "2")).unwrap();
     publication.put(&product("B", "1")).unwrap();
-    assert_eq!(store.changes().unwrap(), changes);
+    assert_eq!(store.state().unwrap(), changes);
     assert_eq!(read(store, Timestamp::MIN), seen);
     assert!(
         store.keys().unwrap().is_empty(),
@@ -258,9 +258,9 @@ fn readers_see_the_old_state(store: &dyn Store) {
         .commit(second(20), &RevisionNote::default())
         .unwrap()
         .unwrap();
-    assert_eq!(store.changes().unwrap().revision_id, Some(revision.id));
+    assert_eq!(store.state().unwrap().revision_id, Some(revision.id));
     assert_eq!(read(store, Timestamp::MIN).codes(), ["A", "B"]);
-    // And the other way round: a reader keeps the state that it began with.
+    // Conversely, a reader keeps the state that it began with.
     let mut documents = Vec::new();
     let begun = store.read_catalog(Timestamp::MIN, &mut |item| {
         if documents.is_empty() {

@@ -1,4 +1,4 @@
-//! The embedded store's file: how it is made, recognised and refused, and that it lasts.
+//! The embedded store's file: creating, recognising and refusing it, and its durability.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -20,7 +20,7 @@ fn refused(path: &Path) -> StoreError {
 }
 
 #[test]
-fn a_new_file_is_for_its_owner_only_and_so_are_those_beside_it() {
+fn new_files_are_readable_only_by_their_owner() {
     let directory = tempfile::tempdir().unwrap();
     let store = at(&directory.path().join("new.db"), IfMissing::Create).unwrap();
     publish(&*store, &[product("A", "1")], second(1));
@@ -35,30 +35,30 @@ fn a_new_file_is_for_its_owner_only_and_so_are_those_beside_it() {
 }
 
 #[test]
-fn what_was_committed_is_there_after_opening_again() {
+fn committed_data_survives_reopening() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("kept.db");
     let store = at(&path, IfMissing::Create).unwrap();
     publish(&*store, &[product("A", "1")], second(1));
-    let (changes, seen) = (store.changes().unwrap(), read(&*store, Timestamp::MIN));
-    // Another process sees it while this one has it open, and after.
+    let (changes, seen) = (store.state().unwrap(), read(&*store, Timestamp::MIN));
+    // Another process sees the data while this one has the file open, and after.
     let other = at(&path, IfMissing::Refuse).unwrap();
-    assert_eq!(other.changes().unwrap(), changes);
+    assert_eq!(other.state().unwrap(), changes);
     drop((store, other));
     let again = at(&path, IfMissing::Refuse).unwrap();
     assert_eq!(
-        (again.changes().unwrap(), read(&*again, Timestamp::MIN)),
+        (again.state().unwrap(), read(&*again, Timestamp::MIN)),
         (changes, seen)
     );
 }
 
 #[test]
-fn several_may_make_the_same_store_at_once() {
+fn store_is_created_once_by_many_processes() {
     for _ in 0..20 {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("shared.db");
         std::thread::scope(|scope| {
-            let open = || at(&path, IfMissing::Create).map(|store| store.changes().unwrap());
+            let open = || at(&path, IfMissing::Create).map(|store| store.state().unwrap());
             let opened = [(); 6].map(|()| scope.spawn(open));
             for opened in opened {
                 let opened = opened.join().unwrap();
@@ -69,13 +69,13 @@ fn several_may_make_the_same_store_at_once() {
 }
 
 #[test]
-fn a_missing_store_is_waited_for_by_who_follows_it() {
+fn followers_wait_for_a_missing_store() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("late.db");
     let address: StoreAddress = format!("sqlite:{}", path.display()).parse().unwrap();
     let followed = address.open_to_follow(IfMissing::Refuse, Duration::ZERO);
     let followed = followed.unwrap();
-    for outcome in [followed.changes().map(drop), followed.keys().map(drop)] {
+    for outcome in [followed.state().map(drop), followed.keys().map(drop)] {
         let error = outcome.unwrap_err();
         assert!(matches!(error, StoreError::Missing { .. }), "{error}");
         assert!(error.may_come_back() && !path.exists());
@@ -86,11 +86,11 @@ fn a_missing_store_is_waited_for_by_who_follows_it() {
         second(1),
     );
     assert_eq!(read(&*followed, Timestamp::MIN).codes(), ["A"]);
-    assert!(followed.changes().unwrap().revision_id.is_some());
+    assert!(followed.state().unwrap().revision_id.is_some());
 }
 
 #[test]
-fn a_missing_store_is_made_only_where_that_is_wanted() {
+fn missing_store_is_created_only_on_request() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("missing.db");
     let error = at(&path, IfMissing::Refuse).err().expect("an error");
@@ -104,7 +104,7 @@ fn a_missing_store_is_made_only_where_that_is_wanted() {
 }
 
 #[test]
-fn another_file_is_refused_and_left_as_it_is() {
+fn foreign_file_is_refused_unchanged() {
     let directory = tempfile::tempdir().unwrap();
     let text = directory.path().join("notes.txt");
     let content = "Not a database, but long enough to have a header. ".repeat(100);
@@ -124,7 +124,7 @@ fn another_file_is_refused_and_left_as_it_is() {
 }
 
 #[test]
-fn another_programs_database_is_refused_and_left_as_it_is() {
+fn foreign_database_is_refused_unchanged() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("other.db");
     let other = Connection::open(&path).unwrap();
@@ -140,7 +140,7 @@ fn another_programs_database_is_refused_and_left_as_it_is() {
 }
 
 #[test]
-fn a_newer_schema_is_refused_with_both_numbers() {
+fn newer_schema_is_refused_with_both_numbers() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("newer.db");
     drop(at(&path, IfMissing::Create).unwrap());
@@ -155,7 +155,7 @@ fn a_newer_schema_is_refused_with_both_numbers() {
 }
 
 #[test]
-fn an_address_of_no_store_is_refused() {
+fn invalid_address_is_refused() {
     for address in ["", "vitrine.db", "sqlite:", "postgre://x", "SQLITE:x.db"] {
         let error = open(address, IfMissing::Refuse).err().expect("an error");
         assert!(

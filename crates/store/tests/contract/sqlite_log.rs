@@ -1,4 +1,4 @@
-//! The write-ahead log beside the embedded store's file: it doesn't grow with each publish.
+//! The write-ahead log of the embedded store: it doesn't grow with each publish.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ fn at(path: &Path) -> Arc<dyn Store> {
     open(&format!("sqlite:{}", path.display()), IfMissing::Create).unwrap()
 }
 
-/// 40 MB of products, others in each revision.
+/// Returns 40 MB of products, which differ in each revision.
 fn large_catalog(revision: i64) -> Vec<StoredProduct> {
     let document = format!("{revision} {}", "x".repeat(1_000_000));
     let codes = (10..50).map(|number| format!("P{number}"));
@@ -28,7 +28,7 @@ fn log_bytes(path: &Path) -> u64 {
         .len()
 }
 
-/// A read transaction on the state of this moment.
+/// Begins a read transaction on the current state.
 fn pinned(path: &Path) -> Connection {
     let connection = Connection::open(path).unwrap();
     let sql = "begin; select count(*) from product_version";
@@ -36,13 +36,13 @@ fn pinned(path: &Path) -> Connection {
     connection
 }
 
-/// A log of 5.7 GB came of five replaces beside a server that was reading one catalog whenever the next was published.
+/// Five replaces made a log of 5.7 GB beside a server that was reading one catalog whenever the next was published.
 #[test]
 fn log_is_reused_if_a_publish_meets_a_reader() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("read.db");
     let (followed, other) = (at(&path), at(&path));
-    // Nothing is copied from the log as long as this reads, so that the next reader reads from the log.
+    // While this reads, nothing is copied from the log, so that the next reader reads from the log.
     let before = pinned(&path);
     publish(&*other, &large_catalog(1), second(1));
     let first = log_bytes(&path);
@@ -66,7 +66,7 @@ fn log_is_reused_if_a_publish_meets_a_reader() {
         publish(&*other, &large_catalog(2), second(2));
     });
     let second = log_bytes(&path);
-    // Twice what came new: of each product, the row before was changed too.
+    // Twice the new data: the previous row of each product changed, too.
     assert!(second < first * 5 / 2, "{first} bytes became {second}");
 }
 
@@ -77,17 +77,21 @@ fn large_log_is_emptied_once_nobody_reads_from_it() {
     let (followed, other) = (at(&path), at(&path));
     publish(&*other, &[product("A", "1")], second(1));
     let small = log_bytes(&path);
-    assert_eq!(followed.tidy_log().unwrap(), Some(small), "left alone");
+    assert_eq!(
+        followed.checkpoint_log().unwrap(),
+        Some(small),
+        "left alone"
+    );
     let before = pinned(&path);
     publish(&*other, &large_catalog(2), second(2));
     let large = log_bytes(&path);
     assert!(large > 40_000_000, "{large}");
     assert_eq!(
-        followed.tidy_log().unwrap(),
+        followed.checkpoint_log().unwrap(),
         Some(large),
         "a reader is in the way"
     );
     drop(before);
-    assert_eq!(followed.tidy_log().unwrap(), Some(0));
+    assert_eq!(followed.checkpoint_log().unwrap(), Some(0));
     assert_eq!(log_bytes(&path), 0);
 }

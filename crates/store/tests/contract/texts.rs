@@ -1,10 +1,9 @@
-//! Texts: kept once per digest, shown while a live product names them and some time after, taken
-//! down at once.
+//! Texts: stored once per digest, served while a live product names them and for some time after, taken down at once.
 
 use jiff::Timestamp;
 use vitrine_model::content::TextDigest;
 use vitrine_store::record::Moment;
-use vitrine_store::{Store, TextServed};
+use vitrine_store::{Store, TextStatus};
 
 use crate::Rule;
 use crate::products::{product, publish, publish_texts, read, second};
@@ -58,7 +57,7 @@ fn a_replaced_text_is_kept_for_a_while(store: &dyn Store) {
         read(store, second(999)).texts,
         [new, retired("# old", 1_000), stays]
     );
-    // A later revision doesn't put off its end.
+    // A later revision doesn't extend its time.
     publish(store, &[product("Z", "1")], second(2_000));
     assert!(
         !read(store, second(1_500))
@@ -69,7 +68,7 @@ fn a_replaced_text_is_kept_for_a_while(store: &dyn Store) {
         read(store, second(1_500)).texts,
         [retired("# new", 2_000), retired("# stays", 2_000)]
     );
-    // Back among the living.
+    // Live again.
     publish_texts(store, &[("A", "# old")], second(3_000));
     assert_eq!(read(store, second(3_001)).texts, [text("# old")]);
 }
@@ -96,10 +95,10 @@ fn history_stays(store: &dyn Store) {
 
 fn a_text_can_be_taken_down(store: &dyn Store) {
     publish_texts(store, &[("A", "# bad"), ("B", "# good")], second(10));
-    let before = store.changes().unwrap();
+    let before = store.state().unwrap();
     let bad = TextDigest::of("# bad");
-    assert!(store.set_text_served(&bad, TextServed::No).unwrap());
-    let after = store.changes().unwrap();
+    assert!(store.set_text_status(&bad, TextStatus::TakenDown).unwrap());
+    let after = store.state().unwrap();
     assert_ne!(after.texts, before.texts, "servers must notice");
     assert_eq!(
         (&after.revision_id, after.keys),
@@ -108,18 +107,22 @@ fn a_text_can_be_taken_down(store: &dyn Store) {
     let seen = read(store, Timestamp::MIN);
     assert_eq!(seen.texts, [text("# good")]);
     assert_eq!(seen.taken_down, [("A".to_owned(), bad)]);
-    // A publish that brings the same text doesn't put it back.
+    // A publish with the same text doesn't put it back.
     publish_texts(store, &[("A", "# bad"), ("C", "# bad")], second(20));
     let seen = read(store, second(20));
     assert_eq!((seen.texts.len(), seen.taken_down.len()), (0, 2));
-    let before = store.changes().unwrap();
-    assert!(store.set_text_served(&bad, TextServed::Yes).unwrap());
-    assert_ne!(store.changes().unwrap().texts, before.texts);
+    let before = store.state().unwrap();
+    assert!(store.set_text_status(&bad, TextStatus::Served).unwrap());
+    assert_ne!(store.state().unwrap().texts, before.texts);
     let seen = read(store, second(20));
     assert_eq!((seen.texts, seen.taken_down), (vec![text("# bad")], vec![]));
-    // A text that isn't there can't be taken down, and that is no change.
-    let before = store.changes().unwrap();
+    // A missing text can't be taken down, and nothing changes.
+    let before = store.state().unwrap();
     let unknown = TextDigest::of("# unknown");
-    assert!(!store.set_text_served(&unknown, TextServed::No).unwrap());
-    assert_eq!(store.changes().unwrap(), before);
+    assert!(
+        !store
+            .set_text_status(&unknown, TextStatus::TakenDown)
+            .unwrap()
+    );
+    assert_eq!(store.state().unwrap(), before);
 }

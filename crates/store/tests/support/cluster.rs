@@ -1,5 +1,4 @@
-//! A PostgreSQL of a test's own, for what one that others use isn't to suffer: to be stopped, to be slow, to ask for
-//! passwords, to have a replica. And a PgBouncer.
+//! A PostgreSQL server for one test, which the test can stop, slow down, give passwords or a replica. And a PgBouncer.
 
 use std::fs;
 use std::net::TcpListener;
@@ -8,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
-/// A server and all its databases. It ends with its owner.
+/// A server and all its databases, stopped when this is dropped.
 #[derive(Debug)]
 pub struct Cluster {
     directory: TempDir,
@@ -16,7 +15,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts one whose superuser is `vitrine`, without a password. `settings` are lines of its configuration.
+    /// Starts a server with the superuser `vitrine` without a password. `settings` are lines of its configuration.
     pub fn start(settings: &str) -> Self {
         let cluster = Self::new();
         let mut made = cluster.program(
@@ -78,12 +77,12 @@ impl Cluster {
         self.directory.path().join("data")
     }
 
-    /// A file beside the data, which the server can read.
+    /// Returns the path of a file beside the data, which the server can read.
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    /// A file in the data directory.
+    /// Writes a file in the data directory.
     pub fn write(&self, name: &str, content: &str) {
         fs::write(self.data().join(name), content).expect("a file");
     }
@@ -96,7 +95,7 @@ impl Cluster {
         fs::write(file, text).expect("written");
     }
 
-    /// One of PostgreSQL's programs on the data directory.
+    /// Returns a command of PostgreSQL on the data directory.
     fn program(&self, name: &str, arguments: &[&str]) -> Command {
         let mut command = as_nobody(&programs().join(name));
         command.arg("--pgdata").arg(self.data()).args(arguments);
@@ -106,7 +105,7 @@ impl Cluster {
         command
     }
 
-    /// Starts the server where it was stopped.
+    /// Starts the server after it was stopped.
     pub fn begin(&self) {
         let log = self.directory.path().join("log");
         let started = self
@@ -125,13 +124,13 @@ impl Cluster {
         assert!(stopped.is_ok());
     }
 
-    /// Lets the server read its configuration again.
+    /// Makes the server reload its configuration.
     pub fn reload(&self) {
         let told = self.program("pg_ctl", &["--silent", "reload"]).status();
         assert!(told.expect("pg_ctl runs").success());
     }
 
-    /// The address of a database.
+    /// Returns the address of a database.
     pub fn url(&self, database: &str) -> String {
         format!("postgres://vitrine@127.0.0.1:{}/{database}", self.port)
     }
@@ -143,7 +142,7 @@ impl Drop for Cluster {
     }
 }
 
-/// A PgBouncer in transaction mode. It ends with its owner.
+/// A PgBouncer in transaction mode, stopped when this is dropped.
 #[derive(Debug)]
 pub struct Bouncer {
     process: Child,
@@ -152,7 +151,7 @@ pub struct Bouncer {
 }
 
 impl Bouncer {
-    /// Starts one before the server on this port, with so many connections to each database.
+    /// Starts a PgBouncer in front of the server on this port, with this number of connections to each database.
     pub fn start(server_port: u16, pool_size: u32) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let port = free_port();
@@ -187,7 +186,7 @@ impl Bouncer {
         }
     }
 
-    /// The same database through this one.
+    /// Returns the address of the same database through PgBouncer.
     pub fn url(&self, url: &str) -> String {
         let database = url.rsplit('/').next().expect("a database");
         format!("postgres://vitrine@127.0.0.1:{}/{database}", self.port)
@@ -196,7 +195,7 @@ impl Bouncer {
 
 impl Drop for Bouncer {
     fn drop(&mut self) {
-        // `runuser` passes a signal on that it can catch.
+        // `runuser` forwards only signals that it can catch.
         let told = Command::new("kill")
             .arg(self.process.id().to_string())
             .status();
@@ -205,7 +204,7 @@ impl Drop for Bouncer {
     }
 }
 
-/// Whether PostgreSQL's programs and PgBouncer are here. Where they aren't, says so; where they must be, fails.
+/// Returns whether PostgreSQL and PgBouncer are installed. If they aren't, prints it; if they must be, fails.
 pub fn is_installed() -> bool {
     if std::env::var("VITRINE_TEST_POSTGRES").is_ok() {
         return true;
@@ -217,7 +216,7 @@ pub fn is_installed() -> bool {
     false
 }
 
-/// Where the newest release's programs are.
+/// Returns the directory of the newest release's programs.
 fn programs() -> PathBuf {
     let releases = fs::read_dir("/usr/lib/postgresql").expect("Debian's postgresql");
     let number = |path: &PathBuf| path.file_name()?.to_str()?.parse::<u32>().ok();
@@ -225,7 +224,7 @@ fn programs() -> PathBuf {
     paths.max_by_key(number).expect("a release").join("bin")
 }
 
-/// PostgreSQL and PgBouncer refuse to run as root.
+/// Returns a command that doesn't run as root, which PostgreSQL and PgBouncer refuse.
 fn as_nobody(program: &Path) -> Command {
     if !is_root() {
         return Command::new(program);
@@ -240,7 +239,7 @@ fn is_root() -> bool {
     output.stdout == b"0\n"
 }
 
-/// A port that nobody listens on at this moment.
+/// Returns a port that is free at this moment.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("an address").port()

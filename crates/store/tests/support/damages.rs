@@ -1,6 +1,6 @@
-//! Damage done to a store by SQL, and the rules of a check that tell it.
+//! Damage by SQL, and the rules of a check that report it.
 
-/// Damage, and the rules that tell it.
+/// Damage, and the rules that report it.
 pub(crate) const DAMAGES: [(&str, &[&str]); 49] = [
     (
         "update product_version set document = '{' where id = 1",

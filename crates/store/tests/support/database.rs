@@ -1,24 +1,24 @@
-//! Databases of PostgreSQL for tests, each for one test alone. Tests of other crates use this file, too.
+//! PostgreSQL databases, each for one test. Tests of other crates use this file, too.
 
 use std::io::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio_postgres::{NoTls, SimpleQueryMessage};
 
-/// The address of a superuser on a PostgreSQL for tests: `ci/with-services` runs one.
+/// Environment variable with the address of a superuser on a PostgreSQL for tests: `ci/with-services` runs one.
 const ADMIN: &str = "VITRINE_TEST_POSTGRES";
 
-/// A database that is gone when this is dropped.
+/// A database that is removed when this is dropped.
 #[derive(Debug)]
 pub struct Database {
     admin: String,
     pub name: String,
-    /// Its address.
+    /// Address of the database.
     pub url: String,
 }
 
 impl Database {
-    /// Makes one. Where there is no PostgreSQL for tests, says so and gives none; where there must be one, fails.
+    /// Creates a database. Without a PostgreSQL for tests, prints that and returns none; in CI, fails then.
     pub fn create() -> Option<Self> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let Ok(admin) = std::env::var(ADMIN) else {
@@ -38,7 +38,7 @@ impl Database {
         let name = format!("test_{}_{number}", std::process::id());
         let (server, _) = admin.rsplit_once('/').expect("an address with a database");
         let url = format!("{server}/{name}");
-        // Not from template1: others may be looking at it.
+        // Not from template1: others may be connected to it.
         run(
             &admin,
             &format!("create database {name} template template0"),
@@ -46,14 +46,14 @@ impl Database {
         Some(Self { admin, name, url })
     }
 
-    /// The port of the server that it is in.
+    /// Returns the port of its server.
     pub fn port(&self) -> u16 {
         let (server, _) = self.url.rsplit_once('/').expect("a database");
         let (_, port) = server.rsplit_once(':').expect("a port");
         port.parse().expect("a number")
     }
 
-    /// Runs SQL in it, as a superuser. Returns the first column of what it gives.
+    /// Runs SQL in it as a superuser. Returns the first column of the result.
     pub fn run(&self, sql: &str) -> Vec<String> {
         run(&self.url, sql)
     }
@@ -68,7 +68,7 @@ impl Drop for Database {
     }
 }
 
-/// Runs SQL by an address of PostgreSQL. Returns the first column of what it gives.
+/// Runs SQL at an address of PostgreSQL. Returns the first column of the result.
 pub fn run(url: &str, sql: &str) -> Vec<String> {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_all().build().expect("a runtime");

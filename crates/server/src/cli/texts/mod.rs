@@ -6,7 +6,7 @@ mod load;
 use anyhow::bail;
 use clap::Subcommand;
 use vitrine_model::content::TextDigest;
-use vitrine_store::{IfMissing, TextServed};
+use vitrine_store::{IfMissing, TextStatus};
 
 use super::{Outcome, StoreArgs, print};
 
@@ -53,19 +53,19 @@ impl Texts {
         let (text, served) = match self {
             Self::Load(load) => return load.run(store),
             Self::Fetch(fetch) => return fetch.run(store),
-            Self::TakeDown { text } => (text, TextServed::No),
-            Self::PutBack { text } => (text, TextServed::Yes),
+            Self::TakeDown { text } => (text, TextStatus::TakenDown),
+            Self::PutBack { text } => (text, TextStatus::Served),
         };
         let digest = digest(text)?;
         if !store
             .open(IfMissing::Refuse)?
-            .set_text_served(&digest, served)?
+            .set_text_status(&digest, served)?
         {
             bail!("the store has no text {digest}");
         }
         print(match served {
-            TextServed::No => "taken down\n",
-            TextServed::Yes => "put back\n",
+            TextStatus::TakenDown => "taken down\n",
+            TextStatus::Served => "put back\n",
         })?;
         Ok(Outcome::Done)
     }

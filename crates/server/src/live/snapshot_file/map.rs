@@ -1,4 +1,4 @@
-//! Maps a file into memory: the one place with `unsafe` in this project.
+//! Mapping a file into memory: the only `unsafe` code of this project.
 
 #![expect(
     unsafe_code,
@@ -11,11 +11,11 @@ use std::io;
 use bytes::Bytes;
 use memmap2::Mmap;
 
-/// The bytes of `file`, which stay on the disk until they are asked for.
+/// Returns the bytes of `file`, which are read from disk when they are used.
 ///
 /// # Errors
 ///
-/// Where the system can't map it.
+/// If the file can't be mapped.
 pub(super) fn map(file: &File) -> io::Result<Bytes> {
     // SAFETY: a map must not change or shrink while it is read. Snapshot files are written under another
     // name, renamed, and never edited: a newer one takes the name and leaves this file, which lives as

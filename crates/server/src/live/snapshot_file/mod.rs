@@ -1,52 +1,52 @@
-//! The snapshot file: what is live, as bytes in a directory of the server's own, so that the next start
-//! needn't read the store.
+//! The snapshot file: the live snapshot as bytes in the server's state directory, so that the next start needn't read
+//! the store.
 //!
-//! It is written under another name, synced and renamed, and never edited. It is used only by the same
-//! build with the same settings over the same store; in any doubt everything is read from the store. While
-//! the store is away, it is the last that is known to be good: then the store's address tells whether it fits.
+//! It is written under another name, synced and renamed, and never edited. It is used only by the same build with the
+//! same settings over the same store; in any doubt the store is read. While the store is unreachable, it is the last
+//! good state, and the address of the store tells whether it belongs to it.
 //!
-//! | Part | What |
+//! | Part | Content |
 //! | --- | --- |
-//! | mark | 16 bytes: what this is, and the version of its format |
+//! | mark | 16 bytes: magic number; 8 bytes: version of the format |
 //! | lengths | 3 × 8 bytes: of the header, the index, the data |
 //! | checksum | 16 bytes: XXH3-128 of header and index |
-//! | header | JSON: what must match, the revision, the categories' numbers |
+//! | header | JSON: the identity, the revision, the categories' numbers |
 //! | index | an entry of 32 bytes for each block and a last one for the texts; then the directories in the same order |
 //! | data | the arenas, then the texts |
 //!
 //! An entry is the length of a directory, the length of its data (8 bytes each), and the XXH3-128 of that data. Numbers are
-//! little-endian. All of it is checked before any of it is used.
+//! little-endian. The whole file is checked before any of it is used.
 //!
-//! - `read`: the file becomes a snapshot; `map`: large files aren't read, but mapped
-//! - `write`: a snapshot becomes the file
-//! - `keeper`: the thread that writes it
+//! - `read`: reading the file; `map`: mapping large ones
+//! - `write`: writing the file
+//! - `writer`: the thread that writes it
 
-mod keeper;
 mod map;
 mod read;
 mod write;
+mod writer;
 
 use std::time::UNIX_EPOCH;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use vitrine_model::revision::Revision;
-use vitrine_store::record::Changes;
+use vitrine_store::record::StoreState;
 
-pub(in crate::live) use keeper::Keeper;
 pub(in crate::live) use read::ReadError;
 #[cfg(feature = "fuzzing")]
-pub(super) use read::read_of_anybody;
-pub(super) use read::{is_of_store, read, read_while_away};
+pub(super) use read::read_any;
+pub(super) use read::{is_of_store, read, read_offline};
 #[cfg(feature = "fuzzing")]
 pub(super) use write::write;
+pub(in crate::live) use writer::SnapshotFileWriter;
 
-/// What a snapshot file begins with. The last byte counts changes of the format.
+/// Magic number at the start of a snapshot file.
 const MARK: [u8; 16] = *b"Vitrine-snapshot";
-/// Follows the mark's sixteen letters: the version of the format.
+/// Version of the format, after the mark.
 const FORMAT: u64 = 2;
 
-/// Mark, format, lengths and checksum.
+/// Length of mark, format, lengths and checksum.
 const PREAMBLE_BYTES: usize = 16 + 8 + 3 * 8 + CHECKSUM_BYTES;
 
 /// Length of an XXH3-128.
@@ -55,22 +55,22 @@ const CHECKSUM_BYTES: usize = 16;
 /// Length of an entry of the index.
 const ENTRY_BYTES: usize = 8 + 8 + CHECKSUM_BYTES;
 
-/// A file of so many bytes is mapped instead of read.
-const MAPPED_FROM_BYTES: u64 = 256 << 20;
+/// Size from which a file is mapped instead of read, in bytes.
+const MIN_MAPPED_BYTES: u64 = 256 << 20;
 
-/// What must be the same for a file to be used.
+/// Properties that must be equal for a file to be used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::live) struct Identity {
-    /// The store that the snapshot was made of.
+    /// Id of the store.
     store_id: String,
-    /// Its counter of texts taken down.
+    /// Counter of texts of the store.
     texts: u64,
-    /// What clients' addresses of texts begin with.
+    /// Prefix of public URLs of texts.
     text_addresses: String,
     build: Build,
 }
 
-/// Which program wrote it: another may render products otherwise.
+/// Identity of the program that wrote the file: another one may render products differently.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Build {
     version: String,
@@ -79,24 +79,24 @@ struct Build {
 }
 
 impl Identity {
-    /// What the store said of itself when it held `revision`.
+    /// Returns the state of the store at `revision`.
     #[must_use]
-    pub(in crate::live) fn changes(&self, revision: &Revision) -> Changes {
-        Changes {
+    pub(in crate::live) fn store_state(&self, revision: &Revision) -> StoreState {
+        StoreState {
             store_id: self.store_id.clone(),
             revision_id: Some(revision.id.clone()),
             texts: self.texts,
-            // Keys are followed apart.
+            // Another thread follows the keys.
             keys: 0,
         }
     }
 
-    /// Whether the two are of one program with one set of settings, whatever the store.
+    /// Returns whether both are of the same program and settings, whatever the store.
     fn renders_like(&self, other: &Self) -> bool {
         (&self.text_addresses, &self.build) == (&other.text_addresses, &other.build)
     }
 
-    /// The identity of a snapshot that this program makes.
+    /// Returns the identity of a snapshot of this program.
     #[must_use]
     pub(in crate::live) fn new(store_id: String, texts: u64, text_addresses: String) -> Self {
         let executable = std::env::current_exe().and_then(std::fs::metadata);

@@ -1,4 +1,4 @@
-//! A file becomes a snapshot.
+//! Reading a snapshot from its file.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,14 +14,14 @@ use xxhash_rust::xxh3::{Xxh3Default, xxh3_128};
 
 use super::map::map;
 use super::{
-    CHECKSUM_BYTES, ENTRY_BYTES, FORMAT, Header, Identity, MAPPED_FROM_BYTES, MARK, PREAMBLE_BYTES,
+    CHECKSUM_BYTES, ENTRY_BYTES, FORMAT, Header, Identity, MARK, MIN_MAPPED_BYTES, PREAMBLE_BYTES,
 };
 use crate::live::state_directory::StateDirectory;
 
-/// Why a file isn't used.
+/// Reason that a file isn't used.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::live) enum ReadError {
-    /// It can't be read, or there is none.
+    /// It can't be read, or doesn't exist.
     #[error("it can't be read")]
     Io(#[from] io::Error),
     /// Its checksums don't match, or it isn't a snapshot file.
@@ -33,50 +33,50 @@ pub(in crate::live) enum ReadError {
 }
 
 impl ReadError {
-    /// Whether there is no such file.
+    /// Returns whether the file doesn't exist.
     pub(in crate::live) fn is_missing(&self) -> bool {
         matches!(self, Self::Io(error) if error.kind() == io::ErrorKind::NotFound)
     }
 }
 
-/// Reads the file and checks all of it, if its identity is `identity`.
+/// Reads and checks the whole file, if its identity is `identity`.
 ///
 /// # Errors
 ///
-/// Where there is no such file, or it isn't to be used.
+/// If the file doesn't exist, is damaged or belongs to something else.
 pub(in crate::live) fn read(
     directory: &StateDirectory,
     identity: &Identity,
 ) -> Result<Snapshot, ReadError> {
-    let (_, snapshot) = read_if(directory, MAPPED_FROM_BYTES, |header| {
+    let (_, snapshot) = read_if(directory, MIN_MAPPED_BYTES, |header| {
         header.identity == *identity
     })?;
     Ok(snapshot)
 }
 
-/// Reads the file, if it is of the store at the directory's address and was written by a program like the one of
-/// `identity`, whose store isn't known. Returns also what it says of the store.
+/// Reads and checks the whole file without knowing the state of the store: if it is of the store at the directory's
+/// address, and of the program and settings of `identity`. Also returns its identity.
 ///
 /// # Errors
 ///
-/// Where there is no such file, or it isn't to be used.
-pub(in crate::live) fn read_while_away(
+/// If the file doesn't exist, is damaged or belongs to something else.
+pub(in crate::live) fn read_offline(
     directory: &StateDirectory,
     identity: &Identity,
 ) -> Result<(Identity, Snapshot), ReadError> {
     let fits = |header: &Header| {
         header.store_address == directory.store_address && header.identity.renders_like(identity)
     };
-    read_if(directory, MAPPED_FROM_BYTES, fits)
+    read_if(directory, MIN_MAPPED_BYTES, fits)
 }
 
-/// Reads the file whoever wrote it, by way of a map where it has `mapped_from` bytes or more.
+/// Reads the file of any program; maps it if it has `mapped_from` bytes or more.
 ///
 /// # Errors
 ///
-/// Where there is no such file, or it isn't to be used.
+/// If the file doesn't exist, is damaged or belongs to something else.
 #[cfg(feature = "fuzzing")]
-pub(in crate::live) fn read_of_anybody(
+pub(in crate::live) fn read_any(
     directory: &StateDirectory,
     mapped_from: u64,
 ) -> Result<Snapshot, ReadError> {
@@ -84,7 +84,7 @@ pub(in crate::live) fn read_of_anybody(
     Ok(snapshot)
 }
 
-/// Whether there is a file whose catalog came from the store at the directory's address, as far as its header tells.
+/// Returns whether the file exists and its header names the store at the directory's address.
 pub(in crate::live) fn is_of_store(directory: &StateDirectory) -> bool {
     let header = || -> Result<Header, ReadError> {
         let file = File::open(directory.snapshot_file())?;
@@ -100,7 +100,7 @@ pub(in crate::live) fn is_of_store(directory: &StateDirectory) -> bool {
     header().is_ok_and(|header| header.store_address == directory.store_address)
 }
 
-/// Reads the file if its header fits; one of `mapped_from` bytes or more is mapped.
+/// Reads the file if its header `fits`; maps it if it has `mapped_from` bytes or more.
 fn read_if(
     directory: &StateDirectory,
     mapped_from: u64,
@@ -197,14 +197,14 @@ fn snapshot(
     Snapshot::new(revision, categories, blocks, texts).map_err(|_| ReadError::Damaged)
 }
 
-/// A block, or the texts, as they lie in the file.
+/// Stored block, or the stored texts.
 struct Part {
     directory: Bytes,
     data: Bytes,
     checksum: [u8; CHECKSUM_BYTES],
 }
 
-/// Compares the data of all parts with their checksums, on all cores: a million products are gigabytes.
+/// Returns whether the data of all parts matches their checksums. Uses all cores: a million products are gigabytes.
 fn are_whole(parts: &[Part]) -> bool {
     let next = AtomicUsize::new(0);
     let check = || {
@@ -217,7 +217,7 @@ fn are_whole(parts: &[Part]) -> bool {
     };
     let threads = available_parallelism().map_or(1, NonZeroUsize::get);
     thread::scope(|scope| {
-        // A thread that the system doesn't give leaves its share to the others.
+        // If a thread can't be started, the others do its share.
         let others: Vec<_> = (1..threads.min(parts.len()))
             .filter_map(|_| thread::Builder::new().spawn_scoped(scope, check).ok())
             .collect();
@@ -240,23 +240,23 @@ fn split(bytes: &mut Bytes, length: usize) -> Result<Bytes, ReadError> {
         .ok_or(ReadError::Damaged)
 }
 
-/// Where the bytes come from, one part after another.
+/// Source of bytes, read sequentially.
 enum Source {
     Mapped(Bytes),
     File(File),
 }
 
 impl Source {
-    /// The next `length` bytes of a file that is `file_bytes` long.
+    /// Returns the next `length` bytes of a file of `file_bytes`.
     fn take(&mut self, length: usize, file_bytes: u64) -> Result<Bytes, ReadError> {
-        // Said by a damaged file, a length could be anything.
+        // A damaged file may have any length here.
         if length as u64 > file_bytes {
             return Err(ReadError::Damaged);
         }
         match self {
             Self::Mapped(bytes) => split(bytes, length),
             Self::File(file) => {
-                // A part of its own memory: it goes when its block does.
+                // A separate allocation, freed with its block.
                 let mut bytes = Vec::with_capacity(length);
                 file.take(length as u64).read_to_end(&mut bytes)?;
                 let is_whole = bytes.len() == length;

@@ -1,4 +1,4 @@
-//! A snapshot becomes a file.
+//! Writing a snapshot to its file.
 
 use std::io::{self, BufWriter, Write};
 
@@ -9,13 +9,13 @@ use vitrine_model::snapshot::Snapshot;
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_128};
 
 use super::{ENTRY_BYTES, FORMAT, Header, Identity, MARK};
-use crate::live::state_directory::{HALF_WRITTEN_SNAPSHOT, StateDirectory};
+use crate::live::state_directory::{PARTIAL_SNAPSHOT_PREFIX, StateDirectory};
 
-/// Writes the file, which has its name once all of it is on the disk, in place of the one before.
+/// Writes the file, and replaces the previous one after it is synced to disk.
 ///
 /// # Errors
 ///
-/// Where it can't be written; then the file before is as it was.
+/// If the file can't be written. The previous one stays then.
 pub(in crate::live) fn write(
     directory: &StateDirectory,
     identity: &Identity,
@@ -47,8 +47,8 @@ pub(in crate::live) fn write(
     let index_bytes: usize = index().map(<[u8]>::len).sum();
     let data_bytes: usize = parts.iter().map(|part| part.1.len()).sum();
 
-    // A temporary file is for its owner only, and goes where this fails.
-    let file = NamedTempFile::with_prefix_in(HALF_WRITTEN_SNAPSHOT, directory.path())?;
+    // Only its owner can read a temporary file; it is removed if this fails.
+    let file = NamedTempFile::with_prefix_in(PARTIAL_SNAPSHOT_PREFIX, directory.path())?;
     let mut out = BufWriter::with_capacity(1 << 20, file.as_file());
     out.write_all(&MARK)?;
     for number in [
@@ -70,7 +70,7 @@ pub(in crate::live) fn write(
     directory.sync()
 }
 
-/// An entry of the index.
+/// Returns an entry of the index.
 fn entry((directory, data): (&Bytes, &Bytes)) -> [u8; ENTRY_BYTES] {
     let mut entry = [0; ENTRY_BYTES];
     entry[..8].copy_from_slice(&(directory.len() as u64).to_le_bytes());

@@ -173,7 +173,7 @@ impl Count {
 /// Counts the amounts of the products that were live when the publish began.
 fn live_amounts(publication: &mut dyn Publication) -> Result<u64, StoreError> {
     let mut all = 0;
-    publication.read_before(&mut |product| {
+    publication.read_live_before(&mut |product| {
         all += count(&amounts(&Node::parse(&product.document).0));
         Ok(())
     })?;

@@ -1,5 +1,4 @@
-//! Looks whether the file is what was written to it: SQLite's own checks, then the rules that only
-//! this crate knows. All of it as of one moment, while others write.
+//! Checks of the file: SQLite's own, then the rules of this crate. All as of one moment, while others write.
 //!
 //! - `products`: versions of products and their texts
 
@@ -12,7 +11,7 @@ use rusqlite::{Connection, Row, Transaction};
 use super::catalog::is_about_a_value;
 use super::{during, keys};
 use crate::check::found::{
-    API_KEY, Found, INTEGRITY, KEY_USE_ORPHAN, REFERENCE, STATE, UNREADABLE,
+    API_KEY, Findings, INTEGRITY, KEY_USE_ORPHAN, REFERENCE, STATE, UNREADABLE,
 };
 use crate::check::wrong_live;
 use crate::problem::Problem;
@@ -20,8 +19,8 @@ use crate::{StoreError, check};
 
 const CHECKING: &str = "checking the store";
 
-/// Looks at one part of the store.
-type Part = fn(&Transaction<'_>, &mut Found) -> Result<(), StoreError>;
+/// Checks one part of the store.
+type Part = fn(&Transaction<'_>, &mut Findings) -> Result<(), StoreError>;
 
 const PARTS: [Part; 11] = [
     integrity,
@@ -29,7 +28,7 @@ const PARTS: [Part; 11] = [
     state,
     counters,
     api_keys,
-    products::lives,
+    products::spans,
     products::versions,
     products::text_names,
     products::texts,
@@ -40,10 +39,10 @@ const PARTS: [Part; 11] = [
 /// See [`Store::check`](crate::Store::check).
 pub(super) fn check(connection: &mut Connection) -> Result<Vec<Problem>, StoreError> {
     let transaction = connection.transaction().map_err(during(CHECKING))?;
-    let mut found = Found::default();
+    let mut found = Findings::default();
     for part in PARTS {
         match part(&transaction, &mut found) {
-            // What can't be read is found too, and doesn't hide what the other parts find.
+            // Unreadable data is a finding, too, and the other parts go on.
             Err(StoreError::Damaged(what)) => found.add(&UNREADABLE, "the file".to_owned(), what),
             Err(error) if is_about_a_value(&error) => {
                 let what = error.source().map_or_else(String::new, ToString::to_string);
@@ -55,7 +54,7 @@ pub(super) fn check(connection: &mut Connection) -> Result<Vec<Problem>, StoreEr
     Ok(found.into_problems())
 }
 
-/// Calls `look` with each row that `sql` gives.
+/// Calls `look` with each row of a query.
 fn each_row(
     transaction: &Transaction<'_>,
     sql: &str,
@@ -69,7 +68,7 @@ fn each_row(
     Ok(())
 }
 
-fn integrity(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), StoreError> {
+fn integrity(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
     each_row(transaction, "pragma integrity_check", |row| {
         let line: String = row.get(0)?;
         if line != "ok" {
@@ -79,21 +78,21 @@ fn integrity(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), Sto
     })
 }
 
-fn references(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), StoreError> {
+fn references(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
     each_row(transaction, "pragma foreign_key_check", |row| {
         let (table, row_id, parent): (String, Option<i64>, String) =
             (row.get(0)?, row.get(1)?, row.get(2)?);
-        // `state`, `products::text_names` and `products::fetched_texts` say of these which row it is.
+        // `state`, `products::text_names` and `products::fetched_texts` report these more precisely.
         if !["state", "product_text", "fetched_text"].contains(&table.as_str()) {
             let place = format!("{table}, row {}", row_id.unwrap_or_default());
-            let what = format!("names a row of {parent} that isn't there");
+            let what = format!("refers to a missing row of {parent}");
             found.add(&REFERENCE, place, what);
         }
         Ok(())
     })
 }
 
-fn state(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), StoreError> {
+fn state(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
     let mut rows = 0;
     let sql = "select s.revision_number, s.revision_id, r.id \
                from state s left join revision r on r.number = s.revision_number";
@@ -114,17 +113,17 @@ fn state(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), StoreEr
         let (oldest, live): (i64, Option<i64>) = (row.get(0)?, row.get(1)?);
         let live = live.unwrap_or_default();
         add(format!(
-            "is {live}, and all before {oldest} are said to be pruned"
+            "is {live}, but all before {oldest} are marked as pruned"
         ));
         Ok(())
     })?;
     if rows != 1 {
-        add(format!("stands in {rows} rows instead of one"));
+        add(format!("has {rows} rows instead of one"));
     }
     Ok(())
 }
 
-fn counters(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), StoreError> {
+fn counters(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
     let sql = "select texts_counter, keys_counter from state";
     each_row(transaction, sql, |row| {
         check::counters(found, [("texts", row.get(0)?), ("keys", row.get(1)?)]);
@@ -138,14 +137,14 @@ fn counters(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), Stor
     })
 }
 
-fn api_keys(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), StoreError> {
+fn api_keys(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
     // A backup by an earlier release has no digests.
     let sql = "select exists (select 1 from pragma_table_info('api_key') where name = 'digest')";
     let has_digests = transaction.query_row(sql, [], |row| row.get(0));
     let has_digests: bool = has_digests.map_err(during(CHECKING))?;
     let digest = if has_digests { "digest" } else { "null" };
     keys::each(transaction, digest, |prefix, row| match row {
-        // What isn't about the row's values is about the file.
+        // An error that isn't about the row's values is about the file.
         Err(error) if !is_about_a_value(&error) => Err(error),
         row => {
             check::key(found, prefix, row, has_digests);
@@ -156,14 +155,14 @@ fn api_keys(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), Stor
                or (quota_requests is null) <> (quota_seconds is null)";
     each_row(transaction, sql, |row| {
         let prefix: String = row.get(0)?;
-        let what = "its kind or its quota is none".to_owned();
+        let what = "its kind or its quota is invalid".to_owned();
         found.add(&API_KEY, format!("key {prefix}"), what);
         Ok(())
     })?;
     let sql = "select prefix from api_key_use where prefix not in (select prefix from api_key)";
     each_row(transaction, sql, |row| {
         let prefix: String = row.get(0)?;
-        let what = "was used, and there is no such key".to_owned();
+        let what = "has a last use, but doesn't exist".to_owned();
         found.add(&KEY_USE_ORPHAN, format!("key {prefix}"), what);
         Ok(())
     })

@@ -1,32 +1,34 @@
-//! Versions of products, their lives, and their texts.
+//! Checks of versions of products and of their texts.
 
 use rusqlite::{Row, Transaction};
 use vitrine_model::content::TextName;
 
 use super::each_row;
 use crate::StoreError;
-use crate::check::found::{Found, LIFE, TEXT_NAME, TEXT_ORPHAN, TEXT_REFERENCE, VERSION_DIGEST};
-use crate::check::{
-    crossed_life, life_without_revisions, text_digest, text_rows, version, version_facts,
+use crate::check::found::{
+    Findings, TEXT_NAME, TEXT_ORPHAN, TEXT_REFERENCE, VERSION_DIGEST, VERSION_SPAN,
 };
-use crate::seal;
+use crate::check::{
+    overlapping_span, span_without_revisions, text_digest, text_rows, version, version_facts,
+};
+use crate::digest;
 use crate::sqlite::history::{own_texts, prepare_texts};
 
-/// The versions of a code live one after the other, between revisions that are there.
-pub(super) fn lives(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), StoreError> {
-    let sql = "with life as ( \
+/// Checks that spans of a product's versions don't overlap, and begin and end with existing revisions.
+pub(super) fn spans(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
+    let sql = "with span as ( \
                  select code, from_revision, until_revision, \
                         lead(from_revision) over (partition by code order by from_revision, id) \
                         as next_from from product_version) \
-               select code, from_revision, until_revision, next_from from life \
+               select code, from_revision, until_revision, next_from from span \
                where until_revision <= from_revision \
                   or (next_from is not null \
                       and (until_revision is null or until_revision > next_from))";
     each_row(transaction, sql, |row| {
         let (from, until): (i64, Option<i64>) = (row.get(1)?, row.get(2)?);
         let next: Option<i64> = row.get(3)?;
-        let what = crossed_life(from, until, next);
-        found.add(&LIFE, version(&lossy(row, 0)?, from), what);
+        let what = overlapping_span(from, until, next);
+        found.add(&VERSION_SPAN, version(&lossy(row, 0)?, from), what);
         Ok(())
     })?;
     let sql = "select code, from_revision, until_revision from product_version \
@@ -34,21 +36,24 @@ pub(super) fn lives(transaction: &Transaction<'_>, found: &mut Found) -> Result<
                   or until_revision not in (select number from revision)";
     each_row(transaction, sql, |row| {
         let (from, until): (i64, Option<i64>) = (row.get(1)?, row.get(2)?);
-        let what = life_without_revisions(from, until);
-        found.add(&LIFE, version(&lossy(row, 0)?, from), what);
+        let what = span_without_revisions(from, until);
+        found.add(&VERSION_SPAN, version(&lossy(row, 0)?, from), what);
         Ok(())
     })
 }
 
-/// A text for a report; damaged ones too.
+/// Returns a text for a report, even if it isn't UTF-8.
 fn lossy(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
     let value = row.get_ref(column)?;
     let bytes = value.as_bytes().unwrap_or(b"?");
     Ok(String::from_utf8_lossy(bytes).into_owned())
 }
 
-/// Each version's document, what is kept beside it, and the digest of all that.
-pub(super) fn versions(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), StoreError> {
+/// Checks each version's document, the columns beside it, and the digest of all.
+pub(super) fn versions(
+    transaction: &Transaction<'_>,
+    found: &mut Findings,
+) -> Result<(), StoreError> {
     let mut texts = prepare_texts(transaction)?;
     let sql = "select id, code, from_revision, document, content_start, content_end, \
                discount_multiplier, countries, categories, digest, is_orderable \
@@ -66,16 +71,16 @@ pub(super) fn versions(transaction: &Transaction<'_>, found: &mut Found) -> Resu
         if document.is_none() {
             return Ok(());
         }
-        // Without readable texts there is nothing to compare: `text_names` tells of those.
+        // Unreadable texts are reported by `text_names`.
         if let Ok(own_texts) = own_texts(&mut texts, row.get(0)?)? {
             let mut parts = [""; 5];
             for (part, column) in parts.iter_mut().zip([1, 3, 6, 7, 8]) {
                 *part = text(column)?.unwrap_or_default();
             }
             let is_orderable = row.get_ref(10)?.as_i64().unwrap_or(-1);
-            let digest = seal::digest(parts, is_orderable, &own_texts);
+            let digest = digest::digest(parts, is_orderable, &own_texts);
             if row.get_ref(9)?.as_bytes().ok() != Some(&digest[..]) {
-                let what = "it isn't what was loaded: its digest differs".to_owned();
+                let what = "isn't what was loaded: its digest doesn't match".to_owned();
                 found.add(&VERSION_DIGEST, place, what);
             } else if range != (None, None) {
                 text_rows(found, &place, document.unwrap_or_default(), &own_texts);
@@ -85,10 +90,10 @@ pub(super) fn versions(transaction: &Transaction<'_>, found: &mut Found) -> Resu
     })
 }
 
-/// Every text of a product is called as texts are, and names a version and a text that are there.
+/// Checks that texts of products have valid names, and belong to an existing version and an existing text.
 pub(super) fn text_names(
     transaction: &Transaction<'_>,
-    found: &mut Found,
+    found: &mut Findings,
 ) -> Result<(), StoreError> {
     let sql = "select t.name, lower(hex(t.digest)), t.product_version_id, v.code, \
                       v.from_revision, x.digest is not null \
@@ -104,11 +109,11 @@ pub(super) fn text_names(
         };
         if from.is_none() {
             let id: i64 = row.get(2)?;
-            let what = format!("belongs to version {id}, which isn't there");
+            let what = format!("belongs to version {id}, which doesn't exist");
             found.add(&TEXT_REFERENCE, place.clone(), what);
         }
         if !row.get::<_, bool>(5)? {
-            let what = format!("its {name} is text {digest}, which isn't there");
+            let what = format!("its {name} is text {digest}, which doesn't exist");
             found.add(&TEXT_REFERENCE, place.clone(), what);
         }
         if name.parse::<TextName>().is_err() {
@@ -118,8 +123,8 @@ pub(super) fn text_names(
     })
 }
 
-/// Every text unpacks, and has the digest that it is kept under.
-pub(super) fn texts(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), StoreError> {
+/// Checks that each text unpacks, and that its digest is the one that it is stored under.
+pub(super) fn texts(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
     let sql = "select digest, lower(hex(digest)), markdown from text";
     each_row(transaction, sql, |row| {
         let digest = row.get_ref(0)?.as_bytes().unwrap_or_default();
@@ -129,29 +134,32 @@ pub(super) fn texts(transaction: &Transaction<'_>, found: &mut Found) -> Result<
     })
 }
 
-/// What outside addresses gave is there.
+/// Checks that fetched texts exist.
 pub(super) fn fetched_texts(
     transaction: &Transaction<'_>,
-    found: &mut Found,
+    found: &mut Findings,
 ) -> Result<(), StoreError> {
     let sql = "select url, lower(hex(digest)) from fetched_text \
                where digest not in (select digest from text)";
     each_row(transaction, sql, |row| {
-        let place = format!("what was fetched from {}", lossy(row, 0)?);
-        let what = format!("is text {}, which isn't there", lossy(row, 1)?);
+        let place = format!("the text fetched from {}", lossy(row, 0)?);
+        let what = format!("is text {}, which doesn't exist", lossy(row, 1)?);
         found.add(&TEXT_REFERENCE, place, what);
         Ok(())
     })
 }
 
-/// Texts that no version names. One that was taken down is kept on purpose: it stays down when it is
+/// Reports texts that no version names. Texts that were taken down are kept on purpose: they are still down if they are
 /// loaded again.
-pub(super) fn orphans(transaction: &Transaction<'_>, found: &mut Found) -> Result<(), StoreError> {
+pub(super) fn orphans(
+    transaction: &Transaction<'_>,
+    found: &mut Findings,
+) -> Result<(), StoreError> {
     let sql = "select lower(hex(digest)), length(markdown) from text where taken_down_at is null \
                and digest not in (select digest from product_text)";
     each_row(transaction, sql, |row| {
         let bytes: i64 = row.get(1)?;
-        let what = format!("no product names it; it takes {bytes} bytes");
+        let what = format!("is named by no product and takes {bytes} bytes");
         found.add(&TEXT_ORPHAN, format!("text {}", lossy(row, 0)?), what);
         Ok(())
     })

@@ -16,25 +16,25 @@ use crate::live::state_directory::StateDirectory;
 use crate::panic_point::PanicPoint;
 use crate::panics::caught;
 
-/// The file is written when so much time has passed since the last swap.
-const SETTLED_AFTER: Duration = Duration::from_secs(1);
+/// Time without a swap after which the file is written.
+const DEBOUNCE: Duration = Duration::from_secs(1);
 
-/// The longest that a catalog which never settles waits to be written.
-const WRITTEN_AFTER: Duration = Duration::from_secs(60);
+/// Maximum delay of a write if swaps never pause.
+const MAX_DELAY: Duration = Duration::from_secs(60);
 
-/// Writing takes one part in so many of the time at most: a large catalog that changes all the time isn't
-/// written all the time.
+/// Pause after a write, as a multiple of its duration: a large catalog that changes all the time isn't written all the
+/// time.
 const REST_PER_WRITE: u32 = 50;
 
-/// Keeps the snapshot file of a running server.
+/// Writer of the snapshot file, on a separate thread.
 #[derive(Debug)]
-pub(in crate::live) struct Keeper {
+pub(in crate::live) struct SnapshotFileWriter {
     wake: Sender<()>,
     waiting: Arc<Waiting>,
 }
 
-/// The snapshot to write next. Only the newest waits: while a large catalog is written, older ones would take the
-/// memory of many.
+/// The next snapshot to write. Only the newest is kept: while a large catalog is written, several older ones would take
+/// much memory.
 #[derive(Debug, Default)]
 struct Waiting(Mutex<Option<(Identity, Arc<Snapshot>)>>);
 
@@ -44,13 +44,13 @@ impl Waiting {
     }
 }
 
-impl Keeper {
-    /// Starts the thread. It ends after this was dropped; a server that ends doesn't wait for it. Half a file
-    /// that it leaves then goes at the next start.
+impl SnapshotFileWriter {
+    /// Starts the thread, which ends after this is dropped; the end of the server doesn't wait for it. The next start
+    /// removes an incomplete file.
     ///
     /// # Errors
     ///
-    /// Where the system gives no thread.
+    /// If no thread can be started.
     pub(in crate::live) fn start(directory: StateDirectory) -> io::Result<Self> {
         let (wake, wakes) = channel();
         let waiting = Arc::<Waiting>::default();
@@ -64,10 +64,10 @@ impl Keeper {
         Ok(Self { wake, waiting })
     }
 
-    /// Has a snapshot written, once nothing newer comes for a moment.
+    /// Queues a snapshot, to be written after a moment without a newer one.
     pub(in crate::live) fn write(&self, identity: Identity, snapshot: Arc<Snapshot>) {
         *self.waiting.get() = Some((identity, snapshot));
-        // Without the thread there is no file, and the server goes on.
+        // Without the thread there is no file; the server goes on.
         let _ = self.wake.send(());
     }
 }
@@ -81,8 +81,8 @@ fn keep(directory: &StateDirectory, wakes: &Receiver<()>, waiting: &Waiting) {
             false => wakes.recv().map_err(|_| RecvTimeoutError::Disconnected),
             true => {
                 let now = Instant::now();
-                let at_last = *waits_since.get_or_insert(now) + WRITTEN_AFTER;
-                let settled = SETTLED_AFTER.min(at_last.saturating_duration_since(now));
+                let at_last = *waits_since.get_or_insert(now) + MAX_DELAY;
+                let settled = DEBOUNCE.min(at_last.saturating_duration_since(now));
                 let rest = not_before.saturating_duration_since(now);
                 wakes.recv_timeout(rest.max(settled))
             }
@@ -121,17 +121,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn while_the_thread_is_busy_only_the_newest_snapshot_waits() {
-        // Nobody takes from the queue.
+    fn only_the_newest_snapshot_is_queued() {
+        // No thread reads the queue.
         let (wake, _wakes) = channel();
-        let keeper = Keeper {
+        let writer = SnapshotFileWriter {
             wake,
             waiting: Arc::default(),
         };
         let snapshots: [Arc<Snapshot>; 3] = std::array::from_fn(|_| Arc::default());
         for snapshot in &snapshots {
             let identity = Identity::new("store".to_owned(), 0, String::new());
-            keeper.write(identity, Arc::clone(snapshot));
+            writer.write(identity, Arc::clone(snapshot));
         }
         assert_eq!(snapshots.each_ref().map(Arc::strong_count), [1, 1, 2]);
     }

@@ -1,4 +1,4 @@
-//! A database that can't be reached, doesn't answer, or goes away.
+//! A database that is unreachable, doesn't answer, or stops.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -22,7 +22,7 @@ fn assert_unreachable<T>(outcome: Result<T, StoreError>) {
 }
 
 #[test]
-fn nobody_listening_is_told_and_followed_all_the_same() {
+fn refused_connection_is_reported_and_retried() {
     let url = format!("postgres://u:hidden@127.0.0.1:{}/d", free_port());
     let refused = open(&url, IfMissing::Create).err().unwrap();
     let told = told(&refused);
@@ -34,25 +34,25 @@ fn nobody_listening_is_told_and_followed_all_the_same() {
     let followed = address(&url)
         .open_to_follow(IfMissing::Create, Duration::ZERO)
         .unwrap();
-    assert_unreachable(followed.changes());
+    assert_unreachable(followed.state());
     assert_unreachable(followed.keys());
     assert_unreachable(followed.publish());
 }
 
 #[test]
-fn who_never_answers_is_given_up() {
-    // It takes connections, as the kernel of a stopped server does, and says nothing.
+fn silent_server_times_out() {
+    // It accepts connections, as the kernel does for a stopped server, and sends nothing.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port();
     let url = format!("postgres://u@127.0.0.1:{port}/d");
     let store = address(&url)
         .open_to_follow(IfMissing::Create, Duration::ZERO)
         .unwrap();
-    assert_unreachable(store.changes());
+    assert_unreachable(store.state());
 }
 
 #[test]
-fn a_host_that_never_answers_is_passed_over() {
+fn silent_host_is_skipped() {
     let Some(database) = Database::create() else {
         return;
     };
@@ -64,13 +64,13 @@ fn a_host_that_never_answers_is_passed_over() {
     publish(&*store, &[product("A", "1")]);
     assert_eq!(codes(&*store), ["A"]);
     let (hinted, hint) = std::sync::mpsc::channel();
-    let _guard = store.hint_changes(Arc::new(move || {
+    let _guard = store.subscribe(Arc::new(move || {
         let _ = hinted.send(());
     }));
     hint.recv().expect("it listens");
 }
 
-/// Passes on what it is sent, and after a while no answers any more. Counts the connections that are open.
+/// A proxy that stops forwarding answers after a while, and counts open connections.
 #[derive(Default)]
 struct Stalling {
     is_mute: AtomicBool,
@@ -78,7 +78,7 @@ struct Stalling {
 }
 
 impl Stalling {
-    /// Starts one before a server. It ends with the test's process.
+    /// Starts a proxy in front of a server. It ends with the test's process.
     fn start(server_port: u16) -> (Arc<Self>, u16) {
         let stalling = Arc::new(Self::default());
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -113,7 +113,7 @@ impl Stalling {
 }
 
 #[test]
-fn a_connection_that_was_given_up_is_closed() {
+fn abandoned_connection_is_closed() {
     let Some(database) = Database::create() else {
         return;
     };
@@ -127,14 +127,14 @@ fn a_connection_that_was_given_up_is_closed() {
     let is_open = || stalling.open.load(Ordering::SeqCst) > 0;
     assert!(is_open());
     stalling.is_mute.store(true, Ordering::SeqCst);
-    assert_unreachable(store.changes());
+    assert_unreachable(store.state());
     wait_for("its end", || (!is_open()).then_some(()));
     stalling.is_mute.store(false, Ordering::SeqCst);
-    store.changes().unwrap();
+    store.state().unwrap();
 }
 
 #[test]
-fn a_server_is_started_before_its_database() {
+fn server_started_before_its_database_recovers() {
     if !is_installed() {
         return;
     }
@@ -143,25 +143,25 @@ fn a_server_is_started_before_its_database() {
     let store = address(&cluster.url("postgres"))
         .open_to_follow(IfMissing::Create, Duration::ZERO)
         .unwrap();
-    assert_unreachable(store.changes());
+    assert_unreachable(store.state());
     cluster.begin();
-    wait_for("the database", || store.changes().ok());
+    wait_for("the database", || store.state().ok());
     assert!(codes(&*store).is_empty());
     publish(&*store, &[product("A", "1")]);
     cluster.stop();
-    assert_unreachable::<()>(Err(wait_for("its end", || store.changes().err())));
+    assert_unreachable::<()>(Err(wait_for("its end", || store.state().err())));
     cluster.begin();
-    wait_for("the database", || store.changes().ok());
+    wait_for("the database", || store.state().ok());
     assert_eq!(codes(&*store), ["A"]);
 }
 
 #[test]
-fn a_database_that_stops_while_it_is_asked_is_given_up() {
+fn blocked_statement_times_out_and_is_cancelled() {
     let Some(database) = Database::create() else {
         return;
     };
     let store = open(&database.url, IfMissing::Create).unwrap();
-    // Somebody holds the state's table: nobody gets an answer.
+    // The table of the state is locked: all reads block.
     let mut holding = std::process::Command::new("psql")
         .arg(&database.url)
         .args(["--quiet", "--command"])
@@ -175,29 +175,29 @@ fn a_database_that_stops_while_it_is_asked_is_given_up() {
     wait_for("the lock", || {
         (!database.run(held).is_empty()).then_some(())
     });
-    assert_unreachable(store.changes());
-    // It is given up there, too. So are the next ones, each on a new connection.
+    assert_unreachable(store.state());
+    // The statement is cancelled at the server, too. So are the next ones, each on a new connection.
     let waiting =
         "select pid from pg_locks where relation = 'vitrine.state'::regclass and not granted";
     wait_for("nobody to wait", || {
         database.run(waiting).is_empty().then_some(())
     });
-    assert_unreachable(store.changes());
+    assert_unreachable(store.state());
     holding.kill().unwrap();
     holding.wait().unwrap();
     database.run("select pg_terminate_backend(pid) from pg_stat_activity \
          where datname = current_database() and query like '%pg_sleep%' and pid <> pg_backend_pid()");
-    wait_for("an answer", || store.changes().ok());
+    wait_for("an answer", || store.state().ok());
 }
 
 #[test]
-fn a_publish_whose_connection_is_killed_leaves_nothing() {
+fn publish_on_killed_connection_changes_nothing() {
     let Some(database) = Database::create() else {
         return;
     };
     let store = open(&database.url, IfMissing::Create).unwrap();
     publish(&*store, &[product("A", "1")]);
-    let before = store.changes().unwrap();
+    let before = store.state().unwrap();
     let mut publication = store.publish().unwrap();
     for number in 0..3_000 {
         publication
@@ -209,8 +209,8 @@ fn a_publish_whose_connection_is_killed_leaves_nothing() {
     database.run(others);
     let failed = publication.commit(jiff::Timestamp::now(), &RevisionNote::default());
     assert_unreachable(failed);
-    // The killed connection was the one for quick questions, too.
-    let after = wait_for("a new connection", || store.changes().ok());
+    // The connection for short calls was killed, too.
+    let after = wait_for("a new connection", || store.state().ok());
     assert_eq!(after, before);
     assert_eq!(codes(&*store), ["A"]);
     assert_eq!(store.check().unwrap(), []);

@@ -1,4 +1,4 @@
-//! What lies in the database: how it is made, recognised and refused, what a check finds, what a restore brings.
+//! The schema in the database: creating, recognising and refusing it; roles, checks, restores and hints.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,16 +12,16 @@ use crate::database::Database;
 use crate::{codes, open, product, publish, told, wait_for};
 
 #[test]
-fn several_may_make_the_same_store_at_once() {
+fn store_is_created_once_by_many_processes() {
     for _ in 0..5 {
         let Some(database) = Database::create() else {
             return;
         };
         let ids: Vec<String> = std::thread::scope(|scope| {
-            let make = || open(&database.url, IfMissing::Create).map(|store| store.changes());
+            let make = || open(&database.url, IfMissing::Create).map(|store| store.state());
             let made = [(); 8].map(|()| scope.spawn(make));
             let id = |made: std::thread::ScopedJoinHandle<'_, _>| -> String {
-                let changes: Result<Result<vitrine_store::record::Changes, _>, _> =
+                let changes: Result<Result<vitrine_store::record::StoreState, _>, _> =
                     made.join().unwrap();
                 changes.unwrap().unwrap().store_id
             };
@@ -32,7 +32,7 @@ fn several_may_make_the_same_store_at_once() {
 }
 
 #[test]
-fn what_is_there_is_recognised() {
+fn foreign_schema_is_refused_and_empty_one_used() {
     let Some(database) = Database::create() else {
         return;
     };
@@ -41,21 +41,21 @@ fn what_is_there_is_recognised() {
     database.run("create schema vitrine; create table vitrine.theirs (x int)");
     let theirs = open(&database.url, IfMissing::Create).err().unwrap();
     assert!(told(&theirs).contains("another program"), "{theirs}");
-    // An empty schema may have been made for us, and what lies beside it is nobody's business.
+    // An empty schema may have been created for Vitrine, and other schemas don't matter.
     database.run("drop table vitrine.theirs; create table public.state (theirs int)");
     let store = open(&database.url, IfMissing::Create).unwrap();
     publish(&*store, &[product("A", "1")]);
     database.run("drop schema vitrine cascade");
-    // A store that is gone isn't made anew behind a server's back.
+    // A server doesn't create a dropped store again.
     for _ in 0..2 {
-        let gone = store.changes().unwrap_err();
+        let gone = store.state().unwrap_err();
         assert!(matches!(gone, StoreError::Missing { .. }), "{gone}");
     }
     assert!(open(&database.url, IfMissing::Refuse).is_err());
 }
 
 #[test]
-fn a_newer_schema_is_used_while_it_says_that_this_release_may() {
+fn newer_schema_is_used_if_it_allows_this_release() {
     let Some(database) = Database::create() else {
         return;
     };
@@ -72,13 +72,13 @@ fn a_newer_schema_is_used_while_it_says_that_this_release_may() {
 }
 
 #[test]
-fn roles_need_no_more_than_the_manual_gives_them() {
+fn documented_roles_suffice() {
     let Some(database) = Database::create() else {
         return;
     };
     let name = &database.name;
     let (load, serve) = (format!("load_{name}"), format!("serve_{name}"));
-    // And what a role has set otherwise is set for each transaction.
+    // Settings of a role are overridden in each transaction.
     database.run(&format!(
         "revoke create on database {name} from public; \
          create role {load} login; create role {serve} login; \
@@ -115,7 +115,7 @@ fn roles_need_no_more_than_the_manual_gives_them() {
 }
 
 #[test]
-fn a_check_finds_what_was_changed_by_hand() {
+fn check_finds_changes_by_hand() {
     for (sql, rule) in [
         (
             "update vitrine.product_version set document = '{' where code = 'A'",
@@ -193,7 +193,7 @@ fn key(number: u8) -> KeyRecord {
     }
 }
 
-/// All that a store shows of its products and keys.
+/// Returns all products and keys of a store, as text.
 fn state(store: &dyn Store) -> String {
     let mut state = format!("{:?}", store.keys().unwrap());
     for revision in store.revisions(99).unwrap() {
@@ -210,7 +210,7 @@ fn state(store: &dyn Store) -> String {
 }
 
 #[test]
-fn a_backup_of_an_sqlite_store_becomes_this_one() {
+fn sqlite_backup_is_restored_into_postgres() {
     let Some(database) = Database::create() else {
         return;
     };
@@ -238,10 +238,10 @@ fn a_backup_of_an_sqlite_store_becomes_this_one() {
     assert_eq!(store.check().unwrap(), []);
     assert_eq!(created.as_ref().map(|revision| revision.number), Some(2));
     assert_ne!(
-        store.changes().unwrap().store_id,
-        sqlite.changes().unwrap().store_id
+        store.state().unwrap().store_id,
+        sqlite.state().unwrap().store_id
     );
-    // Into a store that stands, with keys that were revoked and rotated since.
+    // Into an existing store, with keys that were revoked and rotated since.
     let earlier = jiff::Timestamp::from_second(500).unwrap();
     store
         .change_keys(&mut |keys| {
@@ -252,16 +252,16 @@ fn a_backup_of_an_sqlite_store_becomes_this_one() {
         })
         .unwrap();
     publish(&*store, &[product("Z", "{}")]);
-    let before = store.changes().unwrap();
+    let before = store.state().unwrap();
     store.restore(&path("backup.db")).unwrap();
-    let after = store.changes().unwrap();
+    let after = store.state().unwrap();
     assert_eq!(before.store_id, after.store_id);
     assert!(after.keys > before.keys && after.texts > before.texts);
     assert_ne!(after.revision_id, created.map(|revision| revision.id));
     assert_eq!(codes(&*store), ["P7"]);
     assert_ended(&*store, earlier);
     assert_eq!(store.check().unwrap(), []);
-    // Nor is it made twice, nor out of what is no backup.
+    // It isn't created twice, nor from a file that is no backup.
     let exists = crate::address(&database.url)
         .create_from(&path("backup.db"))
         .unwrap_err();
@@ -272,7 +272,7 @@ fn a_backup_of_an_sqlite_store_becomes_this_one() {
     assert!(refused.to_string().contains("pg_dump"), "{refused}");
 }
 
-/// The first key is still revoked, the second still rotated.
+/// Asserts that the first key is still revoked, and the second still rotated.
 fn assert_ended(store: &dyn Store, at: jiff::Timestamp) {
     let keys = store.keys().unwrap();
     let [revoked, rotated] = keys.as_slice() else {
@@ -287,7 +287,7 @@ fn assert_ended(store: &dyn Store, at: jiff::Timestamp) {
 }
 
 #[test]
-fn hints_come_with_changes_and_none_through_a_pooler() {
+fn hints_follow_changes_except_through_a_pooler() {
     let Some(database) = Database::create() else {
         return;
     };
@@ -300,8 +300,8 @@ fn hints_come_with_changes_and_none_through_a_pooler() {
         })
     };
     let seen = || count.load(Ordering::SeqCst);
-    let guard = store.hint_changes(counted()).expect("a way of hints");
-    // One comes when it begins to listen.
+    let guard = store.subscribe(counted()).expect("a way of hints");
+    // The first hint comes when it begins to listen.
     wait_for("it to listen", || (seen() > 0).then_some(()));
     let mut before = seen();
     let mut next = |what: &str| {
@@ -323,7 +323,7 @@ fn hints_come_with_changes_and_none_through_a_pooler() {
     });
     let bouncer = Bouncer::start(database.port(), 5);
     let through = open(&bouncer.url(&database.url), IfMissing::Refuse).unwrap();
-    let _guard = through.hint_changes(counted());
+    let _guard = through.subscribe(counted());
     let asked = "select pid from pg_stat_activity where query = 'select pg_backend_pid()'";
     wait_for("it to look", || {
         (!database.run(asked).is_empty()).then_some(())

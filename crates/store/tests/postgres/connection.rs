@@ -1,4 +1,4 @@
-//! What lies between a store and its database: TLS, passwords, a replica.
+//! Connections to the database: TLS, passwords, a replica.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use vitrine_store::{IfMissing, StoreError};
 use crate::cluster::{Cluster, is_installed};
 use crate::{address, codes, open, product, publish, told, wait_for};
 
-/// Makes an authority and a certificate of it for `localhost`, in the cluster's directory.
+/// Creates an authority and a certificate of it for `localhost`, in the cluster's directory.
 fn certify(cluster: &Cluster) {
     let path = |name: &str| cluster.path(name).display().to_string();
     let openssl = |arguments: &[&str]| {
@@ -66,7 +66,7 @@ fn certify(cluster: &Cluster) {
 }
 
 #[test]
-fn tls_is_as_the_address_says() {
+fn sslmode_is_obeyed() {
     if !is_installed() {
         return;
     }
@@ -124,7 +124,7 @@ fn tls_is_as_the_address_says() {
 }
 
 #[test]
-fn a_password_lets_in_and_is_never_shown() {
+fn password_grants_access_and_is_never_shown() {
     if !is_installed() {
         return;
     }
@@ -150,24 +150,24 @@ fn a_password_lets_in_and_is_never_shown() {
         let told = told(&open(&url, IfMissing::Create).err().unwrap());
         assert!(!told.contains("secret"), "{told}");
     }
-    // A server waits until the right password or the right database is there.
+    // A server waits for the right password or the right database.
     let no_database = url(":right-secret").replace("/postgres", "/none");
     for url in [url(":wrong-secret"), no_database] {
         let followed = address(&url).open_to_follow(IfMissing::Create, Duration::ZERO);
-        let error = followed.unwrap().changes().unwrap_err();
+        let error = followed.unwrap().state().unwrap_err();
         assert!(matches!(error, StoreError::Refused { .. }), "{error}");
         assert!(error.may_come_back());
     }
     let store = open(&url(":right-secret"), IfMissing::Create).unwrap();
     publish(&*store, &[product("A", "1")]);
-    // One from elsewhere goes before the address's own.
+    // A separate password takes precedence over the address's.
     let given = address(&url(":wrong-secret")).with_password("right-secret".to_owned());
     assert!(!format!("{given} {given:?}").contains("secret"));
     given.open(IfMissing::Refuse, Duration::ZERO).unwrap();
 }
 
 #[test]
-fn a_replica_is_followed_and_never_written_to() {
+fn replica_is_followed_and_never_written() {
     if !is_installed() {
         return;
     }
@@ -177,35 +177,35 @@ fn a_replica_is_followed_and_never_written_to() {
     let replica = primary.replica();
     let followed = address(&replica.url("postgres")).open_replica().unwrap();
     wait_for("the first revision", || {
-        (followed.changes().unwrap() == store.changes().unwrap()).then_some(())
+        (followed.state().unwrap() == store.state().unwrap()).then_some(())
     });
     assert_eq!(codes(&*followed), ["A"]);
     publish(&*store, &[product("B", "1")]);
     wait_for("the second", || {
-        (followed.changes().unwrap() == store.changes().unwrap()).then_some(())
+        (followed.state().unwrap() == store.state().unwrap()).then_some(())
     });
     assert_eq!(codes(&*followed), ["B"]);
     assert_eq!(followed.check().unwrap(), []);
-    assert!(followed.hint_changes(std::sync::Arc::new(|| {})).is_none());
+    assert!(followed.subscribe(std::sync::Arc::new(|| {})).is_none());
     followed
         .record_key_use(&[("p".to_owned(), Timestamp::UNIX_EPOCH)])
         .unwrap();
     let refused = followed.publish().err().unwrap();
     assert!(matches!(refused, StoreError::ReadOnly { .. }), "{refused}");
     assert!(followed.change_keys(&mut |_| Vec::new()).is_err());
-    // One that is written to, but stands in the place of the primary, says so as well.
+    // A replica in the place of the primary reports it, too.
     let mistaken = open(&replica.url("postgres"), IfMissing::Create).unwrap();
     let refused = mistaken
         .publish()
         .and_then(|mut publication| publication.put(&product("C", "1")).map(drop))
         .err();
     assert!(refused.is_none_or(|error| matches!(error, StoreError::ReadOnly { .. })));
-    // A replica of nothing yet.
+    // A replica without a store.
     crate::database::run(&primary.url("postgres"), "drop schema vitrine cascade");
-    wait_for("the drop", || followed.changes().err());
+    wait_for("the drop", || followed.state().err());
     let missing = wait_for("it to be missed", || {
         let opened = address(&replica.url("postgres")).open_replica();
-        opened.unwrap().changes().err()
+        opened.unwrap().state().err()
     });
     assert!(matches!(missing, StoreError::Missing { .. }), "{missing}");
     assert!(missing.may_come_back());

@@ -1,4 +1,4 @@
-//! The digest of a stored product, and the comparison of what was read with it.
+//! The digest of a stored product, and the comparison with it.
 
 use std::ops::Range;
 
@@ -7,20 +7,20 @@ use sha2::{Digest, Sha256};
 
 use crate::record::OwnText;
 
-/// The key of the content resources: what stands ahead of them in a document.
+/// Text in front of the content resources in a document.
 const CONTENT_KEY: &str = "\"content_resources\":";
 
-/// A stored product's digest, with what it is made of beside code and document. Cheap to make, so that the
-/// reader of a catalog can leave the comparison to other threads.
+/// Digest of a stored product, with its input beside code and document. Cheap to read, so that the reader of a catalog
+/// can leave the comparison to other threads.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seal {
+pub struct StoredDigest {
     digest: [u8; 32],
     is_orderable: i64,
     rest: Vec<u8>,
 }
 
-impl Seal {
-    /// The seal of a product that is stored with `digest`. `parts` are its discount, countries and categories.
+impl StoredDigest {
+    /// Returns the stored digest of a product. `parts` are its discount, countries and categories.
     pub(crate) fn new(
         digest: [u8; 32],
         is_orderable: i64,
@@ -34,18 +34,17 @@ impl Seal {
         }
     }
 
-    /// Returns whether code and document are those of the digest, and `content` is where its content resources lie.
+    /// Returns whether code and document match the digest, and `content` is the range of the content resources.
     #[must_use]
-    pub fn fits(&self, code: &str, document: &str, content: Option<&Range<usize>>) -> bool {
+    pub fn matches(&self, code: &str, document: &str, content: Option<&Range<usize>>) -> bool {
         product(self.is_orderable, [code, document], &self.rest) == self.digest
             && content.is_none_or(|content| is_content(document, content))
     }
 }
 
-/// The digest that tells a changed product from an unchanged one, of all that is stored of it: code, document,
-/// discount, countries and categories as they are kept, whether it can be ordered, and its texts in any order. The
-/// document states most of this, but lists are made of what is kept beside it. Where the content resources lie
-/// isn't part of it: see [`is_content`].
+/// Returns the digest that tells a changed product from an unchanged one. It covers code, document, discount, countries
+/// and categories as stored, orderability, and the texts in any order. The document has most of this, too, but lists are
+/// made of the columns beside it. The range of the content resources isn't part of it: see [`is_content`].
 pub(crate) fn digest(parts: [&str; 5], is_orderable: i64, own_texts: &[OwnText]) -> [u8; 32] {
     let [code, document, parts @ ..] = parts;
     product(is_orderable, [code, document], &rest(parts, own_texts))
@@ -78,7 +77,7 @@ fn rest(parts: [&str; 3], own_texts: &[OwnText]) -> Vec<u8> {
     bytes
 }
 
-/// The length of a part, which keeps neighbours apart.
+/// Returns the length of a part, which separates it from the next one.
 fn length(part: &str) -> [u8; 8] {
     (part.len() as u64).to_le_bytes()
 }
@@ -100,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn content_range_beside_the_content_is_no_content() {
+    fn range_beside_the_content_is_no_content() {
         let document = r#"{"name":"\"content_resources\":{}","gift_card":{"assets":{},"content_resources":{"locale":"de}"}}}"#;
         let value = r#"{"locale":"de}"}"#;
         let start = document.find(value).unwrap();
