@@ -90,7 +90,7 @@ fn ready_fails_at_another_port() {
         (&b""[..], 1, "isn't HTTP"),
         (b"SSH-2.0-OpenSSH_9.2\r\n\r\n", 1, "isn't HTTP"),
         (b"HTTP/1.1 200 OK\r\n\r\n<html>", 1, "isn't an admin port"),
-        (b"HTTP/1.1 200 OK\r\n\r\n", usize::MAX, "no end"),
+        (b"HTTP/1.1 200 OK\r\n\r\n", usize::MAX, "too long"),
         (
             b"HTTP/1.1 503 No\r\n\r\n{\"reason\": \"\\u001b[31mred\"}",
             1,
