@@ -21,7 +21,7 @@ fn decisions(limits: &LimitMetrics, into: &mut Exposition) {
     let mut metric = into.metric(
         "vitrine_quota_decisions_total",
         MetricType::Counter,
-        "Requests of keys with a quota that would cost of it, by where that was decided and how.",
+        "Requests that cost quota, by who decided and the outcome.",
     );
     for (scope, scope_name) in [(QuotaScope::Shared, "shared"), (QuotaScope::Local, "local")] {
         for (decision, name) in DECISIONS {
@@ -32,7 +32,7 @@ fn decisions(limits: &LimitMetrics, into: &mut Exposition) {
     let mut metric = into.metric(
         "vitrine_failed_keys_total",
         MetricType::Counter,
-        "Requests with keys that are wrong, expired or revoked: answered with 401, or limited with 429.",
+        "Requests with a wrong, expired or revoked key, refused with 401 or limited with 429.",
     );
     for (decision, name) in [(Decision::Granted, "401"), (Decision::Refused, "429")] {
         metric.sample(&[("status", name)], limits.failed_keys.of(decision).get());
@@ -42,14 +42,14 @@ fn decisions(limits: &LimitMetrics, into: &mut Exposition) {
 fn shared(shared: &SharedLimits, into: &mut Exposition) {
     into.gauge(
         "vitrine_limits_breaker_open",
-        "Whether this server limits alone, since the shared limits can't be asked: 1 or 0.",
+        "1 if this server limits by itself because the shared limits fail, else 0.",
         u8::from(!shared.are_reachable()),
     );
     let metrics = &shared.metrics;
     let mut metric = into.metric(
         "vitrine_limits_breaker_transitions_total",
         MetricType::Counter,
-        "How often the breaker opened and closed.",
+        "Changes of the breaker to open and closed.",
     );
     for (to, name) in [(Breaker::Open, "open"), (Breaker::Closed, "closed")] {
         metric.sample(&[("to", name)], metrics.transitions(to).get());
@@ -57,7 +57,7 @@ fn shared(shared: &SharedLimits, into: &mut Exposition) {
     let mut metric = into.metric(
         "vitrine_limits_failures_total",
         MetricType::Counter,
-        "Requests for which the shared limits were asked in vain.",
+        "Requests that got no answer from the shared limits.",
     );
     for (cause, count) in [("timeout", &metrics.timeouts), ("error", &metrics.failures)] {
         metric.sample(&[("cause", cause)], count.get());
@@ -65,7 +65,7 @@ fn shared(shared: &SharedLimits, into: &mut Exposition) {
     into.metric(
         "vitrine_limits_round_trip_duration_seconds",
         MetricType::Histogram,
-        "How long requests waited for the shared limits.",
+        "Time that requests waited for the shared limits.",
     )
     .histogram(&[], &metrics.round_trips.times());
 }

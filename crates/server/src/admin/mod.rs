@@ -84,7 +84,7 @@ impl Drop for Admin {
     fn drop(&mut self) {
         self.stop = None;
         if let Some(Err(_)) = self.thread.take().map(JoinHandle::join) {
-            tracing::error!("the thread of the admin port had panicked");
+            tracing::error!("the admin port's thread panicked");
         }
     }
 }
@@ -102,7 +102,7 @@ async fn accept(
                     connections.spawn(connection(socket, Arc::clone(&app), Arc::clone(&browser)));
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "the admin port can't accept a connection");
+                    tracing::warn!(%error, "can't accept a connection on the admin port");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             },

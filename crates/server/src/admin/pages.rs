@@ -43,8 +43,7 @@ fn plain_answer(app: &App, method: &Method, path: &str) -> Page {
         "/readyz" => ready,
         "/metrics" => |app| page(StatusCode::OK, text::CONTENT_TYPE, scrape::text(app)),
         _ => |_| {
-            let there_are =
-                "no such page: there are /livez, /readyz, /metrics, and /catalog for people\n";
+            let there_are = "page not found; there are /livez, /readyz, /metrics and /catalog\n";
             page(StatusCode::NOT_FOUND, PLAIN, there_are)
         },
     };
@@ -55,7 +54,7 @@ fn plain_answer(app: &App, method: &Method, path: &str) -> Page {
 }
 
 fn not_allowed() -> Page {
-    let only = "this port takes GET and HEAD only\n";
+    let only = "only GET and HEAD are allowed on this port\n";
     let mut page = page(StatusCode::METHOD_NOT_ALLOWED, PLAIN, only);
     let allowed = HeaderValue::from_static("GET, HEAD");
     page.headers_mut().insert(ALLOW, allowed);

@@ -26,15 +26,15 @@ pub(super) fn text(app: &App) -> String {
     let mut metric = into.metric(
         "vitrine_http_requests_shed_total",
         MetricType::Counter,
-        "Requests answered with 503 because of overload, by what there was too much of: bodies waiting for compression, \
-         or memory for bodies that clients haven't taken.",
+        "Requests refused with 503 because of overload, by cause: bodies waiting for compression, or memory for bodies \
+         not yet sent.",
     );
     for (cause, count) in app.requests_shed() {
         metric.sample(&[("cause", cause)], count);
     }
     into.gauge(
         "vitrine_http_sending_bytes",
-        "Memory reserved for bodies that clients haven't taken yet, in bytes.",
+        "Memory reserved for bodies not yet sent, in bytes.",
         app.sending_bytes() as f64,
     );
     if let Some(metrics) = &metrics.tls {
@@ -51,12 +51,12 @@ pub(super) fn text(app: &App) -> String {
     .sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
     into.gauge(
         "process_start_time_seconds",
-        "When the process started, in seconds since 1970.",
+        "Start of the process, in seconds since 1970.",
         metrics.started.as_duration().as_secs_f64(),
     );
     into.counter(
         "vitrine_panics_total",
-        "Bugs: how often a part of the program panicked, and was caught.",
+        "Panics that were caught: bugs.",
         PANICS.get(),
     );
     process::describe(&mut into);
@@ -77,7 +77,7 @@ fn requests(counts: &[RouteCounts], into: &mut Exposition) {
     let mut metric = into.metric(
         "vitrine_http_request_duration_seconds",
         MetricType::Histogram,
-        "From a request's head being read to its answer being ready to be written.",
+        "Time from a request's head being read to its response being ready to be written.",
     );
     for counts in counts {
         metric.histogram(&[("route", counts.route)], &counts.times);
@@ -85,7 +85,7 @@ fn requests(counts: &[RouteCounts], into: &mut Exposition) {
     let mut metric = into.metric(
         "vitrine_http_response_body_bytes_total",
         MetricType::Counter,
-        "Bodies of answers, in bytes as sent.",
+        "Bodies of responses, in bytes as sent.",
     );
     for counts in counts {
         metric.sample(&[("route", counts.route)], counts.bytes);
@@ -96,7 +96,7 @@ fn errors(metrics: &Metrics, into: &mut Exposition) {
     let mut metric = into.metric(
         "vitrine_http_errors_total",
         MetricType::Counter,
-        "Errors answered, by type; simulated ones are those that test keys asked for.",
+        "Error responses by type; simulated ones were requested with test keys.",
     );
     for kind in ErrorType::ALL {
         for (cause, simulated) in [
@@ -123,13 +123,13 @@ fn connections(metrics: &Metrics, into: &mut Exposition) {
     );
     into.counter(
         "vitrine_http_accept_failures_total",
-        "How often a connection couldn't be accepted.",
+        "Failures to accept a connection.",
         connections.not_accepted.get(),
     );
     let mut metric = into.metric(
         "vitrine_http_connections_refused_total",
         MetricType::Counter,
-        "Connections turned away, by which limit they had met.",
+        "Connections refused, by limit.",
     );
     for (refusal, name) in [(Refusal::Full, "all"), (Refusal::Address, "address")] {
         metric.sample(&[("limit", name)], connections.refused(refusal).get());
@@ -137,19 +137,19 @@ fn connections(metrics: &Metrics, into: &mut Exposition) {
     let mut metric = into.metric(
         "vitrine_http_connections_evicted_total",
         MetricType::Counter,
-        "Idle connections closed for new ones, by whether they had shown a good key.",
+        "Idle connections closed for new ones, by whether they had shown a valid key.",
     );
     for (caller, name) in [(Caller::WithKey, "true"), (Caller::WithoutKey, "false")] {
         metric.sample(&[("with_key", name)], connections.evicted(caller).get());
     }
     into.counter(
         "vitrine_access_log_dropped_lines_total",
-        "Lines of the access log dropped because its reader was slow, or that couldn't be written.",
+        "Lines of the access log dropped because its reader was slow or a write failed.",
         ACCESS_LOG_DROPPED.get(),
     );
     into.counter(
         "vitrine_messages_dropped_lines_total",
-        "Lines on standard error dropped because their reader was slow, or that couldn't be written.",
+        "Lines on standard error dropped because their reader was slow or a write failed.",
         MESSAGES_DROPPED.get(),
     );
 }
@@ -157,13 +157,13 @@ fn connections(metrics: &Metrics, into: &mut Exposition) {
 fn tls(tls: &TlsMetrics, into: &mut Exposition) {
     into.gauge(
         "vitrine_tls_certificate_not_after_seconds",
-        "Until when the certificate may be used, in seconds since 1970.",
+        "End of the certificate's validity, in seconds since 1970.",
         tls.not_after.get(),
     );
     let mut metric = into.metric(
         "vitrine_tls_certificate_reloads_total",
         MetricType::Counter,
-        "How often the certificate was read again, by whether it could be used.",
+        "Reloads of the certificate, by whether it could be used.",
     );
     metric.sample(&[("outcome", "ok")], tls.reloads.get());
     metric.sample(&[("outcome", "failed")], tls.reload_failures.get());
@@ -178,7 +178,7 @@ fn damage(damage: &Damage, into: &mut Exposition) {
     let mut metric = into.metric(
         "vitrine_catalog_damaged",
         MetricType::Gauge,
-        "What is damaged in the store: served as it was last good, or not at all.",
+        "Products and texts damaged in the store: the last good version is served, or nothing.",
     );
     for (of, count) in [
         ("products", damage.products.len()),
@@ -191,7 +191,7 @@ fn damage(damage: &Damage, into: &mut Exposition) {
 fn catalog(app: &App, into: &mut Exposition) {
     into.gauge(
         "vitrine_ready",
-        "Whether /readyz says so: 1 or 0.",
+        "1 if /readyz says 200, else 0.",
         u8::from(not_ready(app).is_none()),
     );
     let swaps = &app.live.metrics.swaps;
@@ -204,12 +204,12 @@ fn catalog(app: &App, into: &mut Exposition) {
         );
         into.gauge(
             "vitrine_catalog_revision_timestamp_seconds",
-            "When the live revision was published, in seconds since 1970.",
+            "Publication of the live revision, in seconds since 1970.",
             revision.created_at.as_duration().as_secs_f64(),
         );
         into.gauge(
             "vitrine_catalog_live_timestamp_seconds",
-            "When the live snapshot became so, in seconds since 1970.",
+            "Time at which the live snapshot went live, in seconds since 1970.",
             swaps.live_since.get(),
         );
         into.gauge(
@@ -219,7 +219,7 @@ fn catalog(app: &App, into: &mut Exposition) {
         );
         into.gauge(
             "vitrine_catalog_bytes",
-            "Products, texts and what is known of them, in memory, in bytes.",
+            "Products, texts and indexes in memory, in bytes.",
             snapshot.size_bytes(),
         );
         damage(snapshot.damage(), into);
@@ -227,24 +227,24 @@ fn catalog(app: &App, into: &mut Exposition) {
     let mut metric = into.metric(
         "vitrine_catalog_swaps_total",
         MetricType::Counter,
-        "Snapshots made live: from the whole store, or from what changed.",
+        "Snapshots swapped in: from the whole store, or from what changed.",
     );
     for (rebuild, name) in [(Rebuild::Full, "full"), (Rebuild::Changes, "changes")] {
         metric.sample(&[("rebuild", name)], swaps.of(rebuild).get());
     }
     into.gauge(
         "vitrine_catalog_last_swap_duration_seconds",
-        "From the last change being noticed to its being live.",
+        "Time from noticing the last change to its being live.",
         swaps.last_seconds.get(),
     );
     into.gauge(
         "vitrine_catalog_follow_lag_seconds",
-        "How long after its publish the last revision went live that was followed, by the clocks of two machines.",
+        "Time from the publish of the last followed revision to its being live here, by the clocks of two machines.",
         swaps.last_lag.get(),
     );
     into.counter(
         "vitrine_snapshot_files_damaged_total",
-        "Snapshot files that weren't used because they were damaged.",
+        "Damaged snapshot files, which weren't used.",
         app.live.metrics.damaged_snapshot_files.get(),
     );
     into.gauge(
@@ -258,19 +258,19 @@ fn following(app: &App, into: &mut Exposition) {
     let metrics = &app.live.metrics;
     into.gauge(
         "vitrine_follow_store_readable",
-        "Whether the store could be read when it was last tried: 1 or 0.",
+        "1 if the store could be read when last tried, else 0.",
         u8::from(is_store_readable(app)),
     );
     if let Some(age) = app.live.contact.age(Instant::now()) {
         into.gauge(
             "vitrine_keys_age_seconds",
-            "How long ago keys were last known to be the store's.",
+            "Time since keys were last known to be the store's.",
             age.as_secs_f64(),
         );
     }
     into.gauge(
         "vitrine_keys_max_age_seconds",
-        "How old keys may become before nobody is let in.",
+        "Age at which keys are no longer trusted.",
         app.live.contact.max_stale().as_secs(),
     );
     into.gauge(
@@ -285,7 +285,7 @@ fn following(app: &App, into: &mut Exposition) {
     let mut metric = into.metric(
         "vitrine_follow_failures_total",
         MetricType::Counter,
-        "Rounds of following in which the store couldn't be read.",
+        "Polls in which the store couldn't be read.",
     );
     for (of, following) in followed {
         metric.sample(&[("of", of)], following.failures.get());
@@ -293,7 +293,7 @@ fn following(app: &App, into: &mut Exposition) {
     let mut metric = into.metric(
         "vitrine_follow_last_success_timestamp_seconds",
         MetricType::Gauge,
-        "When the store was last read, in seconds since 1970.",
+        "Time at which the store was last read, in seconds since 1970.",
     );
     for (of, following) in followed {
         metric.sample(&[("of", of)], following.last_success.get());
@@ -301,7 +301,7 @@ fn following(app: &App, into: &mut Exposition) {
     let mut metric = into.metric(
         "vitrine_follow_stuck",
         MetricType::Gauge,
-        "Whether a following thread has stopped turning: 1 or 0.",
+        "1 while a follower thread hangs, else 0.",
     );
     for (of, following) in followed {
         let is_stuck = following.heartbeat.is_late(Instant::now());
@@ -314,7 +314,7 @@ fn caches(app: &App, into: &mut Exposition) {
     let mut metric = into.metric(
         "vitrine_cache_requests_total",
         MetricType::Counter,
-        "What caches were asked for, by whether they had it.",
+        "Lookups in caches, by whether the entry was found.",
     );
     for (cache, state) in &caches {
         metric.sample(&[("cache", cache), ("found", "true")], state.hits);
@@ -323,7 +323,7 @@ fn caches(app: &App, into: &mut Exposition) {
     let mut metric = into.metric(
         "vitrine_cache_bytes",
         MetricType::Gauge,
-        "What caches hold, in bytes.",
+        "Bytes held by caches.",
     );
     for (cache, state) in &caches {
         metric.sample(&[("cache", cache)], state.bytes);

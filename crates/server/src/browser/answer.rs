@@ -67,7 +67,7 @@ pub(super) fn html(status: StatusCode, template: &impl Template) -> Shown {
             body,
         )),
         Err(error) => {
-            tracing::error!(%error, "a page of the browser can't be made");
+            tracing::error!(%error, "a page of the catalog browser can't be rendered");
             Err(Problem::failed("This page can't be shown"))
         }
     }
@@ -170,7 +170,7 @@ impl Problem {
 
     /// Logs a store's error; returns the problem of a store that can't be read.
     pub(super) fn store_away(error: &(dyn std::error::Error + 'static)) -> Self {
-        tracing::warn!(error = %ErrorChain(error), "the browser can't read the store");
+        tracing::warn!(error = %ErrorChain(error), "the catalog browser can't read the store");
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "The store can't be read",

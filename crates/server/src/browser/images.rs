@@ -130,7 +130,7 @@ async fn fetch(client: &Client, source: ImageSource, address: &str) -> Option<Im
     if source == ImageSource::Fetch
         && let Err(refused) = guard::judge(&url)
     {
-        tracing::debug!(%refused, "an image isn't fetched");
+        tracing::debug!(%refused, "an image is not fetched");
         return None;
     }
     let request = client.get(url).header(ACCEPT, "image/*");

@@ -166,7 +166,7 @@ impl Browser {
         };
         let made = tokio::task::spawn_blocking(make).await;
         made.unwrap_or_else(|error| {
-            tracing::error!(%error, "making a page of the browser panicked");
+            tracing::error!(%error, "rendering a page of the catalog browser panicked");
             Problem::failed("This page can't be shown").page()
         })
     }

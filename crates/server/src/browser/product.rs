@@ -94,7 +94,7 @@ pub(super) fn page(browser: &Browser, code: &ProductCode) -> Shown {
 
 fn note(error: &StoreError) {
     let error = ErrorChain(error);
-    tracing::warn!(%error, "the browser can't read a product's history");
+    tracing::warn!(%error, "the catalog browser can't read a product's history");
 }
 
 fn live(browser: &Browser, snapshot: &Arc<Snapshot>, product: ProductView<'_>) -> LiveView {

@@ -17,27 +17,26 @@ use crate::http::App;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Admin port")]
 pub(super) struct AdminArgs {
-    /// Answer /livez, /readyz, /metrics and the catalog browser, /catalog, at this address and port; port 0 takes a
-    /// free one.
-    /// Without it there is no admin port.
+    /// Address of the admin port, which serves /livez, /readyz, /metrics and the catalog browser, /catalog; port 0
+    /// takes a free one. Without it there is no admin port.
     #[arg(long, env = "VITRINE_ADMIN_LISTEN", value_name = "ADDR:PORT", value_parser = socket_address)]
     admin_listen: Option<SocketAddr>,
-    /// Let the admin port be reached from other machines: it asks for no key.
+    /// Allow an admin port that other machines can reach: it needs no key.
     #[arg(
         long,
         env = "VITRINE_ADMIN_BEYOND_LOOPBACK",
         value_parser = BoolishValueParser::new()
     )]
     admin_beyond_loopback: bool,
-    /// Show the catalog browser where other machines reach the admin port, too: it shows all products, who loaded them,
-    /// and which keys there are, and asks for no key.
+    /// Show the catalog browser on an admin port that other machines can reach: it needs no key, and shows all
+    /// products, who loaded them, and the list of keys.
     #[arg(
         long,
         env = "VITRINE_BROWSER_BEYOND_LOOPBACK",
         value_parser = BoolishValueParser::new()
     )]
     browser_beyond_loopback: bool,
-    /// A name by which the catalog browser is asked for, beside addresses and localhost; any other is refused. Several
+    /// Host name that the catalog browser answers to, besides IP addresses and localhost; others are refused. Several
     /// with commas in between, or given several times.
     #[arg(
         long,
@@ -59,11 +58,11 @@ pub(super) struct AdminArgs {
 /// Source of images.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum ImagesArg {
-    /// The server fetches them from where products say, in the public internet, when somebody looks.
+    /// The server fetches them from the public internet when a page shows them.
     Fetch,
-    /// As fetch, in private networks and through the environment's proxy too.
+    /// As fetch, also from private networks and through the environment's proxy.
     FetchPrivate,
-    /// Nothing is fetched: initials on the product's colour.
+    /// No image is fetched: initials on the product's colour.
     Placeholder,
 }
 
@@ -76,9 +75,9 @@ impl AdminArgs {
         match self.admin_listen {
             Some(address) if is_beyond_loopback(address) && !self.admin_beyond_loopback => {
                 let message = format!(
-                    "--admin-listen is `{address}`, which other machines may reach, and the admin port asks for no key; \
-                     name a loopback address such as 127.0.0.1:{port}, or add --admin-beyond-loopback \
-                     (VITRINE_ADMIN_BEYOND_LOOPBACK=true) where only those who may see it reach it",
+                    "--admin-listen is `{address}`, which other machines can reach, and the admin port needs no key; \
+                     use a loopback address such as 127.0.0.1:{port}, or add --admin-beyond-loopback \
+                     (VITRINE_ADMIN_BEYOND_LOOPBACK=true) if only trusted machines can reach it",
                     port = address.port(),
                 );
                 Err(("admin_listen", message))

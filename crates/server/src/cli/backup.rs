@@ -12,11 +12,10 @@ Examples:
   vitrine backup /backups/vitrine-$(date +%F).db
   vitrine check --store sqlite:/backups/vitrine-2026-01-31.db";
 
-/// Back the store up into a new file, while servers and loads go on.
+/// Back up the store to a new file, while servers and loads run.
 ///
-/// The file is a whole store as of one moment: catalog, history, texts and keys (as hashes). Only its
-/// owner can read it, and it has its name once all of it is on the disk. A file that is there is
-/// never overwritten.
+/// The file is a whole store as of one moment: catalog, history, texts and keys (as hashes). Only its owner can
+/// read it, and it gets its name once all of it is on disk. An existing file is never overwritten.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Backup {
@@ -33,7 +32,7 @@ impl Backup {
                 "backed up to {file}: revision {} of {}\n",
                 revision.number, revision.created_at
             ),
-            None => format!("backed up to {file}; it holds no catalog yet\n"),
+            None => format!("backed up to {file}; the store has no catalog yet\n"),
         })?;
         Ok(Outcome::Done)
     }

@@ -14,13 +14,13 @@ Examples:
   vitrine check --json --store sqlite:/var/lib/vitrine/vitrine.db
 
 Exit codes:
-  0  all is well; there may be warnings
-  1  there are faults, or the store can't be read";
+  0  no faults; there may be warnings
+  1  faults, or the store can't be read";
 
-/// Check the store: its file, its rows, its digests. Servers and loads go on meanwhile.
+/// Check the store: its file, its rows, its digests. Servers and loads keep running.
 ///
-/// Everything is read: each text is unpacked, each product compared with its digest. Each problem is
-/// told with its rule, where it is, and what to do. Nothing is mended or changed.
+/// Everything is read: each text is decompressed, each product compared with its digest. Each problem is reported
+/// with its rule, place and remedy. Nothing is changed.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Check {
@@ -75,8 +75,8 @@ fn to_text(problems: &[Problem], faults: usize) -> String {
     }
     let warnings = problems.len() - faults;
     text.push_str(&match (faults, warnings) {
-        (0, 0) => "the store is sound\n".to_owned(),
-        (0, _) => format!("the store is sound; warnings: {warnings}\n"),
+        (0, 0) => "the store has no faults\n".to_owned(),
+        (0, _) => format!("the store has no faults; warnings: {warnings}\n"),
         _ => format!("the store is damaged; faults: {faults}, warnings: {warnings}\n"),
     });
     text

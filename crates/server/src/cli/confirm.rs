@@ -11,7 +11,7 @@ use super::output;
 /// Consent to what can't be undone.
 #[derive(Debug, Clone, Copy, Args)]
 pub(super) struct ConfirmArgs {
-    /// Don't ask. Needed where there is no terminal to ask on, unless the command names what it ends.
+    /// Don't ask for confirmation. Required in scripts, unless the command names what it revokes.
     #[arg(long)]
     yes: bool,
 }
@@ -21,7 +21,7 @@ impl ConfirmArgs {
     /// terminal, ends the program as a wrong command line does.
     pub(super) fn confirm(self, warning: &str) -> anyhow::Result<()> {
         if !self.yes && !is_at_terminal() {
-            let message = format!("{warning}; there is no terminal to ask on, so give --yes\n");
+            let message = format!("{warning}; there is no terminal to ask on: add --yes\n");
             clap::Error::raw(ErrorKind::MissingRequiredArgument, message).exit();
         }
         self.confirm_at_terminal(warning)
@@ -33,7 +33,7 @@ impl ConfirmArgs {
         if self.yes || !is_at_terminal() {
             return Ok(());
         }
-        write!(output::stderr(), "{warning}. Type `yes` to go on: ")?;
+        write!(output::stderr(), "{warning}. Type `yes` to continue: ")?;
         let mut answer = String::new();
         let read = io::stdin().lock().read_line(&mut answer);
         read.context("can't read the answer")?;

@@ -11,9 +11,9 @@ use crate::http::access::cors::{Cors, Origin};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Browsers")]
 pub(super) struct CorsArgs {
-    /// Origins whose pages may read what needs a key, as browsers send them: SCHEME://HOST[:PORT], such as
-    /// https://shop.example. `*` isn't taken. Several with commas in between, or given several times. None by default.
-    /// Texts, the OpenAPI document and the documentation can be read from any origin.
+    /// Origins whose pages may read responses that need a key, as browsers send them: SCHEME://HOST[:PORT], such as
+    /// https://shop.example. `*` isn't accepted. Several with commas in between, or given several times. None by
+    /// default. Texts, the OpenAPI document and the documentation can be read from any origin.
     #[arg(
         long,
         env = "VITRINE_CORS_ORIGINS",

@@ -38,12 +38,12 @@ Examples:
 
 /// Serve the sample catalog with fresh keys, and print what to try.
 ///
-/// A page for looking at the catalog is opened too, on loopback. Everything rests in a temporary directory and is gone when the demo ends.
+/// The catalog browser is served too, on loopback. Everything is in a temporary directory, which is removed when
+/// the demo ends.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Demo {
-    /// The address and port to listen on; by default 127.0.0.1:8080, or a free port where that is
-    /// taken.
+    /// Address and port to listen on; by default 127.0.0.1:8080, or a free port if that is in use.
     #[arg(long, value_name = "ADDR:PORT")]
     listen: Option<SocketAddr>,
 }
@@ -97,14 +97,14 @@ fn to_try(public_url: &str, [key, test_key]: [&str; 2], browser: &str) -> String
         &format!("  base address  {public_url}/v2\n"),
         &format!("  key           {key}\n"),
         &format!("  test key      {test_key} (60 requests a minute; any error by X-Simulate)\n"),
-        &format!("  to look at    {browser}\n\n"),
+        &format!("  browser       {browser}\n\n"),
         "Try:\n\n",
         &curl("/product?countries_redeemable_in=GB&is_orderable=true&limit=3"),
         &curl("/product/BRIARWICK-GB?content=html"),
         &curl("/product/categories"),
         &format!("\nThe documentation: {public_url}/docs\n"),
         &format!("The API's description: {public_url}/openapi.json\n"),
-        "Ctrl-C ends the demo and leaves nothing behind.\n",
+        "Ctrl-C stops the demo and removes its data.\n",
     ]
     .concat()
 }

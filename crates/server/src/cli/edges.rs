@@ -18,7 +18,7 @@ use crate::edge::tls::{Certificates, TlsSettings};
 
 /// Settings of listeners and connections.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Where clients connect")]
+#[command(next_help_heading = "Listeners and connections")]
 pub(super) struct EdgeArgs {
     /// Address to listen on: an address and a port (port 0 takes a free one), `unix:/PATH` for a Unix socket,
     /// or `systemd` for the sockets of a socket unit. May be given several times, or several with commas
@@ -40,16 +40,16 @@ pub(super) struct EdgeArgs {
         value_parser = mode
     )]
     unix_socket_mode: u32,
-    /// Speak TLS on TCP, with the certificate in this file: PEM, the server's own first, then those that lead to one
-    /// that clients know. Read again when it changes, and on SIGHUP.
+    /// Certificate for TLS on TCP: a PEM file with the server's certificate first, then the intermediates. Read again
+    /// when it changes, and on SIGHUP.
     #[arg(long, env = "VITRINE_TLS_CERTIFICATE", value_name = "FILE")]
     tls_certificate: Option<PathBuf>,
-    /// The certificate's private key: PEM, without a password.
+    /// Private key of the certificate: a PEM file without a password.
     #[arg(long, env = "VITRINE_TLS_KEY", value_name = "FILE")]
     tls_key: Option<PathBuf>,
-    /// Maximum number of connections. For one more the one that was idle longest is closed, first one without
-    /// a good key; if none is idle, it is answered with 503 and closed. If the system gives fewer
-    /// descriptors, they are the limit. Connections without a good key get three quarters.
+    /// Maximum number of connections. Beyond it the one that has been idle longest is closed, first those without a
+    /// valid key; if none is idle, the new one gets 503 and is closed. If the system allows fewer descriptors, they are
+    /// the limit. Connections without a valid key get three quarters.
     #[arg(
         long,
         env = "VITRINE_MAX_CONNECTIONS",
@@ -58,8 +58,8 @@ pub(super) struct EdgeArgs {
         value_parser = clap::value_parser!(u32).range(1..=1_000_000)
     )]
     max_connections: u32,
-    /// Maximum number of connections from one address; of IPv6, from one network of 64 bits. Those without a
-    /// good key get half.
+    /// Maximum number of connections from one address; of IPv6, from one network of 64 bits. Those without a valid key
+    /// get half.
     #[arg(
         long,
         env = "VITRINE_MAX_CONNECTIONS_PER_ADDRESS",
@@ -68,7 +68,7 @@ pub(super) struct EdgeArgs {
         value_parser = clap::value_parser!(u32).range(1..=1_000_000)
     )]
     max_connections_per_address: u32,
-    /// Maximum age of a connection before its next answer is its last. Shorter ages spread clients over new
+    /// Maximum age of a connection; its next response is then the last one. Shorter ages spread clients over new
     /// servers sooner.
     #[arg(
         long,
@@ -78,8 +78,7 @@ pub(super) struct EdgeArgs {
         value_parser = time::length
     )]
     connection_age: Duration,
-    /// Time to accept connections once told to end, not being ready any more: as long as balancers take to
-    /// notice.
+    /// Time to accept connections after SIGTERM, while readiness fails: as long as load balancers take to notice.
     #[arg(
         long,
         env = "VITRINE_DRAIN_DELAY",
@@ -88,7 +87,7 @@ pub(super) struct EdgeArgs {
         value_parser = time::length
     )]
     drain_delay: Duration,
-    /// Time that open connections may then take before they are cut.
+    /// Time after that for open connections to finish before they are closed.
     #[arg(
         long,
         env = "VITRINE_DRAIN_TIMEOUT",
@@ -103,7 +102,7 @@ pub(super) struct EdgeArgs {
 pub(super) fn socket_address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| {
         without_address(text)
-            .unwrap_or_else(|| "give an address with a port, such as 127.0.0.1:9090".to_owned())
+            .unwrap_or_else(|| "expected an address with a port, such as 127.0.0.1:9090".to_owned())
     })
 }
 
@@ -111,7 +110,9 @@ pub(super) fn socket_address(text: &str) -> Result<SocketAddr, String> {
 fn mode(text: &str) -> Result<u32, String> {
     match u32::from_str_radix(text, 8) {
         Ok(mode) if mode <= 0o777 => Ok(mode),
-        _ => Err(format!("`{text}` is no mode; give one such as 660 or 600")),
+        _ => Err(format!(
+            "`{text}` isn't a file mode; use one such as 660 or 600"
+        )),
     }
 }
 
@@ -120,8 +121,8 @@ impl EdgeArgs {
     pub(super) fn faults(&self, public_url: Option<&str>) -> Vec<(&'static str, String)> {
         let mut faults = Vec::new();
         if let (Some(Address::Unix(_)), None) = (self.listen.first(), public_url) {
-            let what = "the first --listen is a Unix socket, so the server can't tell where clients find it; \
-                        add --public-url (VITRINE_PUBLIC_URL), such as https://catalog.example";
+            let what = "the first --listen is a Unix socket, so the public URL is unknown; add --public-url \
+                 (VITRINE_PUBLIC_URL), such as https://catalog.example";
             faults.push(("listen", what.to_owned()));
         }
         let without = |one, other| format!("--{one} is set without --{other}; name both files");
@@ -209,7 +210,7 @@ impl Listening {
         public_url: Option<String>,
     ) -> anyhow::Result<Self> {
         let addresses: Result<Vec<_>, _> = listeners.iter().map(Listener::address).collect();
-        let addresses = addresses.context("can't tell where the sockets listen")?;
+        let addresses = addresses.context("can't read the sockets' addresses")?;
         let first = || match addresses.first() {
             Some(Address::Tcp(address)) => format!("{scheme}://{}", reachable(*address)),
             _ => format!("{scheme}://localhost"),

@@ -23,10 +23,10 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Export {
-    /// As it was in this revision.
+    /// Export this revision, not the live one.
     #[arg(long, value_name = "REVISION")]
     at: Option<u64>,
-    /// One record a line, one array, or a table for spreadsheets.
+    /// Output format: one record a line, one array, or a table for spreadsheets.
     #[arg(long, value_name = "FORMAT", default_value = "ndjson")]
     format: FormatArg,
     #[command(flatten)]

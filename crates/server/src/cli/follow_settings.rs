@@ -15,8 +15,8 @@ use crate::live::{StateDirectory, Stores};
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Following the store")]
 pub(super) struct FollowArgs {
-    /// Read the catalog and the keys from this replica of the store (postgres://USER@HOST/DATABASE), with the store's
-    /// password where that is in a file. Only when keys were last used is still written to --store.
+    /// Replica of the store to read the catalog and the keys from (postgres://USER@HOST/DATABASE), with the password of
+    /// --store-password-file. Only the last use of keys is still written to --store.
     #[arg(
         long,
         env = "VITRINE_FOLLOW_STORE",
@@ -24,12 +24,12 @@ pub(super) struct FollowArgs {
         value_name = "URL"
     )]
     follow_store: Option<StoreAddress>,
-    /// Make an empty store if there is none, and serve it: reads are answered with 503 until the first load. Without it,
-    /// a server whose store isn't there ends; `vitrine load`, `keys create`, `mirror` and `restore` make one.
+    /// Create an empty store if there is none, and serve it: reads get 503 until the first load. Otherwise a missing
+    /// store ends the server; `vitrine load`, `keys create`, `mirror` and `restore` create one.
     #[arg(long, env = "VITRINE_CREATE", value_parser = BoolishValueParser::new())]
     create: bool,
-    /// Time for which keys are trusted since the store was last read: while it is away, nobody sees a
-    /// revocation. Past that, requests that need a key are answered with 503, and /readyz fails.
+    /// Time for which keys are trusted since the store was last read: no revocation is seen while it is unreachable.
+    /// After that, requests that need a key get 503, and /readyz fails.
     #[arg(
         long,
         env = "VITRINE_MAX_STALE_KEYS",
@@ -46,8 +46,8 @@ impl FollowArgs {
         match &self.follow_store {
             Some(_) if !store.url.is_postgres() => Err((
                 "follow_store",
-                "--follow-store needs --store, the PostgreSQL store that it is a replica of: \
-                 when keys were last used is written there"
+                "--follow-store needs --store, the PostgreSQL store that it is a replica of: the last use of keys is \
+                 written there"
                     .to_owned(),
             )),
             _ => Ok(()),
@@ -74,8 +74,8 @@ impl FollowArgs {
         let written = store.open_to_follow(if_missing)?;
         if !was_there && let Err(StoreError::Missing { place }) = written.state() {
             return Err(anyhow!(
-                "there is no store at {place}; check --store, make one with `vitrine load` or `vitrine keys create`, or \
-                 start with an empty one: --create (VITRINE_CREATE=true)"
+                "there is no store at {place}; check --store, create one with `vitrine load` or `vitrine keys create`, \
+                 or start with an empty one: --create (VITRINE_CREATE=true)"
             ));
         }
         match &self.follow_store {

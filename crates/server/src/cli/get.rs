@@ -24,7 +24,7 @@ Environment:
 
 /// Get a product from a server of this API, as its clients do.
 ///
-/// JSON is what the server sent, to the letter. Exit code 1: there is no such product, or the server can't be asked.
+/// JSON is printed exactly as the server sent it. Exit code 1: no such product, or the server can't be reached.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Get {
@@ -32,7 +32,7 @@ pub(super) struct Get {
     code: String,
     #[command(flatten)]
     remote: RemoteArgs,
-    /// The form of its texts: addresses, Markdown or HTML.
+    /// Form of its texts: addresses, Markdown or HTML.
     #[arg(long, value_name = "FORM", default_value = "url")]
     content: ContentArg,
     #[command(flatten)]

@@ -50,14 +50,14 @@ pub(super) struct History {
 #[derive(Debug, Args)]
 #[command(after_help = SHOW_EXAMPLES)]
 pub(super) struct Show {
-    /// As it was in this revision.
+    /// Show it as of this revision.
     #[arg(long, value_name = "REVISION")]
     at: Option<u64>,
     /// The product's code.
     code: String,
 }
 
-/// Show what differs between two revisions, or between one and what is live.
+/// Show the differences between two revisions, or between one and the live one.
 #[derive(Debug, Args)]
 #[command(after_help = DIFF_EXAMPLES)]
 pub(super) struct Diff {
@@ -167,7 +167,7 @@ impl Show {
             || "is live".to_owned(),
             |number| format!("was live in revision {number}"),
         );
-        let product = found.with_context(|| format!("no product of the code `{code}` {when}"))?;
+        let product = found.with_context(|| format!("no product with the code `{code}` {when}"))?;
         print(&format!(
             "{}\n",
             export::record(&*store, &product)?.to_json()

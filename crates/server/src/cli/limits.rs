@@ -19,9 +19,9 @@ const PASSWORD_VARIABLE: &str = "VITRINE_LIMITS_PASSWORD";
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits")]
 pub(super) struct LimitArgs {
-    /// Place where the quotas of keys are counted: `memory`, by each server for itself, or a Redis or Valkey
-    /// that several servers share, such as redis://127.0.0.1:6379/0, or rediss://… for TLS. A password stands
-    /// elsewhere, in --limits-password-file or the environment variable VITRINE_LIMITS_PASSWORD.
+    /// Storage of quota counters: `memory`, each server for itself, or a Redis or Valkey that several servers share,
+    /// such as redis://127.0.0.1:6379/0, or rediss://… for TLS. Its password belongs in --limits-password-file or the
+    /// environment variable VITRINE_LIMITS_PASSWORD.
     #[arg(
         long,
         env = "VITRINE_LIMITS",
@@ -30,11 +30,11 @@ pub(super) struct LimitArgs {
         hide_env_values = true
     )]
     limits: String,
-    /// A file that holds the password of the Redis, and nothing else.
+    /// File that contains the password of the Redis, and nothing else.
     #[arg(long, env = "VITRINE_LIMITS_PASSWORD_FILE", value_name = "FILE")]
     limits_password_file: Option<PathBuf>,
-    /// Maximum number of requests with keys that are wrong, expired or revoked from one address, in so many
-    /// seconds, before it gets 429; `off` counts none. Valid keys are answered in any case.
+    /// Maximum number of requests with wrong, expired or revoked keys from one address in so many seconds; further ones
+    /// get 429. `off` disables the limit. Requests with a valid key are never limited by it.
     #[arg(
         long,
         env = "VITRINE_FAILED_KEYS",

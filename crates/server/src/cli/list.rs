@@ -30,8 +30,8 @@ const MAX_SHOWN: usize = 6;
 
 /// List products of a server of this API, as its clients do: page by page, to the last one.
 ///
-/// Values of one filter are alternatives, filters narrow each other. JSON, NDJSON and CSV are printed as pages come, and
-/// JSON is what the server sent, to the letter.
+/// Values of one filter are alternatives, filters narrow each other. JSON, NDJSON and CSV are printed as pages
+/// come, and JSON is exactly as the server sent it.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct List {
@@ -46,7 +46,7 @@ pub(super) struct List {
     /// Only products that can be ordered.
     #[arg(long)]
     orderable: bool,
-    /// At most so many products in all. Without it, all of them.
+    /// Maximum number of products in all. By default all products.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
     /// Only products whose codes follow this one.
@@ -105,7 +105,7 @@ impl List {
         for page in client.pages(self.request(client)) {
             let page = page.with_context(|| match &last {
                 Some(last) => format!(
-                    "{}: it broke off, and goes on with --after {last}",
+                    "{}: interrupted; continue with --after {last}",
                     client.base_url()
                 ),
                 None => client.base_url().to_owned(),

@@ -34,36 +34,34 @@ Examples:
   curl -s https://feed.example/products | vitrine load -
   vitrine load --template csv > products.csv";
 
-/// Load products: what the files hold becomes the whole catalog, in one transaction; or, with
-/// `--mode merge`, a part of it.
+/// Load products from files: they become the whole catalog in one transaction; with `--mode merge`, a part of it.
 ///
-/// A file holds one product a line (NDJSON), an array of products, one product, a list response of
-/// the API, or CSV; which, and whether it is compressed with gzip or zstd, is told by its content. Of
-/// a directory all files are loaded. A product is the API's own product object. Its texts
-/// come as addresses (description_markdown_url) or as Markdown (description_md). Where anything is
-/// wrong, every fault is reported and nothing is changed.
+/// A file contains one product a line (NDJSON), an array of products, one product, a list response of the API, or
+/// CSV, optionally compressed with gzip or zstd; the format is detected by content. All files of a directory are
+/// loaded. A product is the API's own product object. Its texts are addresses (description_markdown_url) or
+/// Markdown (description_md). If there is any fault, all faults are reported and nothing is changed.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Load {
     #[command(flatten)]
     output: OutputArgs,
-    /// Handling of live products missing from the input.
+    /// Effect on live products missing from the input.
     #[arg(long, value_name = "MODE", default_value = "replace")]
     mode: ModeArg,
     /// With `--mode merge`: retire this product. Give it once for each.
     #[arg(long, value_name = "CODE")]
     retire: Vec<String>,
-    /// With `--mode merge`: retire the products whose codes stand in this file, one a line.
+    /// With `--mode merge`: retire the products whose codes are in this file, one a line.
     #[arg(long, value_name = "FILE")]
     retire_file: Option<PathBuf>,
-    /// Handling of records that have faults.
+    /// Effect of a record with a fault.
     #[arg(long, value_name = "WHAT", default_value = "reject")]
     on_error: OnErrorArg,
-    /// With `--on-error skip`: where the rejected records go, with their reasons; by default
-    /// NAME.rejected.ndjson beside the first input, and for rows of tables NAME.rejected.csv.
+    /// With `--on-error skip`: file for rejected records with their reasons; by default NAME.rejected.ndjson beside the
+    /// first input, and for rows of tables NAME.rejected.csv.
     #[arg(long, value_name = "FILE")]
     rejected: Option<PathBuf>,
-    /// Let the guard pass more: `retire`, `not-orderable`, `states` (out of LIVE), `emptied-lists` (20% of the live
+    /// Raise a limit of the guard: `retire`, `not-orderable`, `states` (out of LIVE), `emptied-lists` (20% of the live
     /// products each), `currencies`, `amounts` or `discounts` changed tenfold (5% each). Give it once for each.
     #[arg(long, value_name = "NAME=PERCENT%")]
     allow: Vec<Allowance>,
@@ -85,7 +83,7 @@ pub(super) struct Load {
     /// Print a file to fill in, with an example of each payout type, and load nothing.
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "files")]
     template: Option<Template>,
-    /// The files and directories; `-` is standard input.
+    /// Files and directories; `-` is standard input.
     #[arg(required_unless_present_any = ["template", "retire", "retire_file"], value_name = "FILE")]
     files: Vec<PathBuf>,
 }
@@ -99,17 +97,17 @@ enum Template {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ModeArg {
-    /// They are retired: the files are the whole catalog.
+    /// Retire them: the files are the whole catalog.
     Replace,
-    /// They stay.
+    /// Keep them.
     Merge,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum OnErrorArg {
-    /// It is refused: nothing is changed.
+    /// Refuse the load: nothing is changed.
     Reject,
-    /// The records without faults are loaded. A product with a rejected record stays as it is.
+    /// Load the records without faults. A product with a rejected record stays as it is.
     Skip,
 }
 
@@ -156,7 +154,8 @@ impl Load {
             },
             ModeArg::Replace if !retires => Mode::Replace,
             ModeArg::Replace => exit_with_usage_error(
-                "--retire and --retire-file go with `--mode merge`: with `--mode replace` whatever the files don't name is retired",
+                "--retire and --retire-file need `--mode merge`: with `--mode replace` all products missing from the \
+                 files are retired",
             ),
         };
         let intent = match self.dry_run {
@@ -168,10 +167,10 @@ impl Load {
                 rejected: (intent == Intent::Apply).then(|| self.rejected_file()),
             },
             OnErrorArg::Reject if self.rejected.is_none() => OnError::Reject,
-            OnErrorArg::Reject => exit_with_usage_error("--rejected goes with `--on-error skip`"),
+            OnErrorArg::Reject => exit_with_usage_error("--rejected needs `--on-error skip`"),
         };
         if self.report.is_some() && self.report == self.rejected {
-            exit_with_usage_error("--report and --rejected name one file; give each its own");
+            exit_with_usage_error("--report and --rejected name the same file; use two files");
         }
         Ok(Settings {
             mode,

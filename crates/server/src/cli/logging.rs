@@ -79,7 +79,7 @@ impl Drop for FinishOnDrop {
 #[derive(Debug, Clone, Copy, Args)]
 #[command(next_help_heading = "Logs")]
 pub(super) struct LogArgs {
-    /// Least severe messages that are written to standard error.
+    /// Least severity of messages that are written to standard error.
     #[arg(
         long,
         env = "VITRINE_LOG_LEVEL",
@@ -99,21 +99,21 @@ pub(super) struct LogArgs {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Level {
-    /// what failed and needs somebody
+    /// failures that need attention
     Error,
-    /// and what may become a failure
+    /// also warnings: possible failures
     Warn,
-    /// and what happens a few times a day: starts, catalogs, settings
+    /// also rare events: starts, catalogs, settings
     Info,
-    /// and what happens to single connections
+    /// also events of single connections
     Debug,
-    /// all there is
+    /// everything
     Trace,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// lines for people where they read along on a terminal, else JSON
+    /// text on a terminal, else JSON
     Auto,
     /// one JSON object a line
     Json,

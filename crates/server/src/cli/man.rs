@@ -15,7 +15,7 @@ Examples:
   vitrine man ~/.local/share/man/man1
   vitrine man | man -l -";
 
-/// Write the manual pages, one for each command; or print the main one.
+/// Write manual pages, one for each command, or print the main one.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Man {

@@ -36,35 +36,35 @@ Examples:
 Environment:
   VITRINE_MIRROR_KEY  The key of the other server. No option takes it, because others on the machine can read command lines.
   HTTPS_PROXY         Proxy for https.
-  NO_PROXY            Hosts that are asked without it.
-  SSL_CERT_FILE       Certificate authorities to trust instead of the system's.
+  NO_PROXY            Hosts that are reached without it.
+  SSL_CERT_FILE       Certificate authorities to trust, not the system's.
   TMPDIR              Directory of the temporary files.";
 
 /// Mirror another server of this API: its whole catalog replaces the store's, in one transaction.
 ///
-/// The catalog is read page by page as of one moment, over connections that may fail, and nothing is
-/// changed before all of it is there. Products that the source doesn't have are retired.
+/// The catalog is read page by page as of one moment, with retries, and nothing is changed before all of it was
+/// read. Products that the source doesn't have are retired.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct MirrorCommand {
     #[command(flatten)]
     output: OutputArgs,
-    /// The other server's address, with `/v2` or without.
+    /// Address of the other server, with or without `/v2`.
     #[arg(long, value_name = "URL")]
     from: String,
-    /// Bring the Markdown of its texts along, so that this catalog doesn't depend on its addresses.
+    /// Mirror the Markdown of its texts too, so that this catalog doesn't depend on the source's addresses.
     #[arg(long)]
     texts: bool,
-    /// Mirror again and again, with this pause in between (30s, 10m, 1h), until SIGTERM or Ctrl-C.
+    /// Mirror repeatedly, with this pause in between (30s, 10m, 1h), until SIGTERM or Ctrl-C.
     #[arg(long, value_name = "SPAN", value_parser = time::pause)]
     every: Option<Duration>,
     /// Number of retries of a request that fails, with growing pauses.
     #[arg(long, value_name = "N", default_value_t = Retries::default().most)]
     retries: u32,
-    /// Send the key over plain http to another machine, where anybody on the way can read it.
+    /// Send the key over plain http to another machine, although others on the network can read it.
     #[arg(long)]
     allow_insecure: bool,
-    /// Let the guard pass more than usually, as `vitrine load` does. Give it once for each name.
+    /// Raise a limit of the guard, as for `vitrine load`. Give it once for each name.
     #[arg(long, value_name = "NAME=PERCENT%")]
     allow: Vec<Allowance>,
     /// Write metrics for node_exporter's textfile collector here after each round.

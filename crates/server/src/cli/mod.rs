@@ -73,7 +73,7 @@ Exit codes:
   1  failed: a file, the store or the network; the message says what to do
   2  the command line was wrong
   3  the input was refused: nothing was changed, the report says why
-  4  done in part: what was left out is in the report";
+  4  done in part: the report lists what was skipped";
 
 /// The catalog server for payouts.
 #[derive(Debug, Parser)]
@@ -136,7 +136,7 @@ impl Command {
 /// Detail of a printed plan.
 #[derive(Debug, Clone, Copy, Default, Args)]
 struct PlanArgs {
-    /// Name every product that differs, on a terminal too, where only the first 20 of each kind are named otherwise.
+    /// List every product that differs, on a terminal too; by default only the first 20 of each kind.
     #[arg(long)]
     all: bool,
 }

@@ -11,11 +11,11 @@ Examples:
   vitrine openapi > openapi.json
   vitrine openapi --public-url https://api.shop.example > openapi.json";
 
-/// Print the OpenAPI document of the API, the same that the server at the public URL has at /openapi.json.
+/// Print the OpenAPI document of the API, as the server at the public URL serves it at /openapi.json.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Openapi {
-    /// Address by which clients find the service, without `/v2`; the document's `servers` has it
+    /// Public address of the service, without `/v2`, for the document's `servers`
     #[arg(long, value_name = "URL", default_value = PLACEHOLDER_URL, value_parser = checked_public_url)]
     public_url: String,
 }

@@ -8,9 +8,8 @@ use crate::http::access::client::{ForwardedHeader, Proxies, TrustedPeer};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Proxies")]
 pub(super) struct ProxyArgs {
-    /// The proxies whose word is taken for a client's address: networks such as 10.0.0.0/8, addresses, or `unix` for
-    /// whoever connects by a Unix socket. Several with commas in between, or given several times. By default nobody is
-    /// trusted.
+    /// Proxies that are trusted to name a client's address: networks such as 10.0.0.0/8, addresses, or `unix` for
+    /// clients of a Unix socket. Several with commas in between, or given several times. By default none.
     #[arg(
         long,
         env = "VITRINE_TRUSTED_PROXIES",
@@ -18,7 +17,7 @@ pub(super) struct ProxyArgs {
         value_delimiter = ','
     )]
     trusted_proxies: Vec<TrustedPeer>,
-    /// The header in which trusted proxies name their clients. The other one is never looked at.
+    /// Header in which trusted proxies name their clients. The other one is ignored.
     #[arg(
         long,
         env = "VITRINE_FORWARDED_HEADER",

@@ -20,12 +20,12 @@ Examples:
   vitrine prune --keep 90d --yes
   vitrine prune --keep 20";
 
-/// Free what only old revisions hold: versions of products, and texts that nothing names any more.
+/// Free space that only old revisions use: versions of products, and texts that no product uses.
 ///
-/// Revisions that are kept stay readable, the live one always; history still lists the others, which
-/// can't be shown, exported or rolled back to any more. Texts stay while they are served, which
-/// they are for 24 hours after the last product that named them. Servers, loads and backups go on
-/// meanwhile. The file doesn't shrink: what is freed is used for what is written next.
+/// Kept revisions, always including the live one, stay readable. Others are still listed by `vitrine history`, but
+/// can't be shown, exported or rolled back to. Texts stay while they are served: 24 hours after the last product
+/// that used them. Servers, loads and backups keep running. The file doesn't shrink: freed space is used by later
+/// writes.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Prune {
@@ -67,13 +67,13 @@ impl Prune {
             (false, false) => {}
         }
         self.confirm.confirm(&format!(
-            "this frees {} for good; revisions before {} can't be read or rolled back to any more",
+            "this frees {} for good; revisions before {} can no longer be read or rolled back to",
             freed(&plan),
             plan.oldest_readable.unwrap_or_default()
         ))?;
         let pruned = store.prune(self.keep, since);
         let pruned = pruned
-            .context("not all was freed, prune again to free the rest; the step that failed")?;
+            .context("pruned in part, run it again to free the rest; the step that failed")?;
         self.show(&pruned, Effect::Freed)
     }
 
@@ -114,7 +114,7 @@ fn to_text(pruned: &PruneReport, effect: Effect) -> String {
     };
     let mut text = match effect {
         Effect::Freed => format!("freed {}\n", freed(pruned)),
-        Effect::Nothing => "there is nothing to free\n".to_owned(),
+        Effect::Nothing => "nothing to free\n".to_owned(),
         Effect::Shown => format!("would free {}; nothing was changed\n", freed(pruned)),
     };
     text.push_str(&format!("the oldest kept revision is {oldest}\n"));
@@ -127,7 +127,7 @@ fn to_text(pruned: &PruneReport, effect: Effect) -> String {
     // A database reuses by itself what is free.
     if effect == Effect::Freed && pruned.free_bytes > 0 {
         text.push_str(&format!(
-            "free in the file for what is written next: {} bytes\n",
+            "free in the file for later writes: {} bytes\n",
             pruned.free_bytes
         ));
     }

@@ -19,17 +19,17 @@ Examples:
   vitrine ready --live
 
 Exit codes:
-  0  it is ready; with --live, it lives
-  1  it isn't, or the admin port doesn't answer";
+  0  ready; with --live, alive
+  1  not ready, or the admin port doesn't answer";
 
 /// Timeout of the whole exchange: probes come every few seconds.
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// The longest answer that is read, in bytes; a true one has some hundred.
 const MAX_RESPONSE_BYTES: usize = 64 << 10;
 
-/// Ask a server on this machine whether it is ready: its admin port, `vitrine serve --admin-listen`.
+/// Check that a server on this machine is ready, by its admin port (`vitrine serve --admin-listen`).
 ///
-/// For health checks of containers and scripts that wait for a start.
+/// For health checks of containers, and scripts that wait for a start.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Ready {
@@ -44,7 +44,7 @@ pub(super) struct Ready {
         value_parser = socket_address
     )]
     admin_listen: SocketAddr,
-    /// Ask only whether it lives: a server without a catalog, or one that is ending, does.
+    /// Check only that it is alive, as a server without a catalog or one that is shutting down is.
     #[arg(long)]
     live: bool,
     #[command(flatten)]
@@ -61,7 +61,7 @@ impl Ready {
         let told = match self.live {
             true => serde_json::json!({ "live": is_fine }),
             false => serde_json::from_slice(&body)
-                .with_context(|| format!("{address} isn't the admin port of a Vitrine"))?,
+                .with_context(|| format!("{address} isn't an admin port of Vitrine"))?,
         };
         if self.output.json {
             print_json(&told)?;
@@ -87,7 +87,7 @@ fn ask(address: SocketAddr, path: &str) -> anyhow::Result<(bool, Vec<u8>)> {
     loop {
         let left = end.saturating_duration_since(Instant::now());
         if left.is_zero() || answer.len() > MAX_RESPONSE_BYTES {
-            bail!("what it sends has no end");
+            bail!("the response is too long");
         }
         socket.set_read_timeout(Some(left))?;
         match socket.read(&mut part)? {
@@ -97,7 +97,7 @@ fn ask(address: SocketAddr, path: &str) -> anyhow::Result<(bool, Vec<u8>)> {
     }
     let head = memchr::memmem::find(&answer, b"\r\n\r\n");
     let (Some(head), true) = (head, answer.starts_with(b"HTTP/1.1 ")) else {
-        bail!("what it sends isn't an answer");
+        bail!("the response isn't HTTP");
     };
     let is_fine = answer.starts_with(b"HTTP/1.1 200 ");
     Ok((is_fine, answer.split_off(head + 4)))
@@ -106,7 +106,7 @@ fn ask(address: SocketAddr, path: &str) -> anyhow::Result<(bool, Vec<u8>)> {
 fn to_text(is_fine: bool, live: bool, told: &Value) -> String {
     match (is_fine, live) {
         (true, true) => "it lives\n".to_owned(),
-        (false, true) => "it is in trouble\n".to_owned(),
+        (false, true) => "not alive\n".to_owned(),
         (true, false) => {
             let revision = &told["revision"];
             let number = revision["number"].as_u64().unwrap_or_default();
@@ -114,7 +114,7 @@ fn to_text(is_fine: bool, live: bool, told: &Value) -> String {
             format!("ready: revision {number}, published {age} s ago\n")
         }
         (false, false) => {
-            let reason = told["reason"].as_str().unwrap_or("no reason told");
+            let reason = told["reason"].as_str().unwrap_or("no reason given");
             format!("not ready: {}\n", single_line(reason))
         }
     }

@@ -106,7 +106,7 @@ impl Reload {
 fn end() {
     let own = rustix::process::getpid();
     if let Err(error) = rustix::process::kill_process(own, rustix::process::Signal::TERM) {
-        tracing::error!(%error, "the terminal is gone, and the server can't end");
+        tracing::error!(%error, "the terminal is gone, but the server can't shut down");
     }
 }
 
@@ -148,7 +148,7 @@ impl SignalHandler {
         }
         let (changed, pending) = self.compare(values);
         let file = file.map(|file| file.display().to_string());
-        tracing::info!(file, changed, "the settings were read again");
+        tracing::info!(file, changed, "settings reloaded");
         if !pending.is_empty() {
             tracing::warn!(settings = pending, "changed settings need a restart");
         }

@@ -19,13 +19,13 @@ const KEY_VARIABLE: &str = "VITRINE_KEY";
 /// Address of a server, and the key for it.
 #[derive(Debug, Args)]
 pub(super) struct RemoteArgs {
-    /// The server's address, with `/v2` or without.
+    /// Address of the server, with or without `/v2`.
     #[arg(long = "url", env = "VITRINE_URL", value_name = "URL")]
     server_url: String,
-    /// A file that holds the key. Without it the key is taken from the environment variable VITRINE_KEY.
+    /// File that contains the key. By default the key is in the environment variable VITRINE_KEY.
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
-    /// Send the key over plain http to another machine, where anybody on the way can read it.
+    /// Send the key over plain http to another machine, although others on the network can read it.
     #[arg(long)]
     allow_insecure: bool,
 }
@@ -39,8 +39,8 @@ impl RemoteArgs {
         }
         Client::build(builder).map_err(|error| match error {
             vitrine_client::BuildError::Insecure { host } => anyhow::anyhow!(
-                "--url would send the key to {host} in the clear; give the https address, or --allow-insecure where \
-                 nobody listens on the way"
+                "--url would send the key to {host} unencrypted; use the https address, or add --allow-insecure on a \
+                 network that you trust"
             ),
             other => anyhow::Error::new(other),
         })
@@ -50,12 +50,12 @@ impl RemoteArgs {
         if let Some(file) = &self.key_file {
             let text =
                 read_secret(file).with_context(|| format!("can't read {}", file.display()))?;
-            return Key::new(&text).with_context(|| format!("{} holds no key", file.display()));
+            return Key::new(&text).with_context(|| format!("{} contains no key", file.display()));
         }
         let key = variable(KEY_VARIABLE).with_context(|| {
-            format!("no key: put one into the environment variable {KEY_VARIABLE}, or into a file for --key-file")
+            format!("no key; set the environment variable {KEY_VARIABLE}, or name a file with --key-file")
         })?;
-        Key::new(&key).with_context(|| format!("{KEY_VARIABLE} holds no key"))
+        Key::new(&key).with_context(|| format!("{KEY_VARIABLE} is empty"))
     }
 }
 
@@ -75,7 +75,7 @@ impl ReaderArgs {
         match (self.for_spreadsheets, is_table) {
             (false, _) => Reader::Program,
             (true, true) => Reader::Spreadsheet,
-            (true, false) => exit_with_usage_error("--for-spreadsheets goes with `--format csv`"),
+            (true, false) => exit_with_usage_error("--for-spreadsheets needs `--format csv`"),
         }
     }
 }
@@ -135,7 +135,7 @@ pub(super) fn fields(product: &Json) -> anyhow::Result<Node<'_>> {
 
 /// A product as a row of a table for spreadsheets.
 pub(super) fn csv_row(product: &Json, reader: Reader) -> anyhow::Result<String> {
-    csv::row(fields(product)?, reader).context("a product doesn't go into a table")
+    csv::row(fields(product)?, reader).context("a product can't be printed as a table")
 }
 
 /// Writes a text to standard output.

@@ -18,14 +18,14 @@ Examples:
 Exit codes:
   0  restored
   1  failed: the store can't be written; nothing was changed
-  2  the command line was wrong, such as no --yes where there is no terminal
-  3  the file was refused: no store, damaged, or of a newer release; nothing was changed";
+  2  the command line was wrong, such as no --yes without a terminal
+  3  the file was refused: not a store, damaged, or of a newer release; nothing was changed";
 
 /// Restore a backup into the store, in one transaction. Running servers follow within a second.
 ///
-/// All of the store is replaced by what the file holds: catalog, history, texts and keys. Keys made
-/// since the backup are gone. Keys that were revoked and texts that were taken down since stay so.
-/// The file is checked first and only read. Where there is no store, one is made.
+/// The backup replaces everything in the store: catalog, history, texts and keys. Keys created since the backup are
+/// gone; keys revoked and texts taken down since stay so. The file is checked first and only read. If there is no
+/// store, one is created.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Restore {
@@ -44,7 +44,7 @@ impl Restore {
             opened => {
                 let store = opened?;
                 self.confirm.confirm(&format!(
-                    "this replaces the catalog, history and keys of {url} by those of {file}"
+                    "this replaces the catalog, history and keys of {url} with those of {file}"
                 ))?;
                 store.restore(&self.file)
             }
@@ -73,6 +73,6 @@ fn message(revision: &Option<Revision>) -> String {
             "restored revision {} of {}\n",
             revision.number, revision.created_at
         ),
-        None => "restored; the backup holds no catalog\n".to_owned(),
+        None => "restored; the backup has no catalog\n".to_owned(),
     }
 }

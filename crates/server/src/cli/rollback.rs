@@ -17,7 +17,7 @@ Examples:
   vitrine rollback 12
   vitrine rollback 12 --yes --note 'prices of the last load were wrong'";
 
-/// Make the catalog what it was in a revision. This is a new revision; nothing is rewritten.
+/// Make an old revision live again, as a new revision; nothing is rewritten.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Rollback {
@@ -38,7 +38,7 @@ impl Rollback {
         // Before anybody is asked.
         moment(&*store, Some(self.revision))?;
         self.confirm.confirm(&format!(
-            "this replaces the live catalog with revision {}; `vitrine diff {0}` shows what differs",
+            "this replaces the live catalog with revision {}; `vitrine diff {0}` shows the differences",
             self.revision
         ))?;
         let mut publication = store.publish()?;
@@ -68,7 +68,7 @@ impl Rollback {
             (Some((revision, counts)), false) => {
                 print(&format!("revision {}: {counts}\n", revision.number))?;
             }
-            (None, false) => print("nothing to do: that is what is live\n")?,
+            (None, false) => print("nothing to do: this catalog is live already\n")?,
         }
         Ok(Outcome::Done)
     }

@@ -45,19 +45,19 @@ Environment:
 
 /// Serve the catalog over HTTP.
 ///
-/// Loads and key changes made by other processes are noticed within a second. SIGTERM or Ctrl-C ends
-/// the server when what is in flight is answered.
+/// Loads and key changes by other processes are followed within a second. SIGTERM or Ctrl-C shuts the server down
+/// once requests in flight are answered.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Serve {
     #[command(flatten)]
     edges: EdgeArgs,
-    /// Public address of the service, without `/v2`: the addresses of texts are made from it. By default the
-    /// first address listened on.
+    /// Public address of the service, without `/v2`: addresses of texts begin with it. By default the first address
+    /// listened on.
     #[arg(long, env = "VITRINE_PUBLIC_URL", value_name = "URL", value_parser = checked_public_url)]
     public_url: Option<String>,
-    /// A directory where the server keeps a copy of the live catalog, so that its next start needn't read
-    /// the store. It must be this server's alone, and is made where it is missing.
+    /// Directory for a copy of the live catalog and keys, so that the next start needn't read the store. Each server
+    /// needs its own; it is created if missing.
     #[arg(long, env = "VITRINE_STATE_DIR", value_name = "DIR")]
     state_dir: Option<PathBuf>,
     /// Destination of the access log, one JSON object a line.
@@ -68,8 +68,8 @@ pub(super) struct Serve {
         default_value = "stdout"
     )]
     access_log: AccessLogArg,
-    /// Maximum memory for bodies that are kept, in MiB: two thirds for compressed ones, a third for plain
-    /// pages. 0 keeps none.
+    /// Maximum memory for cached bodies, in MiB: two thirds for compressed ones, a third for plain pages. 0 caches
+    /// none.
     #[arg(
         long,
         env = "VITRINE_CACHE_MIB",
@@ -291,7 +291,7 @@ pub(super) fn serve(
     let _admin = admin.map(start_admin).transpose()?;
     let follower = Follower::start(stores, &live, &app.endpoints.addresses, state.as_ref())?;
     if live.snapshot().is_none() && !live.metrics.follow_catalog.is_failing() {
-        tracing::warn!("the store is empty: reads are answered with 503 until `vitrine load`");
+        tracing::warn!("the store is empty: reads get 503 until the first `vitrine load`");
     }
     let access_log = AccessLog::start(access_log)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -311,7 +311,7 @@ pub(super) fn serve(
         // On a thread that answers, which the connections that it accepts are closer to.
         tokio::spawn(ending.end(server))
             .await
-            .context("the server broke off")
+            .context("the server failed")
     });
     // A lookup of a name, or a file that is far away, may never end.
     runtime.shutdown_timeout(BLOCKING_GRACE);
@@ -348,7 +348,7 @@ impl ShutdownSignals {
             self.signalled().await;
             let _ = told.send(());
             self.signalled().await;
-            tracing::warn!("told to end twice: connections are cut");
+            tracing::warn!("second signal: closing all connections now");
         };
         tokio::select! {
             () = server => {}
@@ -379,7 +379,7 @@ async fn follow_certificates(certificates: Option<Arc<Certificates>>) {
         // A file may be far away: no thread that answers waits for it.
         let read = move || certificates.reload_if_changed();
         if tokio::task::spawn_blocking(read).await.is_err() {
-            tracing::error!("reading the certificate again panicked");
+            tracing::error!("reloading the certificate panicked");
         }
     }
 }

@@ -23,7 +23,12 @@ pub(super) fn open(
         .recursive(true)
         .mode(0o700)
         .create(path)
-        .with_context(|| format!("--state-dir is `{}`, which can't be made", path.display()))?;
+        .with_context(|| {
+            format!(
+                "--state-dir is `{}`, which can't be created",
+                path.display()
+            )
+        })?;
     let directory = StateDirectory::new(path.to_owned(), store);
     let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
     let process = std::process::id();

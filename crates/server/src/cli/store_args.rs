@@ -26,8 +26,8 @@ pub(super) struct StoreArgs {
         default_value = "sqlite:vitrine.db"
     )]
     pub(super) url: StoreAddress,
-    /// A file that holds the password for a PostgreSQL store. Without it, and without one in the address,
-    /// it is looked for as PostgreSQL's own programs do: PGPASSWORD, PGPASSFILE, ~/.pgpass.
+    /// File that contains the password of a PostgreSQL store. Without it, and without one in the address, the password
+    /// is found as by PostgreSQL's own programs: PGPASSWORD, PGPASSFILE, ~/.pgpass.
     #[arg(
         long = "store-password-file",
         global = true,
@@ -90,7 +90,7 @@ impl StoreArgs {
 
 /// An empty store that goes with its directory.
 pub(super) fn temporary() -> anyhow::Result<(Arc<dyn Store>, TempDir)> {
-    let directory = tempfile::tempdir().context("can't make a temporary directory")?;
+    let directory = tempfile::tempdir().context("can't create a temporary directory")?;
     let path = directory.path().join("vitrine.db");
     let store = vitrine_store::open(&format!("sqlite:{}", path.display()), IfMissing::Create)?;
     Ok((store, directory))

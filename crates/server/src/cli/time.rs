@@ -17,7 +17,8 @@ pub(super) fn moment(text: &str, now: Timestamp) -> Result<Timestamp, String> {
             .map_err(|error| error.to_string());
     }
     text.parse().or_else(|_| after(text, now)).map_err(|_| {
-        format!("`{text}` is no moment; give a date (2027-01-31), a time (2027-01-31T12:00:00Z) or a span from now (90d)")
+        format!("`{text}` isn't a time; use a date (2027-01-31), a time (2027-01-31T12:00:00Z) or a span from now \
+             (90d)")
     })
 }
 
@@ -45,7 +46,7 @@ fn span(text: &str) -> Result<Span, String> {
 }
 
 fn no_span(text: &str) -> String {
-    format!("`{text}` is no span of time; give one such as 7d, 12h, 30m or 10s")
+    format!("`{text}` isn't a time span; use one such as 7d, 12h, 30m or 10s")
 }
 
 /// Reads the length of a pause: `30s`, `10m`, `1h`, at least a second.
@@ -53,7 +54,7 @@ pub(super) fn pause(text: &str) -> Result<Duration, String> {
     let span = length(text)?;
     match span >= Duration::from_secs(1) {
         true => Ok(span),
-        false => Err(format!("`{text}` is too short; give at least 1s")),
+        false => Err(format!("`{text}` is too short; the minimum is 1s")),
     }
 }
 

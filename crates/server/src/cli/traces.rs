@@ -9,8 +9,8 @@ use crate::traces::{ARE_BUILT_IN, TraceSettings, Traces};
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Traces")]
 pub(super) struct TraceArgs {
-    /// Send a span for each sampled request to this OpenTelemetry collector, by OTLP over HTTP. Headers for it
-    /// are taken from OTEL_EXPORTER_OTLP_HEADERS. Only programs built with the feature `traces` can do this.
+    /// Address of an OpenTelemetry collector that gets a span for each sampled request, by OTLP over HTTP. Headers for
+    /// it are in OTEL_EXPORTER_OTLP_HEADERS. Only programs built with the feature `traces` support this.
     #[arg(
         long,
         env = "VITRINE_TRACES_ENDPOINT",
@@ -18,8 +18,8 @@ pub(super) struct TraceArgs {
         value_parser = endpoint
     )]
     traces_endpoint: Option<String>,
-    /// Share of the requests that is sampled, from 0 to 1. It counts for requests without a `traceparent`;
-    /// others are sampled as their client says there.
+    /// Share of the requests that is sampled, from 0 to 1. Applies to requests without a `traceparent`, which otherwise
+    /// decides.
     #[arg(
         long,
         env = "VITRINE_TRACES_SAMPLE_RATIO",
@@ -28,7 +28,7 @@ pub(super) struct TraceArgs {
         value_parser = ratio
     )]
     traces_sample_ratio: f64,
-    /// The name of the service in traces.
+    /// Name of the service in traces.
     #[arg(
         long,
         env = "VITRINE_TRACES_SERVICE_NAME",
@@ -59,8 +59,8 @@ impl TraceArgs {
         match self.traces_endpoint {
             Some(_) if !ARE_BUILT_IN => Err((
                 "traces_endpoint",
-                "--traces-endpoint is set, and this program was built without traces; leave it out, or build \
-                 with `cargo build --release --features traces`"
+                "--traces-endpoint is set, but this program was built without traces; remove it, or build with `cargo \
+                 build --release --features traces`"
                     .to_owned(),
             )),
             _ => Ok(()),

@@ -27,19 +27,19 @@ pub(super) static GUIDES: [Guide; 10] = [
     Guide {
         name: "products",
         title: "Products",
-        lead: "What a product says, and how to read one whose type you have never seen.",
+        lead: "The fields of a product, and how to read one of an unknown type.",
         text: include_str!("../../docs-site/products.md"),
     },
     Guide {
         name: "filters",
         title: "Filters",
-        lead: "Ask for the products that your user can have, and for no others.",
+        lead: "Request only the products that your user can order.",
         text: include_str!("../../docs-site/filters.md"),
     },
     Guide {
         name: "paging",
         title: "Paging",
-        lead: "Read all products, each of them once, however the catalog changes meanwhile.",
+        lead: "Read all products, each exactly once, even if the catalog changes meanwhile.",
         text: include_str!("../../docs-site/paging.md"),
     },
     Guide {
@@ -51,7 +51,7 @@ pub(super) static GUIDES: [Guide; 10] = [
     Guide {
         name: "caching",
         title: "Caching",
-        lead: "Ask again for nothing: a read that brings nothing new costs no body and no quota.",
+        lead: "Revalidate for free: a read of something unchanged costs no body and no quota.",
         text: include_str!("../../docs-site/caching.md"),
     },
     Guide {
@@ -63,19 +63,19 @@ pub(super) static GUIDES: [Guide; 10] = [
     Guide {
         name: "limits",
         title: "Limits",
-        lead: "How often you may ask, how you learn of it, and how large a request may be.",
+        lead: "Rate limits, the headers that report them, and the maximum size of a request.",
         text: include_str!("../../docs-site/limits.md"),
     },
     Guide {
         name: "keys",
         title: "Keys",
-        lead: "What a key looks like, how to send it, and how to change it without a gap.",
+        lead: "The form of a key, how to send it, and how to rotate it without a gap.",
         text: include_str!("../../docs-site/keys.md"),
     },
     Guide {
         name: "clients",
         title: "HTTP clients",
-        lead: "Defaults of HTTP libraries that this API refuses, and the settings that mend them.",
+        lead: "Defaults of HTTP libraries that this API refuses, and the settings that fix them.",
         text: include_str!("../../docs-site/clients.md"),
     },
     Guide {

@@ -115,7 +115,7 @@ impl Connection {
                 };
             }
             Ok(Err(error)) => error.to_string(),
-            Err(_) => "it took too long".to_owned(),
+            Err(_) => "timeout".to_owned(),
         };
         certificates.metrics().handshake_failures.increment();
         tracing::debug!(error = failed, "a TLS handshake failed");
@@ -247,7 +247,7 @@ impl Connection {
                 () = presence.evicted() => break,
                 _ = look.tick() => match (activity.state(), asked) {
                     (ConnectionState::Stalled, _) => {
-                        return tracing::debug!("a connection was cut: its client asks or takes nothing");
+                        return tracing::debug!("closed a connection: client idle or not reading");
                     }
                     (ConnectionState::Idle, None) => true,
                     (ConnectionState::Busy, None) => activity.age() >= timeouts.age,

@@ -37,8 +37,8 @@ pub fn make_room(connections: usize) -> usize {
         descriptors = has,
         connections = room,
         wanted = connections,
-        "the system lets this process have too few descriptors for --max-connections, so fewer are let in; \
-         raise the hard limit (LimitNOFILE= of a systemd unit, `ulimit -Hn` of a shell)"
+        "too few file descriptors for --max-connections, so fewer connections are accepted; raise the hard limit \
+         (LimitNOFILE= of a systemd unit, `ulimit -Hn` of a shell)"
     );
     room
 }
@@ -50,6 +50,6 @@ fn grow_table(descriptors: u64) {
     let grown = std::fs::File::open("/dev/null")
         .and_then(|file| Ok(fcntl_dupfd_cloexec(&file, last).map(drop)?));
     if let Err(error) = grown {
-        tracing::debug!(%error, "the table of descriptors will grow as it has to");
+        tracing::debug!(%error, "can't enlarge the table of descriptors in advance");
     }
 }

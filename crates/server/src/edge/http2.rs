@@ -211,7 +211,7 @@ impl<F: Future<Output = ()>> Future for Limited<F> {
             // Something may have been taken since it was set.
             let deadline = stream.deadline();
             if Instant::now() >= deadline {
-                tracing::debug!("a stream was reset: nobody takes it");
+                tracing::debug!("reset a stream: write timeout");
                 return Poll::Ready(());
             }
             timer.as_mut().reset(deadline);

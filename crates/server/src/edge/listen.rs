@@ -42,13 +42,14 @@ impl FromStr for Address {
             return match Path::new(path).is_absolute() {
                 true => Ok(Self::Unix(path.into())),
                 false => Err(format!(
-                    "`{text}` needs a whole path: unix:/run/vitrine.sock"
+                    "`{text}` needs an absolute path, such as unix:/run/vitrine.sock"
                 )),
             };
         }
         text.parse().map(Self::Tcp).map_err(|_| {
             without_address(text).unwrap_or_else(|| {
-                "give an address with a port (127.0.0.1:8080, [::]:8080), a Unix socket (unix:/run/vitrine.sock) or `systemd`"
+                "expected an address with a port (127.0.0.1:8080, [::]:8080), a Unix socket (unix:/run/vitrine.sock) \
+                 or `systemd`"
                     .to_owned()
             })
         })
@@ -120,7 +121,7 @@ pub fn listen_all(addresses: &[Address], socket_mode: u32) -> anyhow::Result<Vec
         }
     }
     if !addresses.contains(&Address::Systemd) && std::env::var_os("LISTEN_FDS").is_some() {
-        tracing::warn!("systemd has passed sockets that nobody listens on: add `--listen systemd`");
+        tracing::warn!("systemd passed sockets that aren't used: add `--listen systemd`");
     }
     Ok(listeners)
 }
@@ -155,7 +156,7 @@ impl Drop for SocketFile {
     fn drop(&mut self) {
         let is_ours = identity(&self.path).is_ok_and(|found| found == self.identity);
         if is_ours && let Err(error) = fs::remove_file(&self.path) {
-            tracing::warn!(path = %self.path.display(), %error, "the socket's file can't be removed");
+            tracing::warn!(path = %self.path.display(), %error, "can't remove the socket's file");
         }
     }
 }
@@ -201,7 +202,7 @@ impl Lock {
 impl Drop for Lock {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_file(&self.path) {
-            tracing::warn!(path = %self.path.display(), %error, "the lock's file can't be removed");
+            tracing::warn!(path = %self.path.display(), %error, "can't remove the lock's file");
         }
     }
 }
@@ -219,7 +220,7 @@ fn unix(path: &Path, mode: u32) -> anyhow::Result<Listener> {
         path: path.to_owned(),
     };
     fs::set_permissions(path, fs::Permissions::from_mode(mode))
-        .context("the socket can't be given its mode")?;
+        .context("can't set the socket's mode")?;
     Ok(Listener::Unix(listener, Some(file)))
 }
 
@@ -229,9 +230,7 @@ fn remove_stale(path: &Path) -> anyhow::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error.into()),
         Ok(file) if !file.file_type().is_socket() => {
-            bail!(
-                "there is a file of that name which is no socket; name another path, or remove it"
-            )
+            bail!("a file of that name exists and isn't a socket; use another path, or remove it")
         }
         Ok(_) => {}
     }
@@ -240,13 +239,13 @@ fn remove_stale(path: &Path) -> anyhow::Result<()> {
     probe.set_nonblocking(true)?;
     match probe.connect(&SockAddr::unix(path)?) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            fs::remove_file(path).context("the socket of a server that is gone can't be removed")
+            fs::remove_file(path).context("can't remove the socket of a server that no longer runs")
         }
         Err(error) if error.kind() != io::ErrorKind::WouldBlock => {
-            Err(error).context("there is a socket, and whose it is can't be told")
+            Err(error).context("a socket exists, and its owner is unknown")
         }
         // Would block: so many wait to be accepted that there is no room for one more.
-        _ => bail!("another program listens there; end it first, or name another path"),
+        _ => bail!("another program listens there; stop it first, or use another path"),
     }
 }
 
@@ -255,8 +254,8 @@ fn passed() -> anyhow::Result<Vec<Listener>> {
     let mut passed = ListenFd::from_env();
     if passed.len() == 0 {
         bail!(
-            "systemd has passed no socket (LISTEN_FDS, LISTEN_PID); start the service by its socket unit, \
-             or name an address"
+            "systemd passed no socket (LISTEN_FDS, LISTEN_PID); start the service by its socket unit, or use an \
+             address"
         );
     }
     let mut listeners = Vec::new();

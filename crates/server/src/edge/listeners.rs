@@ -86,7 +86,7 @@ impl AsyncListener {
             Self::Tcp(listener) => {
                 let attached = SockRef::from(&*listener).attach_filter(&syn_filter());
                 if let Err(error) = attached {
-                    tracing::warn!(%error, "connections that begin now may be reset");
+                    tracing::warn!(%error, "connections opened now may be reset");
                 }
             }
             Self::PassedTcp(_) => {}

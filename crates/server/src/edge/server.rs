@@ -122,7 +122,7 @@ impl Server {
         if !drain_delay.is_zero() {
             tracing::info!(
                 seconds = drain_delay.as_secs_f64(),
-                "told to end: not ready any more"
+                "shutting down; readiness now failing"
             );
             let over = tokio::time::sleep(drain_delay);
             self.accept_until(over, &mut connections, &serving).await;
@@ -147,7 +147,7 @@ impl Server {
             .await
             .is_err()
         {
-            tracing::warn!("connections were cut at the end of the drain");
+            tracing::warn!("drain timeout: closed the remaining connections");
         }
     }
 

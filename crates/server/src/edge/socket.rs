@@ -78,7 +78,7 @@ pub(crate) trait ClientSocket: AsyncRead + AsyncWrite + Unpin {
 impl ClientSocket for TcpStream {
     fn limit_unsent(&self, bytes: u32) {
         if let Err(error) = SockRef::from(self).set_tcp_notsent_lowat(bytes) {
-            tracing::debug!(%error, "the system keeps as much unsent as it likes");
+            tracing::debug!(%error, "can't limit unsent bytes in the socket");
         }
     }
 

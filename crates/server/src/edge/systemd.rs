@@ -64,6 +64,6 @@ fn status(live: &Live) -> String {
 
 fn notify(state: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(state) {
-        tracing::warn!(%error, "the service manager can't be told");
+        tracing::warn!(%error, "can't notify the service manager");
     }
 }

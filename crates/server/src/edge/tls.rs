@@ -79,14 +79,14 @@ impl Certificates {
                 pair.describe(&self.metrics);
                 self.live.store(Arc::new(pair.config));
                 self.metrics.reloads.increment();
-                tracing::info!(expires = %pair.not_after, "the certificate was read again");
+                tracing::info!(expires = %pair.not_after, "certificate reloaded");
             }
             Err(error) => {
                 self.metrics.reload_failures.increment();
                 let error = format!("{error:#}");
                 tracing::error!(
                     error,
-                    "the new certificate can't be used; the one before stays"
+                    "the new certificate can't be used; keeping the old one"
                 );
             }
         }
@@ -133,7 +133,7 @@ impl Pair {
         if self.not_after <= Timestamp::now() {
             tracing::warn!(
                 expired = %self.not_after,
-                "the certificate has expired: clients will refuse it; renew it, the server notices"
+                "the certificate has expired, and clients will refuse it; renew its file, the server reloads it"
             );
         }
     }
@@ -169,12 +169,12 @@ impl TlsSettings {
             .with_single_cert(chain, private)
             .map_err(|error| match error {
                 rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => anyhow!(
-                    "the key isn't the one of the first certificate in `{}`; give the two that belong together, \
-                     the server's own certificate first",
+                    "the key doesn't match the first certificate in `{}`; use a matching pair, with the server's own \
+                     certificate first",
                     certificate.display()
                 ),
                 // What a library says of a key isn't shown: it might hold a part of it.
-                _ => anyhow!("the key is of no kind that can be used; give RSA (2048 bits or more), ECDSA or Ed25519"),
+                _ => anyhow!("unsupported kind of key; use RSA (2048 bits or more), ECDSA or Ed25519"),
             })
             .with_context(named)?;
         config.alpn_protocols = vec![HTTP2.to_vec(), HTTP1.to_vec()];
@@ -185,7 +185,7 @@ impl TlsSettings {
 fn read_file(path: &Path) -> anyhow::Result<Vec<u8>> {
     let length = fs::metadata(path).context("it can't be read")?.len();
     if length > MAX_FILE_BYTES {
-        bail!("it has {length} bytes, more than any certificate or key");
+        bail!("it has {length} bytes, too many for a certificate or key");
     }
     fs::read(path).context("it can't be read")
 }
@@ -193,11 +193,9 @@ fn read_file(path: &Path) -> anyhow::Result<Vec<u8>> {
 fn read_chain(path: &Path) -> anyhow::Result<Vec<CertificateDer<'static>>> {
     let text = read_file(path)?;
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
-    let chain = chain.map_err(|_| anyhow!("it isn't whole: it isn't PEM from beginning to end"))?;
+    let chain = chain.map_err(|_| anyhow!("it isn't valid PEM"))?;
     if chain.is_empty() {
-        bail!(
-            "there is no certificate in it; give one in PEM, which begins with -----BEGIN CERTIFICATE-----"
-        );
+        bail!("it contains no certificate; use PEM, which begins with -----BEGIN CERTIFICATE-----");
     }
     Ok(chain)
 }
@@ -205,12 +203,12 @@ fn read_chain(path: &Path) -> anyhow::Result<Vec<CertificateDer<'static>>> {
 fn read_key(path: &Path) -> anyhow::Result<PrivateKeyDer<'static>> {
     let text = read_file(path)?;
     if text.windows(9).any(|window| window == b"ENCRYPTED") {
-        bail!(
-            "the key is encrypted, and nobody is there to be asked for its password; give one without (`openssl pkey` takes it off)"
-        );
+        bail!("the key is encrypted; use one without a password (`openssl pkey` removes it)");
     }
     PrivateKeyDer::from_pem_slice(&text).map_err(|_| {
-        anyhow!("there is no whole private key in it; give one in PEM, which begins with -----BEGIN PRIVATE KEY-----")
+        anyhow!(
+            "it contains no private key; use PEM, which begins with -----BEGIN PRIVATE KEY-----"
+        )
     })
 }
 
@@ -222,5 +220,5 @@ fn not_after(certificate: &CertificateDer<'_>) -> anyhow::Result<Timestamp> {
     Timestamp::UNIX_EPOCH
         .checked_add(since_1970)
         .and_then(|moment| moment.round(Unit::Second))
-        .context("its end can't be told")
+        .context("its end of validity can't be read")
 }

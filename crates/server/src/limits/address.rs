@@ -22,8 +22,11 @@ impl Address {
             .filter(|parsed| parsed.host_str().is_some_and(|host| !host.is_empty()))
             .ok_or(expected)?;
         if parsed.password().is_some() {
-            return Err("the address has a password in it, where others may see it; take it out and put it into a \
-                        file, named by --limits-password-file, or into VITRINE_LIMITS_PASSWORD".to_owned());
+            return Err(
+                "the address contains a password, which others can see; remove it and use \
+                 --limits-password-file or VITRINE_LIMITS_PASSWORD"
+                    .to_owned(),
+            );
         }
         let info = url
             .into_connection_info()

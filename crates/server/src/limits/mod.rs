@@ -70,7 +70,7 @@ impl std::fmt::Debug for Connection {
 /// Fault of a connection.
 #[derive(Debug, thiserror::Error)]
 enum ConnectionFault {
-    #[error("it doesn't answer in time")]
+    #[error("timeout")]
     Late,
     #[error(transparent)]
     Failed(#[from] RedisError),
@@ -143,7 +143,7 @@ impl SharedLimits {
         };
         if was_first {
             self.metrics.transitions(Breaker::Open).increment();
-            tracing::warn!(redis = %self.address, %fault, "shared limits: Redis fails, each server limits alone");
+            tracing::warn!(redis = %self.address, %fault, "shared limits: Redis fails; each server limits by itself");
             self.opened.notify_one();
         }
     }
@@ -157,7 +157,7 @@ impl SharedLimits {
                 Ok(connection) => {
                     let since = Instant::now();
                     self.metrics.transitions(Breaker::Closed).increment();
-                    tracing::info!(redis = %self.address, "shared limits: Redis answers, servers limit together");
+                    tracing::info!(redis = %self.address, "shared limits: Redis answers; servers limit together again");
                     is_told = true;
                     self.connection.store(Some(Arc::new(connection)));
                     self.opened.notified().await;
@@ -165,7 +165,8 @@ impl SharedLimits {
                 }
                 Err(fault) if !is_told => {
                     is_told = true;
-                    tracing::warn!(redis = %self.address, %fault, "shared limits: Redis can't be used, each server limits alone");
+                    tracing::warn!(redis = %self.address, %fault, "shared limits: Redis can't be used; each server \
+                         limits by itself");
                 }
                 Err(_) => {}
             }

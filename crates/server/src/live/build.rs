@@ -111,7 +111,7 @@ pub(super) fn build(
     let snapshot = finish().map_err(StoreError::Visitor)?;
     match snapshot.damage().products.len() {
         damaged @ 1.. if snapshot.is_empty() => Err(StoreError::Damaged(format!(
-            "none of its products is what was loaded ({damaged} are damaged); see `vitrine check`, and restore a backup"
+            "all of its products are damaged ({damaged}); run `vitrine check`, and restore a backup"
         ))),
         _ => Ok((state, Some(snapshot))),
     }

@@ -84,7 +84,7 @@ impl Contact {
 
 /// The clock is behind the time at which the keys were read.
 #[derive(Debug, thiserror::Error)]
-#[error("they were read at a time that is still to come by this machine's clock")]
+#[error("they were read at a time that is in the future by this machine's clock")]
 pub(super) struct ClockWentBack;
 
 #[cfg(test)]

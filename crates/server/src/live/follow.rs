@@ -221,10 +221,10 @@ impl Drop for Follower {
                 let name = thread.thread().name().unwrap_or_default();
                 tracing::warn!(
                     thread = name,
-                    "the store doesn't answer, and isn't waited for"
+                    "the store doesn't answer; no longer waiting for it"
                 );
             } else if thread.join().is_err() {
-                tracing::error!("a following thread had panicked");
+                tracing::error!("a follower thread panicked");
             }
         }
     }
@@ -284,5 +284,5 @@ fn max_backoff(error: &StoreError) -> Duration {
 
 fn log_failure(error: &StoreError) {
     let error = ErrorChain(error);
-    tracing::error!(%error, "the store can't be read; serving what is in memory");
+    tracing::error!(%error, "the store can't be read; serving from memory");
 }

@@ -159,7 +159,7 @@ impl CatalogPoll {
             texts = damage.texts.len(),
             codes,
             digests,
-            "the store is damaged: these are served as they were last good, or not at all; run `vitrine check`"
+            "the store is damaged: serving the last good versions of these, or nothing; run `vitrine check`"
         );
     }
 
@@ -284,7 +284,7 @@ impl CatalogPoll {
             }
             Err(error) => {
                 let error = ErrorChain(&error);
-                tracing::debug!(%error, "the store's log can't be emptied");
+                tracing::debug!(%error, "can't empty the store's write-ahead log");
             }
         }
     }

@@ -83,7 +83,7 @@ impl PollTask for KeyPoll {
                 live.set_keys(KeyTable::new(records, &KeyTable::default()));
                 if let Err(error) = live.contact.resume(contact, Timestamp::now()) {
                     let error = ErrorChain(&error);
-                    tracing::warn!(%error, "the kept keys open nothing until the store is back");
+                    tracing::warn!(%error, "cached keys untrusted (clock moved back); 503 until the store is reachable");
                 }
                 true
             }

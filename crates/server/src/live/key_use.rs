@@ -84,7 +84,7 @@ impl KeyUse {
             Err(error) => {
                 if !self.failing {
                     let error = ErrorChain(&error);
-                    tracing::warn!(%error, "when keys were last used can't be written down");
+                    tracing::warn!(%error, "can't store the last use of keys");
                 }
                 self.failing = true;
             }

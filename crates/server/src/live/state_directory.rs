@@ -27,7 +27,7 @@ pub struct StateLock {
 
 /// Another process has the lock of a state directory.
 #[derive(Debug, thiserror::Error)]
-#[error("it is used by another server ({owner}); give each server a directory of its own")]
+#[error("it is in use by another server ({owner}); each server needs its own directory")]
 pub struct StateDirectoryInUse {
     /// Description of the other process.
     owner: String,
@@ -74,7 +74,7 @@ impl StateDirectory {
                 let error: &dyn std::error::Error = &error;
                 tracing::warn!(
                     error,
-                    "the state directory can't be locked; see that no other server uses it"
+                    "can't lock the state directory; make sure that no other server uses it"
                 );
                 Ok(None)
             }

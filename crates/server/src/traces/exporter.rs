@@ -51,7 +51,7 @@ impl Exporter {
             .with_endpoint(&settings.endpoint)
             .with_timeout(TIMEOUT)
             .build()
-            .context("can't make the exporter of traces")?;
+            .context("can't set up the trace exporter")?;
         let resource = Resource::builder()
             .with_service_name(settings.service_name.clone())
             .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
@@ -121,7 +121,7 @@ impl Exporter {
 
     pub(super) fn finish(&self) {
         if let Err(error) = self.provider.shutdown_with_timeout(LAST_BATCH) {
-            tracing::warn!(%error, "the last traces weren't sent");
+            tracing::warn!(%error, "can't send the last traces");
         }
     }
 }
@@ -179,17 +179,14 @@ impl HttpClient for Collector {
                 Ok(answer) if answer.status().is_success() => None,
                 Ok(answer) => Some(format!("it answered with {}", answer.status().as_u16())),
                 // Not its own words: they have the address in them.
-                Err(_) => Some("it can't be reached, or took too long".to_owned()),
+                Err(_) => Some("it can't be reached, or timed out".to_owned()),
             };
             let was_failing = self.is_failing.swap(failure.is_some(), Ordering::Relaxed);
             match (was_failing, failure) {
                 (false, Some(reason)) => {
-                    tracing::warn!(
-                        reason,
-                        "the collector doesn't take traces: they are dropped"
-                    );
+                    tracing::warn!(reason, "the collector refuses traces; dropping them");
                 }
-                (true, None) => tracing::info!("the collector takes traces again"),
+                (true, None) => tracing::info!("the collector accepts traces again"),
                 _ => {}
             }
             answer

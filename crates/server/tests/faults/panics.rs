@@ -334,7 +334,7 @@ fn reload_after_a_panic_succeeds() {
     setup.server.signal("HUP");
     wait_for("the settings", || {
         let said = setup.server.stderr();
-        said.contains("the settings were read again").then_some(())
+        said.contains("settings reloaded").then_some(())
     });
     setup.store.load(SAMPLE);
 }

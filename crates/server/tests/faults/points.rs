@@ -182,7 +182,10 @@ fn server_failing_at_a_write_leaves_a_sound_store() {
             } else {
                 assert_eq!(code, Some(0), "{when}");
                 let said = server.stderr();
-                assert!(said.contains("can't be written down"), "{when}: {said}");
+                assert!(
+                    said.contains("can't store the last use of keys"),
+                    "{when}: {said}"
+                );
             }
             assert_eq!(world.state(), before, "{when}");
             world.assert_clean(&when);

@@ -194,7 +194,7 @@ fn passwords_are_hidden_and_their_files_private() {
     };
     let warned = warnings(0o644);
     assert!(
-        warned.contains("`store` holds a password") && warned.contains("chmod o-r"),
+        warned.contains("`store` contains a password") && warned.contains("chmod o-r"),
         "{warned}"
     );
     assert!(!warned.contains(secret));

@@ -39,13 +39,13 @@ const FAULTS: [(u64, u64, &str, &str); 16] = [
         4,
         1,
         "listn",
-        "there is no setting `listn` → did you mean `listen`?",
+        "unknown setting `listn` → did you mean `listen`?",
     ),
     (
         5,
         1,
         "cache-mib",
-        "there is no setting `cache-mib` → did you mean `cache_mib`?",
+        "unknown setting `cache-mib` → did you mean `cache_mib`?",
     ),
     (
         6,
@@ -63,7 +63,7 @@ const FAULTS: [(u64, u64, &str, &str); 16] = [
         8,
         1,
         "cache_mib",
-        "`cache_mib` is set twice → remove one of the two lines",
+        "`cache_mib` is set twice → remove one of the two",
     ),
     (
         9,
@@ -87,7 +87,7 @@ const FAULTS: [(u64, u64, &str, &str); 16] = [
         12,
         1,
         "wholly_unknown",
-        "there is no setting `wholly_unknown` → `vitrine config default` prints all settings",
+        "unknown setting `wholly_unknown` → `vitrine config default` prints all settings",
     ),
     (
         13,
@@ -112,7 +112,7 @@ const FAULTS: [(u64, u64, &str, &str); 16] = [
         18,
         2,
         "limits",
-        "`limits` is a table → settings have no tables: write each as `name = value`",
+        "`limits` is a table → settings have no tables; write each as `name = value`",
     ),
     (
         19,
@@ -209,7 +209,7 @@ fn check_finds_faults_of_the_start() {
     assert_eq!((found[0].0, found[0].2.as_str()), (2, "admin_listen"));
     assert!(found[0].3.contains("--admin-beyond-loopback"), "{found:?}");
     assert_eq!((found[1].0, found[1].2.as_str()), (3, "state_dir"));
-    assert!(found[1].3.contains("which is no directory"), "{found:?}");
+    assert!(found[1].3.contains("which isn't a directory"), "{found:?}");
     let content = "admin_listen = \"0.0.0.0:0\"\nadmin_beyond_loopback = true\n";
     assert_eq!(faults(&store, content), []);
 }
@@ -236,7 +236,7 @@ fn check_refuses_what_a_start_refuses() {
     let told = text(&refused.stderr);
     assert_eq!(refused.status.code(), Some(2), "{told}");
     assert!(
-        told.contains("--limits: the address has a password in it"),
+        told.contains("--limits: the address contains a password"),
         "{told}"
     );
     assert!(!told.contains("hunter2"), "{told}");
@@ -273,7 +273,7 @@ fn check_finds_an_unusable_certificate() {
     };
     assert_eq!(found(&pair.chain, &pair.key), []);
     for (certificate, key, line, setting, what) in [
-        (&pair.chain, &other.key, 2, "tls_key", "isn't the one of"),
+        (&pair.chain, &other.key, 2, "tls_key", "doesn't match"),
         (&pair.key, &pair.key, 1, "tls_certificate", "no certificate"),
         (
             &store.path("none"),

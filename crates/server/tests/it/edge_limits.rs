@@ -127,7 +127,7 @@ fn few_descriptors_lower_the_connection_limit() {
         .env("VITRINE_STORE", store.url());
     let server = Server::start(command);
     assert!(
-        server.stderr().contains("too few descriptors"),
+        server.stderr().contains("too few file descriptors"),
         "{}",
         server.stderr()
     );

@@ -118,7 +118,7 @@ fn socket_of_a_dead_server_only_is_replaced() {
         "http://x.example",
     ]);
     assert!(
-        text(&refused.stderr).contains("no socket"),
+        text(&refused.stderr).contains("isn't a socket"),
         "{}",
         text(&refused.stderr)
     );
@@ -176,9 +176,9 @@ fn wrong_addresses_are_refused_with_a_correction() {
     let store = Store::new();
     for (listen, code, what) in [
         ("8080", 2, "127.0.0.1:8080"),
-        ("unix:v.sock", 2, "whole path"),
+        ("unix:v.sock", 2, "absolute path"),
         ("unix:/nowhere/v.sock", 2, "--public-url"),
-        ("systemd", 1, "has passed no socket"),
+        ("systemd", 1, "passed no socket"),
     ] {
         let output = store.run(&["serve", "--listen", listen]);
         let said = text(&output.stderr);

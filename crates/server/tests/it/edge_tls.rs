@@ -122,7 +122,7 @@ fn renewed_certificate_is_shown_to_new_connections() {
     server.signal("HUP");
     wait_for("the refusal", || {
         let log = server.stderr();
-        (log.contains("the one before stays") && log.contains("isn't the one of")).then_some(())
+        (log.contains("keeping the old one") && log.contains("doesn't match")).then_some(())
     });
     assert!(second.connect(server.address, &[]).is_some());
     let series = "vitrine_tls_certificate_reloads_total";
@@ -179,15 +179,15 @@ fn faulty_pair_is_refused_with_file_and_fault() {
             &chain,
             &path(&other.key),
             "other.key",
-            "isn't the one of the first certificate",
+            "doesn't match the first certificate",
         ),
         (&chain, &encrypted, "encrypted.key", "encrypted"),
-        (&chain, &nothing, "nothing.pem", "no whole private key"),
-        (&chain, &chain, "pair.pem", "no whole private key"),
+        (&chain, &nothing, "nothing.pem", "contains no private key"),
+        (&chain, &chain, "pair.pem", "contains no private key"),
         (&chain, &missing, "missing.pem", "can't be read"),
-        (&nothing, &key, "nothing.pem", "no certificate in it"),
-        (&key, &key, "pair.key", "no certificate in it"),
-        (&half, &key, "half.pem", "isn't whole"),
+        (&nothing, &key, "nothing.pem", "contains no certificate"),
+        (&key, &key, "pair.key", "contains no certificate"),
+        (&half, &key, "half.pem", "isn't valid PEM"),
         (&missing, &key, "missing.pem", "can't be read"),
         (&chain, &broken, "broken.key", "key"),
     ] {

@@ -187,7 +187,7 @@ fn product_is_shown_at_any_revision() {
     assert_eq!(store.json(&["show", "A", "--at", "1"])["name"], "one");
     let missing = store.run(&["show", "B"]);
     assert_eq!(missing.status.code(), Some(1));
-    assert!(text(&missing.stderr).contains("no product of the code `B` is live"));
+    assert!(text(&missing.stderr).contains("no product with the code `B` is live"));
 }
 
 #[test]

@@ -126,10 +126,10 @@ fn prune_needs_consent_and_can_be_tried() {
     );
     let refused = store.run(&["prune", "--keep", "1"]);
     assert_eq!(refused.status.code(), Some(2));
-    assert!(text(&refused.stderr).contains("give --yes"));
+    assert!(text(&refused.stderr).contains("add --yes"));
     // Everything was live within a day: nothing goes, and nobody is asked.
     let said = store.ok(&["prune", "--keep", "1d"]);
-    assert!(said.contains("there is nothing to free"), "{said}");
+    assert!(said.contains("nothing to free"), "{said}");
     for wrong in ["0", "-1", "soon", "", "1x"] {
         let output = store.run(&["prune", "--yes", "--keep", wrong]);
         assert_eq!(output.status.code(), Some(2), "{wrong}");
@@ -142,7 +142,7 @@ fn prune_needs_consent_and_can_be_tried() {
     assert!(said.contains("the oldest kept revision is 3"), "{said}");
     assert!(said.contains("freed versions of products: 4"), "{said}");
     let again = store.ok(&["prune", "--keep", "1"]);
-    assert!(again.contains("there is nothing to free"), "{again}");
+    assert!(again.contains("nothing to free"), "{again}");
 }
 
 fn start_prune(store: &Store) -> Child {

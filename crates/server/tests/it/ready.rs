@@ -87,10 +87,10 @@ fn impostor(answer: &'static [u8], times: usize) -> SocketAddr {
 fn ready_fails_at_another_port() {
     let store = Store::new();
     for (answer, times, said) in [
-        (&b""[..], 1, "isn't an answer"),
-        (b"SSH-2.0-OpenSSH_9.2\r\n\r\n", 1, "isn't an answer"),
-        (b"HTTP/1.1 200 OK\r\n\r\n<html>", 1, "isn't the admin port"),
-        (b"HTTP/1.1 200 OK\r\n\r\n", usize::MAX, "no end"),
+        (&b""[..], 1, "isn't HTTP"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n\r\n", 1, "isn't HTTP"),
+        (b"HTTP/1.1 200 OK\r\n\r\n<html>", 1, "isn't an admin port"),
+        (b"HTTP/1.1 200 OK\r\n\r\n", usize::MAX, "too long"),
         (
             b"HTTP/1.1 503 No\r\n\r\n{\"reason\": \"\\u001b[31mred\"}",
             1,

@@ -52,7 +52,7 @@ fn reload_changes_the_level_and_names_the_rest() {
     let store = Store::sample();
     let server = serve(&store, "log_level = 'info'\ncache_mib = 1\n", &[]);
     provoke_a_detail(&server);
-    let read = "the settings were read again";
+    let read = "settings reloaded";
     // Nothing has changed.
     let message = hang_up(&server, read, 0);
     assert_eq!(message["fields"]["changed"], "", "{message}");
@@ -136,7 +136,7 @@ fn faulty_file_changes_nothing_and_is_reported() {
     assert!(!server.stderr().contains("hunter2"));
     // A good file is taken again.
     settings(&store, "log_level = 'debug'\n");
-    let message = hang_up(&server, "the settings were read again", 0);
+    let message = hang_up(&server, "settings reloaded", 0);
     assert_eq!(message["fields"]["changed"], "log_level", "{message}");
 }
 
@@ -145,10 +145,10 @@ fn reload_keeps_flags_before_the_file() {
     let store = Store::sample();
     let server = serve(&store, "", &["--log-level", "info"]);
     settings(&store, "log_level = 'debug'\n");
-    let message = hang_up(&server, "the settings were read again", 0);
+    let message = hang_up(&server, "settings reloaded", 0);
     assert_eq!(message["fields"]["changed"], "", "{message}");
     let server = store.serve();
-    let message = hang_up(&server, "the settings were read again", 0);
+    let message = hang_up(&server, "settings reloaded", 0);
     assert_eq!(message["fields"].get("file"), None, "{message}");
     let mut server = server;
     server.signal("TERM");

@@ -43,7 +43,7 @@ impl Setup {
         wait_for("the store to be missed", || {
             self.server
                 .stderr()
-                .contains("the store can't be read; serving what is in memory")
+                .contains("the store can't be read; serving from memory")
                 .then_some(())
         });
     }

@@ -56,7 +56,7 @@ fn store_is_clean_after_any_load() {
     store.ok(&["rollback", "--yes", "2"]);
     store.key("reader", &[]);
     assert_eq!(check(&store), clean());
-    assert_eq!(store.ok(&["check"]), "the store is sound\n");
+    assert_eq!(store.ok(&["check"]), "the store has no faults\n");
     let empty = Store::new();
     empty.key("only a key", &[]);
     assert_eq!(check(&empty), clean());
@@ -335,7 +335,7 @@ fn restore_needs_consent() {
     let output = store.run(&["restore", &file]);
     let said = text(&output.stderr);
     assert_eq!(exit(&output), Some(2), "{said}");
-    assert!(said.contains("give --yes"), "{said}");
+    assert!(said.contains("add --yes"), "{said}");
     // Nothing was restored: the products of the last load are still the live ones.
     let again = store.load_products(&[gift_card("A")]);
     assert_eq!(again["revision"], Value::Null);

@@ -133,7 +133,7 @@ fn steering_characters_in_messages_are_escaped_in_the_log() {
     let message = wait_for("the settings", || {
         let log = server.stderr();
         let mut lines = log.lines().map(str::to_owned);
-        lines.find(|line| line.contains("the settings were read again"))
+        lines.find(|line| line.contains("settings reloaded"))
     });
     assert!(!message.contains(is_steering), "{message:?}");
     let message: Value = serde_json::from_str(&message).expect("JSON");

@@ -189,8 +189,7 @@ mod spans {
         wait_for("the warning", || {
             assert_eq!(server.send("GET", "/openapi.json", &[]).status, 200);
             let told = server.stderr();
-            told.contains("the collector doesn't take traces")
-                .then_some(())
+            told.contains("the collector refuses traces").then_some(())
         });
         assert!(!taken.lock().expect("unpoisoned").is_empty());
         let told = server.stderr();

@@ -22,9 +22,9 @@ Examples:
   vitrine config check --json vitrine.toml
 
 Exit codes:
-  0  a server would start with it; there may be warnings
+  0  no faults; there may be warnings
   1  the file can't be read
-  3  there are faults";
+  3  faults";
 
 /// Check a settings file: each fault is told with its line and what to do.
 ///
@@ -42,7 +42,7 @@ pub(in crate::cli) struct Check {
 impl Check {
     pub(super) fn run(&self, config: &ConfigArgs) -> Result<Outcome> {
         let Some(file) = self.file.as_deref().or(config.config.as_deref()) else {
-            exit_with_usage_error("there is no file to check: name one, or set VITRINE_CONFIG");
+            exit_with_usage_error("no settings file to check; name one, or set VITRINE_CONFIG");
         };
         let (faults, warnings) = match CommandLine::of_server(Some(file), &[]).read() {
             Ok(read) => (faults(&read), read.warnings),
@@ -62,7 +62,7 @@ impl Check {
                 text.push_str(&format!("warning: {}\n", single_line(warning)));
             }
             text.push_str(&match refusal.faults.len() {
-                0 => "the settings are sound\n".to_owned(),
+                0 => "the settings have no faults\n".to_owned(),
                 faults => format!("faults: {faults}\n"),
             });
             print(&text)?;
@@ -118,14 +118,14 @@ fn missing(value: &SettingValue) -> Vec<SettingFault> {
         (true, _) => File::open(path)
             .err()
             .map(|error| format!("can't be read: {error}")),
-        (false, Ok(found)) if !found.is_dir() => Some("is no directory".to_owned()),
+        (false, Ok(found)) if !found.is_dir() => Some("isn't a directory".to_owned()),
         // A directory that isn't there is made.
         (false, _) => None,
     };
     let faults = value.paths().filter_map(|path| {
         let name = &value.setting.name;
         let what = format!("`{name}` is `{}`, which {}", path.display(), wrong(path)?);
-        let advice = "name one that the server can read".to_owned();
+        let advice = "name a file that the server can read".to_owned();
         Some(fault(Some(value), what, advice))
     });
     faults.collect()

@@ -19,7 +19,7 @@ const DEFAULT_EXAMPLES: &str = "\
 Examples:
   vitrine config default > vitrine.toml";
 
-/// The settings of a server: their manual, what is wrong with a file, and what is in effect.
+/// Settings of a server: print all with their defaults, check a file, show the values in effect.
 #[derive(Debug, Subcommand)]
 #[command(after_help = EXAMPLES)]
 pub(super) enum Config {
@@ -28,7 +28,7 @@ pub(super) enum Config {
     Show(show::Show),
 }
 
-/// Print a settings file with every setting, its default and what it means.
+/// Print a settings file with every setting, its default and its meaning.
 #[derive(Debug, Args)]
 #[command(after_help = DEFAULT_EXAMPLES)]
 pub(super) struct DefaultCommand {}

@@ -21,7 +21,7 @@ Examples:
   vitrine keys create --label partner --quota 600/60 --expires 90d
   vitrine keys create --label 'partner, trying out' --test --json";
 
-/// Make a key and show it, this once.
+/// Create a key and print it. It is shown only this once.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct Create {
@@ -33,7 +33,7 @@ pub(in crate::cli) struct Create {
     /// Expiry: a date, a time, or a span from now such as 90d.
     #[arg(long, value_name = "WHEN")]
     expires: Option<String>,
-    /// The API version that answers where a request names none.
+    /// API version of responses to requests that name none.
     #[arg(long, value_name = "DATE")]
     api_version: Option<String>,
     /// A test key: it may send X-Simulate to get any error.
@@ -127,7 +127,7 @@ impl Create {
     /// Reads the command line; ends the program if it is wrong.
     fn settings(&self) -> NewKeySettings {
         if self.label.trim().is_empty() || self.label.chars().any(char::is_control) {
-            exit_with_usage_error("--label must name the key in plain words");
+            exit_with_usage_error("--label must be a name in plain words");
         }
         let expires_at = self
             .expires
@@ -137,7 +137,9 @@ impl Create {
             && version.parse::<ApiVersion>().is_err()
         {
             let served = ApiVersion::SERVED.map(ApiVersion::as_str).join(", ");
-            exit_with_usage_error(&format!("--api-version is `{version}`; served is {served}"));
+            exit_with_usage_error(&format!(
+                "--api-version is `{version}`; the server has {served}"
+            ));
         }
         let quota = self.quota.as_deref().map(str::parse::<Quota>).transpose();
         NewKeySettings {

@@ -39,28 +39,28 @@ Examples:
   vitrine keys revoke vitrine_KVakkOwmM7g   # one key, by its prefix
   vitrine keys revoke partner               # every key of that label, successors too";
 
-/// Make, list, rotate and revoke API keys.
+/// Create, list, rotate and revoke API keys.
 #[derive(Debug, Subcommand)]
 #[command(after_help = EXAMPLES)]
 pub(super) enum Keys {
-    /// Make a key and show it, this once.
+    /// Create a key and print it. It is shown only this once.
     Create(Create),
     /// List the keys. Secrets aren't stored, so they can't be shown.
     ///
-    /// The last use of a key is noted once a minute by the servers that take it.
+    /// Servers store the last use of a key once a minute.
     #[command(after_help = LIST_EXAMPLES)]
     List {
         #[command(flatten)]
         output: OutputArgs,
     },
-    /// Make a successor of a key, under the same label; the old one stays good for a while.
+    /// Create a successor of a key under the same label; the old key stays valid for the overlap.
     #[command(after_help = ROTATE_EXAMPLES)]
     Rotate {
         #[command(flatten)]
         output: OutputArgs,
         /// The label of the key, or its prefix.
         label: String,
-        /// Time for which the old key stays good.
+        /// Time for which the old key stays valid.
         #[arg(long, value_name = "SPAN", default_value = "7d")]
         overlap: String,
     },
@@ -100,7 +100,7 @@ impl Keys {
                 let names_listed: Vec<&str> = names.iter().map(|name| prefix_of(name)).collect();
                 let names_listed = names_listed.join(", ");
                 confirm.confirm_at_terminal(&format!(
-                    "this revokes for good all keys called {names_listed}"
+                    "this revokes all keys with the label {names_listed} for good"
                 ))?;
                 revoke(&*store.open(IfMissing::Refuse)?, *output, names)
             }

@@ -71,7 +71,7 @@ pub(super) fn entries(
             column: 0,
             setting: None,
             what: format!("it is longer than {MAX_BYTES} bytes"),
-            advice: "name a file of settings, as `vitrine config default` prints it".to_owned(),
+            advice: "name a settings file, as `vitrine config default` prints it".to_owned(),
         }]);
     }
     text(bytes).and_then(|text| parse(text, settings))
@@ -98,8 +98,8 @@ fn open_secrets(path: &Path, entries: &[FileEntry], mode: u32) -> Vec<String> {
     let secrets = entries.iter().filter(is_secret);
     let warning = |entry: &FileEntry| {
         format!(
-            "{path}:{line}: `{name}` holds a password, and every user of this machine can read the file; \
-             `chmod o-r {path}` keeps others out",
+            "{path}:{line}: `{name}` contains a password, and every user of this machine can read the file; run `chmod \
+             o-r {path}`",
             path = super::named(path),
             line = entry.line,
             name = entry.name,
@@ -152,7 +152,7 @@ fn syntax(line_index: &LineIndex<'_>, error: &toml::de::Error) -> SettingFault {
     if what == "duplicate key" {
         let key = line_index.0.get(span.clone()).unwrap_or_default();
         let what = format!("`{key}` is set twice");
-        let advice = "remove one of the two lines".to_owned();
+        let advice = "remove one of the two".to_owned();
         return line_index.fault(&span, Some(key), what, advice);
     }
     let advice = match expected.as_slice() {
@@ -171,7 +171,7 @@ fn entry(
     let name: &str = key.get_ref();
     if let DeValue::Table(_) = value.get_ref() {
         let what = format!("`{name}` is a table");
-        let advice = "settings have no tables: write each as `name = value`".to_owned();
+        let advice = "settings have no tables; write each as `name = value`".to_owned();
         return Err(vec![line_index.fault(
             &key.span(),
             Some(name),
@@ -180,7 +180,7 @@ fn entry(
         )]);
     }
     let Some(setting) = settings.iter().find(|setting| setting.name == name) else {
-        let what = format!("there is no setting `{name}`");
+        let what = format!("unknown setting `{name}`");
         let advice = nearest(name, settings);
         return Err(vec![line_index.fault(
             &key.span(),

@@ -37,8 +37,8 @@ const SERVE: &str = "serve";
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Settings file")]
 pub(super) struct ConfigArgs {
-    /// A file of settings, as `vitrine config default` prints it. Flags and the environment go before it.
-    /// Commands other than `serve` take from it what they have too: where the store is, and for `ready` the admin port.
+    /// Settings file, as `vitrine config default` prints it. Flags and the environment take precedence. Commands other
+    /// than `serve` read from it the settings that they share: the store, and for `ready` the admin port.
     #[arg(
         long = "config",
         global = true,

@@ -3,18 +3,17 @@
 use super::{Setting, ValueKind, all, program};
 
 const HEAD: &str = "\
-# The settings of `vitrine serve`, each with its default. This file is made by `vitrine config default`.
+# Settings of `vitrine serve` with their defaults, as printed by `vitrine config default`.
 #
-# Flags go before the environment, the environment before this file, this file before defaults. A key is
-# the flag's name with `_` for `-`. To change a setting, remove the `#` before its key and write another value;
-# a setting that isn't set by default shows an example.
+# Precedence: flag, environment, this file, default. A key is the flag's name with `_` for `-`. To change a
+# setting, remove the `#` before its key and write another value; settings without a default show an example.
 #
 #     vitrine config default > vitrine.toml
 #     vitrine config check vitrine.toml
 #     vitrine serve --config vitrine.toml
 #
-# SIGHUP reads the file again. Settings marked `reload` change at once, others with the next start. A file with
-# any fault changes nothing. Let nobody else read a file with a password in it: `chmod 640`.
+# SIGHUP reloads the file. Settings marked `reload` change at once, others with the next start. A file with any
+# fault changes nothing. Keep a file that contains a password from other users: `chmod 640`.
 ";
 
 /// Examples of settings that have no default. Each is a value that the setting takes.

@@ -18,27 +18,27 @@ Examples:
   vitrine texts fetch --dry-run
   vitrine texts fetch --note 'nightly' --json";
 
-/// Fetch the texts that live products name by outside addresses, so that they are shown as Markdown and
-/// HTML too.
+/// Fetch texts from the outside addresses that live products name, so that clients get them as Markdown and HTML
+/// too.
 ///
-/// Texts that were fetched before are asked for again, and replaced where they changed. What comes is
-/// published as one revision; an address that fails holds nobody else up, and is reported. A host that gives no
-/// answer 3 times in a row is given up. Texts that were loaded are left alone. Ends with 4 where some addresses failed, with 1 where all did.
+/// Texts fetched before are requested again, and replaced if they changed. All are published as one revision;
+/// addresses that fail are reported and don't stop the others. A host that doesn't answer 3 times in a row is given
+/// up. Loaded texts are left alone. Exit code 4 if some addresses failed, 1 if all did.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct Fetch {
     #[command(flatten)]
     output: OutputArgs,
-    /// Ask addresses in private networks too, and use the proxy that the environment names.
+    /// Fetch from private networks too, and use the environment's proxy.
     #[arg(long)]
     allow_private: bool,
-    /// Maximum number of addresses asked at once; of one host never more than 2.
+    /// Maximum number of addresses fetched at once; at most 2 of one host.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=64))]
     concurrency: u8,
-    /// Timeout of one text, in seconds, all tries and redirects included.
+    /// Timeout of one text in seconds, including retries and redirects.
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
     timeout: u64,
-    /// Ask, show what would change, field by field, and change nothing.
+    /// Fetch, show what would change, field by field, and change nothing.
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]

@@ -21,10 +21,10 @@ Files:
 
 /// Put Markdown files on live products, in one transaction.
 ///
-/// The directory has a directory for each product, named by its code, and in it a file for each text:
-/// description.md, disclaimer.md, refund_policy.md, reissuance_policy.md, terms_buyer.md,
-/// terms_consumer.md, redemption_instructions.md. Texts without a file stay as they are. Where anything
-/// is wrong, every fault is reported and nothing is changed.
+/// The directory contains one for each product, named by its code, with a file for each text: description.md,
+/// disclaimer.md, refund_policy.md, reissuance_policy.md, terms_buyer.md, terms_consumer.md,
+/// redemption_instructions.md. Texts without a file stay as they are. If there is any fault, all faults are
+/// reported and nothing is changed.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct Load {

@@ -31,16 +31,16 @@ Examples:
 pub(super) enum Texts {
     Load(load::Load),
     Fetch(fetch::Fetch),
-    /// Stop serving a text at once, wherever a product names it.
+    /// Stop serving a text at once, for all products that use it.
     ///
-    /// Its address answers 404, and the products that name it show null in its place, within a
-    /// second. It stays down when it is loaded again.
+    /// Within a second its address returns 404, and products that use it show null in its place. It stays down if it is
+    /// loaded again.
     #[command(after_help = TAKE_DOWN_EXAMPLES)]
     TakeDown {
         /// The text: its digest, or its address.
         text: String,
     },
-    /// Serve a text again that was taken down.
+    /// Serve a text that was taken down again.
     #[command(after_help = PUT_BACK_EXAMPLES)]
     PutBack {
         /// The text: its digest, or its address.
@@ -77,7 +77,7 @@ fn digest(text: &str) -> anyhow::Result<TextDigest> {
     match name.strip_suffix(".md").unwrap_or(name).parse() {
         Ok(digest) => Ok(digest),
         Err(_) => {
-            bail!("`{text}` is no text; give its address, or its digest of 64 hexadecimal digits")
+            bail!("`{text}` isn't a text; use its address, or its digest of 64 hexadecimal digits")
         }
     }
 }
