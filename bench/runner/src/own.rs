@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-use crate::contender::{self, StartOptions, Running, VitrineStore, start_vitrine};
+use crate::contender::{self, Running, StartOptions, VitrineStore, start_vitrine};
 use crate::load::{INTERRUPTED, Pace, Plan};
 use crate::measure::{Effort, sample};
 use crate::process;

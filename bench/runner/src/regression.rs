@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 
 use crate::check;
-use crate::contender::{self, StartOptions, Running, VitrineStore, start_vitrine};
+use crate::contender::{self, Running, StartOptions, VitrineStore, start_vitrine};
 use crate::load::{self, Pace, Plan};
 use crate::measure::{self, Effort, median};
 use crate::report::{ratio, spread};

@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result};
 
-use super::{StartContext, KEY, Kind, Running, first_product, start_server};
+use super::{KEY, Kind, Running, StartContext, first_product, start_server};
 
 pub(super) fn start(kind: &'static Kind, around: &StartContext) -> Result<Running> {
     let world = around.world;

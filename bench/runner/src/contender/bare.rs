@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result};
 
-use super::{StartContext, KEY, Kind, Running, files, first_product, start_server};
+use super::{KEY, Kind, Running, StartContext, files, first_product, start_server};
 
 /// Head and body go out of memory with one call, as Vitrine does it.
 pub(super) fn start_memory(kind: &'static Kind, around: &StartContext) -> Result<Running> {

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
-use super::{StartContext, KEY, Kind, Running, first_product, start_server};
+use super::{KEY, Kind, Running, StartContext, first_product, start_server};
 use crate::world::{World, done};
 
 pub(super) fn start(kind: &'static Kind, around: &StartContext) -> Result<Running> {

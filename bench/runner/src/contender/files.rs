@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use flate2::{Compression, write::GzEncoder};
 
-use super::{StartContext, Running};
+use super::{Running, StartContext};
 use crate::work::{NEW_PAGES_AS_FILES, Work};
 use crate::world::World;
 

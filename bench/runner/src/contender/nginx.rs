@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 
-use super::{StartContext, KEY, Kind, Running, files, first_product, start_server};
+use super::{KEY, Kind, Running, StartContext, files, first_product, start_server};
 use crate::world::find;
 
 const CONFIGURATION: &str = include_str!("../../../nginx/nginx.conf");
@@ -23,7 +23,10 @@ pub(super) fn start(kind: &'static Kind, around: &StartContext) -> Result<Runnin
 }
 
 /// With files kept open between answers, which an operator has to ask for.
-pub(super) fn start_with_open_file_cache(kind: &'static Kind, around: &StartContext) -> Result<Running> {
+pub(super) fn start_with_open_file_cache(
+    kind: &'static Kind,
+    around: &StartContext,
+) -> Result<Running> {
     start_with(kind, around, OPEN_FILE_CACHE)
 }
 

@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 
-use super::{StartContext, Kind, Running, start_server};
+use super::{Kind, Running, StartContext, start_server};
 use crate::contender;
 use crate::world::{World, done};
 

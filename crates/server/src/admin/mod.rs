@@ -1,5 +1,5 @@
 //! The admin port: whether the server lives, whether it is ready, what it counts. For the people who run it and
-//! the programs that watch it; opened only where an address for it is named. The pages for people are the `browser`'s.
+//! the programs that watch it; opened only if an address for it is set. The pages for people are the `browser`'s.
 //!
 //! It has a thread of its own: it answers while a large catalog is read at the start, while the main port drains,
 //! and while all other threads are busy; and a scrape takes nothing from them but processor time.

@@ -26,7 +26,7 @@ pub enum ImageSource {
     Placeholder,
     /// The servers that products name, in the public internet.
     Fetch,
-    /// Those in private networks too, through a proxy where the environment names one.
+    /// Those in private networks too, through a proxy if the environment names one.
     FetchPrivate,
 }
 
@@ -93,7 +93,7 @@ impl Images {
         })
     }
 
-    /// The picture at an address; none where it can't be had.
+    /// The picture at an address; none if it can't be had.
     pub(super) async fn get(&self, address: &str) -> Option<Image> {
         let client = self.client.as_ref()?;
         if let Some(known) = self.known(address) {

@@ -22,8 +22,8 @@ const COUNTS_BYTES: u64 = 4 << 20;
 /// Digest that identifies a block's bytes: an index must not keep them alive.
 type BlockDigest = [u8; 32];
 
-/// The cards that have a filter value: where they lie among the blocks that have such cards. What is counted by columns is
-/// read from one end of the memory to the other.
+/// The cards that have a filter value: their positions among the blocks that have such cards. Counting by columns
+/// reads memory from one end to the other.
 pub(super) type Column = Vec<(usize, BitSet256)>;
 
 /// The cards of one snapshot.

@@ -86,7 +86,7 @@ pub struct PageRequest {
     pub path: String,
     /// Its query.
     pub query: Option<String>,
-    /// The `Host` header, where there is one that is text.
+    /// The `Host` header, if there is one that is text.
     pub host: Option<String>,
 }
 

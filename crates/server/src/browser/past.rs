@@ -82,7 +82,7 @@ fn version(
     product(store, code, moment)
 }
 
-/// A product at a moment; none where a prune came in between.
+/// A product at a moment; none if a prune came in between.
 pub(super) fn product(
     store: &dyn Store,
     code: &ProductCode,

@@ -1,4 +1,4 @@
-//! Pictures within texts. Partners' pages load them from where they are; these pages ask nobody else, so they say that
+//! Pictures within texts. Partners' pages load them from their addresses; these pages ask nobody else, so they say that
 //! there is one, and where.
 
 /// Sanitised HTML with words in the place of its pictures. The sanitiser writes attributes between double quotes, and

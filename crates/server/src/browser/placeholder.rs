@@ -5,7 +5,7 @@ use vitrine_model::hexadecimal::Hexadecimal;
 /// A colour: red, green, blue.
 pub(super) type Colour = [u8; 3];
 
-/// The ground where a product has no colour.
+/// Background of products without a colour.
 const NO_COLOUR: Colour = [0x5f, 0x59, 0x4f];
 
 /// The colour that `#RRGGBB` names.

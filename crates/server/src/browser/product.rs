@@ -27,9 +27,9 @@ struct ProductPage<'a> {
     assets: &'static str,
     here: &'static str,
     code: &'a str,
-    /// None where the product isn't live.
+    /// None if the product isn't live.
     live: Option<LiveView>,
-    /// None where the store can't be read.
+    /// None if the store can't be read.
     events: Option<Vec<Event>>,
 }
 

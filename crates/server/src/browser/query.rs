@@ -20,7 +20,7 @@ pub(super) struct Query {
     pub(super) search: String,
     /// The values picked of each group, in the order of [`Group::ALL`].
     picked: [Vec<String>; Group::ALL.len()],
-    /// From where on.
+    /// Start of the page.
     pub(super) cursor: Cursor,
 }
 

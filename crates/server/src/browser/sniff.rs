@@ -1,6 +1,6 @@
 //! Type of a picture, by its bytes, not by the name that the other server gives it.
 
-/// The `Content-Type` of a picture that browsers show; none where the bytes are no such picture.
+/// The `Content-Type` of a picture that browsers show; none if the bytes are no such picture.
 pub(super) fn content_type(bytes: &[u8]) -> Option<&'static str> {
     let begins = |start: &[u8]| bytes.starts_with(start);
     let has_at =

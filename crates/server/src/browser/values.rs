@@ -41,7 +41,7 @@ struct Named {
 }
 
 impl Values {
-    /// The value of a name, which gets the next number where it is new.
+    /// Returns the value of a name; a new name gets the next number.
     pub(super) fn number(&mut self, group: Group, name: &str) -> Value {
         if let Some(value) = self.find(group, name) {
             return value;

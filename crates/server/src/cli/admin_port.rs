@@ -101,7 +101,7 @@ impl AdminArgs {
         }
     }
 
-    /// Listens, where that is asked for.
+    /// Listens, if an address is set.
     pub(super) fn listen(&self) -> anyhow::Result<Option<AdminPort>> {
         let Some(address) = self.admin_listen else {
             return Ok(None);

@@ -27,7 +27,7 @@ impl ConfirmArgs {
         self.confirm_at_terminal(warning)
     }
 
-    /// As [`confirm`](Self::confirm); but where nobody can be asked, returns. For what names just what it
+    /// As [`confirm`](Self::confirm); but returns without a terminal. For what names just what it
     /// destroys, and must be done at once in an emergency.
     pub(super) fn confirm_at_terminal(self, warning: &str) -> anyhow::Result<()> {
         if self.yes || !is_at_terminal() {

@@ -1,4 +1,4 @@
-//! The settings of the edge: where clients connect, and how many may.
+//! Settings of the edge: listeners, TLS, limits of connections.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -193,7 +193,7 @@ impl EdgeArgs {
     }
 }
 
-/// Sockets that listen, and where clients find them.
+/// Listening sockets, and their public address.
 #[derive(Debug)]
 pub(super) struct Listening {
     pub(super) listeners: Vec<Listener>,
@@ -223,7 +223,7 @@ impl Listening {
     }
 }
 
-/// The address by which this machine reaches what listens on one: by the loopback one, where that is all addresses.
+/// The address by which this machine reaches what listens on one: the loopback address if it listens on all addresses.
 pub(super) fn reachable(bound: SocketAddr) -> SocketAddr {
     let ip = match bound.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),

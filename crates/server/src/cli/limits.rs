@@ -1,4 +1,4 @@
-//! The settings of limits: where quotas are kept, and how many keys that aren't valid an address may try.
+//! Settings of limits: the place where quotas are counted, and the limit of failed keys of an address.
 
 use std::path::PathBuf;
 use std::str::FromStr;

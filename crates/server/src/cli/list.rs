@@ -93,7 +93,7 @@ impl List {
         request.read_as()
     }
 
-    /// Gives each product to `take`, and flushes where a page ends.
+    /// Gives each product to `take`, and flushes at the end of each page.
     fn each<W: Write>(
         &self,
         client: &Client,

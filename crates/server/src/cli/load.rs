@@ -132,7 +132,7 @@ impl Load {
         print_report(&report, self.output, self.plan)
     }
 
-    /// The store; of a dry run where there is none, an empty one that goes with its directory.
+    /// Opens the store; for a dry run without one, an empty store in a temporary directory.
     fn store(&self, store: &StoreArgs) -> anyhow::Result<(Arc<dyn Store>, Option<TempDir>)> {
         if !self.dry_run {
             return Ok((store.open(IfMissing::Create)?, None));
@@ -235,7 +235,7 @@ impl Load {
     }
 }
 
-/// Prints what a load came to: to standard error where it was refused.
+/// Prints the report of a load: to standard error if it was refused.
 pub(super) fn print_report(
     report: &Report,
     output_args: OutputArgs,

@@ -41,7 +41,7 @@ static MESSAGES: OnceLock<LogOutput> = OnceLock::new();
 pub(super) struct Messages;
 
 impl Write for Messages {
-    /// Takes all bytes at once: callers write whole lines. What would steer a terminal is escaped wherever the log
+    /// Takes all bytes at once: callers write whole lines. Control characters for terminals are escaped wherever the log
     /// goes, since a person reads it some day.
     fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(lines);

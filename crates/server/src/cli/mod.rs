@@ -311,7 +311,7 @@ fn written(outcome: anyhow::Result<()>) -> anyhow::Result<Outcome> {
     }
 }
 
-/// Prints JSON to standard output, indented where a person reads it.
+/// Prints JSON to standard output, indented on a terminal.
 fn print_json(value: &serde_json::Value) -> io::Result<()> {
     if output::stdout().is_terminal() {
         print(&format!("{value:#}\n"))

@@ -1,4 +1,4 @@
-//! The command line as a whole: the store's options are offered and accepted only where a store is used.
+//! The command line as a whole: the store's options are offered and accepted only by commands that use a store.
 
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;

@@ -29,7 +29,7 @@ const LINE_EVERY: Duration = Duration::from_secs(10);
 pub(super) struct Bars(ProgressBar);
 
 impl Bars {
-    /// Bars that draw nothing where standard error is no terminal.
+    /// Returns bars that draw nothing if standard error is no terminal.
     pub(super) fn new() -> Self {
         Self(ProgressBar::with_draw_target(
             None,
@@ -77,7 +77,7 @@ impl Progress for Bars {
     }
 }
 
-/// A bar of the addresses that a fetch asks; lines where standard error is no terminal.
+/// A bar of the addresses that a fetch asks; lines if standard error is no terminal.
 pub(super) struct FetchBar {
     bar: ProgressBar,
     last_line: Cell<Instant>,

@@ -1,7 +1,7 @@
 //! SIGHUP: the settings are read again, and what can change while the server runs does.
 //!
-//! Whoever has something to change registers it with [`Reload::register`] before the server starts. Everything
-//! is prepared first, and changed only where nothing was wrong with any of it.
+//! Parts that can change register themselves with [`Reload::register`] before the server starts. Everything
+//! is prepared first, and changed only if all of it succeeded.
 
 use std::fmt;
 use std::io::{self, IsTerminal as _};

@@ -1,4 +1,4 @@
-//! A server of the contract that a command asks as its clients do: where it is, the key, and how products are printed.
+//! A server of the contract that a command asks as its clients do: its address, the key, and the format of printed products.
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -97,7 +97,7 @@ pub(super) struct Serve {
 /// Room for some thousand different pages of 500 products, compressed.
 const DEFAULT_CACHE_MIB: u32 = 96;
 
-/// A tebibyte: whoever asks for more has mistyped.
+/// A tebibyte: more is a typing error.
 const MAX_CACHE_MIB: i64 = 1 << 20;
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

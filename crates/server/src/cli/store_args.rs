@@ -1,4 +1,4 @@
-//! The settings that say where the store is.
+//! Settings of the store: its address, and the time to wait for it.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -67,7 +67,7 @@ impl TraceArgs {
         }
     }
 
-    /// Starts sending, where that is asked for.
+    /// Starts sending, if a collector is set.
     pub(super) fn start(&self) -> anyhow::Result<Traces> {
         match &self.traces_endpoint {
             None => Ok(Traces::default()),

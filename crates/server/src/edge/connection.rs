@@ -1,4 +1,4 @@
-//! One connection, from its first byte to its last: HTTP/1.1, or HTTP/2 where TLS settled on that.
+//! One connection, from its first byte to its last: HTTP/1.1, or HTTP/2 if TLS settled on that.
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -272,7 +272,7 @@ impl Connection {
         end_within(EVICTION_TIMEOUT, connection).await;
     }
 
-    /// Answers whatever is asked that there are too many connections, and ends.
+    /// Answers any request that there are too many connections, and ends.
     pub(super) async fn turn_away<S>(self, socket: S)
     where
         S: ClientSocket + Send + 'static,
@@ -290,7 +290,7 @@ impl Connection {
 }
 
 /// After a while the next answer is a connection's last, and says so. One that is closed while it is quiet may have a request
-/// on its way, whose client would never be answered; where none comes, it ends as quiet ones do.
+/// on its way, whose client would never be answered; if none comes, it ends as quiet ones do.
 async fn grow_old(age: Duration, is_old: &AtomicBool) -> Infallible {
     tokio::time::sleep(age).await;
     is_old.store(true, Ordering::Relaxed);

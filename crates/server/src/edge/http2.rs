@@ -185,7 +185,7 @@ impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Streams {
     }
 }
 
-/// A stream that is reset where the client takes nothing of it for too long.
+/// Stream that is reset if the client takes nothing of it for too long.
 struct Limited<F> {
     answering: Pin<Box<F>>,
     stream: Arc<Stream>,

@@ -81,7 +81,7 @@ pub enum Listener {
     Tcp(TcpListener),
     /// The same; the socket is systemd's, and outlives this server.
     PassedTcp(TcpListener),
-    /// For connections of this machine; with the file, where that is ours.
+    /// For connections of this machine; with the file, if that is ours.
     Unix(UnixListener, Option<SocketFile>),
 }
 

@@ -29,9 +29,9 @@ impl Accepted {
 #[derive(Debug)]
 enum AsyncListener {
     Tcp(TcpListener),
-    /// systemd's: whoever listens on it next gets the connections that this server doesn't take.
+    /// systemd's: the next process that listens on it gets the connections that this server doesn't take.
     PassedTcp(TcpListener),
-    /// With its file, where that is ours.
+    /// With its file, if that is ours.
     Unix(UnixListener, Option<SocketFile>),
 }
 
@@ -165,7 +165,7 @@ impl Listeners {
         accepted
     }
 
-    /// The next connection, of whichever listener has one.
+    /// Returns the next connection of any listener.
     pub(super) async fn accept(&mut self) -> io::Result<Accepted> {
         let Self { all, next } = self;
         std::future::poll_fn(|context| {

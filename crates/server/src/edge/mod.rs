@@ -1,4 +1,4 @@
-//! The edge: where clients connect. Listening, TLS, who is let in, limits on time, and how a server ends.
+//! The edge: listening, TLS, admission, timeouts and shutdown.
 //!
 //! Requests are answered by `http`; this module brings them there, over HTTP/1.1 or HTTP/2, and takes the
 //! answers away. `docs/edges.md` tells operators every limit and its reason.

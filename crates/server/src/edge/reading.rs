@@ -83,7 +83,7 @@ pub(crate) struct Http1Watch {
     progress: Progress,
     answered: u64,
     phase: ReadPhase,
-    /// None where a head has begun and was never waited for: most arrive whole.
+    /// None if a head has begun and was never waited for: most arrive whole.
     read_by: Option<Instant>,
     /// The last bytes that arrived, the newest lowest.
     last: u32,

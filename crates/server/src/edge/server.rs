@@ -75,7 +75,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server on sockets that listen. Must be called where a runtime is.
+    /// Returns a server on listening sockets. Must be called within a runtime.
     ///
     /// # Errors
     ///

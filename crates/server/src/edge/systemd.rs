@@ -29,7 +29,7 @@ pub fn stopping() {
     notify(&[NotifyState::Stopping]);
 }
 
-/// Tells again and again that the server lives, where that is asked for (`WATCHDOG_USEC`), and what it serves. Runs
+/// Tells again and again that the server lives, if `WATCHDOG_USEC` is set, and what it serves. Runs
 /// where requests are answered, so that silence means that none are.
 pub async fn attend(live: &Live) {
     if std::env::var_os("NOTIFY_SOCKET").is_none() {

@@ -1,11 +1,11 @@
 //! Quotas that several servers share, kept in a Redis (or Valkey): the one thing that a request may wait for
 //! beside memory, and never for long.
 //!
-//! One script takes a request off a quota, in one round trip. A circuit breaker stands in front of it: where
+//! One script takes a request off a quota, in one round trip. A circuit breaker stands in front of it: if
 //! Redis doesn't answer, servers limit by what they know themselves, at once and without waiting, and a task of its own
 //! looks when Redis is back. So a Redis that is gone or hangs costs a few requests 20 ms each, and no more.
 //!
-//! - `address`: where that Redis is
+//! - `address`: the address of that Redis
 //! - `backoff`: how long it takes until it is tried again
 //! - `script`: what is asked of it
 
@@ -102,8 +102,8 @@ impl SharedLimits {
         self.connection.load().is_some()
     }
 
-    /// Takes one request off the quota of the key with this prefix. None where Redis can't say in time: whoever
-    /// asks limits by what it knows itself.
+    /// Takes one request off the quota of the key with this prefix. None if Redis doesn't answer in time: the
+    /// server limits by what it knows itself then.
     pub async fn take(&self, prefix: &str, quota: Quota) -> Option<Taken> {
         let connection = self.connection.load_full();
         let Connection {

@@ -98,7 +98,7 @@ pub struct Metrics {
     pub limits: LimitMetrics,
     /// Connections of clients.
     pub connections: Arc<Connections>,
-    /// TLS of clients' connections, where there is any.
+    /// TLS of clients' connections, if there is any.
     pub tls: Option<Arc<TlsMetrics>>,
     /// Start of the process, as nearly as it knows.
     pub started: Timestamp,

@@ -149,7 +149,7 @@ fn remote(parent: TraceParent<'_>, headers: &HeaderMap) -> Option<SpanContext> {
     ))
 }
 
-/// The method, where it is a known one: a client may send any word.
+/// Returns the method if it is a known one: a client may send any word.
 fn method(method: &http::Method) -> &'static str {
     const KNOWN: [&str; 9] = [
         "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE",

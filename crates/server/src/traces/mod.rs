@@ -71,7 +71,7 @@ impl Traces {
         })
     }
 
-    /// Makes a span of a request where it is sampled; returns its trace.
+    /// Makes a span of a request if it is sampled; returns its trace.
     pub(crate) fn record(&self, span: &RequestSpan<'_>) -> Option<String> {
         self.exporter.as_ref()?.record(span)
     }

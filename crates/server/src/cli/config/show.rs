@@ -1,4 +1,4 @@
-//! `vitrine config show`: what is in effect, and where each value comes from.
+//! `vitrine config show`: the settings in effect, and their sources.
 
 use std::path::Path;
 
@@ -58,7 +58,7 @@ impl Show {
     }
 }
 
-/// A line that the file could hold, and where its value comes from.
+/// Returns a line that the file could hold, and the source of its value.
 fn to_text(value: &SettingValue, file: Option<&Path>) -> (String, String) {
     let name = &value.setting.name;
     let line = match value.to_toml() {

@@ -316,7 +316,7 @@ fn revoke(store: &dyn Store, output: OutputArgs, names: &[String]) -> anyhow::Re
 /// The shortest end of a name that may be a secret which was copied in part, or behind another prefix.
 const SECRET_BYTES: usize = 32;
 
-/// The prefix in a whole key; a whole name where it isn't one, with the dots of its label. What this gives may be
+/// The prefix in a whole key; a whole name if it isn't one, with the dots of its label. What this gives may be
 /// shown: where a name may hold a secret, that is cut off.
 fn prefix_of(name: &str) -> &str {
     let may_be_secret = |end: &str| {

@@ -9,7 +9,7 @@ use crate::escape::single_line;
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::cli) struct SettingFault {
-    /// The line, counted from 1; 0 where it lies in no line.
+    /// The line, counted from 1; 0 if it lies in no line.
     pub(in crate::cli) line: usize,
     /// The character in it, counted from 1.
     pub(in crate::cli) column: usize,
@@ -47,7 +47,7 @@ impl fmt::Display for RefusedFile {
     }
 }
 
-/// `:LINE:COLUMN`, where a fault has them.
+/// `:LINE:COLUMN`, if a fault has them.
 struct FaultPlace<'f>(&'f SettingFault);
 
 impl fmt::Display for FaultPlace<'_> {

@@ -15,7 +15,7 @@ use super::secret::shown;
 use super::template::example;
 use super::{Setting, ValueKind};
 
-/// The longest file, in bytes: whoever has a longer one named the wrong file.
+/// Maximum length of a file, in bytes: a longer one is the wrong file.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// Contents of a settings file.

@@ -33,7 +33,7 @@ impl FileSetting {
 /// Fault of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileFault {
-    /// The line, from 1; 0 where it lies in no line.
+    /// The line, from 1; 0 if it lies in no line.
     pub line: usize,
     /// The character in it, from 1.
     pub column: usize,

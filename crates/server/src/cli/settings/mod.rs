@@ -1,4 +1,4 @@
-//! The settings of a server, and where their values come from: flags over environment over the settings
+//! Settings of a server, and the sources of their values: flags over environment over the settings
 //! file over defaults.
 //!
 //! The one table of settings is the command line of `vitrine serve`, as clap describes it. The file's keys are
@@ -94,7 +94,7 @@ impl Setting {
         self.argument.get_env()?.to_str()
     }
 
-    /// Its default, one text for each value; none where it isn't set by default.
+    /// Its default, one text for each value; none if it isn't set by default.
     fn defaults(&self) -> Vec<String> {
         let defaults = self.argument.get_default_values().iter();
         defaults

@@ -94,7 +94,7 @@ pub(in crate::cli) struct CommandLine {
 #[derive(Debug)]
 pub(in crate::cli) struct LoadedSettings {
     pub(in crate::cli) cli: Cli,
-    /// The settings of the server; empty where the command isn't `serve`.
+    /// The settings of the server; empty if the command isn't `serve`.
     pub(in crate::cli) values: Vec<SettingValue>,
     /// The settings file.
     pub(in crate::cli) file: Option<PathBuf>,
@@ -120,7 +120,7 @@ impl CommandLine {
         Self { arguments }
     }
 
-    /// Reads it. The file is checked as a whole, whatever the command takes from it.
+    /// Reads it. The file is checked as a whole, even if the command takes only some settings from it.
     pub(in crate::cli) fn read(&self) -> Result<LoadedSettings, StartupError> {
         let program = program();
         let Some(path) = self.file(&program)? else {
@@ -227,7 +227,7 @@ fn wanted<'s>(
         .collect()
 }
 
-/// The settings as they are, where the command is `serve`.
+/// Returns the settings in effect, if the command is `serve`.
 fn values(program: &Command, matches: &ArgMatches, from_file: &[&FileEntry]) -> Vec<SettingValue> {
     let Some((SERVE, matches)) = matches.subcommand() else {
         return Vec::new();

@@ -129,7 +129,7 @@ pub(super) fn example(setting: &Setting) -> String {
     format_value(setting.kind(), example)
 }
 
-/// The values of a setting as the file writes them, where there are any.
+/// Returns the values of a setting as the file writes them, if there are any.
 pub(super) fn format_values(kind: ValueKind, values: &[String]) -> Option<String> {
     let values: Vec<String> = values
         .iter()
