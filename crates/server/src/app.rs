@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use vitrine_wire::error::{ErrorBody, ErrorType};
 
-use crate::docs::{Documentation, ErrorFacts, Sources};
+use crate::docs::{Documentation, ErrorFacts, Retry, Sources};
+use crate::http::access::simulation;
 use crate::http::endpoints::Endpoints;
 use crate::http::endpoints::site::{Pages, RenderError};
-use crate::http::error::ApiError;
-use crate::http::request::parameters;
+use crate::http::error::types;
 use crate::http::routes::ROUTES;
 use crate::http::{Access, App, openapi};
 use crate::live::Live;
@@ -61,18 +61,19 @@ fn documentation(public_url: String) -> Documentation {
 }
 
 fn error_facts(kind: ErrorType) -> ErrorFacts {
-    let status = ApiError::status(kind);
-    let refused = |query| parameters::list(Some(query)).err();
-    let example = match kind {
-        ErrorType::BadRequest => refused("countries=GB"),
-        ErrorType::PaginationError => refused("limit=501"),
-        _ => None,
-    };
+    let row = types::row(kind);
     ErrorFacts {
-        status: status.as_u16(),
-        reason: status.canonical_reason().unwrap_or("Error"),
-        message: ApiError::plain(kind).message,
-        example: ErrorBody::from(example.unwrap_or_else(|| ApiError::plain(kind))),
+        status: row.status.as_u16(),
+        reason: row.status.canonical_reason().unwrap_or("Error"),
+        message: row.message.to_owned(),
+        retry: match row.retry {
+            types::Retry::Never => Retry::Never,
+            types::Retry::AsTold => Retry::AsTold,
+            types::Retry::WithBackoff => Retry::WithBackoff,
+        },
+        meaning: row.meaning,
+        remedy: row.remedy,
+        example: ErrorBody::from(simulation::error(kind)),
     }
 }
 

@@ -46,8 +46,25 @@ pub struct ErrorFacts {
     pub reason: &'static str,
     /// Message of the plain error.
     pub message: String,
+    /// Advice on retries.
+    pub retry: Retry,
+    /// Meaning and causes, in Markdown.
+    pub meaning: &'static str,
+    /// Remedy, in Markdown.
+    pub remedy: &'static str,
     /// Body of such an error.
     pub example: ErrorBody,
+}
+
+/// Advice on retries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retry {
+    /// The same request fails again.
+    Never,
+    /// After as many seconds as the header `Retry-After` tells.
+    AsTold,
+    /// A few times, with growing pauses.
+    WithBackoff,
 }
 
 impl Documentation {

@@ -13,10 +13,10 @@
 //! # Layout
 //!
 //! - [`routes`]: every route on one page
-//! - [`error`]: every error with its status
+//! - [`error`]: errors; `error/types` has a row for each error type
 //! - `service`, `pipeline`, `observe`: the path of a request; `state`: what all requests share
 //! - [`endpoints`]: product pages, products, texts, lists, the documentation
-//! - [`request`]: query parameters and headers as clients send them
+//! - [`request`]: headers and queries; `request/parameters` has a row for each query parameter
 //! - [`access`]: clients, quotas, origins, simulated errors
 //! - [`response`]: responses with their headers and entity tags
 //! - [`body`]: bodies, their compression, cache and memory

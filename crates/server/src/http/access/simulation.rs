@@ -7,6 +7,7 @@ use vitrine_model::key::{KeyKind, KnownKey};
 use vitrine_wire::error::ErrorType;
 
 use crate::http::error::ApiError;
+use crate::http::error::types::row;
 use crate::http::request::parameters;
 use crate::http::request::single;
 
@@ -36,19 +37,15 @@ pub(crate) fn requested(
 
 /// Returns a simulated error: for refused parameters that of a query that has such a fault.
 pub(crate) fn error(kind: ErrorType) -> ApiError {
-    let query = match kind {
-        ErrorType::BadRequest => "is_orderable=maybe&countries=US",
-        ErrorType::PaginationError => "limit=0",
-        _ => return ApiError::plain(kind),
-    };
-    let refused = parameters::list(Some(query)).err();
+    let refused = row(kind).refused_query;
+    let refused = refused.and_then(|query| parameters::list(Some(query)).err());
     refused.unwrap_or_else(|| ApiError::plain(kind))
 }
 
 /// Adds the headers that the real error gets outside of the table of errors: after a body that wasn't read, the
 /// connection closes.
 pub(crate) fn add_headers(kind: ErrorType, headers: &mut HeaderMap) {
-    if matches!(kind, ErrorType::PayloadTooLarge | ErrorType::Timeout) {
+    if row(kind).closes {
         headers.insert(CONNECTION, HeaderValue::from_static("close"));
     }
 }

@@ -5,6 +5,7 @@ use vitrine_wire::error::ErrorType;
 
 use super::examples;
 use crate::http::error::ApiError;
+use crate::http::error::types::{ExampleRequest, Retry, Scope, row};
 use crate::http::routes::{KeyedOperation, Operation};
 
 /// Headers of a 200 and a 304 to the holder of a key.
@@ -46,19 +47,6 @@ const ERROR_HEADERS: [&str; 10] = [
     "Access-Control-Expose-Headers",
 ];
 
-/// Errors of operations that need no key.
-const PUBLIC_ERRORS: [ErrorType; 9] = [
-    ErrorType::BadRequest,
-    ErrorType::NotFound,
-    ErrorType::MethodNotAllowed,
-    ErrorType::PayloadTooLarge,
-    ErrorType::UriTooLong,
-    ErrorType::HeadersTooLarge,
-    ErrorType::InternalServerError,
-    ErrorType::Unavailable,
-    ErrorType::Timeout,
-];
-
 /// Method of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Method {
@@ -79,13 +67,10 @@ pub(super) fn of(operation: Operation, method: Method, found: &str) -> Value {
         Operation::GetText => json!({"type": "string"}),
         Operation::GetOpenapi | Operation::Docs => json!({"type": "object"}),
     };
-    let (content_type, mut names, errors): (_, _, &[ErrorType]) = match operation {
-        Operation::Keyed(_) => ("application/json", KEYED_HEADERS.to_vec(), ErrorType::ALL),
-        Operation::GetText | Operation::GetOpenapi | Operation::Docs => (
-            "text/markdown; charset=utf-8",
-            PUBLIC_HEADERS.to_vec(),
-            &PUBLIC_ERRORS,
-        ),
+    let is_keyed = matches!(operation, Operation::Keyed(_));
+    let (content_type, mut names) = match is_keyed {
+        true => ("application/json", KEYED_HEADERS.to_vec()),
+        false => ("text/markdown; charset=utf-8", PUBLIC_HEADERS.to_vec()),
     };
     if operation == Operation::Keyed(KeyedOperation::ListProducts) {
         names.push("Link");
@@ -103,17 +88,18 @@ pub(super) fn of(operation: Operation, method: Method, found: &str) -> Value {
         let content = json!({"schema": schema, "examples": examples::found(operation)});
         responses["200"]["content"] = json!({content_type: content});
     }
-    for kind in errors {
+    let may_fail = |kind: &&ErrorType| is_keyed || row(**kind).scope == Scope::All;
+    for kind in ErrorType::ALL.iter().filter(may_fail) {
         let status = ApiError::status(*kind);
         let shared = match method {
             Method::Get => format!("#/components/responses/Error{}", status.as_str()),
             Method::Head => format!("#/components/responses/HeadError{}", status.as_str()),
         };
+        let is_of_operation = row(*kind).example == ExampleRequest::OfOperation;
         responses[status.as_str()] = match (method, *kind) {
-            (
-                Method::Get,
-                ErrorType::BadRequest | ErrorType::PaginationError | ErrorType::InvalidVersion,
-            ) => with_body(failure(*kind), &examples::bad_requests(operation)),
+            (Method::Get, _) if is_of_operation => {
+                with_body(failure(*kind), &examples::bad_requests(operation))
+            }
             (Method::Get, ErrorType::NotFound) => match examples::not_found(operation) {
                 Some(examples) => with_body(failure(*kind), &examples),
                 None => json!({"$ref": shared}),
@@ -143,16 +129,14 @@ pub(super) fn shared_errors() -> Value {
         if without_body.is_null() {
             *without_body = failure(*kind);
         }
-        // The examples of these differ by operation.
-        if status == ApiError::status(ErrorType::BadRequest) {
+        let Some(example) = examples::plain_error(*kind) else {
             continue;
-        }
+        };
         let response = &mut responses[format!("Error{}", status.as_str())];
         if response.is_null() {
             *response = with_body(failure(*kind), &json!({}));
         }
-        response["content"]["application/json"]["examples"][kind.as_str()] =
-            examples::plain_error(*kind);
+        response["content"]["application/json"]["examples"][kind.as_str()] = example;
     }
     responses
 }
@@ -168,37 +152,10 @@ fn with_body(mut response: Value, examples: &Value) -> Value {
 
 /// Returns an error's response without its body.
 fn failure(kind: ErrorType) -> Value {
-    let (description, own_header) = match kind {
-        ErrorType::BadRequest | ErrorType::PaginationError | ErrorType::InvalidVersion => (
-            "The request can't be understood as it is: mend it, don't repeat it. `details` names each refused parameter.",
-            None,
-        ),
-        ErrorType::Unauthorized | ErrorType::InvalidApiKey => (
-            "The key is missing, wrong, expired or revoked.",
-            Some("WWW-Authenticate"),
-        ),
-        ErrorType::Forbidden => ("The key is good, and may not do that.", None),
-        ErrorType::NotFound => ("There is nothing at this path, now.", None),
-        ErrorType::MethodNotAllowed => ("The path takes other methods.", Some("Allow")),
-        ErrorType::VersionRemoved => ("The version asked for was served once, and is gone.", None),
-        ErrorType::PayloadTooLarge => ("The request has a body larger than 8 kB.", None),
-        ErrorType::UriTooLong => ("Path and query are longer than 8 kB.", None),
-        ErrorType::HeadersTooLarge => ("The request's headers are too many or too large.", None),
-        ErrorType::RateLimited => (
-            "The key's quota is used up, or too many wrong keys came from this address. Wait as long as `Retry-After` says.",
-            Some("Retry-After"),
-        ),
-        ErrorType::InternalServerError => (
-            "The service failed. The operator finds why under the `X-Request-Id`.",
-            None,
-        ),
-        ErrorType::Unavailable => (
-            "No catalog is loaded yet, or there is more to do than can be done soon. Try again as `Retry-After` says.",
-            Some("Retry-After"),
-        ),
-        ErrorType::Timeout => ("The request took too long to arrive. Try again.", None),
-    };
+    let row = row(kind);
+    let retry_after = (row.retry == Retry::AsTold).then_some("Retry-After");
+    let own_header = row.header.map(|(name, _)| name).or(retry_after);
     let mut headers = ERROR_HEADERS.to_vec();
     headers.extend(own_header);
-    json!({"description": description, "headers": references(&headers)})
+    json!({"description": row.response, "headers": references(&headers)})
 }

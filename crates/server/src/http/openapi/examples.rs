@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use vitrine_wire::error::{ErrorBody, ErrorType};
 
 use crate::http::error::ApiError;
+use crate::http::error::types::{ExampleRequest, row};
 use crate::http::request::parameters;
 use crate::http::routes::{KeyedOperation, Operation};
 
@@ -190,7 +191,14 @@ pub(super) fn bad_requests(operation: Operation) -> Value {
         let refused = match operation {
             Operation::Keyed(KeyedOperation::ListProducts) => parameters::list(query).err(),
             Operation::Keyed(KeyedOperation::GetProduct) => parameters::content_form(query).err(),
-            _ => parameters::none(query).err(),
+            Operation::Keyed(
+                KeyedOperation::ListCategories
+                | KeyedOperation::ListCountries
+                | KeyedOperation::Ping,
+            )
+            | Operation::GetText
+            | Operation::GetOpenapi
+            | Operation::Docs => parameters::none(query).err(),
         };
         if let Some(refused) = refused {
             let request = format!("GET {target}");
@@ -220,48 +228,29 @@ pub(super) fn not_found(operation: Operation) -> Option<Value> {
             format!("GET /v2/texts/{}.md", "0".repeat(64)),
             ApiError::no_such_text(),
         ),
-        _ => return None,
+        Operation::Keyed(
+            KeyedOperation::ListProducts
+            | KeyedOperation::ListCategories
+            | KeyedOperation::ListCountries
+            | KeyedOperation::Ping,
+        )
+        | Operation::GetOpenapi
+        | Operation::Docs => return None,
     };
     Some(json!({"not_found": error(summary, &request, "", &absent)}))
 }
 
-/// The example of an error type as any operation gives it.
-pub(super) fn plain_error(kind: ErrorType) -> Value {
+/// Returns the example of an error type, unless each operation has its own.
+pub(super) fn plain_error(kind: ErrorType) -> Option<Value> {
     let simulated = format!(" with `X-Simulate: {}` and a test key", kind.as_str());
-    let (summary, request, with) = match kind {
-        ErrorType::Unauthorized => ("No key", "GET /v2/ping", " without a key"),
-        ErrorType::InvalidApiKey => {
-            let with = " with `X-Api-Key: demo.wrong`";
-            ("A key that isn't good", "GET /v2/ping", with)
-        }
-        ErrorType::Forbidden => {
-            let with = " with `X-Simulate: timeout` and no test key";
-            (
-                "Errors are simulated for test keys only",
-                "GET /v2/ping",
-                with,
-            )
-        }
-        ErrorType::NotFound => ("A path that there isn't", "GET /v2/none", ""),
-        ErrorType::MethodNotAllowed => ("Catalogs are read", "POST /v2/ping", ""),
-        ErrorType::VersionRemoved => {
-            let with = " with `X-Api-Version: 2023-07-27`";
-            ("A version that is gone", "GET /v2/ping", with)
-        }
-        ErrorType::PayloadTooLarge => ("A body, and a large one", "GET /v2/ping", &*simulated),
-        ErrorType::UriTooLong => ("A long query", "GET /v2/ping", &*simulated),
-        ErrorType::HeadersTooLarge => ("Too many headers", "GET /v2/ping", &*simulated),
-        ErrorType::RateLimited => ("Too many requests", "GET /v2/ping", &*simulated),
-        ErrorType::Unavailable => (
-            "No catalog yet, or too much to do",
-            "GET /v2/ping",
-            &*simulated,
-        ),
-        ErrorType::Timeout => ("A body that came too slowly", "GET /v2/ping", &*simulated),
-        ErrorType::InternalServerError
-        | ErrorType::BadRequest
-        | ErrorType::PaginationError
-        | ErrorType::InvalidVersion => ("A fault of the service", "GET /v2/ping", &*simulated),
+    let (summary, request, with) = match row(kind).example {
+        ExampleRequest::OfOperation => return None,
+        ExampleRequest::Simulated(summary) => (summary, "GET /v2/ping", &*simulated),
+        ExampleRequest::Of {
+            summary,
+            request,
+            with,
+        } => (summary, request, with),
     };
-    error(summary, request, with, &ApiError::plain(kind))
+    Some(error(summary, request, with, &ApiError::plain(kind)))
 }

@@ -6,7 +6,7 @@ use vitrine_model::query::Limit;
 
 use super::examples::TEXT_DIGEST;
 use super::request_headers;
-use crate::http::request::parameters::{self, Multiplicity, Parameter};
+use crate::http::request::parameters::{self, Example, Multiplicity, Parameter, Values};
 use crate::http::routes::{PathParameter, Route};
 use crate::view::ContentForm;
 
@@ -46,55 +46,33 @@ pub(super) fn of(route: &Route) -> Vec<Value> {
         // The document leaves out the documentation.
         Some(PathParameter::Page | PathParameter::Asset) | None => {}
     }
-    described.extend(parameters::of(route.operation).iter().map(query_parameter));
+    described.extend(
+        parameters::of(route.operation)
+            .into_iter()
+            .map(query_parameter),
+    );
     described.extend(request_headers::of(route.operation));
     described
 }
 
+/// Returns the schema of one value.
+fn schema(values: Values) -> Value {
+    match values {
+        Values::Boolean => json!({"type": "boolean"}),
+        Values::Country => json!({"type": "string", "pattern": "^[A-Z]{2}$"}),
+        Values::Category => json!({"type": "string", "minLength": 1}),
+        Values::Cursor => code_schema(&ProductCode::RESERVED),
+        Values::Limit => {
+            json!({"type": "integer", "format": "int32", "minimum": 1, "maximum": Limit::MAX, "default": Limit::MAX})
+        }
+        Values::ContentForm => {
+            json!({"type": "string", "enum": ContentForm::ALL.map(ContentForm::as_str), "default": ContentForm::default().as_str()})
+        }
+    }
+}
+
 fn query_parameter(parameter: &Parameter) -> Value {
-    let example = |name: &str, summary: &str, value: Value| json!({name: {"summary": summary, "value": value}});
-    let (item, examples) = match parameter.name {
-        "is_orderable" => (
-            json!({"type": "boolean"}),
-            example("orderable", "What can be ordered now", json!(true)),
-        ),
-        "countries_redeemable_in" => (
-            json!({"type": "string", "pattern": "^[A-Z]{2}$"}),
-            json!({
-                "one": {"summary": "The United Kingdom", "value": ["GB"]},
-                "several": {"summary": "Sweden or Denmark", "value": ["SE", "DK"]},
-            }),
-        ),
-        // Without an example: tools send those of all parameters, and it excludes `after`.
-        "before" => (code_schema(&ProductCode::RESERVED), Value::Null),
-        "after" => (
-            code_schema(&ProductCode::RESERVED),
-            example(
-                "cursor",
-                "A cursor of an earlier page",
-                json!("HALLOWMERE-GB"),
-            ),
-        ),
-        "limit" => (
-            json!({"type": "integer", "format": "int32", "minimum": 1, "maximum": Limit::MAX, "default": Limit::MAX}),
-            example("page", "A page for a picker", json!(50)),
-        ),
-        "content" => (
-            json!({"type": "string", "enum": ContentForm::ALL.map(ContentForm::as_str), "default": ContentForm::default().as_str()}),
-            json!({
-                "url": {"summary": "Addresses of Markdown", "value": "url"},
-                "md": {"summary": "Markdown in the answer", "value": "md"},
-                "html": {"summary": "Sanitised HTML in the answer", "value": "html"},
-            }),
-        ),
-        _ => (
-            json!({"type": "string", "minLength": 1}),
-            json!({
-                "one": {"summary": "One category", "value": ["food-and-drink"]},
-                "several": {"summary": "Either category", "value": ["food-and-drink", "sports-and-outdoors"]},
-            }),
-        ),
-    };
+    let item = schema(parameter.values);
     let mut described = json!({
         "name": parameter.name,
         "in": "query",
@@ -108,8 +86,14 @@ fn query_parameter(parameter: &Parameter) -> Value {
     } else {
         described["schema"] = item;
     }
-    if !examples.is_null() {
-        described["examples"] = examples;
+    for (name, summary, value) in parameter.examples {
+        let value = match value {
+            Example::Boolean(value) => json!(value),
+            Example::Number(value) => json!(value),
+            Example::Text(value) => json!(value),
+            Example::List(values) => json!(values),
+        };
+        described["examples"][*name] = json!({"summary": summary, "value": value});
     }
     described
 }

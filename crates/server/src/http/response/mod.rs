@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER, VARY, WWW_AUTHENTICATE,
-    X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
-use vitrine_wire::error::{ErrorBody, ErrorType};
+use vitrine_wire::error::ErrorBody;
 
 use super::body::Body;
 use super::body::compress::{Effort, compress};
 use super::error::ApiError;
+use super::error::types::row;
 use super::request::encoding::{Accepted, Coding};
 
 /// A response.
@@ -137,14 +137,10 @@ impl From<ApiError> for Response {
         if let Some(time) = retry_after {
             headers.insert(RETRY_AFTER, seconds_up(time).max(1).into());
         }
-        match kind {
-            ErrorType::Unauthorized | ErrorType::InvalidApiKey => {
-                headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("ApiKey"));
-            }
-            ErrorType::MethodNotAllowed => {
-                headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
-            }
-            _ => {}
+        if let Some((name, value)) = row(kind).header
+            && let Ok(name) = HeaderName::from_bytes(name.as_bytes())
+        {
+            headers.insert(name, HeaderValue::from_static(value));
         }
         answer
     }

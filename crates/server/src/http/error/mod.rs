@@ -1,8 +1,11 @@
-//! Every error with its status and its words. Layers below know no status; this one knows no cause
-//! that it wouldn't show.
+//! Errors on their way to clients: a constructor for each cause. `types` has a row for each error type. Layers below know
+//! no status; this one tells no cause that clients mustn't see.
+
+pub mod types;
 
 use std::time::Duration;
 
+use self::types::{Retry, row};
 use http::StatusCode;
 use vitrine_wire::error::{ErrorBody, ErrorType, FaultType, ParameterFault};
 
@@ -54,98 +57,20 @@ impl ApiError {
         }
     }
 
-    /// The status of an error type (docs/contract/errors.md#types).
+    /// Returns the status of an error type.
     #[must_use]
-    pub const fn status(kind: ErrorType) -> StatusCode {
-        match kind {
-            ErrorType::BadRequest | ErrorType::PaginationError | ErrorType::InvalidVersion => {
-                StatusCode::BAD_REQUEST
-            }
-            ErrorType::Unauthorized | ErrorType::InvalidApiKey => StatusCode::UNAUTHORIZED,
-            ErrorType::Forbidden => StatusCode::FORBIDDEN,
-            ErrorType::NotFound => StatusCode::NOT_FOUND,
-            ErrorType::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-            ErrorType::VersionRemoved => StatusCode::GONE,
-            ErrorType::PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            ErrorType::UriTooLong => StatusCode::URI_TOO_LONG,
-            ErrorType::HeadersTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-            ErrorType::RateLimited => StatusCode::TOO_MANY_REQUESTS,
-            ErrorType::InternalServerError => StatusCode::INTERNAL_SERVER_ERROR,
-            ErrorType::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
-            ErrorType::Timeout => StatusCode::GATEWAY_TIMEOUT,
-        }
+    pub fn status(kind: ErrorType) -> StatusCode {
+        row(kind).status
     }
 
-    /// An error as the table has it, with its plainest words: what `X-Simulate` asks for, and what
-    /// the constructors below start from.
+    /// Returns the plain error of a type, which the constructors below start from.
     #[must_use]
     pub fn plain(kind: ErrorType) -> Self {
-        let (message, help) = match kind {
-            ErrorType::BadRequest => ("a parameter was refused", None),
-            ErrorType::PaginationError => ("a paging parameter was refused", None),
-            ErrorType::InvalidVersion => (
-                "there is no such API version",
-                Some("send `X-Api-Version: 2024-02-05` once, or leave the header out"),
-            ),
-            ErrorType::Unauthorized => (
-                "the request has no API key",
-                Some("send your key in the header `X-Api-Key`"),
-            ),
-            ErrorType::InvalidApiKey => (
-                "the API key is wrong, expired or revoked",
-                Some(
-                    "send the whole key, once, in the header `X-Api-Key`; ask the operator for a new one where it has expired",
-                ),
-            ),
-            ErrorType::Forbidden => (
-                "this key may not do that",
-                Some("`X-Simulate` needs a test key"),
-            ),
-            ErrorType::NotFound => (
-                "there is nothing at this path",
-                Some("/docs describes the paths that exist"),
-            ),
-            ErrorType::MethodNotAllowed => ("this path takes GET and HEAD only", None),
-            ErrorType::VersionRemoved => (
-                "this API version was removed",
-                Some("send `X-Api-Version: 2024-02-05`, or leave the header out"),
-            ),
-            ErrorType::PayloadTooLarge => (
-                "the request's body is larger than 8 kB",
-                Some("leave the body out: these operations take none"),
-            ),
-            ErrorType::UriTooLong => (
-                "the request's target is longer than 8 kB",
-                Some("ask for fewer values at a time"),
-            ),
-            ErrorType::HeadersTooLarge => (
-                "the request has more than 64 headers, or more than 32 kB of them",
-                None,
-            ),
-            ErrorType::RateLimited => (
-                "the key's quota is used up",
-                Some(
-                    "wait as long as `Retry-After` says; repeat reads with `If-None-Match`, since a 304 is free",
-                ),
-            ),
-            ErrorType::InternalServerError => (
-                "the service failed",
-                Some("try again; if it stays, tell the operator the `X-Request-Id`"),
-            ),
-            ErrorType::Unavailable => (
-                "no catalog is loaded yet",
-                Some("try again as `Retry-After` says"),
-            ),
-            ErrorType::Timeout => (
-                "the request took too long to arrive",
-                Some("send it again, without a body"),
-            ),
-        };
-        let mut error = Self::new(kind, message, help);
-        if matches!(kind, ErrorType::RateLimited | ErrorType::Unavailable) {
-            error.retry_after = Some(RETRY_SOON);
+        let row = row(kind);
+        Self {
+            retry_after: (row.retry == Retry::AsTold).then_some(RETRY_SOON),
+            ..Self::new(kind, row.message, row.help)
         }
-        error
     }
 
     /// Returns the error for keys that are older than the operator allows, since the store is unreachable: no key can be

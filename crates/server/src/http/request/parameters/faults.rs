@@ -1,0 +1,196 @@
+//! Faults of a query, collected while it is read by the rows of its parameters.
+
+use vitrine_wire::error::{FaultType, ParameterFault};
+
+use super::{Multiplicity, Parameter};
+use crate::http::error::ApiError;
+use crate::http::request::query::pairs;
+
+/// Maximum number of faults that are told: a target of 8 kB has room for thousands, each of which takes a sentence.
+const MAX_FAULTS: usize = 100;
+
+/// Faults of one request's parameters.
+#[derive(Default)]
+pub(super) struct Faults {
+    details: Vec<ParameterFault>,
+    help: Vec<String>,
+}
+
+impl Faults {
+    pub(super) fn add(&mut self, kind: FaultType, name: &str, message: String) {
+        if self.details.len() == MAX_FAULTS {
+            self.help(format!("more is wrong than these {MAX_FAULTS} faults"));
+            return;
+        }
+        self.details.push(ParameterFault {
+            kind,
+            message,
+            location: ["query".to_owned(), shortened(name)],
+        });
+    }
+
+    pub(super) fn help(&mut self, help: String) {
+        if !self.help.contains(&help) {
+            self.help.push(help);
+        }
+    }
+
+    /// Adds a value that is none of the allowed ones.
+    pub(super) fn invalid(&mut self, row: &Parameter, value: &str) {
+        let (name, value, expected) = (row.name, shortened(value), row.values.expected());
+        let message = if value.is_empty() {
+            format!("`{name}` is empty; expected {expected}")
+        } else {
+            format!("`{name}` is {value:?}; expected {expected}")
+        };
+        self.add(FaultType::InvalidValue, name, message);
+    }
+
+    /// Adds an invalid value of a repeatable parameter whose values have no commas.
+    pub(super) fn invalid_item(&mut self, row: &Parameter, value: &str) {
+        self.invalid(row, value);
+        if value.contains(',') {
+            let name = row.name;
+            self.help(format!(
+                "repeat the parameter once for each value: `{name}=…&{name}=…`"
+            ));
+        }
+    }
+
+    /// Adds a number that is too small or too large.
+    pub(super) fn out_of_range(&mut self, row: &Parameter, value: &str) {
+        let (name, value, expected) = (row.name, shortened(value), row.values.expected());
+        let message = format!("`{name}` is {value}; expected {expected}");
+        self.add(FaultType::OutOfRange, name, message);
+    }
+
+    /// Adds a cursor that can't be one.
+    pub(super) fn invalid_cursor(&mut self, row: &Parameter, value: &str) {
+        let (name, value) = (row.name, shortened(value));
+        let message = format!("`{name}` is {value:?}, which is no cursor of this API");
+        self.add(FaultType::InvalidCursor, name, message);
+        self.help("take cursors from `pagination.cursors` of a response".to_owned());
+    }
+
+    fn into_result(self) -> Result<(), ApiError> {
+        if self.details.is_empty() {
+            return Ok(());
+        }
+        let help = (!self.help.is_empty()).then(|| self.help.join("; "));
+        Err(ApiError::parameters(self.details, help))
+    }
+}
+
+/// Returns the start of a client's text, short enough for a message.
+fn shortened(text: &str) -> String {
+    const MAX_CHARACTERS: usize = 80;
+    match text.char_indices().nth(MAX_CHARACTERS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Reads a query by an operation's rows. `set` takes each value of a known parameter, as an error if it can't be
+/// decoded; it has to refuse that.
+///
+/// # Errors
+///
+/// If a parameter is refused, with all faults.
+pub(super) fn read<P: Copy>(
+    query: Option<&str>,
+    rows: &[(P, Parameter)],
+    hints: &[(&str, &str)],
+    mut set: impl FnMut(P, &Parameter, Result<&str, &str>, &mut Faults),
+) -> Result<(), ApiError> {
+    let mut faults = Faults::default();
+    let mut seen: Vec<(&str, u32)> = Vec::new();
+    for (name, value) in pairs(query.unwrap_or_default()) {
+        let name = match &name {
+            Ok(name) => name,
+            // No name of a parameter has a `%`.
+            Err(undecodable) => {
+                faults.help(undecodable.help.to_owned());
+                undecodable.raw
+            }
+        };
+        let Some((parameter, row)) = rows.iter().find(|(_, row)| row.name == name) else {
+            let known: Vec<&Parameter> = rows.iter().map(|(_, row)| row).collect();
+            unknown(name, &known, hints, &mut faults);
+            continue;
+        };
+        let count = match seen.iter_mut().find(|(other, _)| *other == row.name) {
+            Some((_, count)) => {
+                *count += 1;
+                *count
+            }
+            None => {
+                seen.push((row.name, 1));
+                1
+            }
+        };
+        if row.multiplicity == Multiplicity::One && count > 1 {
+            if count == 2 {
+                let message = format!("`{name}` takes one value and was given several times");
+                faults.add(FaultType::RepeatedParameter, name, message);
+            }
+            continue;
+        }
+        let value = match &value {
+            Ok(value) => Ok(&**value),
+            Err(undecodable) => {
+                faults.help(undecodable.help.to_owned());
+                Err(undecodable.raw)
+            }
+        };
+        set(*parameter, row, value, &mut faults);
+    }
+    faults.into_result()
+}
+
+fn unknown(name: &str, known: &[&Parameter], hints: &[(&str, &str)], faults: &mut Faults) {
+    let shown = shortened(name);
+    let mut message = format!("`{shown}` is no parameter of this operation");
+    let hint = hints
+        .iter()
+        .find(|(other, _)| name.eq_ignore_ascii_case(other))
+        .map(|(_, help)| (*help).to_owned());
+    if let Some(help) = hint.or_else(|| suggestion(name, known)) {
+        message.push_str("; ");
+        message.push_str(&help);
+        faults.help(help);
+    } else if known.is_empty() {
+        faults.help("this operation takes no parameters".to_owned());
+    } else {
+        let names: Vec<String> = known.iter().map(|row| format!("`{}`", row.name)).collect();
+        faults.help(format!("it takes {}", names.join(", ")));
+    }
+    faults.add(FaultType::UnknownParameter, name, message);
+}
+
+/// Suggests the parameter that the client may have meant.
+fn suggestion(name: &str, known: &[&Parameter]) -> Option<String> {
+    // `categories[]` and `categories[0]` are how some clients write lists.
+    if let Some((stem, _)) = name.split_once('[')
+        && let Some(row) = known.iter().find(|row| row.name == stem)
+    {
+        return Some(match row.multiplicity {
+            Multiplicity::Many => format!("repeat `{stem}` instead"),
+            Multiplicity::One => format!("give `{stem}` once, without brackets"),
+        });
+    }
+    let lower = shortened(name).to_lowercase();
+    let likeness = |candidate: &str| {
+        let is_part = lower.len() >= 3 && (candidate.contains(&lower) || lower.contains(candidate));
+        if is_part {
+            1.0
+        } else {
+            strsim::jaro_winkler(&lower, candidate)
+        }
+    };
+    let nearest = known
+        .iter()
+        .map(|row| (likeness(row.name), row.name))
+        .filter(|(likeness, _)| *likeness > 0.75)
+        .max_by(|left, right| left.0.total_cmp(&right.0));
+    nearest.map(|(_, name)| format!("did you mean `{name}`?"))
+}
