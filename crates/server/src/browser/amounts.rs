@@ -32,14 +32,14 @@ pub(super) fn in_words(
     plans: Option<&[Plan<'_>]>,
 ) -> String {
     let amounts = match (denominations, plans) {
-        (Some(denominations), _) => of_denominations(denominations),
-        (None, Some(plans)) => of_plans(plans),
+        (Some(denominations), _) => describe_denominations(denominations),
+        (None, Some(plans)) => describe_plans(plans),
         (None, None) => String::new(),
     };
     format!("{currency} {amounts}").trim().to_owned()
 }
 
-fn of_denominations(denominations: &Denominations<'_>) -> String {
+fn describe_denominations(denominations: &Denominations<'_>) -> String {
     let list = denominations.available_list.as_deref().unwrap_or_default();
     let is_open = denominations.kind.as_deref() != Some("fixed");
     if is_open || list.is_empty() {
@@ -61,7 +61,7 @@ fn of_denominations(denominations: &Denominations<'_>) -> String {
     }
 }
 
-fn of_plans(plans: &[Plan<'_>]) -> String {
+fn describe_plans(plans: &[Plan<'_>]) -> String {
     let mut prices: Vec<&str> = plans
         .iter()
         .filter_map(|plan| plan.price.as_deref())

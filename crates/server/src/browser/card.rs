@@ -141,7 +141,7 @@ impl Card {
             name: parsed.name.as_ref().into(),
             code: code.into(),
             amounts: amounts.into(),
-            countries: few(&parsed.countries_redeemable_in).into(),
+            countries: abbreviated(&parsed.countries_redeemable_in).into(),
             colour: colour_of(&detail),
             values: values.into(),
         }
@@ -149,7 +149,7 @@ impl Card {
 }
 
 /// The first of some words, and how many more there are: `SE, NO, DK +4`.
-fn few(words: &[Cow<'_, str>]) -> String {
+fn abbreviated(words: &[Cow<'_, str>]) -> String {
     let shown = words.iter().take(MAX_COUNTRIES).map(AsRef::as_ref);
     let shown = shown.collect::<Vec<&str>>().join(", ");
     match words.len().saturating_sub(MAX_COUNTRIES) {

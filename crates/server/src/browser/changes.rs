@@ -24,7 +24,10 @@ pub(super) fn view(change: &FieldChange) -> ChangeView {
     let words = change.pointer.split('/').skip(1).map(label);
     let (old, new) = match (&change.old, &change.new) {
         (Some(old), Some(new)) => pair(old, new),
-        (old, new) => (old.as_deref().map(shown), new.as_deref().map(shown)),
+        (old, new) => (
+            old.as_deref().map(format_value),
+            new.as_deref().map(format_value),
+        ),
     };
     let is_part = change.old.is_some() && change.new.is_some() && (old.is_none() || new.is_none());
     ChangeView {
@@ -36,7 +39,7 @@ pub(super) fn view(change: &FieldChange) -> ChangeView {
     }
 }
 
-fn shown(json: &str) -> String {
+fn format_value(json: &str) -> String {
     plain(&Node::parse(json).0)
 }
 

@@ -3,7 +3,7 @@
 
 /// Sanitised HTML with words in the place of its pictures. The sanitiser writes attributes between double quotes, and
 /// `"` within them as `&quot;`.
-pub(super) fn in_words(html: &str) -> String {
+pub(super) fn replace_pictures(html: &str) -> String {
     let mut out = String::with_capacity(html.len());
     let mut rest = html;
     while let Some(start) = rest.find('<') {
@@ -69,7 +69,7 @@ mod tests {
         let markdown = "A ![one <b> \"q\"](https://a.example/x.png \"t>i\") b [![two](https://b.example/y.svg)](https://c.example \"<img src=x>\") `<img>`";
         let html = HtmlRenderer::new().sanitised(markdown);
         assert!(html.matches("<img ").count() >= 2, "{html}");
-        let words = in_words(&html);
+        let words = replace_pictures(&html);
         for shown in [
             "https://a.example/x.png",
             "https://b.example/y.svg",
@@ -82,7 +82,7 @@ mod tests {
         let again = HtmlRenderer::new();
         assert!(!words.replace("\"<img", "").contains("<img"), "{words}");
         assert_eq!(
-            in_words(&again.sanitised("# A *b*\n\n> c < d")),
+            replace_pictures(&again.sanitised("# A *b*\n\n> c < d")),
             again.sanitised("# A *b*\n\n> c < d")
         );
     }

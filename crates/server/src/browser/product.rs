@@ -153,7 +153,7 @@ fn texts(
                 .html
                 .render(digest, || markdown.unpack_as(&digest))
                 .ok()?;
-            Some(pictures::in_words(html.as_str()))
+            Some(pictures::replace_pictures(html.as_str()))
         });
         TextView {
             label: fields::label(name.as_str()),

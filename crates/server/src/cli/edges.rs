@@ -75,7 +75,7 @@ pub(super) struct EdgeArgs {
         env = "VITRINE_CONNECTION_AGE",
         value_name = "SPAN",
         default_value = "1h",
-        value_parser = time::length
+        value_parser = time::parse_length
     )]
     connection_age: Duration,
     /// Time to accept connections after SIGTERM, while readiness fails: as long as load balancers take to notice.
@@ -84,7 +84,7 @@ pub(super) struct EdgeArgs {
         env = "VITRINE_DRAIN_DELAY",
         value_name = "SPAN",
         default_value = "0s",
-        value_parser = time::length
+        value_parser = time::parse_length
     )]
     drain_delay: Duration,
     /// Time after that for open connections to finish before they are closed.
@@ -93,7 +93,7 @@ pub(super) struct EdgeArgs {
         env = "VITRINE_DRAIN_TIMEOUT",
         value_name = "SPAN",
         default_value = "30s",
-        value_parser = time::length
+        value_parser = time::parse_length
     )]
     drain_timeout: Duration,
 }
@@ -140,7 +140,7 @@ impl EdgeArgs {
     /// to the certificate that is shown: a new one that can't be used doesn't keep other settings from
     /// changing.
     pub(super) fn check_certificate(&self) -> Result<(), (&'static str, String)> {
-        let Some(files) = self.certificate() else {
+        let Some(files) = self.tls_settings() else {
             return Ok(());
         };
         Certificates::load(files).map(drop).map_err(|error| {
@@ -153,7 +153,7 @@ impl EdgeArgs {
         })
     }
 
-    fn certificate(&self) -> Option<TlsSettings> {
+    fn tls_settings(&self) -> Option<TlsSettings> {
         let (certificate, key) = (self.tls_certificate.clone(), self.tls_key.clone());
         certificate
             .zip(key)
@@ -174,7 +174,7 @@ impl EdgeArgs {
 
     /// Returns the server's settings.
     pub(super) fn settings(&self) -> anyhow::Result<server::EdgeSettings> {
-        let certificates = self.certificate().map(Certificates::load).transpose()?;
+        let certificates = self.tls_settings().map(Certificates::load).transpose()?;
         let limits = Limits {
             connections: descriptors::make_room(self.max_connections as usize),
             per_address: self.max_connections_per_address as usize,
@@ -212,7 +212,7 @@ impl Listening {
         let addresses: Result<Vec<_>, _> = listeners.iter().map(Listener::address).collect();
         let addresses = addresses.context("can't read the sockets' addresses")?;
         let first = || match addresses.first() {
-            Some(Address::Tcp(address)) => format!("{scheme}://{}", reachable(*address)),
+            Some(Address::Tcp(address)) => format!("{scheme}://{}", reachable_address(*address)),
             _ => format!("{scheme}://localhost"),
         };
         Ok(Self {
@@ -224,7 +224,7 @@ impl Listening {
 }
 
 /// The address by which this machine reaches what listens on one: the loopback address if it listens on all addresses.
-pub(super) fn reachable(bound: SocketAddr) -> SocketAddr {
+pub(super) fn reachable_address(bound: SocketAddr) -> SocketAddr {
     let ip = match bound.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
         IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),

@@ -35,7 +35,7 @@ pub(super) struct FollowArgs {
         env = "VITRINE_MAX_STALE_KEYS",
         value_name = "SPAN",
         default_value = "1h",
-        value_parser = time::pause
+        value_parser = time::parse_pause
     )]
     pub(super) max_stale_keys: Duration,
 }

@@ -94,13 +94,13 @@ fn add_rows(table: &mut Table, name: &str, node: &Node<'_>) {
             }
         }
         value => {
-            table.add_row([single_line(name).into_owned(), shown(value)]);
+            table.add_row([single_line(name).into_owned(), format_value(value)]);
         }
     }
 }
 
 /// A value in a cell. Texts have their lines, and nothing that steers a terminal.
-fn shown(value: &Node<'_>) -> String {
+fn format_value(value: &Node<'_>) -> String {
     match value {
         Node::Null => "–".to_owned(),
         Node::Text(text) => {
@@ -108,7 +108,7 @@ fn shown(value: &Node<'_>) -> String {
             lines.join("\n")
         }
         Node::List(items) => {
-            let items: Vec<String> = items.iter().map(shown).collect();
+            let items: Vec<String> = items.iter().map(format_value).collect();
             items.join(", ")
         }
         other => single_line(&other.to_json()).into_owned(),

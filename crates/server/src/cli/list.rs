@@ -174,8 +174,8 @@ fn row(product: &Product) -> [String; 8] {
         product.state.to_string(),
         if product.is_orderable { "yes" } else { "no" }.to_owned(),
         product.currency.clone(),
-        amounts(product),
-        some_of(&product.countries_redeemable_in),
+        format_amounts(product),
+        abbreviated(&product.countries_redeemable_in),
     ]
 }
 
@@ -186,19 +186,19 @@ fn is_plain(code: &str) -> bool {
 }
 
 /// The amounts that can be ordered.
-fn amounts(product: &Product) -> String {
+fn format_amounts(product: &Product) -> String {
     let span = |least: &Decimal, greatest: &Decimal| format!("{least} – {greatest}");
     match product.detail() {
         Detail::GiftCard(card) => {
             let amounts = &card.denominations;
             match (&amounts.denomination_type, &amounts.available_list) {
-                (vitrine_client::DenominationType::Fixed, Some(list)) => some_of(list),
+                (vitrine_client::DenominationType::Fixed, Some(list)) => abbreviated(list),
                 _ => span(&amounts.minimum_value, &amounts.maximum_value),
             }
         }
         Detail::Subscription(subscription) => {
             let plans = subscription.subscription_plans.iter();
-            some_of(&plans.map(|plan| &plan.price).collect::<Vec<_>>())
+            abbreviated(&plans.map(|plan| &plan.price).collect::<Vec<_>>())
         }
         Detail::Payment(payment) => span(
             &payment.denominations.minimum_value,
@@ -209,7 +209,7 @@ fn amounts(product: &Product) -> String {
 }
 
 /// The first of some values, and how many more there are.
-fn some_of(values: &[impl ToString]) -> String {
+fn abbreviated(values: &[impl ToString]) -> String {
     let first: Vec<String> = values
         .iter()
         .take(MAX_SHOWN)

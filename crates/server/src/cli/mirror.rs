@@ -56,7 +56,7 @@ pub(super) struct MirrorCommand {
     #[arg(long)]
     texts: bool,
     /// Mirror repeatedly, with this pause in between (30s, 10m, 1h), until SIGTERM or Ctrl-C.
-    #[arg(long, value_name = "SPAN", value_parser = time::pause)]
+    #[arg(long, value_name = "SPAN", value_parser = time::parse_pause)]
     every: Option<Duration>,
     /// Number of retries of a request that fails, with growing pauses.
     #[arg(long, value_name = "N", default_value_t = Retries::default().most)]

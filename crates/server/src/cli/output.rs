@@ -55,7 +55,7 @@ impl<W: Write> Write for Output<W> {
             return self.out.write(bytes);
         }
         self.pending.extend_from_slice(bytes);
-        let whole = whole_length(&self.pending);
+        let whole = complete_length(&self.pending);
         let text: Vec<u8> = self.pending.drain(..whole).collect();
         let text = String::from_utf8_lossy(&text);
         self.out.write_all(lines(&text).as_bytes())?;
@@ -74,7 +74,7 @@ impl<W: Write> Write for Output<W> {
 
 /// Returns the length of what can be escaped by itself: all but a character that is cut off, or a carriage return
 /// at the end.
-fn whole_length(bytes: &[u8]) -> usize {
+fn complete_length(bytes: &[u8]) -> usize {
     if let [before @ .., b'\r'] = bytes {
         return before.len();
     }

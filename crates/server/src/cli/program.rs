@@ -29,10 +29,10 @@ const WITHOUT_STORE: [&str; 9] = [
 /// Returns the whole program, built, so that global options are on every command. Its help doesn't show the values of
 /// environment variables, which may be secrets.
 pub(super) fn program() -> Command {
-    fn quiet(command: Command) -> Command {
+    fn hide_env_values(command: Command) -> Command {
         command
             .mut_args(|argument| argument.hide_env_values(true))
-            .mut_subcommands(quiet)
+            .mut_subcommands(hide_env_values)
     }
     fn without_store(command: Command) -> Command {
         let is_stores = |id: &str| STORE_OPTIONS.iter().any(|(option, _)| *option == id);
@@ -43,7 +43,7 @@ pub(super) fn program() -> Command {
             })
             .mut_subcommands(without_store)
     }
-    let mut program = quiet(Cli::command());
+    let mut program = hide_env_values(Cli::command());
     program.build();
     program.mut_subcommands(
         |command| match WITHOUT_STORE.contains(&command.get_name()) {

@@ -10,7 +10,7 @@ use vitrine_store::IfMissing;
 use vitrine_store::record::{Keep, PruneReport};
 
 use super::confirm::ConfirmArgs;
-use super::time::before;
+use super::time::parse_past_moment;
 use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
 use crate::live::texts_kept_since;
 
@@ -52,7 +52,7 @@ fn keep(text: &str) -> Result<Keep, String> {
             )
         });
     }
-    before(text, Timestamp::now()).map(Keep::LiveSince)
+    parse_past_moment(text, Timestamp::now()).map(Keep::LiveSince)
 }
 
 impl Prune {

@@ -8,7 +8,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use serde_json::Value;
 
-use super::edges::{reachable, socket_address};
+use super::edges::{reachable_address, socket_address};
 use super::{Outcome, OutputArgs, print, print_json};
 use crate::escape::single_line;
 
@@ -54,7 +54,7 @@ pub(super) struct Ready {
 impl Ready {
     pub(super) fn run(&self) -> anyhow::Result<Outcome> {
         let path = if self.live { "/livez" } else { "/readyz" };
-        let address = reachable(self.admin_listen);
+        let address = reachable_address(self.admin_listen);
         let (is_fine, body) = ask(address, path).with_context(|| {
             format!("the admin port {address} doesn't answer; is there a `vitrine serve --admin-listen {address}`?")
         })?;

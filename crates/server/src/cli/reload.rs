@@ -89,7 +89,7 @@ impl Reload {
             while handler.runtime.block_on(handler.hangups.recv()).is_some() {
                 if handler.has_terminal && !io::stdin().is_terminal() {
                     // The terminal was closed, and the server was a program on it.
-                    end();
+                    terminate_self();
                 } else {
                     systemd::reloading();
                     // The panic hook writes it down; the next signal is heard all the same.
@@ -103,7 +103,7 @@ impl Reload {
 }
 
 /// Ends the server as SIGTERM does.
-fn end() {
+fn terminate_self() {
     let own = rustix::process::getpid();
     if let Err(error) = rustix::process::kill_process(own, rustix::process::Signal::TERM) {
         tracing::error!(%error, "the terminal is gone, but the server can't shut down");
@@ -115,7 +115,7 @@ impl SignalHandler {
         PanicPoint::Reload.pass();
         let read = match self.command_line.read() {
             Ok(read) => read,
-            Err(error) => return refused(&error),
+            Err(error) => return log_refusal(&error),
         };
         let LoadedSettings {
             cli, values, file, ..
@@ -174,7 +174,7 @@ impl SignalHandler {
 }
 
 /// Says why the settings aren't taken: each fault of a file in a line of its own.
-fn refused(error: &StartupError) {
+fn log_refusal(error: &StartupError) {
     const REFUSED: &str = "the settings are refused: nothing was changed";
     match error {
         StartupError::CommandLine(error) => {

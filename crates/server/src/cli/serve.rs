@@ -305,7 +305,7 @@ pub(super) fn serve(
         let ending = ShutdownSignals::new()?;
         reload.start()?;
         tokio::spawn(follow_certificates(certificates));
-        tokio::spawn(async move { systemd::attend(&live).await });
+        tokio::spawn(async move { systemd::report_state(&live).await });
         ready()?;
         systemd::ready();
         // On a thread that answers, which the connections that it accepts are closer to.
@@ -345,9 +345,9 @@ impl ShutdownSignals {
             let _ = stop.await;
         });
         let ending = async {
-            self.signalled().await;
+            self.received().await;
             let _ = told.send(());
-            self.signalled().await;
+            self.received().await;
             tracing::warn!("second signal: closing all connections now");
         };
         tokio::select! {
@@ -356,7 +356,7 @@ impl ShutdownSignals {
         }
     }
 
-    async fn signalled(&mut self) {
+    async fn received(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}

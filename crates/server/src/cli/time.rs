@@ -8,7 +8,7 @@ use jiff::{RoundMode, Span, Timestamp, TimestampRound, Unit};
 
 /// Reads a moment: `2027-01-31` (the start of that day in UTC), `2027-01-31T12:00:00Z`, or a span
 /// from `now`, such as `90d`.
-pub(super) fn moment(text: &str, now: Timestamp) -> Result<Timestamp, String> {
+pub(super) fn parse_moment(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     // The parser of dates takes times too, and would drop what follows the day.
     if let (10, Ok(date)) = (text.len(), text.parse::<Date>()) {
         let start = date.to_zoned(TimeZone::UTC);
@@ -31,7 +31,7 @@ pub(super) fn after(text: &str, now: Timestamp) -> Result<Timestamp, String> {
 }
 
 /// The moment a span before `now`.
-pub(super) fn before(text: &str, now: Timestamp) -> Result<Timestamp, String> {
+pub(super) fn parse_past_moment(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     let earlier = now.to_zoned(TimeZone::UTC).checked_sub(span(text)?);
     earlier
         .map(|earlier| earlier.timestamp())
@@ -50,8 +50,8 @@ fn no_span(text: &str) -> String {
 }
 
 /// Reads the length of a pause: `30s`, `10m`, `1h`, at least a second.
-pub(super) fn pause(text: &str) -> Result<Duration, String> {
-    let span = length(text)?;
+pub(super) fn parse_pause(text: &str) -> Result<Duration, String> {
+    let span = parse_length(text)?;
     match span >= Duration::from_secs(1) {
         true => Ok(span),
         false => Err(format!("`{text}` is too short; the minimum is 1s")),
@@ -59,7 +59,7 @@ pub(super) fn pause(text: &str) -> Result<Duration, String> {
 }
 
 /// Reads a length of time: `0s`, `10s`, `5m`.
-pub(super) fn length(text: &str) -> Result<Duration, String> {
+pub(super) fn parse_length(text: &str) -> Result<Duration, String> {
     let start = Timestamp::UNIX_EPOCH;
     Ok(after(text, start)?.duration_since(start).unsigned_abs())
 }
@@ -87,15 +87,15 @@ mod tests {
             ("12h", "2026-11-21T22:00:00Z"),
             ("10s", "2026-11-21T10:00:10Z"),
         ] {
-            assert_eq!(moment(text, now).unwrap().to_string(), expected);
+            assert_eq!(parse_moment(text, now).unwrap().to_string(), expected);
         }
         for wrong in ["", "soon", "-5d", "2027-13-01", "7", "2027-01-31T12:00:00"] {
-            assert!(moment(wrong, now).is_err(), "{wrong}");
+            assert!(parse_moment(wrong, now).is_err(), "{wrong}");
         }
-        let then = before("90d", now).unwrap();
+        let then = parse_past_moment("90d", now).unwrap();
         assert_eq!(then.to_string(), "2026-08-23T10:00:00Z");
         for wrong in ["", "-5d", "7", "99999y"] {
-            assert!(before(wrong, now).is_err(), "{wrong}");
+            assert!(parse_past_moment(wrong, now).is_err(), "{wrong}");
         }
     }
 }

@@ -216,10 +216,10 @@ impl<'d> Document<'d> {
             for (name, example) in entries(&media["examples"]) {
                 let example = self.resolved(example);
                 let title = example["summary"].as_str().unwrap_or(name);
-                examples.push((title.to_owned(), shown(&example["value"])));
+                examples.push((title.to_owned(), format_value(&example["value"])));
             }
             if !media["example"].is_null() {
-                examples.push(("Example".to_owned(), shown(&media["example"])));
+                examples.push(("Example".to_owned(), format_value(&media["example"])));
             }
         }
         ResponseRow {
@@ -371,7 +371,7 @@ fn plain(value: &Value) -> String {
 }
 
 /// An example as it is shown.
-fn shown(value: &Value) -> String {
+fn format_value(value: &Value) -> String {
     value
         .as_str()
         .map_or_else(|| format!("{value:#}"), str::to_owned)

@@ -145,7 +145,7 @@ impl Admission {
                 ..entry
             };
             open.insert(place.1, entry);
-            if due <= now && limit.takes(caller) {
+            if due <= now && limit.includes(caller) {
                 let place = (due, place.1);
                 idlest = Some(idlest.map_or(place, |idlest| idlest.min(place)));
             }
@@ -219,7 +219,7 @@ impl Limit {
     }
 
     /// Returns true if closing such a connection makes room.
-    fn takes(self, caller: Caller) -> bool {
+    fn includes(self, caller: Caller) -> bool {
         matches!(self, Self::All) || caller == Caller::WithoutKey
     }
 

@@ -173,10 +173,10 @@ impl Connection {
             .serve_connection(TokioIo::new(socket), answer);
         let mut connection = std::pin::pin!(connection);
         let is_evicted = tokio::select! {
-            ended = connection.as_mut() => return note_end(ended),
+            ended = connection.as_mut() => return log_end(ended),
             _ = self.phase.wait_for(|phase| *phase == Phase::Quiet) => false,
             () = presence.evicted() => true,
-            never = grow_old(age, &grows_old) => match never {},
+            never = wait_for_age(age, &grows_old) => match never {},
         };
         if is_evicted {
             self.shared.note_evicted(&presence);
@@ -191,7 +191,7 @@ impl Connection {
             }
         };
         tokio::select! {
-            ended = connection.as_mut() => return note_end(ended),
+            ended = connection.as_mut() => return log_end(ended),
             () = whole_head => connection.as_mut().graceful_shutdown(),
         }
         end_within(CLOSE_TIMEOUT, connection).await;
@@ -242,7 +242,7 @@ impl Connection {
         let mut asked: Option<Duration> = None;
         loop {
             let must_end = tokio::select! {
-                ended = connection.as_mut() => return note_end(ended),
+                ended = connection.as_mut() => return log_end(ended),
                 _ = self.phase.wait_for(|phase| *phase >= Phase::Closing), if asked.is_none() => true,
                 () = presence.evicted() => break,
                 _ = look.tick() => match (activity.state(), asked) {
@@ -273,7 +273,7 @@ impl Connection {
     }
 
     /// Answers any request that there are too many connections, and ends.
-    pub(super) async fn turn_away<S>(self, socket: S)
+    pub(super) async fn refuse<S>(self, socket: S)
     where
         S: ClientSocket + Send + 'static,
     {
@@ -291,7 +291,7 @@ impl Connection {
 
 /// After a while the next answer is a connection's last, and says so. One that is closed while it is quiet may have a request
 /// on its way, whose client would never be answered; if none comes, it ends as quiet ones do.
-async fn grow_old(age: Duration, is_old: &AtomicBool) -> Infallible {
+async fn wait_for_age(age: Duration, is_old: &AtomicBool) -> Infallible {
     tokio::time::sleep(age).await;
     is_old.store(true, Ordering::Relaxed);
     std::future::pending().await
@@ -310,11 +310,11 @@ pub(crate) fn http1_builder() -> http1::Builder {
 /// Waits for the end of a connection, and cuts it after a time.
 async fn end_within(limit: Duration, connection: impl Future<Output = hyper::Result<()>>) {
     if let Ok(ended) = tokio::time::timeout(limit, connection).await {
-        note_end(ended);
+        log_end(ended);
     }
 }
 
-fn note_end(ended: hyper::Result<()>) {
+fn log_end(ended: hyper::Result<()>) {
     if let Err(error) = ended {
         tracing::debug!(%error, "a connection ended early");
     }

@@ -117,7 +117,7 @@ pub fn listen_all(addresses: &[Address], socket_mode: u32) -> anyhow::Result<Vec
                 listeners.push(Listener::Tcp(tcp(*address).with_context(can_not)?));
             }
             Address::Unix(path) => listeners.push(unix(path, socket_mode).with_context(can_not)?),
-            Address::Systemd => listeners.extend(passed().with_context(can_not)?),
+            Address::Systemd => listeners.extend(systemd_listeners().with_context(can_not)?),
         }
     }
     if !addresses.contains(&Address::Systemd) && std::env::var_os("LISTEN_FDS").is_some() {
@@ -250,7 +250,7 @@ fn remove_stale(path: &Path) -> anyhow::Result<()> {
 }
 
 /// The sockets that systemd has passed: TCP and Unix ones, all of them.
-fn passed() -> anyhow::Result<Vec<Listener>> {
+fn systemd_listeners() -> anyhow::Result<Vec<Listener>> {
     let mut passed = ListenFd::from_env();
     if passed.len() == 0 {
         bail!(

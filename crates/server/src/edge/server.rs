@@ -222,10 +222,10 @@ impl Server {
                     connections.spawn(async move {
                         match accepted {
                             Accepted::Tcp(socket, _) if is_plain => {
-                                connection.turn_away(socket).await;
+                                connection.refuse(socket).await;
                             }
                             Accepted::Tcp(..) => {}
-                            Accepted::Unix(socket) => connection.turn_away(socket).await,
+                            Accepted::Unix(socket) => connection.refuse(socket).await,
                         }
                         drop(permit);
                     });

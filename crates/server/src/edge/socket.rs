@@ -72,7 +72,7 @@ pub(crate) trait ClientSocket: AsyncRead + AsyncWrite + Unpin {
     fn limit_unsent(&self, bytes: u32);
 
     /// Has the system forget what the client hasn't taken, once this is dropped.
-    fn forget_unsent(&self);
+    fn discard_unsent(&self);
 }
 
 impl ClientSocket for TcpStream {
@@ -82,7 +82,7 @@ impl ClientSocket for TcpStream {
         }
     }
 
-    fn forget_unsent(&self) {
+    fn discard_unsent(&self) {
         // One that is gone already has forgotten.
         let _ = self.set_zero_linger();
     }
@@ -93,8 +93,8 @@ impl ClientSocket for TlsStream<TcpStream> {
         self.get_ref().0.limit_unsent(bytes);
     }
 
-    fn forget_unsent(&self) {
-        self.get_ref().0.forget_unsent();
+    fn discard_unsent(&self) {
+        self.get_ref().0.discard_unsent();
     }
 }
 
@@ -104,7 +104,7 @@ impl ClientSocket for UnixStream {
 
     /// Discards bytes that the client hasn't read; by default they are in the socket's own queue, which ends
     /// with it.
-    fn forget_unsent(&self) {}
+    fn discard_unsent(&self) {}
 }
 
 /// A socket that gives up on a client that takes too long.
@@ -175,7 +175,7 @@ impl<S: ClientSocket, R: ReadWatch> TimedSocket<S, R> {
         }
     }
 
-    fn settle_write<T>(
+    fn track_write<T>(
         &mut self,
         outcome: Poll<io::Result<T>>,
         context: &mut Context<'_>,
@@ -196,7 +196,7 @@ impl<S: ClientSocket, R> Drop for TimedSocket<S, R> {
     /// Discards what was written if the client takes nothing: the system would go on keeping it.
     fn drop(&mut self) {
         if self.write_by.is_some() {
-            self.socket.forget_unsent();
+            self.socket.discard_unsent();
         }
         if self.is_wide == Some(true) {
             WIDE_SOCKETS.fetch_sub(1, Ordering::Relaxed);
@@ -274,7 +274,7 @@ impl<S: ClientSocket, R: ReadWatch + Unpin> AsyncWrite for TimedSocket<S, R> {
         self.limit_unsent();
         let outcome = Pin::new(&mut self.socket).poll_write(context, bytes);
         self.note_written(&outcome);
-        self.settle_write(outcome, context)
+        self.track_write(outcome, context)
     }
 
     fn poll_write_vectored(
@@ -285,7 +285,7 @@ impl<S: ClientSocket, R: ReadWatch + Unpin> AsyncWrite for TimedSocket<S, R> {
         self.limit_unsent();
         let outcome = Pin::new(&mut self.socket).poll_write_vectored(context, slices);
         self.note_written(&outcome);
-        self.settle_write(outcome, context)
+        self.track_write(outcome, context)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -294,13 +294,13 @@ impl<S: ClientSocket, R: ReadWatch + Unpin> AsyncWrite for TimedSocket<S, R> {
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let outcome = Pin::new(&mut self.socket).poll_flush(context);
-        self.settle_write(outcome, context)
+        self.track_write(outcome, context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.linger_by.is_none() {
             let outcome = Pin::new(&mut self.socket).poll_shutdown(context);
-            ready!(self.settle_write(outcome, context))?;
+            ready!(self.track_write(outcome, context))?;
         }
         let linger_by = *self
             .linger_by

@@ -31,7 +31,7 @@ pub fn stopping() {
 
 /// Tells again and again that the server lives, if `WATCHDOG_USEC` is set, and what it serves. Runs
 /// where requests are answered, so that silence means that none are.
-pub async fn attend(live: &Live) {
+pub async fn report_state(live: &Live) {
     if std::env::var_os("NOTIFY_SOCKET").is_none() {
         return;
     }

@@ -45,7 +45,7 @@ impl Check {
             exit_with_usage_error("no settings file to check; name one, or set VITRINE_CONFIG");
         };
         let (faults, warnings) = match CommandLine::of_server(Some(file), &[]).read() {
-            Ok(read) => (faults(&read), read.warnings),
+            Ok(read) => (start_faults(&read), read.warnings),
             Err(StartupError::Refused(refusal)) => (refusal.faults, Vec::new()),
             Err(error) => return report_startup_error(error),
         };
@@ -75,8 +75,8 @@ impl Check {
 }
 
 /// Returns the faults that would otherwise come up at the start.
-fn faults(read: &LoadedSettings) -> Vec<SettingFault> {
-    let mut faults: Vec<SettingFault> = read.values.iter().flat_map(missing).collect();
+fn start_faults(read: &LoadedSettings) -> Vec<SettingFault> {
+    let mut faults: Vec<SettingFault> = read.values.iter().flat_map(path_faults).collect();
     let names = faults.iter().map(|fault| fault.setting.clone());
     let missing_names: Vec<Option<String>> = names.collect();
     if let Command::Serve(serve) = &read.cli.command {
@@ -105,7 +105,7 @@ fn faults(read: &LoadedSettings) -> Vec<SettingFault> {
 }
 
 /// Files and directories that a setting names and that aren't there.
-fn missing(value: &SettingValue) -> Vec<SettingFault> {
+fn path_faults(value: &SettingValue) -> Vec<SettingFault> {
     let (is_file, is_directory) = (
         value.setting.names_a_file(),
         value.setting.names_a_directory(),

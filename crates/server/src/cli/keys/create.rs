@@ -10,7 +10,7 @@ use vitrine_model::quota::Quota;
 use vitrine_model::version::ApiVersion;
 use vitrine_store::{IfMissing, Store};
 
-use crate::cli::time::{moment, to_second};
+use crate::cli::time::{parse_moment, to_second};
 use crate::cli::{
     Outcome, OutputArgs, StoreArgs, exit_with_usage_error, output, print, print_json,
 };
@@ -132,7 +132,7 @@ impl Create {
         let expires_at = self
             .expires
             .as_deref()
-            .map(|when| moment(when, Timestamp::now()));
+            .map(|when| parse_moment(when, Timestamp::now()));
         if let Some(version) = &self.api_version
             && version.parse::<ApiVersion>().is_err()
         {

@@ -211,7 +211,7 @@ fn rotate(
                 let ending: Vec<KeyRecord> = predecessors(records, old, now)
                     .into_iter()
                     .chain([*old])
-                    .map(|record| ending(record, now, overlap_ends))
+                    .map(|record| expiring_record(record, now, overlap_ends))
                     .collect();
                 let changed = ending.iter().chain([&successor]).cloned().collect();
                 outcome = Ok((key, successor, ending));
@@ -257,7 +257,7 @@ fn successor(old: &KeyRecord, key: &NewKey, now: Timestamp) -> KeyRecord {
 }
 
 /// The record of a key that was rotated: it expires when the overlap ends, if not before.
-fn ending(old: &KeyRecord, now: Timestamp, overlap_ends: Timestamp) -> KeyRecord {
+fn expiring_record(old: &KeyRecord, now: Timestamp, overlap_ends: Timestamp) -> KeyRecord {
     let expires = old
         .expires_at
         .map_or(overlap_ends, |own| own.min(overlap_ends));

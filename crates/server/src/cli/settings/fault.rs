@@ -32,7 +32,7 @@ pub(in crate::cli) struct RefusedFile {
 
 impl fmt::Display for RefusedFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = super::named(&self.path);
+        let path = super::display_path(&self.path);
         for fault in &self.faults {
             writeln!(
                 f,

@@ -46,7 +46,7 @@ pub(super) fn read(
     opened.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
     Ok(match entries(&bytes, settings) {
         Ok(entries) => Ok(SettingsFile {
-            warnings: open_secrets(path, &entries, mode),
+            warnings: secret_warnings(path, &entries, mode),
             entries,
         }),
         Err(faults) => Err(RefusedFile {
@@ -87,7 +87,7 @@ fn text(bytes: &[u8]) -> Result<&str, Vec<SettingFault>> {
 }
 
 /// Settings that hold a secret, in a file that everybody can read.
-fn open_secrets(path: &Path, entries: &[FileEntry], mode: u32) -> Vec<String> {
+fn secret_warnings(path: &Path, entries: &[FileEntry], mode: u32) -> Vec<String> {
     if mode & 0o004 == 0 {
         return Vec::new();
     }
@@ -100,7 +100,7 @@ fn open_secrets(path: &Path, entries: &[FileEntry], mode: u32) -> Vec<String> {
         format!(
             "{path}:{line}: `{name}` contains a password, and every user of this machine can read the file; run `chmod \
              o-r {path}`",
-            path = super::named(path),
+            path = super::display_path(path),
             line = entry.line,
             name = entry.name,
         )
@@ -181,7 +181,7 @@ fn entry(
     }
     let Some(setting) = settings.iter().find(|setting| setting.name == name) else {
         let what = format!("unknown setting `{name}`");
-        let advice = nearest(name, settings);
+        let advice = suggestion(name, settings);
         return Err(vec![line_index.fault(
             &key.span(),
             Some(name),
@@ -201,7 +201,7 @@ fn entry(
         faults.push(line_index.fault(&value.span(), Some(name), what, advice));
     }
     for value in given {
-        match checked(setting, value.get_ref()) {
+        match check_value(setting, value.get_ref()) {
             Ok(value) => values.push(value),
             Err((what, advice)) => {
                 faults.push(line_index.fault(&value.span(), Some(name), what, advice));
@@ -220,7 +220,7 @@ fn entry(
 }
 
 /// Suggests the setting that was meant, if one is near.
-fn nearest(name: &str, settings: &[Setting]) -> String {
+fn suggestion(name: &str, settings: &[Setting]) -> String {
     let meant = name.to_lowercase().replace('-', "_");
     let candidates = settings.iter().map(|setting| {
         let likeness = strsim::jaro_winkler(&meant, &setting.name);
@@ -236,7 +236,7 @@ fn nearest(name: &str, settings: &[Setting]) -> String {
 }
 
 /// A value as it would stand behind the flag; or what is wrong with it, and what to write.
-fn checked(setting: &Setting, value: &DeValue<'_>) -> Result<String, (String, String)> {
+fn check_value(setting: &Setting, value: &DeValue<'_>) -> Result<String, (String, String)> {
     let name = &setting.name;
     let kind = setting.kind();
     let text = match (kind, value) {
@@ -250,8 +250,8 @@ fn checked(setting: &Setting, value: &DeValue<'_>) -> Result<String, (String, St
         (ValueKind::Number, DeValue::Float(number)) => number.as_str().to_owned(),
         (ValueKind::Text, DeValue::String(text)) => text.clone().into_owned(),
         (kind, other) => {
-            let what = format!("`{name}` is {}", in_words(other));
-            return Err((what, format!("write {}", expected(setting, kind))));
+            let what = format!("`{name}` is {}", type_name(other));
+            return Err((what, format!("write {}", expected_value(setting, kind))));
         }
     };
     let Some(refusal) = setting.refusal(&text) else {
@@ -272,12 +272,12 @@ fn checked(setting: &Setting, value: &DeValue<'_>) -> Result<String, (String, St
         ValueKind::Text if setting.argument.get_possible_values().is_empty() => {
             format!("give one such as {}", example(setting))
         }
-        _ => format!("write {}", expected(setting, kind)),
+        _ => format!("write {}", expected_value(setting, kind)),
     };
     Err((what, format!("{advice}{suggested}")))
 }
 
-fn in_words(value: &DeValue<'_>) -> &'static str {
+fn type_name(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "a text",
         DeValue::Integer(_) | DeValue::Float(_) => "a number",
@@ -289,7 +289,7 @@ fn in_words(value: &DeValue<'_>) -> &'static str {
 }
 
 /// Describes a value of the setting.
-fn expected(setting: &Setting, kind: ValueKind) -> String {
+fn expected_value(setting: &Setting, kind: ValueKind) -> String {
     let possible = setting.argument.get_possible_values();
     let names = possible.iter().filter(|value| !value.is_hide_set());
     let names: Vec<String> = names

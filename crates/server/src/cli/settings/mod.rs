@@ -184,6 +184,6 @@ fn all(root: &Command) -> Vec<Setting> {
 }
 
 /// Returns a path as it is shown.
-fn named(path: &Path) -> String {
+fn display_path(path: &Path) -> String {
     path.display().to_string()
 }

@@ -134,14 +134,18 @@ impl CommandLine {
             });
         };
         let settings = all(&program);
-        let read = file::read(&path, &settings)
-            .with_context(|| format!("can't read the settings file `{}`", super::named(&path)));
+        let read = file::read(&path, &settings).with_context(|| {
+            format!(
+                "can't read the settings file `{}`",
+                super::display_path(&path)
+            )
+        });
         let file = read
             .map_err(StartupError::Failed)?
             .map_err(StartupError::Refused)?;
         let lenient = program.clone().ignore_errors(true);
         let given = lenient.try_get_matches_from(&self.arguments)?;
-        let wanted = wanted(&program, &settings, &given, &file.entries);
+        let wanted = applicable_entries(&program, &settings, &given, &file.entries);
         let matches = program.clone().try_get_matches_from(self.with(&wanted))?;
         // Of the file, a command takes what it has.
         refuse_unused(&program, &given)?;
@@ -197,7 +201,7 @@ impl CommandLine {
 const OF_COMMANDS: [(&str, &str); 1] = [("ready", "admin_listen")];
 
 /// Returns the entries that count for the command: settings that it has, and that are set nowhere else.
-fn wanted<'s>(
+fn applicable_entries<'s>(
     program: &Command,
     settings: &'s [Setting],
     given: &ArgMatches,
