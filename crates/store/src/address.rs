@@ -70,7 +70,7 @@ impl StoreAddress {
     /// As [`open`](Self::open).
     pub fn open_to_check(&self, lock_wait: Duration) -> Result<Arc<dyn Store>, StoreError> {
         match self.kind()? {
-            Kind::Sqlite(path) => Ok(Arc::new(sqlite::SqliteStore::unopened(path, lock_wait)?)),
+            Kind::Sqlite(path) => Ok(Arc::new(sqlite::SqliteStore::lazy(path, lock_wait)?)),
             Kind::Postgres(_) => self.open(IfMissing::Refuse, lock_wait),
         }
     }
@@ -91,7 +91,7 @@ impl StoreAddress {
             Kind::Postgres(target) => follow(*target, Access::Write(if_missing), lock_wait),
             Kind::Sqlite(path) => match self.open(if_missing, lock_wait) {
                 Err(error) if error.may_come_back() => {
-                    Ok(Arc::new(sqlite::SqliteStore::unopened(path, lock_wait)?))
+                    Ok(Arc::new(sqlite::SqliteStore::lazy(path, lock_wait)?))
                 }
                 outcome => outcome,
             },
@@ -154,7 +154,7 @@ fn follow(
 }
 
 /// Options of a PostgreSQL address that are shown. Any other may be a password under a mistyped name.
-const SHOWN: [&str; 17] = [
+const SHOWN_OPTIONS: [&str; 17] = [
     "application_name",
     "channel_binding",
     "connect_timeout",
@@ -225,7 +225,7 @@ impl fmt::Display for StoreAddress {
         out.write_str(&rest[end..])?;
         let shown = query
             .split('&')
-            .filter(|pair| SHOWN.contains(&pair.split('=').next().unwrap_or_default()));
+            .filter(|pair| SHOWN_OPTIONS.contains(&pair.split('=').next().unwrap_or_default()));
         for (index, pair) in shown.enumerate() {
             write!(out, "{}{pair}", if index == 0 { '?' } else { '&' })?;
         }

@@ -118,7 +118,7 @@ pub enum StoreError {
     },
     /// Another process is writing.
     #[error(
-        "the store is locked by {}; gave up after {waited_seconds} s; nothing was changed, try again when it is done",
+        "the store is locked by {}; gave up after {waited_seconds} s; nothing was changed, try again later",
         holder.as_ref().map_or_else(|| "another process".to_owned(), ToString::to_string)
     )]
     Busy {

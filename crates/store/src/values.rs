@@ -22,9 +22,9 @@ pub(crate) fn from_millis(millis: i64) -> Result<Timestamp, StoreError> {
 
 /// Converts a stored digest or hash of 32 bytes.
 pub(crate) fn bytes_32(bytes: &[u8]) -> Result<[u8; 32], StoreError> {
-    bytes
-        .try_into()
-        .map_err(|_| StoreError::Damaged(format!("a digest of {} bytes", bytes.len())))
+    bytes.try_into().map_err(|_| {
+        StoreError::Damaged(format!("a digest has {} bytes instead of 32", bytes.len()))
+    })
 }
 
 /// Converts a stored digest of a text.
@@ -51,7 +51,7 @@ pub(crate) fn taken_down_at(status: TextStatus) -> Option<i64> {
 /// Parses a stored product code.
 pub(crate) fn code(text: &str) -> Result<ProductCode, StoreError> {
     text.parse()
-        .map_err(|_| StoreError::Damaged(format!("a product of the code `{text}`")))
+        .map_err(|_| StoreError::Damaged(format!("invalid product code `{text}`")))
 }
 
 /// A stored key, one field per column.
@@ -181,7 +181,8 @@ impl TryFrom<KeyRow> for KeyRecord {
 }
 
 fn quota((requests, seconds): (i64, i64)) -> Result<Quota, StoreError> {
-    let damaged = |why: &dyn std::fmt::Display| StoreError::Damaged(format!("a quota, {why}"));
+    let damaged =
+        |why: &dyn std::fmt::Display| StoreError::Damaged(format!("invalid quota: {why}"));
     let part = |number: i64| u32::try_from(number).map_err(|error| damaged(&error));
     Quota::new(part(requests)?, part(seconds)?).map_err(|error| damaged(&error))
 }
@@ -192,7 +193,7 @@ pub(crate) fn own_text(
     digest: &[u8],
     source: Option<String>,
 ) -> Result<OwnText, StoreError> {
-    let unknown = |_| StoreError::Damaged(format!("a text named `{name}`"));
+    let unknown = |_| StoreError::Damaged(format!("unknown text name `{name}`"));
     Ok(OwnText {
         name: name.parse().map_err(unknown)?,
         digest: text_digest(digest)?,
@@ -204,7 +205,7 @@ pub(crate) fn own_text(
 pub(crate) fn random_id() -> Result<String, StoreError> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes)
-        .map_err(|error| StoreError::Damaged(format!("no random numbers: {error}")))?;
+        .map_err(|error| StoreError::Damaged(format!("can't get random numbers: {error}")))?;
     Ok(Hexadecimal(&bytes).to_string())
 }
 
@@ -225,7 +226,8 @@ pub(crate) fn read_lists(
     countries: &str,
     categories: &str,
 ) -> Result<(Vec<Country>, Vec<String>), StoreError> {
-    let damaged = |_| StoreError::Damaged(format!("the lists of product {code}"));
+    let damaged =
+        |_| StoreError::Damaged(format!("invalid countries or categories of product {code}"));
     let countries: Vec<String> = serde_json::from_str(countries).map_err(damaged)?;
     let countries = countries.iter().filter_map(|text| text.parse().ok());
     let categories = serde_json::from_str(categories).map_err(damaged)?;
@@ -280,7 +282,7 @@ impl<T> ListCache<T> {
 
     pub(crate) fn get(&mut self, json: &str) -> Result<&[T], StoreError> {
         if !self.known.contains_key(json) {
-            let damaged = || StoreError::Damaged(format!("a list that reads {json}"));
+            let damaged = || StoreError::Damaged(format!("invalid list {json}"));
             let texts: Vec<String> = serde_json::from_str(json).map_err(|_| damaged())?;
             let values: Option<Vec<T>> = texts.iter().map(|text| (self.parse)(text)).collect();
             self.known

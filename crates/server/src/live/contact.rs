@@ -36,7 +36,7 @@ impl Contact {
     }
 
     /// Records a contact. `asked` is the time of the query: a later revocation may be missing from its result.
-    pub(super) fn note(&self, asked: Instant) {
+    pub(super) fn record(&self, asked: Instant) {
         self.last.store(self.milliseconds(asked), Ordering::Relaxed);
     }
 
@@ -97,12 +97,12 @@ mod tests {
         let start = Instant::now();
         assert_eq!(contact.age(start), None);
         assert!(!contact.is_fresh(start), "before the first contact");
-        contact.note(start);
+        contact.record(start);
         let after = |seconds| start + Duration::from_secs(seconds);
         assert_eq!(contact.age(after(9)), Some(Duration::from_secs(9)));
         assert!(contact.is_fresh(after(9)));
         assert!(!contact.is_fresh(after(11)));
-        contact.note(after(10));
+        contact.record(after(10));
         assert!(contact.is_fresh(after(19)));
     }
 

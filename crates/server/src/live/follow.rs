@@ -91,9 +91,9 @@ impl FollowContext {
     /// # Errors
     ///
     /// If the store is empty and wasn't before.
-    pub(super) fn refuse_emptied(&self, changes: &StoreState) -> Result<(), StoreError> {
+    pub(super) fn refuse_emptied(&self, state: &StoreState) -> Result<(), StoreError> {
         let was_full = self.was_full || self.live.snapshot().is_some();
-        match changes.revision_id.is_none() && was_full {
+        match state.revision_id.is_none() && was_full {
             true => Err(StoreError::Emptied),
             false => Ok(()),
         }

@@ -85,7 +85,7 @@ impl CatalogPoll {
             return Ok(());
         }
         PanicPoint::FollowCatalog.pass();
-        // The state of this read, which may be newer than `found` or, behind a pooler, another machine's.
+        // The state of this read, which may be newer than `found` or, after a failover, another database's.
         let (rebuild, read, snapshot) = self.next_snapshot(&found)?;
         self.followed.refuse_emptied(&read)?;
         if snapshot.is_some() {
@@ -228,14 +228,14 @@ impl CatalogPoll {
         let (store, addresses) = (&*self.followed.store, &self.addresses);
         let heartbeat = &self.metrics().heartbeat;
         // Any product may name a text that was taken down.
-        let is_same_but_for_revision = |found: &StoreState| {
+        let differs_only_in_revision = |found: &StoreState| {
             let seen = self.seen.as_ref();
             seen.is_some_and(|seen| seen.store_id == found.store_id && seen.texts == found.texts)
         };
-        if is_same_but_for_revision(found)
+        if differs_only_in_revision(found)
             && let Some(live) = self.followed.live.snapshot()
             && let Some((read, changed)) = apply_changes(store, &live, addresses, now, heartbeat)?
-            && is_same_but_for_revision(&read)
+            && differs_only_in_revision(&read)
         {
             return Ok((Rebuild::Changes, read, Some(changed)));
         }
@@ -243,7 +243,7 @@ impl CatalogPoll {
         let (read, snapshot) = build(store, live.as_deref(), addresses, now, heartbeat)?;
         let snapshot = match (snapshot, &live) {
             // Missing texts were retired, however long ago by the publisher's clock; none was taken down.
-            (Some(snapshot), Some(live)) if is_same_but_for_revision(&read) => {
+            (Some(snapshot), Some(live)) if differs_only_in_revision(&read) => {
                 Some(snapshot.keeping_texts_of(live, now, grace_end(now)))
             }
             (snapshot, _) => snapshot,

@@ -40,18 +40,18 @@ impl KeyPoll {
         let FollowContext { store, live, .. } = &self.followed;
         // Before the query, which may take long.
         let asked = Instant::now();
-        let changes = store.state()?;
-        self.followed.refuse_emptied(&changes)?;
-        let is_new = self.seen.as_ref() != Some(&counter(changes));
+        let state = store.state()?;
+        self.followed.refuse_emptied(&state)?;
+        let is_new = self.seen.as_ref() != Some(&key_state(state));
         if is_new {
             PanicPoint::FollowKeys.pass();
-            // The state of this read, which may be newer or, behind a pooler, another machine's.
+            // The state of this read, which may be newer or, after a failover, another database's.
             let (read, records) = store.read_keys()?;
             self.followed.refuse_emptied(&read)?;
             live.set_keys(KeyTable::new(records, &live.keys()));
-            self.seen = Some(counter(read));
+            self.seen = Some(key_state(read));
         }
-        live.contact.note(asked);
+        live.contact.record(asked);
         if let (true, Some((_, writer))) = (is_new, &self.file) {
             writer.write();
         }
@@ -60,8 +60,8 @@ impl KeyPoll {
 }
 
 /// Returns the values that identify a state of the keys: the id of the store and its counter of keys.
-fn counter(changes: StoreState) -> (String, u64) {
-    (changes.store_id, changes.keys)
+fn key_state(state: StoreState) -> (String, u64) {
+    (state.store_id, state.keys)
 }
 
 impl PollTask for KeyPoll {

@@ -58,6 +58,6 @@ pub fn live(snapshot: Snapshot, keys: KeyTable) -> Live {
     let live = Live::new(Duration::MAX);
     live.set_snapshot(Some(Arc::new(snapshot)));
     live.set_keys(keys);
-    live.contact.note(Instant::now());
+    live.contact.record(Instant::now());
     live
 }

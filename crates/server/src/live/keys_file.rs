@@ -165,7 +165,7 @@ impl KeysFileWriter {
             .name("keys-file".to_owned())
             .spawn(move || {
                 lower_priority();
-                keep(&directory, &live, &changes);
+                run(&directory, &live, &changes);
             })?;
         Ok(Self(changed))
     }
@@ -177,7 +177,7 @@ impl KeysFileWriter {
     }
 }
 
-fn keep(directory: &StateDirectory, live: &Live, changes: &Receiver<()>) {
+fn run(directory: &StateDirectory, live: &Live, changes: &Receiver<()>) {
     let mut failing = false;
     let mut written: Option<Instant> = None;
     loop {

@@ -96,7 +96,7 @@ impl Findings {
                 rule,
                 severity,
                 place: "elsewhere".to_owned(),
-                what: format!("{} more of the same rule", count - MAX_PER_RULE),
+                what: format!("{} more problems of this rule", count - MAX_PER_RULE),
                 advice,
             });
         }

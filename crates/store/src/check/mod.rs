@@ -33,7 +33,7 @@ pub(crate) fn version_facts(
     range: (Option<i64>, Option<i64>),
 ) {
     let mut add = |rule, what: &str| found.add(rule, place.to_owned(), what.to_owned());
-    if let Some(what) = wrong_fact(code, countries, categories) {
+    if let Some(what) = fact_problem(code, countries, categories) {
         add(&PRODUCT_FACTS, what);
     }
     let Some(document) = document else {
@@ -52,7 +52,7 @@ pub(crate) fn version_facts(
 }
 
 /// Returns the first problem that would make the version unreadable.
-fn wrong_fact(
+fn fact_problem(
     code: Option<&str>,
     countries: Option<&str>,
     categories: Option<&str>,
@@ -101,7 +101,10 @@ pub(crate) fn span_without_revisions(from: i64, until: Option<i64>) -> String {
 
 /// Describes the problem of the live revision, if there is one: `live` has its number and id by the state, `kept` the id
 /// of the stored revision of that number.
-pub(crate) fn wrong_live(live: (Option<i64>, Option<&str>), kept: Option<&str>) -> Option<String> {
+pub(crate) fn live_problem(
+    live: (Option<i64>, Option<&str>),
+    kept: Option<&str>,
+) -> Option<String> {
     match live {
         (None, None) => None,
         (Some(number), Some(_)) if kept.is_none() => {
@@ -201,7 +204,7 @@ pub(crate) fn text_digest(found: &mut Findings, hex: &str, digest: &[u8], markdo
         Ok(markdown) => {
             let own = TextDigest::of(&markdown);
             if digest != own.as_bytes() {
-                found.add(&TEXT_DIGEST, place, format!("holds text {own}"));
+                found.add(&TEXT_DIGEST, place, format!("contains text {own}"));
             }
         }
     }

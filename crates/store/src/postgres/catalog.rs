@@ -16,13 +16,14 @@ use crate::record::{CatalogItem, ItemVisitor, Moment, StoreState, StoredDigest};
 use crate::values::{ListCache, TakenDown, bytes_32, from_millis, text_digest};
 
 pub(super) const READING: &str = "reading the catalog";
-const LOOKING: &str = "looking for changes";
+const POLLING: &str = "polling for changes";
 
 /// See [`Store::state`](crate::Store::state).
 pub(super) fn state(session: &mut Session) -> Result<StoreState, StoreError> {
     let sql = "select store_id, revision_id, texts_counter, keys_counter from vitrine.state";
-    let row = session.row(LOOKING, sql, &[])?;
-    let row = row.ok_or_else(|| StoreError::Damaged("its state is gone".to_owned()))?;
+    let row = session.row(POLLING, sql, &[])?;
+    let row =
+        row.ok_or_else(|| StoreError::Damaged("the row of its state is missing".to_owned()))?;
     Ok(StoreState {
         store_id: get(&row, 0)?,
         revision_id: get(&row, 1)?,

@@ -12,8 +12,8 @@ use crate::check::found::{
     UNREADABLE, VERSION_DIGEST, VERSION_SPAN,
 };
 use crate::check::{
-    overlapping_span, span_without_revisions, text_digest, text_rows, version, version_facts,
-    wrong_live,
+    live_problem, overlapping_span, span_without_revisions, text_digest, text_rows, version,
+    version_facts,
 };
 use crate::problem::Problem;
 use crate::{StoreError, check, digest};
@@ -63,7 +63,7 @@ fn state(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> 
     let rows = session.rows(CHECKING, sql, &[])?;
     for row in &rows {
         let number: Option<i64> = get(row, 0)?;
-        if let Some(what) = wrong_live((number, get(row, 1)?), get(row, 2)?) {
+        if let Some(what) = live_problem((number, get(row, 1)?), get(row, 2)?) {
             add(what);
         }
         let (live, oldest) = (number.unwrap_or_default(), get::<Option<i64>>(row, 3)?);
@@ -192,7 +192,11 @@ fn text_names(session: &mut Session, found: &mut Findings) -> Result<(), StoreEr
         let name: &str = get(row, 0)?;
         if name.parse::<TextName>().is_err() {
             let place = version(get(row, 1)?, get(row, 2)?);
-            found.add(&TEXT_NAME, place, format!("has a text named `{name}`"));
+            found.add(
+                &TEXT_NAME,
+                place,
+                format!("has a text with the unknown name `{name}`"),
+            );
         }
         Ok(())
     })

@@ -30,7 +30,7 @@ impl Failure {
         match self {
             Self::Timeout(_) | Self::Lookup(_) => true,
             Self::Postgres(error) => match error.as_db_error() {
-                Some(error) => is_going_away(error.code()),
+                Some(error) => is_unavailable(error.code()),
                 None => true,
             },
         }
@@ -73,12 +73,12 @@ impl Failure {
         };
         let code = said.code().clone();
         match code {
-            code if is_going_away(&code) => StoreError::Unreachable {
+            code if is_unavailable(&code) => StoreError::Unreachable {
                 place,
                 doing,
                 source: cause(error),
             },
-            code if is_refusal(&code) => StoreError::Refused {
+            code if is_access_denied(&code) => StoreError::Refused {
                 place,
                 doing,
                 source: cause(error),
@@ -123,17 +123,17 @@ pub(super) fn at_commit(error: StoreError) -> StoreError {
 }
 
 /// Returns whether the server, or a pooler in front of it, is stopping, starting or out of resources: a retry may succeed.
-fn is_going_away(code: &SqlState) -> bool {
+fn is_unavailable(code: &SqlState) -> bool {
     // Broken connections, operator intervention, and insufficient resources (connections, memory).
     let is_such = ["08", "57P", "53"]
         .iter()
         .any(|class| code.code().starts_with(class));
-    let is_going_away = is_such || *code == SqlState::T_R_SERIALIZATION_FAILURE;
-    is_going_away && *code != SqlState::DISK_FULL
+    let is_unavailable = is_such || *code == SqlState::T_R_SERIALIZATION_FAILURE;
+    is_unavailable && *code != SqlState::DISK_FULL
 }
 
 /// Returns whether the database denies access: the user, the password, the name of the database or a grant is wrong.
-fn is_refusal(code: &SqlState) -> bool {
+fn is_access_denied(code: &SqlState) -> bool {
     code.code().starts_with("28")
         || [
             SqlState::INVALID_CATALOG_NAME,

@@ -66,7 +66,7 @@ const SORT_TIMEOUT: Duration = Duration::from_secs(60);
 const WORK_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 
 /// Begins a read-only transaction as of one moment, without the role's or the database's timeout.
-const AS_OF_ONE_MOMENT: &str =
+const BEGIN_READ: &str =
     "begin isolation level repeatable read read only; set local statement_timeout = 0";
 
 /// Begins a transaction that writes, whatever the role or the database has set. Timeouts are on this side.
@@ -202,7 +202,7 @@ impl PostgresStore {
         work: impl FnOnce(&mut Session) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let mut session = self.session(limit)?;
-        session.transaction(doing, AS_OF_ONE_MOMENT, work)
+        session.transaction(doing, BEGIN_READ, work)
     }
 }
 
@@ -269,7 +269,7 @@ impl Store for PostgresStore {
         moment: Moment,
     ) -> Result<Option<StoredProduct>, StoreError> {
         self.quick(|session| {
-            session.transaction(history::READING, AS_OF_ONE_MOMENT, |session| {
+            session.transaction(history::READING, BEGIN_READ, |session| {
                 if history::revision(session, moment)?.is_none() {
                     return Ok(None);
                 }
@@ -333,7 +333,7 @@ impl Store for PostgresStore {
     }
 
     fn read_keys(&self) -> Result<(StoreState, Vec<KeyRecord>), StoreError> {
-        self.quick(|session| session.transaction(keys::READING, AS_OF_ONE_MOMENT, keys::read))
+        self.quick(|session| session.transaction(keys::READING, BEGIN_READ, keys::read))
     }
 
     fn change_keys(&self, decide: KeyDecision<'_>) -> Result<(), StoreError> {

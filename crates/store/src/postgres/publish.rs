@@ -45,7 +45,7 @@ pub(super) struct PostgresPublication {
     /// True if there are results of fetching to commit, even if no product changed.
     has_fetched: bool,
     /// Codes that were put or kept; all others are retired.
-    mentioned: HashSet<ProductCode>,
+    seen: HashSet<ProductCode>,
     /// Cache of live products, as this publish leaves them; `None` for codes that aren't live.
     cache: HashMap<ProductCode, Option<Live>>,
     pending: Pending,
@@ -69,7 +69,8 @@ impl PostgresPublication {
                    (select coalesce(max(id), 0) + 1 from vitrine.product_version), \
                    (select count(*) from vitrine.product_version where until_revision is null)";
         let row = session.row(PUBLISHING, sql, &[])?;
-        let row = row.ok_or_else(|| StoreError::Damaged("no number".to_owned()))?;
+        let row =
+            row.ok_or_else(|| StoreError::Damaged("the next revision has no number".to_owned()))?;
         FailPoint::PublishBegun.pass()?;
         Ok(Self {
             number: count(&row, 0)?,
@@ -78,7 +79,7 @@ impl PostgresPublication {
             live_before: count(&row, 2)?,
             counts: PublishedCounts::default(),
             has_fetched: false,
-            mentioned: HashSet::new(),
+            seen: HashSet::new(),
             cache: HashMap::new(),
             pending: Pending::default(),
             session,
@@ -162,14 +163,14 @@ impl Publication for PostgresPublication {
 
     fn put_fetched(&mut self, fetched: &FetchedText) -> Result<(), StoreError> {
         self.send()?;
-        texts::remember(&mut self.session, PUBLISHING, fetched)?;
+        texts::put_fetched(&mut self.session, PUBLISHING, fetched)?;
         FailPoint::PublishFetchedRemembered.pass()?;
         self.has_fetched = true;
         Ok(())
     }
 
     fn put(&mut self, product: &StoredProduct) -> Result<PutOutcome, StoreError> {
-        self.mentioned.insert(product.code.clone());
+        self.seen.insert(product.code.clone());
         let lists = values::lists(product)?;
         let digest = values::product_digest(product, &lists);
         let live = self
@@ -220,7 +221,7 @@ impl Publication for PostgresPublication {
     }
 
     fn keep(&mut self, code: &ProductCode) -> Result<bool, StoreError> {
-        self.mentioned.insert(code.clone());
+        self.seen.insert(code.clone());
         let is_live = self.cached(code)?.is_some();
         self.counts.unchanged += u64::from(is_live);
         Ok(is_live)
@@ -240,11 +241,11 @@ impl Publication for PostgresPublication {
         self.send()?;
         self.cache.clear();
         let mut others = Vec::new();
-        let mentioned = &self.mentioned;
+        let seen = &self.seen;
         let sql = "select id, code from vitrine.product_version where until_revision is null";
         self.session.each_row(PUBLISHING, sql, &[], |row| {
             let code = values::code(get(row, 1)?)?;
-            if !mentioned.contains(&code) {
+            if !seen.contains(&code) {
                 others.push((code, get(row, 0)?));
             }
             Ok(())

@@ -157,7 +157,7 @@ impl Backup {
                     // PostgreSQL refuses invalid UTF-8.
                     ValueRef::Text(text) => Value::Bytes(text),
                     ValueRef::Real(_) => {
-                        return Err(StoreError::Damaged(format!("a fraction in {name}")));
+                        return Err(StoreError::Damaged(format!("a fraction in column {name}")));
                     }
                 });
             }

@@ -99,7 +99,9 @@ fn found(session: &mut Session, place: &str) -> Result<Option<i32>, StoreError> 
     }
     let sql = "select version, oldest_release from vitrine.schema_version";
     let Some(row) = session.row(OPENING, sql, &[])? else {
-        return Err(StoreError::Damaged("its schema has no version".to_owned()));
+        return Err(StoreError::Damaged(
+            "the version of its schema is missing".to_owned(),
+        ));
     };
     let (version, oldest): (i32, i32) = (get(&row, 0)?, get(&row, 1)?);
     if oldest > SCHEMA {

@@ -53,14 +53,14 @@ impl Background {
         limit: Duration,
         work: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, Failure> {
-        match self.wait_long(async { tokio::time::timeout(limit, work).await }) {
+        match self.wait_unbounded(async { tokio::time::timeout(limit, work).await }) {
             Ok(outcome) => outcome.map_err(Failure::Postgres),
             Err(_) => Err(Failure::Timeout(limit)),
         }
     }
 
     /// Waits for `work`, which has timeouts of its own.
-    fn wait_long<T>(&self, work: impl Future<Output = T>) -> T {
+    fn wait_unbounded<T>(&self, work: impl Future<Output = T>) -> T {
         let _inside = self.runtime().map(Runtime::enter);
         block_on(work)
     }
@@ -173,7 +173,7 @@ impl Session {
         limit: Duration,
     ) -> Result<Self, StoreError> {
         let (client, driver) = background
-            .wait_long(target.connect())
+            .wait_unbounded(target.connect())
             .map_err(|failure| failure.during("connecting", &target.place))?;
         // The next call reports its error.
         let driver = background.start_task(driver.map(drop));
@@ -288,7 +288,9 @@ impl Session {
     ) -> Result<i64, StoreError> {
         match self.row(doing, sql, params)? {
             Some(row) => get(&row, 0),
-            None => Err(StoreError::Damaged(format!("no row while {doing}"))),
+            None => Err(StoreError::Damaged(format!(
+                "a query returned no row ({doing})"
+            ))),
         }
     }
 
@@ -383,7 +385,7 @@ pub(super) fn get<'r, T: tokio_postgres::types::FromSql<'r>>(
 /// Returns a column with a count.
 pub(super) fn count(row: &Row, column: usize) -> Result<u64, StoreError> {
     let number: i64 = get(row, column)?;
-    u64::try_from(number).map_err(|_| StoreError::Damaged(format!("a count of {number}")))
+    u64::try_from(number).map_err(|_| StoreError::Damaged(format!("invalid count {number}")))
 }
 
 /// Converts a number for the database.

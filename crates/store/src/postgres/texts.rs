@@ -79,7 +79,7 @@ pub(super) fn fetched(
 }
 
 /// See [`Publication::put_fetched`](crate::Publication::put_fetched).
-pub(super) fn remember(
+pub(super) fn put_fetched(
     session: &mut Session,
     doing: &'static str,
     fetched: &FetchedText,

@@ -26,7 +26,7 @@ pub(super) fn backup(connection: &Connection, path: &Path) -> Result<Option<Revi
     if path.symlink_metadata().is_ok() {
         return Err(exists(path));
     }
-    let partial = Partial::beside(path)?;
+    let partial = Partial::create_beside(path)?;
     copy(connection, &partial, BACKING_UP)?;
     let revision = history::revision(&open::read_only(partial.path())?, Moment::Live)?;
     partial.place()?;
@@ -120,7 +120,7 @@ fn verified_copy(backup: &Path, path: &Path) -> Result<(Partial, Connection), St
         other => other,
     };
     let source = open::backup(backup).map_err(unusable)?;
-    let partial = Partial::beside(path)?;
+    let partial = Partial::create_beside(path)?;
     copy(&source, &partial, "copying the backup").map_err(unusable)?;
     let mut connection = open::migrated(partial.path()).map_err(unusable)?;
     let mut problems = check::check(&mut connection).map_err(unusable)?;

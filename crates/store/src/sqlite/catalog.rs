@@ -14,7 +14,7 @@ use crate::record::{CatalogItem, ItemVisitor, Moment, OwnText, StoreState, Store
 use crate::values::{ListCache, TakenDown, bytes_32, from_millis, text_digest};
 
 const READING: &str = "reading the catalog";
-const LOOKING: &str = "looking for changes";
+const POLLING: &str = "polling for changes";
 
 /// See [`Store::read_catalog`](crate::Store::read_catalog).
 pub(super) fn read(
@@ -45,8 +45,8 @@ pub(super) fn state(connection: &Connection) -> Result<StoreState, StoreError> {
             keys: row.get(3)?,
         })
     };
-    let mut statement = connection.prepare_cached(sql).map_err(during(LOOKING))?;
-    statement.query_row([], read).map_err(during(LOOKING))
+    let mut statement = connection.prepare_cached(sql).map_err(during(POLLING))?;
+    statement.query_row([], read).map_err(during(POLLING))
 }
 
 /// See [`Store::read_changes`](crate::Store::read_changes).
@@ -206,7 +206,7 @@ fn visit_products(
                 digest: product.digest,
             },
             // An error that isn't about the values of this row is the store's.
-            (Err(error), _) if !is_about_a_value(&error) => return Err(error),
+            (Err(error), _) if !is_value_error(&error) => return Err(error),
             _ => CatalogItem::Damaged {
                 code: text(row, 1).unwrap_or_default().to_owned(),
             },
@@ -264,7 +264,7 @@ impl<'r> Product<'r> {
 }
 
 /// Returns whether a row could be read and only a value in it is invalid.
-pub(super) fn is_about_a_value(error: &StoreError) -> bool {
+pub(super) fn is_value_error(error: &StoreError) -> bool {
     match error {
         StoreError::Damaged(_) => true,
         StoreError::Database { source, .. } => {

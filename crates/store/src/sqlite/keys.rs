@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params};
 use vitrine_model::key::KeyRecord;
 
-use super::catalog::is_about_a_value;
+use super::catalog::is_value_error;
 use super::{catalog, committed, during};
 use crate::fail_point::FailPoint;
 use crate::record::StoreState;
@@ -114,7 +114,7 @@ pub(super) fn write_digests(transaction: &Transaction<'_>) -> Result<(), StoreEr
     each(transaction, "null", |_, row| {
         match row {
             Ok(row) => rows.push(row),
-            Err(error) if is_about_a_value(&error) => {}
+            Err(error) if is_value_error(&error) => {}
             Err(error) => return Err(error),
         }
         Ok(())

@@ -107,7 +107,7 @@ impl SqliteStore {
     }
 
     /// Returns a store that each call tries to open, and never creates.
-    pub(crate) fn unopened(path: PathBuf, lock_wait: Duration) -> Result<Self, StoreError> {
+    pub(crate) fn lazy(path: PathBuf, lock_wait: Duration) -> Result<Self, StoreError> {
         Ok(Self {
             path,
             lock_wait,
@@ -168,7 +168,7 @@ fn file_id(path: &Path) -> Result<FileId, StoreError> {
 }
 
 /// Interval between polls. A poll reads one row of a cached file, in some microseconds.
-const POLL_EVERY: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 impl Store for SqliteStore {
     fn state(&self) -> Result<StoreState, StoreError> {
@@ -179,7 +179,7 @@ impl Store for SqliteStore {
     }
 
     fn poll_interval(&self) -> Duration {
-        POLL_EVERY
+        POLL_INTERVAL
     }
 
     fn subscribe(&self, _hint: Hint) -> Option<HintGuard> {

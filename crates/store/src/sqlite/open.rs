@@ -42,7 +42,7 @@ pub(super) fn open(
     }
     let mut connection = plain_connection(path, lock_wait)?;
     // First: configuring writes, and this may be another program's database.
-    recognise_as_of_one_moment(&mut connection, path)?;
+    recognise_in_transaction(&mut connection, path)?;
     set_up(&connection, path, lock_wait)?;
     migrate(&mut connection, path)?;
     Ok(connection)
@@ -129,7 +129,7 @@ fn is_writable(path: &Path) -> bool {
 }
 
 /// Returns the reason that a file can't be opened, if it can be found without opening it (see [`is_writable`]).
-fn why_not(path: &Path) -> Option<std::io::Error> {
+fn open_failure(path: &Path) -> Option<std::io::Error> {
     let access = rustix::fs::Access::READ_OK | rustix::fs::Access::WRITE_OK;
     let refused = rustix::fs::access(path, access).err();
     // Are there descriptors?
@@ -170,7 +170,7 @@ fn cannot_open(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError {
         },
         Some(rusqlite::ErrorCode::CannotOpen) => StoreError::Open {
             path: path.to_owned(),
-            source: why_not(path).unwrap_or_else(|| std::io::Error::other(source)),
+            source: open_failure(path).unwrap_or_else(|| std::io::Error::other(source)),
         },
         _ => during("opening the store")(source),
     }
@@ -179,7 +179,7 @@ fn cannot_open(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError {
 /// Applies all missing migrations in one transaction.
 fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let known = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
-    if recognise_as_of_one_moment(connection, path)? == known {
+    if recognise_in_transaction(connection, path)? == known {
         return Ok(());
     }
     let failed = during("migrating the store");
@@ -207,7 +207,7 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
 
 /// Runs [`recognise`] in a transaction: another process may be creating the store, and a half-created one would look like
 /// another program's.
-fn recognise_as_of_one_moment(connection: &mut Connection, path: &Path) -> Result<u32, StoreError> {
+fn recognise_in_transaction(connection: &mut Connection, path: &Path) -> Result<u32, StoreError> {
     let transaction = connection.transaction().map_err(cannot_open(path))?;
     recognise(&transaction, path)
 }

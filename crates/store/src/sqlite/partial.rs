@@ -20,7 +20,7 @@ pub(super) struct Partial {
 
 impl Partial {
     /// Creates an empty file beside `target`.
-    pub(super) fn beside(target: &Path) -> Result<Self, StoreError> {
+    pub(super) fn create_beside(target: &Path) -> Result<Self, StoreError> {
         // Absolute: SQLite takes a name that begins with `file:` for a URI.
         let target = std::path::absolute(target).map_err(failed("find", target))?;
         let random = random_id()?;
@@ -65,13 +65,13 @@ impl Partial {
             outcome => outcome.map_err(failed("create", &self.target))?,
         }
         // If the name may not be synced, this fails, and the file must be gone.
-        self.name_kept().inspect_err(|_| {
+        self.sync_name().inspect_err(|_| {
             let _ = fs::remove_file(&self.target);
         })
     }
 
     /// Syncs the name to disk.
-    fn name_kept(&self) -> Result<(), StoreError> {
+    fn sync_name(&self) -> Result<(), StoreError> {
         FailPoint::FileNamed.pass()?;
         let folder = self.target.parent().unwrap_or(Path::new("/"));
         File::open(folder)

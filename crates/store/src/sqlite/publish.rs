@@ -34,7 +34,7 @@ impl SqlitePublication {
         connection
             .execute_batch(
                 "pragma temp_store = memory;
-                 create temp table mentioned (code text primary key) without rowid;
+                 create temp table seen (code text primary key) without rowid;
                  begin immediate;",
             )
             .map_err(during(PUBLISHING))?;
@@ -63,9 +63,9 @@ impl SqlitePublication {
     }
 
     /// Exempts a product from [`retire_others`](Publication::retire_others).
-    fn mention(&self, code: &ProductCode) -> Result<(), StoreError> {
+    fn mark_seen(&self, code: &ProductCode) -> Result<(), StoreError> {
         self.execute(
-            "insert into temp.mentioned values (?) on conflict do nothing",
+            "insert into temp.seen values (?) on conflict do nothing",
             [code.as_str()],
         )?;
         Ok(())
@@ -191,14 +191,14 @@ impl Publication for SqlitePublication {
     }
 
     fn put_fetched(&mut self, fetched: &FetchedText) -> Result<(), StoreError> {
-        texts::remember(&self.connection, fetched).map_err(during(PUBLISHING))?;
+        texts::put_fetched(&self.connection, fetched).map_err(during(PUBLISHING))?;
         FailPoint::PublishFetchedRemembered.pass()?;
         self.has_fetched = true;
         Ok(())
     }
 
     fn put(&mut self, product: &StoredProduct) -> Result<PutOutcome, StoreError> {
-        self.mention(&product.code)?;
+        self.mark_seen(&product.code)?;
         let lists = values::lists(product)?;
         let digest = values::product_digest(product, &lists);
         let change = match self.live_version(&product.code)? {
@@ -233,7 +233,7 @@ impl Publication for SqlitePublication {
     }
 
     fn keep(&mut self, code: &ProductCode) -> Result<bool, StoreError> {
-        self.mention(code)?;
+        self.mark_seen(code)?;
         let live = self.one(
             "select 1 from product_version where code = ? and until_revision is null",
             [code.as_str()],
@@ -255,7 +255,7 @@ impl Publication for SqlitePublication {
 
     fn retire_others(&mut self) -> Result<Vec<ProductCode>, StoreError> {
         let sql = "select code from product_version where until_revision is null \
-                   and code not in (select code from temp.mentioned)";
+                   and code not in (select code from temp.seen)";
         let mut statement = self
             .connection
             .prepare_cached(sql)

@@ -85,7 +85,7 @@ pub(super) fn fetched(
 }
 
 /// See [`Publication::put_fetched`](crate::Publication::put_fetched).
-pub(super) fn remember(connection: &Connection, fetched: &FetchedText) -> rusqlite::Result<()> {
+pub(super) fn put_fetched(connection: &Connection, fetched: &FetchedText) -> rusqlite::Result<()> {
     let FetchedText {
         url,
         digest,

@@ -122,7 +122,7 @@ fn pruned_revisions_are_refused(store: &dyn Store) {
     }
     store.prune(newest(2), LATER).unwrap();
     let code = product("A", "1").code;
-    let is_refusal = |error: StoreError| {
+    let is_access_denied = |error: StoreError| {
         matches!(
             error,
             StoreError::Pruned {
@@ -132,12 +132,12 @@ fn pruned_revisions_are_refused(store: &dyn Store) {
         )
     };
     let first = Moment::Revision(1);
-    assert!(is_refusal(store.product(&code, first).unwrap_err()));
-    assert!(is_refusal(
+    assert!(is_access_denied(store.product(&code, first).unwrap_err()));
+    assert!(is_access_denied(
         store.read_products(first, &mut |_| Ok(())).unwrap_err()
     ));
     let mut publication = store.publish().unwrap();
-    assert!(is_refusal(publication.restore(1).unwrap_err()));
+    assert!(is_access_denied(publication.restore(1).unwrap_err()));
     assert!(!publication.restore(9).unwrap());
     assert!(publication.restore(2).unwrap());
     drop(publication);

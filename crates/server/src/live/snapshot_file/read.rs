@@ -177,7 +177,7 @@ fn snapshot(
             checksum: checksum.first_chunk().copied().unwrap_or_default(),
         });
     }
-    if !are_whole(&parts) {
+    if !match_checksums(&parts) {
         return Err(ReadError::Damaged);
     }
     let texts = parts.pop().ok_or(ReadError::Damaged)?;
@@ -205,7 +205,7 @@ struct Part {
 }
 
 /// Returns whether the data of all parts matches their checksums. Uses all cores: a million products are gigabytes.
-fn are_whole(parts: &[Part]) -> bool {
+fn match_checksums(parts: &[Part]) -> bool {
     let next = AtomicUsize::new(0);
     let check = || {
         while let Some(part) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {

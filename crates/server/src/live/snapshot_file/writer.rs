@@ -24,7 +24,7 @@ const MAX_DELAY: Duration = Duration::from_secs(60);
 
 /// Pause after a write, as a multiple of its duration: a large catalog that changes all the time isn't written all the
 /// time.
-const REST_PER_WRITE: u32 = 50;
+const PAUSE_PER_WRITE: u32 = 50;
 
 /// Writer of the snapshot file, on a separate thread.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl SnapshotFileWriter {
             .name("snapshot-file".to_owned())
             .spawn(move || {
                 lower_priority();
-                keep(&directory, &wakes, &to_write);
+                run(&directory, &wakes, &to_write);
             })?;
         Ok(Self { wake, waiting })
     }
@@ -72,7 +72,7 @@ impl SnapshotFileWriter {
     }
 }
 
-fn keep(directory: &StateDirectory, wakes: &Receiver<()>, waiting: &Waiting) {
+fn run(directory: &StateDirectory, wakes: &Receiver<()>, waiting: &Waiting) {
     let mut not_before = Instant::now();
     let mut waits_since = None;
     loop {
@@ -109,7 +109,7 @@ fn keep(directory: &StateDirectory, wakes: &Receiver<()>, waiting: &Waiting) {
                         tracing::warn!(%error, "the snapshot file can't be written");
                     }
                 }
-                not_before = Instant::now() + started.elapsed() * REST_PER_WRITE;
+                not_before = Instant::now() + started.elapsed() * PAUSE_PER_WRITE;
             }
             Err(RecvTimeoutError::Disconnected) => return,
         }

@@ -8,12 +8,12 @@ use std::error::Error;
 
 use rusqlite::{Connection, Row, Transaction};
 
-use super::catalog::is_about_a_value;
+use super::catalog::is_value_error;
 use super::{during, keys};
 use crate::check::found::{
     API_KEY, Findings, INTEGRITY, KEY_USE_ORPHAN, REFERENCE, STATE, UNREADABLE,
 };
-use crate::check::wrong_live;
+use crate::check::live_problem;
 use crate::problem::Problem;
 use crate::{StoreError, check};
 
@@ -44,7 +44,7 @@ pub(super) fn check(connection: &mut Connection) -> Result<Vec<Problem>, StoreEr
         match part(&transaction, &mut found) {
             // Unreadable data is a finding, too, and the other parts go on.
             Err(StoreError::Damaged(what)) => found.add(&UNREADABLE, "the file".to_owned(), what),
-            Err(error) if is_about_a_value(&error) => {
+            Err(error) if is_value_error(&error) => {
                 let what = error.source().map_or_else(String::new, ToString::to_string);
                 found.add(&UNREADABLE, "the file".to_owned(), what);
             }
@@ -101,7 +101,7 @@ fn state(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), Stor
         rows += 1;
         let live: (Option<i64>, Option<String>) = (row.get(0)?, row.get(1)?);
         let kept_id: Option<String> = row.get(2)?;
-        if let Some(what) = wrong_live((live.0, live.1.as_deref()), kept_id.as_deref()) {
+        if let Some(what) = live_problem((live.0, live.1.as_deref()), kept_id.as_deref()) {
             add(what);
         }
         Ok(())
@@ -145,7 +145,7 @@ fn api_keys(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), S
     let digest = if has_digests { "digest" } else { "null" };
     keys::each(transaction, digest, |prefix, row| match row {
         // An error that isn't about the row's values is about the file.
-        Err(error) if !is_about_a_value(&error) => Err(error),
+        Err(error) if !is_value_error(&error) => Err(error),
         row => {
             check::key(found, prefix, row, has_digests);
             Ok(())

@@ -117,7 +117,11 @@ pub(super) fn text_names(
             found.add(&TEXT_REFERENCE, place.clone(), what);
         }
         if name.parse::<TextName>().is_err() {
-            found.add(&TEXT_NAME, place, format!("has a text named `{name}`"));
+            found.add(
+                &TEXT_NAME,
+                place,
+                format!("has a text with the unknown name `{name}`"),
+            );
         }
         Ok(())
     })
