@@ -108,7 +108,7 @@ object!(
         assets: Assets,
         /// URL of a page on which the balance can be checked.
         balance_check_url: Option<String>,
-        /// Expiry.
+        /// Expiry of the payout.
         expiry: Expiry,
         /// Places of redemption.
         redeemable_at: RedeemableAt,
@@ -132,7 +132,7 @@ object!(
         assets: Assets,
         /// URL of a page on which the balance can be checked.
         balance_check_url: Option<String>,
-        /// Expiry.
+        /// Expiry of the payout.
         expiry: Expiry,
         /// Places of redemption.
         redeemable_at: RedeemableAt,
@@ -172,7 +172,7 @@ object!(
 );
 
 object!(
-    /// Expiry.
+    /// Expiry of the payout.
     Expiry {
         /// Policy in words.
         date_policy: Option<String>,

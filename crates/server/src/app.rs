@@ -11,6 +11,7 @@ use crate::http::endpoints::Endpoints;
 use crate::http::endpoints::site::{Pages, RenderError};
 use crate::http::error::types;
 use crate::http::routes::ROUTES;
+use crate::http::versions::Version;
 use crate::http::{Access, App, openapi};
 use crate::live::Live;
 use crate::metrics::{Metrics, TlsMetrics};
@@ -55,7 +56,7 @@ pub fn build(settings: AppSettings, live: Arc<Live>) -> App {
 fn documentation(public_url: String) -> Documentation {
     Documentation::new(Sources {
         public_url,
-        openapi: openapi::document,
+        openapi: |public_url| openapi::document(public_url, &Version::default()),
         error: error_facts,
     })
 }

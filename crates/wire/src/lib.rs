@@ -11,9 +11,9 @@
 //!
 //! # The next version
 //!
-//! Change the types here to the new version. Then add a folder `v2024_02_05/` that holds only the
-//! types that differed, each with a conversion *from* the newest that names every field, and let the
-//! server's view render both. What isn't in the folder is as it is here.
+//! Change the types here to the new version. Add a module named after the old version with only the types that differ,
+//! each with a conversion from the newest type that names all fields. The server's `http/versions.rs` reads a body of the
+//! newest version, converts it and writes it again, so converted types also derive `Deserialize`.
 
 pub mod answer;
 pub mod content;

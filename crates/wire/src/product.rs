@@ -127,7 +127,7 @@ pub struct Voucher<'a> {
     pub assets: Assets<'a>,
     /// URL of a page on which the balance can be checked.
     pub balance_check_url: Option<Cow<'a, str>>,
-    /// Expiry.
+    /// Expiry of the payout.
     pub expiry: Expiry<'a>,
     /// Places of redemption.
     pub redeemable_at: Cow<'a, str>,
@@ -154,7 +154,7 @@ pub struct Assets<'a> {
     pub primary_color: Option<Cow<'a, str>>,
 }
 
-/// Expiry.
+/// Expiry of the payout.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Expiry<'a> {

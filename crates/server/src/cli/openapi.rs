@@ -5,6 +5,7 @@ use clap::Args;
 use super::serve::checked_public_url;
 use super::{Outcome, print};
 use crate::http::openapi::{self, PLACEHOLDER_URL};
+use crate::http::versions::Version;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -22,7 +23,7 @@ pub(super) struct Openapi {
 
 impl Openapi {
     pub(super) fn run(&self) -> anyhow::Result<Outcome> {
-        print(&openapi::document(&self.public_url))?;
+        print(&openapi::document(&self.public_url, &Version::default()))?;
         Ok(Outcome::Done)
     }
 }

@@ -14,6 +14,7 @@
 //!
 //! - [`routes`]: every route on one page
 //! - [`error`]: errors; `error/types` has a row for each error type
+//! - [`versions`]: the served API versions, each with its conversion from the newest
 //! - `service`, `pipeline`, `observe`: the path of a request; `state`: what all requests share
 //! - [`endpoints`]: product pages, products, texts, lists, the documentation
 //! - [`request`]: headers and queries; `request/parameters` has a row for each query parameter
@@ -38,6 +39,7 @@ pub mod response;
 pub mod routes;
 pub(crate) mod service;
 mod state;
+pub mod versions;
 
 pub use access::Access;
 pub use state::App;

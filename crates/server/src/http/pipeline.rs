@@ -206,7 +206,9 @@ impl<'r> Admitted<'_, 'r> {
         log: &mut RequestLogContext<'r>,
     ) -> Result<Outcome<'s>, ApiError> {
         let headers = &self.request.headers;
-        log.version = Some(version::negotiate(headers, key)?.as_str());
+        let endpoints = &self.app.endpoints;
+        let version = version::negotiate(&endpoints.versions, headers, key)?;
+        log.version = Some(version.date);
         PanicPoint::VersionKnown.pass();
         log.simulated = simulation::requested(headers, key)?;
         let found = match log.simulated {
@@ -214,9 +216,7 @@ impl<'r> Admitted<'_, 'r> {
             None => {
                 let query = self.request.uri.query();
                 let captured = &self.target.captured;
-                self.app
-                    .endpoints
-                    .keyed(operation, snapshot, captured, query)
+                endpoints.keyed(version, operation, snapshot, captured, query)
             }
         };
         match found {

@@ -24,6 +24,7 @@ use super::request::parameters;
 use super::response::entity_tag::EntityTag;
 use super::response::resource::Resource;
 use super::routes::{Captured, KeyedOperation};
+use super::versions::{Version, Versions};
 use crate::view::{ContentForm, TextAddresses};
 
 /// Parts that resources are made of, beside the snapshot.
@@ -33,6 +34,8 @@ pub struct Endpoints {
     pub addresses: TextAddresses,
     /// Renderer of Markdown.
     pub html: HtmlRenderer,
+    /// Served API versions.
+    pub versions: Versions,
     site: Site,
     precomputed: Precomputed,
     openapi: OpenapiDocument,
@@ -45,37 +48,41 @@ impl Endpoints {
         Self {
             addresses,
             html: HtmlRenderer::new(),
+            versions: Versions::default(),
             site: Site::new(pages),
             precomputed: Precomputed::default(),
             openapi: OpenapiDocument::default(),
         }
     }
 
-    /// Returns the resource of an operation that needs a key.
+    /// Returns the resource of an operation that needs a key, in the form of a version.
     ///
     /// # Errors
     ///
     /// If a parameter is refused, or the resource doesn't exist.
     pub(super) fn keyed<'s>(
         &'s self,
+        version: &Version,
         operation: KeyedOperation,
         snapshot: &'s Arc<Snapshot>,
         captured: &Captured,
         query: Option<&'s str>,
     ) -> Result<Resource<'s>, ApiError> {
+        let precomputed = || self.precomputed.of(snapshot, self.versions.count());
         let responses = || {
             parameters::none(query)?;
-            Ok(self.precomputed.of(snapshot))
+            Ok(precomputed())
         };
-        match operation {
+        let newest = match operation {
             KeyedOperation::ListProducts => {
-                pages::find(snapshot, &self.precomputed.of(snapshot).pages, query)
+                pages::find(snapshot, &precomputed().pages[version.index], query)
             }
             KeyedOperation::GetProduct => self.product(snapshot, captured, query),
             KeyedOperation::ListCategories => Ok(responses()?.categories(snapshot)),
             KeyedOperation::ListCountries => Ok(responses()?.countries(snapshot)),
             KeyedOperation::Ping => parameters::none(query).map(|()| precomputed::pong()),
-        }
+        };
+        Ok(version.render(operation, newest?))
     }
 
     fn product<'s>(

@@ -13,6 +13,7 @@ use crate::http::openapi;
 use crate::http::response::Audience;
 use crate::http::response::entity_tag::EntityTag;
 use crate::http::response::resource::Resource;
+use crate::http::versions::Version;
 
 /// A body with its tag.
 #[derive(Debug, Clone)]
@@ -47,16 +48,17 @@ pub(crate) struct SnapshotResponses {
     snapshot: Weak<Snapshot>,
     categories: OnceLock<PrecomputedBody>,
     countries: OnceLock<PrecomputedBody>,
-    pub(crate) pages: PageHeads,
+    /// Heads of pages by version: versions may differ in their parameters.
+    pub(crate) pages: Box<[PageHeads]>,
 }
 
 impl SnapshotResponses {
-    fn new(snapshot: &Arc<Snapshot>) -> Self {
+    fn new(snapshot: &Arc<Snapshot>, versions: usize) -> Self {
         Self {
             snapshot: Arc::downgrade(snapshot),
             categories: OnceLock::new(),
             countries: OnceLock::new(),
-            pages: PageHeads::default(),
+            pages: (0..versions).map(|_| PageHeads::default()).collect(),
         }
     }
 
@@ -90,14 +92,14 @@ impl SnapshotResponses {
 pub(crate) struct Precomputed(ArcSwapOption<SnapshotResponses>);
 
 impl Precomputed {
-    /// Returns the responses of a snapshot.
-    pub(crate) fn of(&self, snapshot: &Arc<Snapshot>) -> Arc<SnapshotResponses> {
+    /// Returns the responses of a snapshot, with heads of pages for this number of versions.
+    pub(crate) fn of(&self, snapshot: &Arc<Snapshot>, versions: usize) -> Arc<SnapshotResponses> {
         if let Some(responses) = self.0.load_full()
             && responses.snapshot.as_ptr() == Arc::as_ptr(snapshot)
         {
             return responses;
         }
-        let made = Arc::new(SnapshotResponses::new(snapshot));
+        let made = Arc::new(SnapshotResponses::new(snapshot, versions));
         self.0.store(Some(Arc::clone(&made)));
         made
     }
@@ -110,14 +112,17 @@ pub(crate) fn pong() -> Resource<'static> {
         .resource()
 }
 
-/// OpenAPI document of a server, made on its first request.
+/// OpenAPI document of the default version, made on its first request.
 #[derive(Debug, Default)]
 pub(crate) struct OpenapiDocument(OnceLock<PrecomputedBody>);
 
 impl OpenapiDocument {
     /// Returns the document of the service at `public_url`.
     pub(crate) fn of(&self, public_url: &str) -> Resource<'static> {
-        let make = || PrecomputedBody::of(openapi::document(public_url).into());
+        let make = || {
+            let document = openapi::document(public_url, &Version::default());
+            PrecomputedBody::of(document.into())
+        };
         let made = self.0.get_or_init(make);
         made.resource().for_audience(Audience::Document)
     }

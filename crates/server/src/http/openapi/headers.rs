@@ -1,12 +1,12 @@
 //! Headers of responses, with examples.
 
 use serde_json::{Value, json};
-use vitrine_model::version::ApiVersion;
 
 use super::examples::ENTITY_TAG;
 
-/// Returns every header of a response. The connection's own (`Content-Length`, `Date`, `Connection`) are left to HTTP.
-pub(super) fn headers() -> Value {
+/// Returns every header of a response of this version. The connection's own (`Content-Length`, `Date`, `Connection`) are
+/// left to HTTP.
+pub(super) fn headers(version: &str) -> Value {
     let text = || json!({"type": "string"});
     let mut headers = json!({
         "X-Request-Id": always(
@@ -17,7 +17,7 @@ pub(super) fn headers() -> Value {
         "X-Api-Version": sometimes(
             "The version that answered. Absent on errors that come before it is known, such as `unauthorized`.",
             &text(),
-            &[("current", "The current version", ApiVersion::default().as_str())],
+            &[("current", "The current version", version)],
         ),
         "ETag": always(
             "The weak entity tag of the answer, one for all encodings. It stays as long as the answer does, also across loads and restarts.",

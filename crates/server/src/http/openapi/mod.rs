@@ -11,20 +11,23 @@ mod request_headers;
 mod schemas;
 
 use serde_json::{Map, Value, json};
-use vitrine_model::version::ApiVersion;
 
 use super::routes::ROUTES;
+use super::versions::Version;
 
 /// Public address in documents that belong to no server: the frozen ones.
 pub const PLACEHOLDER_URL: &str = "https://catalog.example";
 
-/// Returns the document of a service at a public address, two blanks to the level and a line break at its end.
+/// Returns the document of a version for a service at a public address, two blanks to the level and a line break at its
+/// end.
 #[must_use]
-pub fn document(public_url: &str) -> String {
-    format!("{:#}\n", build(public_url))
+pub fn document(public_url: &str, version: &Version) -> String {
+    let mut document = build(public_url, version.date);
+    version.convert_openapi(&mut document);
+    format!("{document:#}\n")
 }
 
-fn build(public_url: &str) -> Value {
+fn build(public_url: &str, version: &str) -> Value {
     let paths: Map<String, Value> = ROUTES
         .iter()
         .filter_map(|route| Some((route.template.strip_prefix("/v2")?, route)))
@@ -34,7 +37,7 @@ fn build(public_url: &str) -> Value {
         "openapi": "3.1.0",
         "info": {
             "title": "Vitrine product catalog",
-            "version": ApiVersion::default().as_str(),
+            "version": version,
             "summary": "The products that can be ordered as payouts: where, in which amounts, on what terms.",
             "description": DESCRIPTION,
             "contact": {"name": "The operator of this catalog", "url": "https://catalog.example", "email": "catalog@catalog.example"},
@@ -57,8 +60,8 @@ fn build(public_url: &str) -> Value {
                     "description": "The client's key, `PREFIX.SECRET`. In the header only: a key in the query isn't looked at.",
                 },
             },
-            "parameters": request_headers::parameters(),
-            "headers": headers::headers(),
+            "parameters": request_headers::parameters(version),
+            "headers": headers::headers(version),
             "schemas": schemas::schemas(),
             "responses": answers::shared_errors(),
         },
@@ -82,6 +85,6 @@ Clients read the catalog with an API key.
 
 **Methods.** `HEAD` works wherever `GET` does.
 
-**Growth.** Payout types, enum values and fields may be added within a version. For that reason every object takes further fields, and enums of answers are plain strings: their descriptions list the values known today (as `x-extensible-enum` does), and say what to do with others.
+**Growth.** Payout types, enum values, error types, optional parameters and endpoints may be added within a version; fields only with a new version. Enums of answers are plain strings: their descriptions list the values known today (as `x-extensible-enum` does), and say what to do with others. Every object takes further fields, so that a client survives a change of version.
 
 **Examples** are answers to the sample catalog: `vitrine demo` serves it, and each example says which request gives it.";

@@ -1,7 +1,6 @@
 //! Headers of requests, with examples.
 
 use serde_json::{Value, json};
-use vitrine_model::version::ApiVersion;
 
 use super::examples::ENTITY_TAG;
 use super::headers::{Example, header};
@@ -26,16 +25,15 @@ pub(super) fn of(operation: Operation) -> Vec<Value> {
     names.into_iter().map(reference).collect()
 }
 
-/// Returns every request header. `X-Simulate` has no example: tools that send all examples would get an error.
-pub(super) fn parameters() -> Value {
-    let served = ApiVersion::SERVED.map(ApiVersion::as_str).join("|");
-    let version = ApiVersion::default().as_str();
+/// Returns every request header of this version. `X-Simulate` has no example: tools that send all examples would get an
+/// error.
+pub(super) fn parameters(version: &str) -> Value {
     let text = json!({"type": "string"});
     json!({
         "X-Api-Version": parameter(
             "X-Api-Version",
             "The dated version of the API that shall answer. Send the one that your program was written for: answers then stay as they are when a newer version becomes the default. Without it, or with an empty one, the version that your key is pinned to answers, else the default.",
-            &json!({"type": "string", "pattern": format!("^({served})?$"), "default": version}),
+            &json!({"type": "string", "pattern": format!("^({version})?$"), "default": version}),
             &[("current", "The current version", version)],
         ),
         "If-None-Match": parameter(

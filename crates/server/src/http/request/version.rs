@@ -8,20 +8,26 @@ use vitrine_wire::error::ErrorType;
 use super::single;
 use crate::http::error::ApiError;
 use crate::http::response::X_API_VERSION;
+use crate::http::versions::{Version, Versions};
 
 /// Returns the version for a request: that of its header, else the key's own, else the default.
 ///
 /// # Errors
 ///
 /// If there is no such version, or if it was removed.
-pub(crate) fn negotiate(headers: &HeaderMap, key: &KnownKey) -> Result<ApiVersion, ApiError> {
+pub(crate) fn negotiate<'v>(
+    versions: &'v Versions,
+    headers: &HeaderMap,
+    key: &KnownKey,
+) -> Result<&'v Version, ApiError> {
     let error = |kind| match kind {
         VersionError::Removed => ApiError::plain(ErrorType::VersionRemoved),
         VersionError::Unknown => ApiError::plain(ErrorType::InvalidVersion),
     };
     let requested = single(headers, &X_API_VERSION).map_err(|_| error(VersionError::Unknown))?;
-    match requested.or(key.record.api_version.as_deref()) {
-        Some(version) => version.parse().map_err(error),
-        None => Ok(ApiVersion::default()),
-    }
+    let pinned = key.record.api_version.as_deref();
+    let date = requested
+        .or(pinned)
+        .unwrap_or(ApiVersion::default().as_str());
+    versions.find(date).map_err(error)
 }

@@ -104,6 +104,23 @@ impl<'s> Resource<'s> {
         }
     }
 
+    /// Returns the resource with its body converted to an older version, whose date makes the tag another one. The
+    /// plain body is cached, because converting takes time.
+    pub(crate) fn converted(
+        self,
+        date: &str,
+        convert: impl FnOnce(&[u8]) -> Result<Vec<u8>, ApiError> + Send + 's,
+    ) -> Self {
+        let newest = self.body;
+        Self {
+            tag: EntityTag::of_parts([date.as_bytes(), self.tag.hash().as_bytes()].into_iter()),
+            cache_plain: CachePolicy::Always,
+            memory: Memory::Made,
+            body: Box::new(move |payer| Ok(convert(&newest(payer)?.into_bytes())?.into())),
+            ..self
+        }
+    }
+
     /// With the page's neighbours, for the `Link` header.
     #[must_use]
     pub fn with_link(self, link: Option<HeaderValue>) -> Self {
