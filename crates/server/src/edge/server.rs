@@ -2,7 +2,7 @@
 //!
 //! Ending: readiness fails at once, and connections are still accepted for as long as the settings say, while balancers
 //! take notice. Then the listeners are emptied and closed; answers say `Connection: close`, and HTTP/2 connections
-//! are told to end. Connections that stay quiet are closed after a moment, and whatever is left is cut at the end
+//! are told to end. Connections that stay quiet are closed after a moment, and those left are cut at the end
 //! of the drain.
 
 use std::io;

@@ -86,11 +86,11 @@ impl Traces {
 
 #[cfg(not(feature = "traces"))]
 impl Traces {
-    /// Refuses: this program was built without traces.
+    /// Refuses to start.
     ///
     /// # Errors
     ///
-    /// Always.
+    /// If the program was built without traces, as this one was.
     pub fn start(_: &TraceSettings) -> anyhow::Result<Self> {
         anyhow::bail!("this program was built without traces")
     }

@@ -276,7 +276,7 @@ impl Case<'_> {
         (0..SERVERS).try_for_each(|server| self.settle(server))
     }
 
-    /// Waits until a server shows the newest catalog and the newest keys. Whatever it answers meanwhile is judged.
+    /// Waits until a server shows the newest catalog and the newest keys. All its answers meanwhile are judged.
     fn settle(&mut self, server: usize) -> Result<(), String> {
         let mut took = Duration::ZERO;
         let revision = self.view.catalogs.newest().revision;

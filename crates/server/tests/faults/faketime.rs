@@ -1,5 +1,5 @@
 //! Clocks that are wrong, by the library behind `faketime`. Not by the program itself: it starts another one and waits for
-//! it, which would outlive whoever ends a server by its process.
+//! it, which would outlive a server that is ended by its process.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! Too little memory: a limit on the address space, as a shell sets it. Whoever runs out of it is aborted wherever
-//! that is. What counts is that nothing is lost: a store is as before or as it was to become, and the next run works.
+//! Too little memory: a limit on the address space, as a shell sets it. A process that runs out of it is aborted at
+//! that point. What counts is that nothing is lost: a store is as before or as it was to become, and the next run works.
 
 use std::path::PathBuf;
 

@@ -204,7 +204,7 @@ fn admin_port_goes_on_after_a_panic() {
     setup.wait_for_panics(1.0);
 }
 
-/// Whoever followed was gone for good after a panic, and its server called itself ready.
+/// A following thread used to be gone for good after a panic, while its server called itself ready.
 #[test]
 fn follower_continues_after_a_panic() {
     for fault in ["follow-keys=panic@2", "follow-catalog=panic@2"] {

@@ -1,4 +1,4 @@
-//! Whatever happens to the database, under constant load through all servers: no read fails, and what is published
+//! Failures of the database, under constant load through all servers: no read fails, and what is published
 //! afterwards arrives.
 
 use std::time::{Duration, Instant};

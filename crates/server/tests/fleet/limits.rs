@@ -1,4 +1,4 @@
-//! Whatever happens to the Redis in which servers share quotas, under constant load of a key with a quota: no read
+//! Failures of the Redis in which servers share quotas, under constant load of a key with a quota: no read
 //! fails.
 
 use std::time::Instant;

@@ -39,7 +39,7 @@ fn tag(reply: &Reply) -> String {
     tag.to_owned()
 }
 
-fn asked(server: &Server, key: &str, target: &str, tags: &[&str]) -> Reply {
+fn request(server: &Server, key: &str, target: &str, tags: &[&str]) -> Reply {
     let mut headers = vec![("X-Api-Key", key)];
     headers.extend(tags.iter().map(|tag| ("If-None-Match", *tag)));
     server.send("GET", target, &headers)
@@ -52,7 +52,7 @@ fn answers_have_cache_control_and_vary() {
     let server = store.serve();
     for target in TARGETS {
         let full = server.get(&key, target);
-        let not_modified = asked(&server, &key, target, &[&tag(&full)]);
+        let not_modified = request(&server, &key, target, &[&tag(&full)]);
         assert_eq!((full.status, not_modified.status), (200, 304), "{target}");
         for reply in [full, not_modified] {
             assert_eq!(
@@ -84,7 +84,7 @@ fn matching_tag_is_answered_without_a_body() {
             &[&tight_list],
             &["\"x\"", &weak],
         ] {
-            let reply = asked(&server, &key, target, tags);
+            let reply = request(&server, &key, target, tags);
             assert_eq!(reply.status, 304, "{target} {tags:?}");
             assert!(reply.body.is_empty());
             for name in ["etag", "cache-control", "vary", "link", "x-api-version"] {
@@ -114,7 +114,7 @@ fn other_tag_is_answered_with_the_body() {
             .to_owned();
         let longer = format!("\"{bare}x\"");
         for value in ["\"x\"", &other, "", &bare, &longer, "W/", "\"", "\"*\""] {
-            let reply = asked(&server, &key, target, &[value]);
+            let reply = request(&server, &key, target, &[value]);
             assert_eq!(reply.status, 200, "{target} {value}");
             assert_eq!(reply.body, full.body, "{target} {value}");
         }
@@ -131,11 +131,11 @@ fn errors_are_never_not_modified() {
         ("/v2/product?limit=0", 400),
         ("/v2/nothing", 404),
     ] {
-        let reply = asked(&server, &key, target, &["*"]);
+        let reply = request(&server, &key, target, &["*"]);
         assert_eq!(reply.status, status);
         reply.error();
     }
-    let reply = asked(&server, "wrong.key", "/v2/product", &["*"]);
+    let reply = request(&server, "wrong.key", "/v2/product", &["*"]);
     assert_eq!(
         (reply.status, reply.error().as_str()),
         (401, "invalid_api_key")
@@ -220,19 +220,19 @@ fn page_keeps_its_tag_until_a_product_on_it_changes() {
     for (target, before) in on_page.iter().zip(&before) {
         assert_eq!(tag(&server.get(&key, target)), *before, "{target}");
         assert_eq!(
-            asked(&server, &key, target, &[before]).status,
+            request(&server, &key, target, &[before]).status,
             304,
             "{target}"
         );
     }
     assert_ne!(tag(&server.get(&key, "/v2/product")), whole);
-    assert_eq!(asked(&server, &key, "/v2/product", &[&whole]).status, 200);
+    assert_eq!(request(&server, &key, "/v2/product", &[&whole]).status, 200);
 
     load("B");
     for (target, before) in on_page.iter().zip(&before) {
         assert_ne!(tag(&server.get(&key, target)), *before, "{target}");
         assert_eq!(
-            asked(&server, &key, target, &[before]).status,
+            request(&server, &key, target, &[before]).status,
             200,
             "{target}"
         );

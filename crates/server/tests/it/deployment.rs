@@ -70,7 +70,7 @@ fn selected(query: &str) -> Vec<(String, Vec<String>)> {
 }
 
 /// The series of a scrape: each name with its labels.
-fn told(scrape: &str) -> BTreeMap<String, BTreeSet<String>> {
+fn served_metrics(scrape: &str) -> BTreeMap<String, BTreeSet<String>> {
     let mut told: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for line in scrape.lines().filter(|line| !line.starts_with('#')) {
         let (series, _) = line.rsplit_once(' ').expect("a series and a value");
@@ -83,7 +83,7 @@ fn told(scrape: &str) -> BTreeMap<String, BTreeSet<String>> {
 }
 
 /// The metrics of `vitrine mirror`, whose table is held by the tests of `mirror`.
-fn told_of_mirrors() -> BTreeMap<String, BTreeSet<String>> {
+fn mirror_metrics() -> BTreeMap<String, BTreeSet<String>> {
     let document = read("docs/mirroring.md");
     let quoted = document.split('`').skip(1).step_by(2);
     let metrics = quoted.filter(|quoted| quoted.starts_with("vitrine_mirror_"));
@@ -118,8 +118,8 @@ const EVERYTHING: [[&str; 2]; 4] = [
 fn every_metric_of_dashboard_and_alerts_is_there() {
     let store = Store::sample();
     let server = store.serve_with(EVERYTHING.as_flattened());
-    let mut told = told(&text(&server.ask_admin("GET", "/metrics").body));
-    told.extend(told_of_mirrors());
+    let mut told = served_metrics(&text(&server.ask_admin("GET", "/metrics").body));
+    told.extend(mirror_metrics());
     let dashboard: Value = serde_json::from_str(&read(DASHBOARD)).expect("JSON");
     let mut shown = Vec::new();
     queries(&dashboard, &mut shown);

@@ -26,7 +26,7 @@ fn decoded(reply: &Reply) -> Vec<u8> {
     plain
 }
 
-fn asked(server: &Server, key: &str, target: &str, accepted: &[&str]) -> Reply {
+fn request(server: &Server, key: &str, target: &str, accepted: &[&str]) -> Reply {
     let mut headers = vec![("X-Api-Key", key)];
     headers.extend(accepted.iter().map(|line| ("Accept-Encoding", *line)));
     server.send("GET", target, &headers)
@@ -87,7 +87,7 @@ fn every_answer_decodes_to_the_same_bytes() {
             let only = format!("{coding}, identity;q=0");
             // The second time it may come from the cache.
             for accepted in [coding, &only, &only, coding] {
-                let reply = asked(&server, &key, target, &[accepted]);
+                let reply = request(&server, &key, target, &[accepted]);
                 assert_eq!(reply.status, 200, "{target}");
                 assert!(decoded(&reply) == plain.body, "{target} as {accepted}");
                 let is_plain = accepted == coding && plain.body.len() < WORTH_COMPRESSING_BYTES;
@@ -136,7 +136,7 @@ fn client_preference_precedes_ours() {
             Some("gzip"),
         ),
     ] {
-        let reply = asked(&server, &key, "/v2/product", accepted);
+        let reply = request(&server, &key, "/v2/product", accepted);
         assert_eq!(reply.status, 200, "{accepted:?}");
         assert_eq!(reply.header("content-encoding"), coding, "{accepted:?}");
     }
@@ -158,7 +158,7 @@ fn wildcard_in_accept_encoding_gets_gzip() {
         ("gzip;q=0, *", None),
         ("gzip;q=0, identity;q=0, *", None),
     ] {
-        let reply = asked(&server, &key, "/v2/product", &[accepted]);
+        let reply = request(&server, &key, "/v2/product", &[accepted]);
         assert_eq!(reply.header("content-encoding"), coding, "{accepted}");
         assert!(decoded(&reply) == plain, "{accepted}");
     }
@@ -192,7 +192,7 @@ fn not_modified_has_no_encoding_headers() {
         .into_iter()
         .find(|target| target.starts_with("/v2/texts/"));
     for target in ["/v2/product", "/openapi.json", &text.expect("a text")] {
-        let full = asked(&server, &key, target, &["zstd, identity;q=0"]);
+        let full = request(&server, &key, target, &["zstd, identity;q=0"]);
         assert_eq!(full.header("content-encoding"), Some("zstd"));
         let tag = full.header("etag").expect("a tag");
         for accepted in ["zstd", "br", "identity", "identity;q=0"] {
@@ -229,7 +229,7 @@ fn errors_are_plain_unless_that_is_refused() {
             ("identity;q=0", Some("gzip")),
             ("br, *;q=0", Some("br")),
         ] {
-            let mut reply = asked(&server, &key, target, &[accepted]);
+            let mut reply = request(&server, &key, target, &[accepted]);
             assert_eq!(reply.status, status, "{target}");
             assert_eq!(reply.header("content-encoding"), coding, "{accepted}");
             let vary = coding.map(|_| "Accept-Encoding");
@@ -256,7 +256,7 @@ fn encoded_page_is_unaffected_by_other_products() {
     let key = store.key("reader", &[]);
     let server = store.serve();
     let pages = ["/v2/product?limit=50", "/v2/product?limit=20&after=P12"];
-    let read = |target: &str| CODINGS.map(|coding| asked(&server, &key, target, &[coding]));
+    let read = |target: &str| CODINGS.map(|coding| request(&server, &key, target, &[coding]));
     let before = pages.map(read);
     let changed_before = read("/v2/product/Z").map(|reply| decoded(&reply));
 
@@ -300,7 +300,7 @@ fn concurrent_requests_for_a_new_page_are_answered() {
                 let coding = CODINGS[index % CODINGS.len()];
                 let (server, key, plain) = (&server, &key, &plain);
                 scope.spawn(move || {
-                    let reply = asked(server, key, "/v2/product", &[coding]);
+                    let reply = request(server, key, "/v2/product", &[coding]);
                     assert_eq!(reply.status, 200);
                     assert_eq!(reply.header("content-encoding"), Some(coding));
                     assert!(decoded(&reply) == *plain, "{coding} {options:?}");
@@ -316,7 +316,7 @@ fn access_log_counts_what_is_sent() {
     let key = store.key("reader", &[]);
     let server = store.serve();
     for accepted in ["identity", "zstd", "gzip", "br"] {
-        let reply = asked(&server, &key, "/v2/product", &[accepted]);
+        let reply = request(&server, &key, "/v2/product", &[accepted]);
         let said = format!("\"bytes\":{},", reply.body.len());
         wait_for("the request's line", || {
             server.stdout().contains(&said).then_some(())
@@ -331,7 +331,7 @@ fn page_compresses_better_at_the_second_request() {
     store.load(store.write("invented.ndjson", invented));
     let key = store.key("reader", &[]);
     let server = store.serve();
-    let ask = || asked(&server, &key, "/v2/product", &["gzip"]);
+    let ask = || request(&server, &key, "/v2/product", &["gzip"]);
     let first = ask();
     let smaller = wait_for("a smaller body", || {
         let again = ask();

@@ -1,4 +1,4 @@
-//! HTML made of Markdown: whatever the Markdown tries, only harmless elements come out.
+//! HTML made of Markdown: only harmless elements come out of hostile Markdown, too.
 //!
 //! The HTML is read with html5ever's tokenizer. That is as good as a whole parser here: the elements
 //! that may come out neither switch the tokenizer's state nor lead into SVG or MathML.

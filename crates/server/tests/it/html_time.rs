@@ -1,4 +1,4 @@
-//! The time that rendering Markdown takes is in proportion to its length, whatever is repeated in it. Measured is the
+//! The time that rendering Markdown takes is in proportion to its length, for all repeated patterns. Measured is the
 //! processor's time of one thread, and only how it grows: how long it is says `cargo bench --bench markdown`.
 
 use std::time::Duration;

@@ -271,7 +271,7 @@ fn expected(cases: &[Case]) -> Vec<Value> {
 }
 
 /// Returns the faults of a report, without file and message, which all must have.
-fn told(faults: &Value, file: &str) -> Vec<Value> {
+fn fault_rows(faults: &Value, file: &str) -> Vec<Value> {
     let told = |fault: &Value| {
         assert_eq!(fault["file"], file, "{fault}");
         let message = fault["message"].as_str().expect("a message");
@@ -312,7 +312,7 @@ fn every_fault_of_a_file_is_reported_in_one_run() {
     let output = store.run(&["load", "--json", "--report", &complete, &file]);
     assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
     let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
-    assert_eq!(told(&report["faults"], &file), expected);
+    assert_eq!(fault_rows(&report["faults"], &file), expected);
     assert_eq!(report["fault_count"], json!(expected.len()));
     assert_eq!(
         (&report["applied"], &report["revision"]),
@@ -324,7 +324,7 @@ fn every_fault_of_a_file_is_reported_in_one_run() {
     let mut findings = complete["findings"].clone();
     let findings = findings.as_array_mut().expect("findings");
     findings.retain(|finding| finding["severity"] == "fault");
-    assert_eq!(told(&json!(findings), &file), expected);
+    assert_eq!(fault_rows(&json!(findings), &file), expected);
 
     let output = store.run(&["load", &file]);
     assert_eq!(output.status.code(), Some(3));

@@ -7,7 +7,7 @@ fn catalog() -> Store {
 }
 
 /// A parameter of `RateLimit`.
-fn told(reply: &Reply, parameter: &str) -> u64 {
+fn parameter_value(reply: &Reply, parameter: &str) -> u64 {
     let limit = reply.header("ratelimit").expect("RateLimit");
     let told = limit
         .split(';')
@@ -17,7 +17,7 @@ fn told(reply: &Reply, parameter: &str) -> u64 {
 
 /// Returns the number of requests left by `RateLimit`.
 fn left(reply: &Reply) -> u64 {
-    told(reply, "r=")
+    parameter_value(reply, "r=")
 }
 
 fn assert_used_up(server: &Server, key: &str) {
@@ -48,7 +48,7 @@ fn requests_beyond_the_quota_get_429() {
         assert_eq!(left(&reply), expected);
         // Each request is paid back in twenty minutes; how long this test takes is nobody's promise.
         let owed = (3 - expected) * 1_200;
-        let whole_after = told(&reply, "t=");
+        let whole_after = parameter_value(&reply, "t=");
         assert!((owed - 600..=owed).contains(&whole_after), "{whole_after}");
         let policy = reply.header("ratelimit-policy").expect("RateLimit-Policy");
         assert!(

@@ -24,7 +24,7 @@ fn fleet(store: &Store, url: &str) -> [Server; 3] {
 }
 
 /// Returns the number of times that this server asked Redis.
-fn asked(server: &Server) -> f64 {
+fn redis_requests(server: &Server) -> f64 {
     scrape(server).value("vitrine_limits_round_trip_duration_seconds_count")
 }
 
@@ -119,7 +119,7 @@ fn three_servers_grant_one_quota() {
         assert!(granted.abs_diff(GRANTED) <= 1, "{granted}");
     });
     for server in &servers {
-        assert!(asked(server) > 0.0);
+        assert!(redis_requests(server) > 0.0);
         assert!(server.stderr().contains("shared limits: Redis answers"));
     }
 }
@@ -137,7 +137,7 @@ fn servers_report_the_shared_remainder() {
         assert_eq!(first.get(&free, "/v2/product").status, 200);
     }
     assert_eq!(
-        asked(first),
+        redis_requests(first),
         0.0,
         "a key without a quota costs no round trip"
     );
@@ -150,7 +150,7 @@ fn servers_report_the_shared_remainder() {
         let head = third.send("HEAD", "/v2/product", &[("X-Api-Key", key)]);
         assert_eq!((head.status, left(&head).as_str()), (200, "r=27"));
         // What costs nothing isn't asked for; it tells what this server last heard.
-        let before = asked(third);
+        let before = redis_requests(third);
         let known = [("X-Api-Key", key), ("If-None-Match", tag.as_str())];
         for _ in 0..3 {
             let reply = third.send("GET", "/v2/product", &known);
@@ -158,7 +158,7 @@ fn servers_report_the_shared_remainder() {
             let reply = third.get(key, "/v2/product?limit=0");
             assert_eq!((reply.status, left(&reply).as_str()), (400, "r=27"));
         }
-        assert_eq!(asked(third), before);
+        assert_eq!(redis_requests(third), before);
         assert_eq!(left(&first.get(key, "/v2/ping")), "r=26");
     });
 }
@@ -219,7 +219,11 @@ fn without_redis_each_server_limits_alone() {
     let granted = burst(&servers, &key, GRANTED + 8);
     assert_eq!(granted, 3 * GRANTED);
     for server in &servers {
-        assert_eq!(asked(server), 0.0, "nobody waits for what isn't there");
+        assert_eq!(
+            redis_requests(server),
+            0.0,
+            "nobody waits for what isn't there"
+        );
         let said = server.stderr();
         assert_eq!(
             said.matches("shared limits: Redis can't be used").count(),
@@ -241,7 +245,9 @@ fn goes_on(fault: impl FnOnce(&mut Redis), mended: impl FnOnce(&mut Redis)) {
     wait_for_breakers(&servers, 0.0);
     let granted = std::thread::scope(|scope| {
         let during = scope.spawn(|| burst(&servers, &key, 400));
-        wait_for("some requests", || (asked(&servers[0]) > 4.0).then_some(()));
+        wait_for("some requests", || {
+            (redis_requests(&servers[0]) > 4.0).then_some(())
+        });
         fault(&mut redis);
         during.join().expect("a burst")
     });
@@ -255,9 +261,9 @@ fn goes_on(fault: impl FnOnce(&mut Redis), mended: impl FnOnce(&mut Redis)) {
         servers.iter().all(is_open).then_some(())
     });
     // From now on nobody waits.
-    let before = servers.each_ref().map(asked);
+    let before = servers.each_ref().map(redis_requests);
     burst(&servers, &key, 40);
-    assert_eq!(servers.each_ref().map(asked), before);
+    assert_eq!(servers.each_ref().map(redis_requests), before);
     mended(&mut redis);
     let since = Instant::now();
     wait_for_breakers(&servers, 0.0);
@@ -332,9 +338,9 @@ fn third_late_answer_in_a_row_opens_the_breaker() {
     let late = || scrape(&server).value("vitrine_limits_failures_total{cause=\"timeout\"}");
     // One in time begins the count anew.
     wait_for("an answer in time", || {
-        let before = (asked(&server), late());
+        let before = (redis_requests(&server), late());
         ask();
-        (asked(&server) > before.0 && late() == before.1).then_some(())
+        (redis_requests(&server) > before.0 && late() == before.1).then_some(())
     });
     let before = late();
     redis.signal("STOP");

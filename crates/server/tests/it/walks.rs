@@ -126,7 +126,7 @@ struct ListRequest {
     limit: Option<usize>,
 }
 
-fn asked(products: &BTreeMap<String, Value>) -> impl Strategy<Value = ListRequest> + use<> {
+fn any_request(products: &BTreeMap<String, Value>) -> impl Strategy<Value = ListRequest> + use<> {
     let of = |field: &str| -> Vec<String> {
         let values = products
             .values()
@@ -239,7 +239,7 @@ fn thousand_random_lists_equal_a_naive_filter_over_the_input() {
         failure_persistence: None,
         ..ProptestConfig::default()
     };
-    let outcome = TestRunner::new(config).run(&asked(&products), |asked| {
+    let outcome = TestRunner::new(config).run(&any_request(&products), |asked| {
         let found = server.get(&key, &asked.target()).codes();
         prop_assert_eq!(found, asked.expected(&products));
         Ok(())

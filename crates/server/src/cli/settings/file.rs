@@ -60,7 +60,7 @@ pub(super) fn read(
 ///
 /// # Errors
 ///
-/// All faults of the file.
+/// If the file has faults: all of them.
 pub(super) fn entries(
     bytes: &[u8],
     settings: &[Setting],

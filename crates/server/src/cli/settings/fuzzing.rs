@@ -73,7 +73,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 ///
 /// # Errors
 ///
-/// All that is wrong in it.
+/// If it has faults: all of them.
 pub fn read(bytes: &[u8]) -> Result<Vec<FileSetting>, Vec<FileFault>> {
     let set = |entry: file::FileEntry| FileSetting {
         name: entry.name,
@@ -90,7 +90,7 @@ pub fn read(bytes: &[u8]) -> Result<Vec<FileSetting>, Vec<FileFault>> {
 ///
 /// # Errors
 ///
-/// All that is wrong in it; rules between settings are judged later.
+/// If it has faults: all of them; rules between settings are checked later.
 pub fn effective(path: &Path) -> Result<Vec<(String, usize)>, Vec<FileFault>> {
     match CommandLine::of_server(Some(path), &[]).read() {
         Ok(read) => {

@@ -41,7 +41,7 @@ pub use web::{Page, Web};
 /// The sample catalog.
 pub const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/catalog.ndjson");
 
-/// Lets the guard pass whatever a test loads: most tests replace catalogs by others on purpose.
+/// Lets the guard pass all loads of tests: most tests replace catalogs by others on purpose.
 pub const ALLOW_ALL: [&str; 14] = [
     "--allow",
     "retire=100%",
