@@ -119,6 +119,11 @@ impl World {
     /// Runs an attack beside a healthy client; prints the table's line and checks that the server survived it. The
     /// attack returns what must stay open until the peak is measured.
     pub fn survive<T>(&self, what: &str, healthy: Healthy, attack: impl FnOnce() -> T) {
+        // Else the last attack's connections could take the places of this one's.
+        wait_for("the last attack's connections to close", || {
+            let open = scrape(&self.server).value("vitrine_http_connections_open");
+            (open <= 1.0).then_some(())
+        });
         let process = self.server.id();
         let before = resident(process).0;
         forget_peak(process);
