@@ -25,16 +25,16 @@ fn sources_that_break_the_contract_are_refused() {
     let a = gift_card("A");
     let cases: [(&str, Vec<u8>); 11] = [
         (
-            "at that address?",
+            "is that the address of a server",
             answer("200 OK\r\nContent-Type: text/html", "<html>"),
         ),
         (
-            "isn't a page of this contract",
+            "isn't a page of this API",
             json("200 OK", "{\"catalog\": 1}"),
         ),
-        ("isn't a page of this contract", json("200 OK", "[]")),
+        ("isn't a page of this API", json("200 OK", "[]")),
         (
-            "isn't a page of this contract",
+            "isn't a page of this API",
             json("200 OK", "{\"catalog\": ["),
         ),
         (
@@ -62,7 +62,7 @@ fn sources_that_break_the_contract_are_refused() {
             ),
         ),
         (
-            "status 404, and no error as the contract has it",
+            "status 404, without an error of this API",
             answer("404 No", KEY),
         ),
         (
@@ -170,7 +170,7 @@ fn missing_texts_fail_the_mirror() {
         (
             "https://a.example",
             answer("404 No", "gone"),
-            "status 404, and no error",
+            "status 404, without an error",
         ),
         (
             "",
