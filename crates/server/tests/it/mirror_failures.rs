@@ -46,12 +46,12 @@ fn sources_that_break_the_contract_are_refused() {
             page(std::slice::from_ref(&a), None),
         ),
         (
-            "the product \"A\" was on a page before",
+            "the product \"A\" was on an earlier page",
             page(&[a.clone(), a.clone()], Some("A")),
         ),
         // Each page is the same one: the cursor leads back.
         (
-            "the product \"A\" was on a page before",
+            "the product \"A\" was on an earlier page",
             page(&[a], Some("A")),
         ),
         (
@@ -66,7 +66,7 @@ fn sources_that_break_the_contract_are_refused() {
             answer("404 No", KEY),
         ),
         (
-            "status 503 unavailable; it stayed so",
+            "status 503 unavailable; retries didn't help",
             json("503 No\r\nRetry-After: 0", "{\"type\":\"unavailable\"}"),
         ),
     ];
@@ -180,7 +180,7 @@ fn missing_texts_fail_the_mirror() {
         (
             "",
             json("500 No", "{\"type\":\"internal_server_error\"}"),
-            "it stayed so",
+            "retries didn't help",
         ),
     ] {
         let address = format!("/v2/texts/{digest}.md");
