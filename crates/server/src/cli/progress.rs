@@ -115,14 +115,16 @@ impl fetch::Progress for FetchBar {
         if self.bar.is_hidden() && self.last_line.get().elapsed() >= LINE_EVERY {
             self.last_line.set(Instant::now());
             let all = self.bar.length().unwrap_or_default();
-            self.line(&format!("asked {done} of {all} addresses, {failed} failed"));
+            self.line(&format!(
+                "requested {done} of {all} addresses, {failed} failed"
+            ));
         }
     }
 
     fn gave_up(&self, host: &str, addresses: u64) {
         let host = single_line(host);
         self.line(&format!(
-            "gave up {host}, which doesn't answer; {addresses} more of its addresses aren't asked"
+            "gave up {host}, which doesn't answer; {addresses} more of its addresses aren't requested"
         ));
     }
 

@@ -36,7 +36,7 @@ pub fn header() -> String {
 /// Where the record has a value that no column holds: it isn't one of ours.
 pub fn row(record: Node<'_>, reader: Reader) -> anyhow::Result<String> {
     let Node::Object(mut product) = record else {
-        bail!("a record that is no object");
+        bail!("a record that isn't an object");
     };
     let payout_type = product.iter().find(|(key, _)| key == "payout_type");
     let payout_type = match payout_type {
@@ -99,7 +99,7 @@ fn rest<'a>(mut members: Members<'a>, is_known: bool) -> Option<Node<'a>> {
 /// A value as the cell that reads as this value again.
 fn cell(kind: Kind, value: Node<'_>) -> anyhow::Result<Cow<'_, str>> {
     Ok(match (kind, value) {
-        (Kind::Texts, Node::Null) => bail!("a list that isn't there"),
+        (Kind::Texts, Node::Null) => bail!("a missing list"),
         (_, Node::Null) => "".into(),
         (Kind::Text, Node::Text(text)) => text,
         (Kind::Flag, Node::Bool(flag)) => flag.to_string().into(),

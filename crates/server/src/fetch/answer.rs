@@ -145,7 +145,7 @@ pub(super) async fn ask(
     let answer = send_retrying(request, MOST_BYTES, &RETRIES);
     let Ok(answer) = tokio::time::timeout(patience, answer).await else {
         let seconds = patience.as_secs();
-        let message = format!("no whole answer within {seconds} seconds");
+        let message = format!("no complete response within {seconds} seconds");
         return Err(Failed::silent("timeout", message));
     };
     let was_conditional =
@@ -163,7 +163,7 @@ fn judge(answer: Answer, was_conditional: bool) -> Result<Came, Failed> {
         200 => {}
         304 if was_conditional => return Ok(Came::NotModified),
         _ => {
-            let message = format!("expected status 200; the answer has {status}");
+            let message = format!("expected status 200; the response has {status}");
             return Err(Failed::new("status", message));
         }
     }
@@ -173,12 +173,12 @@ fn judge(answer: Answer, was_conditional: bool) -> Result<Came, Failed> {
         .iter()
         .any(|html| content_type.eq_ignore_ascii_case(html));
     if is_html {
-        let message = format!("expected Markdown; the answer is {content_type}, a page");
+        let message = format!("expected Markdown; the response is {content_type}, a page");
         return Err(Failed::new("html", message));
     }
     let markdown = markdown(body)?;
     if begins_like_a_page(&markdown) {
-        let message = "expected Markdown; the answer begins as a page of HTML does";
+        let message = "expected Markdown; the response looks like an HTML page";
         return Err(Failed::new("html", message));
     }
     Ok(Came::Text {

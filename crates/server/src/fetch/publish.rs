@@ -93,7 +93,9 @@ fn put_text(
     if kept.contains(digest) {
         return Ok(());
     }
-    let markdown = spool.get(digest).context("can't read back what came")?;
+    let markdown = spool
+        .get(digest)
+        .context("can't read the fetched texts back")?;
     if let Some(markdown) = markdown {
         apply::put_text(publication, &markdown, kept)?;
     }

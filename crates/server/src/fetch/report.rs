@@ -149,25 +149,27 @@ impl FetchReport {
                 writeln!(out, "      named by {}", named(failure))?;
             }
             if let Some(rest @ 1..) = failures.len().checked_sub(SHOWN_ADDRESSES) {
-                writeln!(out, "  … and {rest} more; --json tells all")?;
+                writeln!(out, "  … and {rest} more; --json lists all")?;
             }
         }
         for GivenUpHost { host, addresses } in &self.given_up {
             writeln!(
                 out,
-                "given up: {}, which gave no answer {MAX_SILENT} times in a row; {addresses} more of its addresses weren't asked",
+                "given up: {}, which didn't answer {MAX_SILENT} times in a row; {addresses} more of its addresses \
+                 weren't requested",
                 single_line(host)
             )?;
         }
         if taken_down > 0 {
             writeln!(
                 out,
-                "not asked for: {taken_down} texts, of which what came before was taken down"
+                "not requested: {taken_down} texts whose earlier version was taken down"
             )?;
         }
         writeln!(
             out,
-            "addresses: {asked} asked, {fetched} brought a new text, {unchanged} unchanged, {failed} failed, {given_up} given up"
+            "addresses: {asked} requested, {fetched} had a new text, {unchanged} unchanged, {failed} failed, \
+             {given_up} given up"
         )?;
         if self.applied.is_some() {
             out.push_str(&Report::of(asked, self.applied).to_text(listing));

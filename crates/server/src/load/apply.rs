@@ -248,11 +248,7 @@ fn not_live(code: &ProductCode, place: &Place) -> Finding {
     Finding {
         severity: Severity::Warning,
         code: Some(code.to_string()),
-        ..Finding::fault(
-            place,
-            "retired_already",
-            "there is no live product of this code",
-        )
+        ..Finding::fault(place, "retired_already", "no live product has this code")
     }
 }
 

@@ -237,6 +237,6 @@ fn write_rest(
 ) -> fmt::Result {
     match all.saturating_sub(listing.most()) {
         0 => Ok(()),
-        rest => writeln!(out, "{sign} … and {rest} more {things}; --all names them"),
+        rest => writeln!(out, "{sign} … and {rest} more {things}; --all lists them"),
     }
 }

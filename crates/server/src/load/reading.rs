@@ -113,7 +113,7 @@ impl Reading {
             self.fail(error.into());
         }
         if is_empty {
-            let message = "expected a product in `_text`, or one in the place of the whole record";
+            let message = "expected a product in `_text`, or one in place of the whole record";
             self.take_unreadable(vec![Finding::fault(place, "empty", message)], None);
         }
     }
@@ -251,7 +251,7 @@ impl Reading {
                 loaded.or_else(|| texts?.first(code).map(|path| path.display().to_string()));
             if let Some(loaded) = loaded {
                 self.skips = false;
-                let message = format!("expected no product here that is loaded, too, at {loaded}");
+                let message = format!("expected no product here that is also loaded, at {loaded}");
                 self.report.add(Finding {
                     code: Some(code.to_string()),
                     ..Finding::fault(place, "retired_and_loaded", &message)
@@ -311,7 +311,7 @@ pub(super) fn duplicate(place: &Place, code: &str, other: &Place) -> Finding {
         ..Finding::fault(
             place,
             "code_duplicate",
-            &format!("expected each code once; this one stands at {other} too"),
+            &format!("expected each code once; this one is also at {other}"),
         )
     }
 }

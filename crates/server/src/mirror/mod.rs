@@ -29,7 +29,7 @@ use source::Source;
 
 /// What is said where the disk fails while a catalog is gathered: before anything is loaded.
 const NO_TEMPORARY_FILE: &str =
-    "a temporary file failed; nothing was changed, look after the disk (TMPDIR) and try again";
+    "a temporary file failed; nothing was changed; check the disk (TMPDIR) and try again";
 
 /// What becomes of texts that the source holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -203,17 +203,17 @@ impl Walk {
             .and_then(|kind| kind.to_str().ok())
             .is_some_and(|kind| kind.starts_with("application/json"));
         if !is_json {
-            bail!("it isn't application/json; is a server of this contract at that address?");
+            bail!("it isn't application/json; is that the address of a server of this API?");
         }
         let Page {
             catalog,
             pagination,
-        } = serde_json::from_slice(&answer.body).context("it isn't a page of this contract")?;
+        } = serde_json::from_slice(&answer.body).context("it isn't a page of this API")?;
         if catalog.is_empty() {
             return Ok(None);
         }
         if self.pages.len() >= MAX_PAGES {
-            bail!("the catalog has more than {MAX_PAGES} pages; do its cursors come to an end?");
+            bail!("the catalog has more than {MAX_PAGES} pages; do its cursors end?");
         }
         if catalog.len() > PAGE_PRODUCTS {
             bail!("the page has more than {PAGE_PRODUCTS} products");
@@ -224,7 +224,7 @@ impl Walk {
             self.bytes += product.get().len() as u64;
             if !codes.insert(code.as_ref().into()) {
                 let code = shown(&format!("{code:?}"));
-                bail!("the product {code} was on a page before; cursors must not lead back");
+                bail!("the product {code} was on an earlier page; cursors must not lead back");
             }
             // Within strings line breaks are escaped: those that stand here lie between values.
             let line = match product.get().contains(['\n', '\r']) {

@@ -62,8 +62,8 @@ impl Source {
         let is_plain = url.scheme() == "http";
         if is_plain && insecure == Insecure::Refuse && !is_this_machine(&url) {
             bail!(
-                "--from {url} would send the key in the clear; give the https address, or --allow-insecure \
-                 where nobody listens on the way"
+                "--from {url} would send the key unencrypted; use the https address, or add --allow-insecure on a \
+                 network that you trust"
             );
         }
         let mut key = HeaderValue::from_str(key)
@@ -129,12 +129,12 @@ impl Source {
     pub(super) fn unexpected(&self, target: &str, answer: &Answer) -> anyhow::Error {
         let Answer { status, body, .. } = answer;
         let kind = error_type(body).map(|kind| format!(" {}", kind.as_str()));
-        let kind = kind.unwrap_or_else(|| ", and no error as the contract has it".to_owned());
+        let kind = kind.unwrap_or_else(|| ", without an error of this API".to_owned());
         let advice = match status {
             401 | 403 => format!("; is the key in {KEY_VARIABLE} one of that server?"),
-            404 => "; is a server of this contract at that address?".to_owned(),
+            404 => "; is that the address of a server of this API?".to_owned(),
             400 | 410 => format!("; does that server know version {}?", version_date()),
-            408 | 425 | 429 | 500.. => "; it stayed so, however often it was tried".to_owned(),
+            408 | 425 | 429 | 500.. => "; retries didn't help".to_owned(),
             _ => String::new(),
         };
         self.wrong(target, &format!("status {status}{kind}{advice}"))
@@ -167,9 +167,9 @@ fn base_url(base: &str) -> anyhow::Result<Url> {
     let example = "expected an address such as https://catalog.example";
     // What may hold a password isn't repeated.
     let mut url =
-        Url::parse(base).map_err(|error| anyhow!("--from is no address: {error}; {example}"))?;
+        Url::parse(base).map_err(|error| anyhow!("--from isn't a URL: {error}; {example}"))?;
     if !url.username().is_empty() || url.password().is_some() {
-        bail!("--from has a user or a password in it; the key belongs into {KEY_VARIABLE}");
+        bail!("--from contains a user or a password; put the key into {KEY_VARIABLE}");
     }
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
         bail!("--from is `{base}`; {example}");
@@ -184,7 +184,7 @@ fn base_url(base: &str) -> anyhow::Result<Url> {
         let given = url.clone();
         url.set_path(base);
         let right = url.as_str().trim_end_matches('/');
-        bail!("--from is `{given}`; give what stands before `/v2`: {right}");
+        bail!("--from is `{given}`; use the part before `/v2`: {right}");
     }
     Ok(url)
 }
@@ -236,9 +236,9 @@ mod tests {
             ("https://catalog.example/#a", "without query"),
             ("catalog.example", "expected an address"),
             ("ftp://catalog.example", "expected an address"),
-            ("http://catalog.example", "in the clear"),
-            ("http://127.0.0.1.example", "in the clear"),
-            ("http://localhost.example", "in the clear"),
+            ("http://catalog.example", "unencrypted"),
+            ("http://127.0.0.1.example", "unencrypted"),
+            ("http://localhost.example", "unencrypted"),
             ("https://user@catalog.example", "VITRINE_MIRROR_KEY"),
         ] {
             let refused = source(base).unwrap_err();

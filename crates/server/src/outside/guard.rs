@@ -79,7 +79,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
     /// It isn't in the public internet.
-    #[error("{host} is {address}, which is no public address")]
+    #[error("{host} is {address}, which isn't a public address")]
     NotPublic {
         /// Whom the request was for.
         host: String,
@@ -87,7 +87,7 @@ pub enum Refused {
         address: IpAddr,
     },
     /// A redirect leads to what isn't asked.
-    #[error("it leads to {scheme}, and only http and https are asked")]
+    #[error("it leads to {scheme}; only http and https are allowed")]
     Scheme {
         /// What it leads to.
         scheme: String,

@@ -108,7 +108,7 @@ pub struct Answer {
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// The answer is too long.
-    #[error("the answer is longer than {most_bytes} bytes")]
+    #[error("the response is longer than {most_bytes} bytes")]
     TooLong {
         /// What was allowed.
         most_bytes: usize,
@@ -156,10 +156,12 @@ impl From<reqwest::Error> for Failure {
     fn from(error: reqwest::Error) -> Self {
         let what = match &error {
             error if is_about_certificates(error) => "its certificate isn't trusted",
-            error if error.is_timeout() => "it took too long",
+            error if error.is_timeout() => "timeout",
             error if error.is_redirect() => "the redirect was refused",
             error if error.is_connect() => "can't connect",
-            error if error.is_body() || error.is_decode() => "the answer was cut off or is damaged",
+            error if error.is_body() || error.is_decode() => {
+                "the response was cut off or is damaged"
+            }
             _ => "the request failed",
         };
         Self::Transport {

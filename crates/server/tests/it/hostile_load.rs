@@ -128,7 +128,7 @@ fn rejected_records_are_not_lost_to_the_report() {
     let output = store.run(&[&skip, &["--report", &default, &file][..]].concat());
     let told = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.contains("the load is done, revision 2"), "{told}");
+    assert!(told.contains("the load was applied, revision 2"), "{told}");
     let rejected = std::fs::read_to_string(&default).expect("the rejected records");
     assert!(rejected.starts_with(r#"{"_rejected":"#), "{rejected}");
 }

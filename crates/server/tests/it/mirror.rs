@@ -223,7 +223,7 @@ fn mirror_follows_its_source_through_failures() {
     );
     holds(
         &errors,
-        "unchanged: nothing to do: the catalog has these 1 products already",
+        "unchanged: nothing to do: the catalog already has these 1 products",
     );
     original.load_products(&[gift_card("A"), gift_card("B")]);
     holds(
@@ -305,7 +305,7 @@ fn round_is_reported_without_its_metrics() {
             gift_card("A"),
             1,
             "revision 2: 1 created, 0 changed, 1 retired, 0 unchanged\n",
-            "the load is done, revision 2",
+            "the load was applied, revision 2",
         ),
     ] {
         make();
@@ -325,7 +325,7 @@ fn round_is_reported_without_its_metrics() {
     let (out, errors) = (copy.path("out"), copy.path("errors"));
     let _running = Running::start(command, &out, &errors);
     holds(&errors, "published: revision 3: ");
-    holds(&errors, "the load is done, revision 3: can't write ");
+    holds(&errors, "the load was applied, revision 3: can't write ");
 }
 
 /// Says that it is over when it goes.

@@ -25,16 +25,16 @@ fn sources_that_break_the_contract_are_refused() {
     let a = gift_card("A");
     let cases: [(&str, Vec<u8>); 11] = [
         (
-            "at that address?",
+            "is that the address of a server",
             answer("200 OK\r\nContent-Type: text/html", "<html>"),
         ),
         (
-            "isn't a page of this contract",
+            "isn't a page of this API",
             json("200 OK", "{\"catalog\": 1}"),
         ),
-        ("isn't a page of this contract", json("200 OK", "[]")),
+        ("isn't a page of this API", json("200 OK", "[]")),
         (
-            "isn't a page of this contract",
+            "isn't a page of this API",
             json("200 OK", "{\"catalog\": ["),
         ),
         (
@@ -46,12 +46,12 @@ fn sources_that_break_the_contract_are_refused() {
             page(std::slice::from_ref(&a), None),
         ),
         (
-            "the product \"A\" was on a page before",
+            "the product \"A\" was on an earlier page",
             page(&[a.clone(), a.clone()], Some("A")),
         ),
         // Each page is the same one: the cursor leads back.
         (
-            "the product \"A\" was on a page before",
+            "the product \"A\" was on an earlier page",
             page(&[a], Some("A")),
         ),
         (
@@ -62,11 +62,11 @@ fn sources_that_break_the_contract_are_refused() {
             ),
         ),
         (
-            "status 404, and no error as the contract has it",
+            "status 404, without an error of this API",
             answer("404 No", KEY),
         ),
         (
-            "status 503 unavailable; it stayed so",
+            "status 503 unavailable; retries didn't help",
             json("503 No\r\nRetry-After: 0", "{\"type\":\"unavailable\"}"),
         ),
     ];
@@ -170,7 +170,7 @@ fn missing_texts_fail_the_mirror() {
         (
             "https://a.example",
             answer("404 No", "gone"),
-            "status 404, and no error",
+            "status 404, without an error",
         ),
         (
             "",
@@ -180,7 +180,7 @@ fn missing_texts_fail_the_mirror() {
         (
             "",
             json("500 No", "{\"type\":\"internal_server_error\"}"),
-            "it stayed so",
+            "retries didn't help",
         ),
     ] {
         let address = format!("/v2/texts/{digest}.md");

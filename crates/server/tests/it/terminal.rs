@@ -67,7 +67,7 @@ fn plan_on_a_terminal_is_summed_up_unless_all_is_given() {
     assert_eq!(lines.len(), 4, "{seen}");
     let (_, seen) = at_terminal(&store, "diff 2 3", "").expect("as before");
     assert!(
-        seen.contains("- … and 40 more products; --all names them"),
+        seen.contains("- … and 40 more products; --all lists them"),
         "{seen}"
     );
     assert!(!seen.contains("P20"), "{seen}");

@@ -92,7 +92,7 @@ fn failing_address_delays_no_other() {
     assert_eq!(output.status.code(), Some(4));
     let said = text(&output.stdout);
     let expected = format!(
-        "failed: html, 2 times\n  {}  expected Markdown; the answer is text/html, a page\n      named by html\n",
+        "failed: html, 2 times\n  {}  expected Markdown; the response is text/html, a page\n      named by html\n",
         web.url("/html")
     );
     assert!(said.contains(&expected), "{said}");

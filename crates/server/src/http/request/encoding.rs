@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn gzip_stands_in_for_a_refused_plain_body_unless_another_coding_is_accepted() {
+    fn refused_plain_body_without_alternative_is_sent_in_gzip() {
         for (header, best) in [
             ("identity;q=0", Coding::Gzip),
             ("identity;q=0, deflate;q=0", Coding::Gzip),

@@ -56,7 +56,8 @@ fn text(
     let (markdown_key, url_key, html_key) = (key("_md"), key("_markdown_url"), key("_html"));
     let html = match fields.stated(&html_key) {
         Some(node) => {
-            let expected = "the text as Markdown (`_md`) or its address (`_markdown_url`): HTML isn't loaded, it is made";
+            let expected = "the text as Markdown (`_md`) or its address (`_markdown_url`): HTML is rendered, not \
+                 loaded";
             let invalid = Invalid::new("html_loaded", expected);
             Err(context.fault(&fields.at.key(&html_key), Some(node), invalid))
         }
@@ -92,7 +93,7 @@ fn markdown(
         }
         Some(Node::Text(text)) => {
             if text.trim().is_empty() {
-                let message = "nothing but blanks, which is a text; to have none, leave it empty";
+                let message = "only blanks, which is a text; leave it empty to have none";
                 context.warn(&at, fields.get(key), "text_blank", message);
             }
             Ok(Some(text.clone().into_owned()))

@@ -117,7 +117,7 @@ impl Context<'_> {
     pub(super) fn warn_unknown(&mut self, fields: &Fields<'_>, is_known: impl Fn(&str) -> bool) {
         for (key, node) in fields.members {
             if !is_known(key) {
-                let message = "left out: the API has no such field here";
+                let message = "ignored: the API has no such field here";
                 self.warn(&fields.at.key(key), Some(node), "unknown_field", message);
             }
         }
@@ -130,7 +130,7 @@ impl Context<'_> {
         };
         let trimmed = text.trim();
         if trimmed.len() != text.len() {
-            let message = "blanks around it were left out";
+            let message = "blanks around it were removed";
             self.warn(at, Some(node), "blanks_trimmed", message);
         }
         Ok((!trimmed.is_empty()).then_some(trimmed))
@@ -305,7 +305,7 @@ impl Context<'_> {
                 unique.push(value);
             } else {
                 let at = fields.at.key(key);
-                let message = "left out: it stands in the list already";
+                let message = "ignored: it is in the list already";
                 self.warn(&at.index(index), None, "repeated_value", message);
             }
         }

@@ -109,7 +109,7 @@ fn product(
     let availability = context.optional(fields, "availability");
     let detail = detail::read(context, fields);
     if (state, is_orderable) == (Ok(State::TemporarilyDisabled), Ok(true)) {
-        let message = "the product is disabled and can be ordered all the same";
+        let message = "the product is disabled, but can be ordered";
         let at = fields.at.key("is_orderable");
         context.warn(
             &at,
@@ -158,7 +158,10 @@ fn discount_multiplier(
     let key = "discount_multiplier";
     let discount: DiscountMultiplier = context.required_decimal(fields, key)?;
     if discount.loses_digits() {
-        let message = format!("shown as {}: cut to two fraction digits", discount.cut());
+        let message = format!(
+            "shown as {}: truncated to two fraction digits",
+            discount.cut()
+        );
         context.warn(
             &fields.at.key(key),
             fields.get(key),

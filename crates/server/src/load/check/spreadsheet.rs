@@ -60,15 +60,15 @@ impl Context<'_> {
             return Ok(());
         }
         if separator == b';' {
-            let expected = "an amount whose point can't be taken for a thousands separator, as this table's cells are \
-                            separated by `;`: `1000` for a thousand, `1.00` for one";
+            let expected = "an amount whose point can't be mistaken for a thousands separator, as this table's cells \
+                 are separated by `;`: `1000` for a thousand, `1.00` for one";
             return Err(self.fault(
                 at,
                 Some(node),
                 Invalid::new("thousands_separator", expected),
             ));
         }
-        let message = "read with a decimal point; if the point separates thousands, leave it out";
+        let message = "read as a decimal point; if it separates thousands, remove it";
         self.warn(at, Some(node), "thousands_separator", message);
         Ok(())
     }

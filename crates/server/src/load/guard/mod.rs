@@ -163,7 +163,7 @@ impl fmt::Display for Exceeded {
         write!(
             out,
             "guard: {name}: this load would {load} ({share}, more than {limit}); \
-             if that is meant: --allow {name}={share}"
+             if this is intended: --allow {name}={share}"
         )?;
         let codes: Vec<&str> = self
             .first_products

@@ -84,9 +84,9 @@ impl<R: Read> Read for Guarded<R> {
             let format = self.format;
             let message = match error.kind() {
                 io::ErrorKind::UnexpectedEof => {
-                    format!("expected a whole {format} stream; this one is cut off")
+                    format!("expected a complete {format} stream; this one is truncated")
                 }
-                _ => format!("expected a sound {format} stream; this one is damaged: {error}"),
+                _ => format!("expected a valid {format} stream; this one is damaged: {error}"),
             };
             broken("compression", message)
         })?;
@@ -94,7 +94,7 @@ impl<R: Read> Read for Guarded<R> {
             let most = self.most;
             broken(
                 "input_too_large",
-                format!("expected an input that unpacks to at most {most} bytes"),
+                format!("expected an input that decompresses to at most {most} bytes"),
             )
         })?;
         Ok(read)

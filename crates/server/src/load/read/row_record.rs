@@ -141,7 +141,7 @@ fn detail<'r>(
         };
         if !is_known && !is_text(column) {
             let message =
-                "expected this in `detail`: of this payout type, columns hold the texts alone";
+                "expected this in `detail`: for this payout type, columns hold only texts";
             refuse("detail_only", message);
         } else if states(&stated, column.path) {
             stated_in_detail.push(column.name);

@@ -109,8 +109,7 @@ pub(super) fn read(
     }
     if is_empty {
         // Said here: a warning of a column must not pass for a record.
-        let message = "expected at least one product below the names of the columns; \
-                       an empty input never empties the catalog";
+        let message = "expected at least one product below the column names; an empty input never empties the catalog";
         let finding = Finding::fault(&Place::file(file), "empty", message);
         sink(Item::unreadable(finding));
     }
@@ -198,7 +197,7 @@ fn heads(place: &Place, row: &Row, sink: Sink<'_>) -> Option<Vec<Head>> {
         match head {
             Head::Known(column) if heads.contains(&head) => {
                 let message = format!(
-                    "expected each column once; `{}` is there already",
+                    "expected each column once; `{}` is a duplicate",
                     column.name
                 );
                 fault(name, "column_twice", &message);
@@ -214,8 +213,8 @@ fn heads(place: &Place, row: &Row, sink: Sink<'_>) -> Option<Vec<Head>> {
 /// The warning of a column that is left out.
 fn unknown(place: &Place, name: &str) -> Finding {
     let message = match columns::nearest(name) {
-        Some(nearest) => format!("left out: there is no such column; did you mean `{nearest}`?"),
-        None => "left out: there is no such column".to_owned(),
+        Some(nearest) => format!("ignored: unknown column; did you mean `{nearest}`?"),
+        None => "ignored: unknown column".to_owned(),
     };
     Finding {
         severity: Severity::Warning,
@@ -232,8 +231,8 @@ fn apostrophe(place: &Place, column: &Column, cell: &str) -> Finding {
     }
 }
 
-const BADLY_QUOTED: &str = "expected quotes around the whole cell, or none, and doubled ones within; \
-                            what follows may have been taken into this cell";
+const BADLY_QUOTED: &str = "expected quotes around the whole cell, or none, and doubled quotes within; the following \
+     text may have been read into this cell";
 
 /// The row's cells with their columns, or why they can't be told.
 fn cells<'r>(

@@ -54,7 +54,7 @@ pub(super) fn read_stream(place: &Place, input: impl Read, sink: Sink<'_>) -> io
                     index: Some(index),
                     ..place.clone()
                 };
-                let message = format!("expected JSON: {error}; what follows wasn't read");
+                let message = format!("expected JSON: {error}; the rest wasn't read");
                 sink(Item::unreadable(Finding::fault(&at, "json", &message)));
                 return Ok(());
             }

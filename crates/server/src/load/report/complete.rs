@@ -111,7 +111,7 @@ fn check_place(path: &Path) -> anyhow::Result<()> {
     };
     if !is_free {
         bail!(
-            "{}: what stands there is no report, and only a report is replaced; give another name",
+            "{}: this file isn't a report, and only a report is replaced; use another name",
             can_not_write(path)
         );
     }

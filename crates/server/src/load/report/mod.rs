@@ -178,7 +178,7 @@ impl Report {
     pub fn what_was_done(&self) -> String {
         match self.applied.as_ref().map(|applied| &applied.outcome) {
             Some(Outcome::Published(revision)) => {
-                format!("the load is done, revision {}", revision.number)
+                format!("the load was applied, revision {}", revision.number)
             }
             _ => "nothing was changed".to_owned(),
         }
@@ -321,7 +321,7 @@ impl Applied {
                 let unchanged = counts.unchanged;
                 writeln!(
                     out,
-                    "nothing to do: the catalog has these {unchanged} products already"
+                    "nothing to do: the catalog already has these {unchanged} products"
                 )
             }
         }
@@ -340,7 +340,7 @@ impl Rejected {
                 let files = single_line(&files);
                 write!(
                     out,
-                    ", with the reasons in {files}: mend them and load that with --mode merge"
+                    ", with the reasons in {files}: correct them and load that with --mode merge"
                 )?;
             }
             out.push('\n');

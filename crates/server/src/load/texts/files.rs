@@ -114,7 +114,7 @@ fn text_of(path: &Path) -> Result<(ProductCode, TextName), Invalid> {
     else {
         return Err(Invalid::new(
             "text_path",
-            "CODE/NAME.md: a directory named by a product's code, and in it a file for each text",
+            "CODE/NAME.md: a directory named after a product's code, with a file for each text",
         ));
     };
     let code = code.parse()?;
