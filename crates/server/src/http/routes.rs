@@ -38,11 +38,11 @@ pub enum PathParameter {
 pub enum Operation {
     /// Needs a key, a version and a catalog.
     Keyed(KeyedOperation),
-    /// Serves a text by its digest, to anybody.
+    /// Serves a text by its digest, without a key.
     GetText,
-    /// Serves the OpenAPI document, to anybody.
+    /// Serves the OpenAPI document, without a key.
     GetOpenapi,
-    /// Serves the documentation site, to anybody.
+    /// Serves the documentation site, without a key.
     Docs,
 }
 

@@ -199,7 +199,7 @@ impl BodyCache {
         let turn = self.turns.take(account).await?;
         let plain = plain.clone();
         let made = tokio::task::spawn_blocking(move || {
-            // The turn ends with the work, even if nobody waits for it any more.
+            // The turn ends with the work, even if no request waits for it any more.
             let _turn = turn;
             PanicPoint::CompressBody.pass();
             plain.with_bytes(|plain| compress(coding, Effort::Quick, plain))

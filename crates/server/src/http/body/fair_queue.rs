@@ -54,7 +54,7 @@ impl FairQueue {
         })
     }
 
-    /// A turn, if nobody has to wait for one.
+    /// Takes a turn, if one is free.
     pub(crate) fn try_take(self: &Arc<Self>) -> Option<Turn> {
         let mut state = self.lock();
         state.free = state.free.checked_sub(1)?;
@@ -137,7 +137,7 @@ impl KeyQueue {
 }
 
 impl Drop for Turn {
-    /// Gives the turn to whoever is next.
+    /// Passes the turn to the next in the queue.
     fn drop(&mut self) {
         let next = {
             let mut state = self.0.lock();

@@ -104,7 +104,7 @@ impl HtmlRenderer {
         unpack: impl FnOnce() -> Result<String, E>,
     ) -> Result<Arc<Html>, E> {
         self.asked.increment();
-        // Whoever asks for the same text meanwhile waits for this rendering.
+        // Requests for the same text meanwhile wait for this rendering.
         let render = || {
             self.missed.increment();
             Ok(Arc::new(Html::of(self.sanitised(&unpack()?))))

@@ -136,7 +136,7 @@ impl<'s> Resource<'s> {
         }
     }
 
-    /// For somebody else than the holder of a key.
+    /// Sets the audience, which is the holder of the key by default.
     #[must_use]
     pub fn for_audience(self, audience: Audience) -> Self {
         Self { audience, ..self }
@@ -168,7 +168,7 @@ impl<'s> Resource<'s> {
     ///
     /// # Errors
     ///
-    /// The budget has no room for it.
+    /// If the budget has no room for it.
     pub(crate) fn reserved(mut self, context: SendContext<'_>) -> Result<Self, ApiError> {
         if let Memory::Made = self.memory {
             let permit = context.payer.reserve(self.length).ok_or_else(|| {
@@ -184,7 +184,7 @@ impl<'s> Resource<'s> {
     ///
     /// # Errors
     ///
-    /// It would.
+    /// If it would have to wait.
     pub(crate) fn not_shed(
         self,
         request: &HeaderMap,
