@@ -32,7 +32,7 @@ impl ContentForm {
     }
 }
 
-/// What the URL form of content resources says.
+/// Content resources in URL form, parsed.
 #[derive(Debug)]
 pub struct ParsedContent<'a> {
     /// The address of each text.
