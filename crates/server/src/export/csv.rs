@@ -33,7 +33,7 @@ pub fn header() -> String {
 ///
 /// # Errors
 ///
-/// Where the record has a value that no column holds: it isn't one of ours.
+/// If the record has a value that no column holds: it isn't one of ours.
 pub fn row(record: Node<'_>, reader: Reader) -> anyhow::Result<String> {
     let Node::Object(mut product) = record else {
         bail!("a record that isn't an object");

@@ -45,7 +45,7 @@ pub struct ParsedContent<'a> {
 ///
 /// # Errors
 ///
-/// Where `urls_json` isn't that.
+/// If `urls_json` isn't that.
 pub fn parse_content(urls_json: &[u8]) -> serde_json::Result<ParsedContent<'_>> {
     let ContentUrls {
         description_markdown_url,
