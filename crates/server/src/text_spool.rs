@@ -14,7 +14,7 @@ const MOST_IN_MEMORY_BYTES: usize = 8 << 20;
 pub(crate) struct TextSpool {
     file: SpooledTempFile,
     end: u64,
-    /// Where each text lies: its first byte, and its length.
+    /// Place of each text: its first byte and its length.
     places: HashMap<TextDigest, (u64, usize)>,
 }
 

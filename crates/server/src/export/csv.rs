@@ -33,7 +33,7 @@ pub fn header() -> String {
 ///
 /// # Errors
 ///
-/// Where the record has a value that no column holds: it isn't one of ours.
+/// If the record has a value that no column holds: it isn't one of ours.
 pub fn row(record: Node<'_>, reader: Reader) -> anyhow::Result<String> {
     let Node::Object(mut product) = record else {
         bail!("a record that isn't an object");
@@ -87,8 +87,8 @@ fn take<'a>(members: &mut Members<'a>, path: &[&str]) -> Option<Node<'a>> {
     }
 }
 
-/// What is left of an object when its columns are taken out. Of a payout type not known here that is
-/// all, emptied objects too: it is served as it was loaded, and columns fill those again.
+/// Returns the rest of an object after its columns were taken out. For an unknown payout type this includes
+/// emptied objects: it is served as it was loaded, and columns fill those again.
 fn rest<'a>(mut members: Members<'a>, is_known: bool) -> Option<Node<'a>> {
     if is_known {
         members.retain(|(_, value)| !matches!(value, Node::Object(members) if members.is_empty()));

@@ -18,7 +18,7 @@ use crate::load::json::Node;
 ///
 /// # Errors
 ///
-/// Where the store can't be read, or holds what it shouldn't.
+/// If the store can't be read, or holds what it shouldn't.
 pub fn record<'a>(store: &dyn Store, product: &'a StoredProduct) -> anyhow::Result<Node<'a>> {
     let damaged = || format!("the product {} is damaged", product.code);
     let (document, problems) = Node::parse(&product.document);

@@ -120,7 +120,7 @@ impl From<Failure> for Failed {
 ///
 /// # Errors
 ///
-/// Where no text comes within `patience`, or what comes is none.
+/// If no text comes within `patience`, or what comes is none.
 pub(super) async fn ask(
     client: &Client,
     url: &str,

@@ -69,7 +69,7 @@ pub trait Progress {
 ///
 /// # Errors
 ///
-/// Where the store can't be read or written, or there is no room for what came. Then nothing has changed. That
+/// If the store can't be read or written, or there is no room for what came. Then nothing has changed. That
 /// an address fails is no error: the report tells of it.
 pub fn fetch(
     store: &dyn Store,

@@ -19,7 +19,7 @@ use crate::text_spool::TextSpool;
 ///
 /// # Errors
 ///
-/// Where the store can't be written. Then nothing has changed.
+/// If the store can't be written. Then nothing has changed.
 pub(super) fn publish(
     store: &dyn Store,
     settings: &Settings,

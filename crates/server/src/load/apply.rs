@@ -89,7 +89,7 @@ pub struct Order<'o> {
 ///
 /// # Errors
 ///
-/// Where the store can't be written; then nothing has changed.
+/// If the store can't be written; then nothing has changed.
 pub(super) fn apply(
     store: &dyn Store,
     records: &mut Records,

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 ///
-/// Where a directory can't be read.
+/// If a directory can't be read.
 pub(super) fn files(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let root = directory.canonicalize()?;
     let Listing { mut files, links } = list(directory)?;
@@ -50,7 +50,7 @@ pub(super) struct Listing {
 ///
 /// # Errors
 ///
-/// Where a directory can't be read.
+/// If a directory can't be read.
 pub(super) fn list(directory: &Path) -> io::Result<Listing> {
     let (mut files, mut links) = (Vec::new(), Vec::new());
     let mut directories = vec![directory.to_owned()];
@@ -95,7 +95,7 @@ impl OpenedLate {
     ///
     /// # Errors
     ///
-    /// Where it can't be.
+    /// If it can't be.
     pub(super) fn new(path: &Path) -> io::Result<Self> {
         File::open(path)?;
         Ok(Self {

@@ -167,7 +167,7 @@ impl Opened {
 ///
 /// # Errors
 ///
-/// Where one can't be opened.
+/// If one can't be opened.
 pub fn open(inputs: &[Input], on_wait: OnWait) -> anyhow::Result<Vec<Opened>> {
     let opened: Vec<Vec<Opened>> = inputs
         .iter()
@@ -219,7 +219,7 @@ impl Settings {
 ///
 /// # Errors
 ///
-/// Where an input can't be read, or the store or the report can't be written. Then nothing has changed,
+/// If an input can't be read, or the store or the report can't be written. Then nothing has changed,
 /// unless it was the report that failed last.
 pub fn load(
     store: &dyn Store,

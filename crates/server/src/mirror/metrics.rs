@@ -1,4 +1,4 @@
-//! What a mirror tells of itself: a file in Prometheus's text format, for node_exporter's textfile collector.
+//! Metrics of a mirror: a file in Prometheus's text format, for node_exporter's textfile collector.
 
 use std::collections::BTreeMap;
 use std::fs::Permissions;
@@ -12,7 +12,7 @@ use jiff::Timestamp;
 
 use crate::metrics::text::{Exposition, MetricType};
 
-/// What a round came to.
+/// Outcome of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RoundOutcome {
     /// There is a new revision.
@@ -44,14 +44,14 @@ impl RoundOutcome {
         }
     }
 
-    /// Whether the store now has the source's catalog.
+    /// Returns true if the store now has the source's catalog.
     #[must_use]
     pub const fn is_success(self) -> bool {
         matches!(self, Self::Published | Self::Unchanged)
     }
 }
 
-/// What the names of all metrics of mirrors begin with, also of those that another release has.
+/// Prefix of the names of all metrics of mirrors, including those of other releases.
 const FAMILY: &str = "vitrine_mirror_";
 const LAST_SUCCESS: &str = "vitrine_mirror_last_success_timestamp_seconds";
 const LAST_ATTEMPT: &str = "vitrine_mirror_last_attempt_timestamp_seconds";
@@ -94,7 +94,7 @@ impl Metrics {
     ///
     /// # Errors
     ///
-    /// Where there is one that can't be read or holds anything else, or it can't be written.
+    /// If there is one that can't be read or holds anything else, or it can't be written.
     pub fn open(path: &Path) -> anyhow::Result<Self> {
         let text = match std::fs::read_to_string(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
@@ -128,7 +128,7 @@ impl Metrics {
     ///
     /// # Errors
     ///
-    /// Where it can't be written.
+    /// If it can't be written.
     pub fn record(
         &mut self,
         outcome: RoundOutcome,
@@ -192,14 +192,14 @@ fn sample(line: &str) -> Option<(&str, f64)> {
     name.starts_with(FAMILY).then_some((name, value))
 }
 
-/// Whether a line without a value is a mirror's as well: blank, or what it tells of a metric.
+/// Returns true if a line without a value is a mirror's too: blank, or the help or type of a metric.
 fn is_head(line: &str) -> bool {
     let mut heads = ["# HELP ", "# TYPE "].into_iter();
     let metric = heads.find_map(|head| line.strip_prefix(head));
     line.trim().is_empty() || metric.is_some_and(|metric| metric.starts_with(FAMILY))
 }
 
-/// Whether a name with its labels is that of a metric of this release.
+/// Returns true if a name with its labels is that of a metric of this release.
 fn is_known(name: &str) -> bool {
     METRICS.iter().any(|(metric, ..)| {
         let labels = name.strip_prefix(metric);

@@ -27,11 +27,11 @@ use metrics::RoundOutcome;
 use pages::Walk;
 use source::Source;
 
-/// What is said where the disk fails while a catalog is gathered: before anything is loaded.
+/// Error message if the disk fails while a catalog is read, before anything is loaded.
 const NO_TEMPORARY_FILE: &str =
     "a temporary file failed; nothing was changed; check the disk (TMPDIR) and try again";
 
-/// What becomes of texts that the source holds.
+/// Handling of texts that the source holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextForm {
     /// The mirror names the source's addresses.
@@ -48,7 +48,7 @@ pub struct Mirror {
     last: Option<LastLoaded>,
 }
 
-/// What was loaded last: where neither side has changed since, there is nothing to do.
+/// State after the last load: if neither side has changed since, there is nothing to do.
 #[derive(Debug)]
 struct LastLoaded {
     walk: Walk,
@@ -73,7 +73,7 @@ enum Records {
 }
 
 impl Fetched {
-    /// How many products there are.
+    /// Returns the number of products.
     #[must_use]
     pub fn products(&self) -> usize {
         self.walk.products()
@@ -95,7 +95,7 @@ impl Mirror {
     ///
     /// # Errors
     ///
-    /// Where the source can't be read, or doesn't answer as the contract says.
+    /// If the source can't be read, or doesn't answer as the contract says.
     pub async fn fetch(&mut self, store: &dyn Store) -> anyhow::Result<Fetched> {
         let is_current = match &self.last {
             Some(LastLoaded { walk, revision_id }) => {
@@ -122,7 +122,7 @@ impl Mirror {
     ///
     /// # Errors
     ///
-    /// Where the store can't be written. Then nothing has changed.
+    /// If the store can't be written. Then nothing has changed.
     pub fn load(
         &mut self,
         store: &dyn Store,
@@ -168,7 +168,7 @@ fn loaded_revision(report: &Report, before: Option<String>, store: &dyn Store) -
     }
 }
 
-/// What a load of the same products would report.
+/// Returns the report that a load of the same products would give.
 fn unchanged(walk: &Walk) -> Report {
     let products = walk.products() as u64;
     let applied = Applied {
@@ -179,7 +179,7 @@ fn unchanged(walk: &Walk) -> Report {
     Report::of(products, Some(applied))
 }
 
-/// What a load came to.
+/// Returns the outcome of a round from its load's report.
 #[must_use]
 pub fn outcome(report: &Report) -> RoundOutcome {
     match report.applied.as_ref().map(|applied| &applied.outcome) {

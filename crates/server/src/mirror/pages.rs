@@ -36,7 +36,7 @@ const MAX_PAGES: usize = MOST_PRODUCTS / PAGE_PRODUCTS;
 const MAX_TAG_BYTES: usize = 256;
 /// The most bytes of a catalog's products.
 const MOST_CATALOG_BYTES: u64 = 64 << 30;
-/// How often a catalog is walked that changes meanwhile.
+/// Maximum number of walks of a catalog that changes meanwhile.
 const MOST_WALKS: usize = 5;
 
 /// A page as it was when it was read.
@@ -70,16 +70,16 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    /// How many products there are.
+    /// Returns the number of products.
     pub(super) fn products(&self) -> usize {
         self.products
     }
 
-    /// Whether the source still has exactly these pages.
+    /// Returns true if the source still has exactly these pages.
     ///
     /// # Errors
     ///
-    /// Where the source can't be asked.
+    /// If the source can't be asked.
     pub(super) async fn is_current(&self, source: &Source) -> anyhow::Result<bool> {
         for SeenPage {
             target,
@@ -107,7 +107,7 @@ impl Walk {
 ///
 /// # Errors
 ///
-/// Where the source can't be asked, doesn't answer as the contract says, or changes all the time.
+/// If the source can't be asked, doesn't answer as the contract says, or changes all the time.
 pub(super) async fn read(source: &Source, file: &mut File) -> anyhow::Result<Walk> {
     for _ in 0..MOST_WALKS {
         file.set_len(0).context(NO_TEMPORARY_FILE)?;

@@ -17,7 +17,7 @@ use crate::outside::{self, Answer};
 /// others on the machine.
 pub const KEY_VARIABLE: &str = "VITRINE_MIRROR_KEY";
 
-/// Whether the key may travel where anybody on the way can read it.
+/// Permission to send the key unencrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Insecure {
     /// Only over https, or within this machine.
@@ -26,7 +26,7 @@ pub enum Insecure {
     Allow,
 }
 
-/// Whether a request bears the key.
+/// Presence of the key in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WithKey {
     /// It does.
@@ -51,7 +51,7 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// Where the address isn't one of a server of this contract, or the key would travel in the clear.
+    /// If the address isn't one of a server of this contract, or the key would travel in the clear.
     pub fn new(
         base: &str,
         key: &str,
@@ -118,14 +118,14 @@ impl Source {
         })
     }
 
-    /// What is wrong with the answer to a request. Whatever of it came from outside loses the key,
-    /// should it hold it.
+    /// Returns an error about the answer to a request. The key is removed from text that came from
+    /// outside.
     pub(super) fn wrong(&self, target: &str, what: &str) -> anyhow::Error {
         let key = self.key.to_str().unwrap_or_default();
         anyhow!("GET {}{target}: {}", self.base, what.replace(key, "[key]"))
     }
 
-    /// What an answer with an unexpected status means, and what to do.
+    /// Returns an error about an answer with an unexpected status, with advice.
     pub(super) fn unexpected(&self, target: &str, answer: &Answer) -> anyhow::Error {
         let Answer { status, body, .. } = answer;
         let kind = error_type(body).map(|kind| format!(" {}", kind.as_str()));

@@ -23,7 +23,7 @@ use super::NO_TEMPORARY_FILE;
 use super::source::{Source, WithKey, error_type};
 use crate::text_spool::TextSpool;
 
-/// How many texts are fetched at a time.
+/// Maximum number of texts fetched at a time.
 const AT_A_TIME: usize = 8;
 
 /// Puts the Markdown into the records of `file`. Returns the file to load: the same one, where the store
@@ -31,7 +31,7 @@ const AT_A_TIME: usize = 8;
 ///
 /// # Errors
 ///
-/// Where a text can't be had, or isn't what its name says.
+/// If a text can't be had, or isn't what its name says.
 pub(super) async fn bring(source: &Source, store: &dyn Store, file: File) -> anyhow::Result<File> {
     let mut wanted = BTreeSet::new();
     for_each_line(&file, |line| {

@@ -40,8 +40,8 @@ const SPECIAL_V6: [(Ipv6Addr, u32); 3] = [
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20), // documentation
 ];
 
-/// Whether an address is one of the public internet. Addresses of IPv6 that carry one of IPv4 are what that
-/// one is.
+/// Returns true if an address is public. An IPv6 address that contains an IPv4 address is judged by
+/// that one.
 #[must_use]
 pub fn is_public(address: IpAddr) -> bool {
     match address {
@@ -81,15 +81,15 @@ pub enum Refused {
     /// It isn't in the public internet.
     #[error("{host} is {address}, which isn't a public address")]
     NotPublic {
-        /// Whom the request was for.
+        /// Host of the request.
         host: String,
-        /// Where that is.
+        /// Its address.
         address: IpAddr,
     },
     /// A redirect leads to what isn't asked.
     #[error("it leads to {scheme}; only http and https are allowed")]
     Scheme {
-        /// What it leads to.
+        /// Scheme that it leads to.
         scheme: String,
     },
 }
@@ -114,7 +114,7 @@ impl Refused {
 ///
 /// # Errors
 ///
-/// Where the host is no public address, or the scheme neither http nor https.
+/// If the host is no public address, or the scheme neither http nor https.
 pub fn judge(url: &Url) -> Result<(), Refused> {
     if !matches!(url.scheme(), "http" | "https") {
         let scheme = url.scheme().to_owned();

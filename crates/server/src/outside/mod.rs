@@ -19,25 +19,25 @@ use rustls::{ClientConfig, RootCertStore};
 
 use guard::Refused;
 
-/// Who asks, as other servers' logs show it.
+/// User agent of all requests.
 const USER_AGENT: &str = concat!("vitrine/", env!("CARGO_PKG_VERSION"));
-/// How long a connection may take, its TLS handshake included.
+/// Timeout of a connection, including its TLS handshake.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the other server may stay silent.
+/// Timeout for the next bytes of an answer.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long one request may take in all: a server that sends a byte now and then is never silent.
+/// Timeout of a whole request: a server that sends a byte now and then is never silent.
 const TOTAL_TIMEOUT: Duration = Duration::from_secs(300);
-/// How many redirects are followed.
+/// Maximum number of redirects.
 const MOST_REDIRECTS: usize = 5;
 
-/// What every client has in common: timeouts, the name, TLS by ring with the system's certificates, gzip,
+/// Returns a builder with settings of all clients: timeouts, the name, TLS by ring with the system's certificates, gzip,
 /// few redirects, no cookies. A proxy is taken from the environment (`HTTPS_PROXY`, `NO_PROXY`).
 ///
 /// The caller narrows it further: by [`same_origin_redirects`], or by `no_proxy`.
 ///
 /// # Errors
 ///
-/// Where TLS can't be set up.
+/// If TLS can't be set up.
 pub fn builder() -> anyhow::Result<ClientBuilder> {
     Ok(Client::builder()
         .tls_backend_preconfigured(tls()?)
@@ -52,7 +52,7 @@ pub fn builder() -> anyhow::Result<ClientBuilder> {
 ///
 /// # Errors
 ///
-/// Where TLS can't be set up.
+/// If TLS can't be set up.
 #[cfg(feature = "traces")]
 pub fn blocking_client(timeout: Duration) -> anyhow::Result<reqwest::blocking::Client> {
     let client = reqwest::blocking::Client::builder()
@@ -104,27 +104,27 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
-/// Why there is no answer. Its texts hold neither the address asked nor what was sent.
+/// Failure of a request. Its texts contain neither the address nor what was sent.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// The answer is too long.
     #[error("the response is longer than {most_bytes} bytes")]
     TooLong {
-        /// What was allowed.
+        /// Maximum length, in bytes.
         most_bytes: usize,
     },
     /// It didn't come, or not whole.
     #[error("{what}")]
     Transport {
-        /// What went wrong, in a word.
+        /// Short description.
         what: &'static str,
-        /// What the HTTP client says of it, without the address.
+        /// Error of the HTTP client, without the address.
         source: reqwest::Error,
     },
 }
 
 impl Failure {
-    /// Whether another try may mend it. A bad certificate or a refused redirect stays what it is.
+    /// Returns true if a retry may succeed. A bad certificate or a refused redirect is permanent.
     #[must_use]
     pub fn is_passing(&self) -> bool {
         match self {
@@ -193,7 +193,7 @@ fn is_about_certificates(error: &reqwest::Error) -> bool {
 ///
 /// # Errors
 ///
-/// Where there is no answer, or a body of more than `most_bytes`.
+/// If there is no answer, or a body of more than `most_bytes`.
 pub async fn send(request: RequestBuilder, most_bytes: usize) -> Result<Answer, Failure> {
     let response = request.send().await?;
     let (status, headers) = (response.status().as_u16(), response.headers().clone());
@@ -209,7 +209,7 @@ pub async fn send(request: RequestBuilder, most_bytes: usize) -> Result<Answer, 
 ///
 /// # Errors
 ///
-/// Where there are more, or the body is cut off.
+/// If there are more, or the body is cut off.
 pub async fn read_bounded(mut response: Response, most_bytes: usize) -> Result<Vec<u8>, Failure> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await? {

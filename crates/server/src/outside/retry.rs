@@ -9,20 +9,20 @@ use reqwest::RequestBuilder;
 use super::{Answer, Failure, send};
 use crate::jitter;
 
-/// How long the other server may make us wait by its `Retry-After`.
+/// Maximum time that a `Retry-After` is obeyed.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(120);
 /// The statuses that another try may mend: timeouts, limits, and servers that are down for a moment.
 const PASSING_STATUSES: [u16; 7] = [408, 425, 429, 500, 502, 503, 504];
 
-/// How often a request is sent, and how long the pauses in between are: exponential, with full jitter, so
-/// that many who failed at once don't come back at once.
+/// Number of retries and their pauses: exponential, with full jitter, so that clients that failed together
+/// don't retry together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retries {
-    /// How many tries follow the first one.
+    /// Maximum number of retries.
     pub most: u32,
-    /// How long the first pause is at most; each further one may be twice as long.
+    /// Maximum length of the first pause; each further one may be twice as long.
     pub first_pause: Duration,
-    /// How long a pause is at most.
+    /// Maximum length of a pause.
     pub longest_pause: Duration,
 }
 
@@ -85,7 +85,7 @@ pub async fn send_retrying(
     }
 }
 
-/// How long the other server asks to be left alone (RFC 9110, 10.2.3), up to a bound.
+/// Returns the time in `Retry-After` (RFC 9110, 10.2.3), up to a bound.
 #[must_use]
 pub fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();

@@ -14,7 +14,7 @@ const TEXTS: &str = "/v2/texts/";
 /// a request's `Host`.
 #[derive(Debug, Clone)]
 pub struct TextAddresses {
-    /// What replaces [`OWN_TEXT_PREFIX`], escaped as it stands within a JSON string.
+    /// Replacement of [`OWN_TEXT_PREFIX`], escaped as it stands within a JSON string.
     prefix: String,
 }
 
@@ -33,7 +33,7 @@ impl TextAddresses {
         self.prefix.strip_suffix(TEXTS).unwrap_or_default()
     }
 
-    /// What they begin with.
+    /// Returns the prefix of all these addresses.
     #[must_use]
     pub fn prefix(&self) -> &str {
         &self.prefix

@@ -29,7 +29,7 @@ pub struct Document {
 ///
 /// # Errors
 ///
-/// Where the detail object of a later payout type isn't JSON, which the loader has seen to.
+/// If the detail object of a later payout type isn't JSON, which the loader has seen to.
 pub fn document(product: &Product, content: &Content) -> serde_json::Result<Document> {
     let urls = content_urls(content);
     let content_json = serde_json::to_string(&urls)?;
@@ -54,7 +54,7 @@ pub fn document(product: &Product, content: &Content) -> serde_json::Result<Docu
 ///
 /// # Errors
 ///
-/// Where `range` doesn't lie in the document.
+/// If `range` doesn't lie in the document.
 pub fn with_content(
     document: &str,
     range: Range<usize>,
@@ -270,7 +270,7 @@ fn content_urls(content: &Content) -> ContentUrls<'_> {
 ///
 /// # Errors
 ///
-/// Where the text isn't as [`document`] rendered it.
+/// If the text isn't as [`document`] rendered it.
 pub fn stored_content(content_json: &str, own_texts: &[OwnText]) -> serde_json::Result<Content> {
     let ParsedContent { urls, locale } = parse_content(content_json.as_bytes())?;
     let mut content = Content {

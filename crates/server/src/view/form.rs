@@ -32,7 +32,7 @@ impl ContentForm {
     }
 }
 
-/// What the URL form of content resources says.
+/// Content resources in URL form, parsed.
 #[derive(Debug)]
 pub struct ParsedContent<'a> {
     /// The address of each text.
@@ -45,7 +45,7 @@ pub struct ParsedContent<'a> {
 ///
 /// # Errors
 ///
-/// Where `urls_json` isn't that.
+/// If `urls_json` isn't that.
 pub fn parse_content(urls_json: &[u8]) -> serde_json::Result<ParsedContent<'_>> {
     let ContentUrls {
         description_markdown_url,

@@ -1,4 +1,4 @@
-//! Where the model and the wire meet: a checked product becomes its canonical text, and that text
+//! Conversion between model and wire: a checked product becomes its canonical text, and that text
 //! becomes what is served.
 //!
 //! The canonical text is the product object of the newest version in URL form. In it, a text whose
@@ -18,5 +18,5 @@ pub use addresses::TextAddresses;
 pub use document::{Document, document, stored_content, with_content};
 pub use form::{ContentForm, ParsedContent, content_json, parse_content};
 
-/// How the canonical text names a text that the service holds.
+/// Prefix by which the canonical document names texts that the service holds.
 const OWN_TEXT_PREFIX: &str = "texts/";

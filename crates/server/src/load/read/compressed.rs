@@ -32,7 +32,7 @@ impl std::error::Error for Broken {}
 ///
 /// # Errors
 ///
-/// Where the input can't be read.
+/// If the input can't be read.
 pub(super) fn unpacked<'i>(input: impl BufRead + 'i) -> io::Result<Box<dyn BufRead + 'i>> {
     unpacked_up_to(MOST_UNPACKED_BYTES, input)
 }

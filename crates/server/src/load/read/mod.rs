@@ -123,7 +123,7 @@ pub type Sink<'s> = &'s mut dyn FnMut(Item);
 ///
 /// # Errors
 ///
-/// Where the input itself can't be read.
+/// If the input itself can't be read.
 pub fn read(file: &str, input: impl BufRead, sink: Sink<'_>) -> io::Result<()> {
     let outcome = compressed::unpacked(input).and_then(|input| read_plain(file, input, sink));
     outcome.or_else(|error| {
@@ -141,7 +141,7 @@ pub fn read(file: &str, input: impl BufRead, sink: Sink<'_>) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// Where the input itself can't be read.
+/// If the input itself can't be read.
 pub fn read_plain(file: &str, mut input: impl BufRead, sink: Sink<'_>) -> io::Result<()> {
     // Lines ahead of the first record or row.
     let mut lines_before = 0;

@@ -19,7 +19,7 @@ type Object<'r> = Vec<(Cow<'r, str>, Node<'r>)>;
 ///
 /// # Errors
 ///
-/// Where a cell can't be a part of a record: JSON that isn't, or a value that stands twice.
+/// If a cell can't be a part of a record: JSON that isn't, or a value that stands twice.
 pub(super) fn record(place: &Place, row: &Row<'_>) -> Result<(String, Cells), Vec<Finding>> {
     let mut faults = Vec::new();
     // Always there, so that a fault of what is missing names the column.

@@ -108,7 +108,7 @@ impl<R: BufRead> Rows<R> {
     ///
     /// # Errors
     ///
-    /// Where the input can't be read.
+    /// If the input can't be read.
     pub(super) fn next(&mut self) -> io::Result<Option<Row>> {
         let mut row = Row::default();
         let (mut cell, mut raw) = (Vec::new(), Raw::default());

@@ -62,7 +62,7 @@ pub(super) fn separator(head: &[u8], named: Option<u8>) -> Option<u8> {
 ///
 /// # Errors
 ///
-/// Where the input can't be read.
+/// If the input can't be read.
 pub(super) fn read(
     file: &str,
     first_line: u64,

@@ -28,7 +28,7 @@ impl CompleteReport {
     ///
     /// # Errors
     ///
-    /// Where no file can be made there, or where something stands that is no report.
+    /// If no file can be made there, or where something stands that is no report.
     pub fn create(path: &Path) -> anyhow::Result<Self> {
         check_place(path)?;
         let file = WholeFile::create(path).with_context(|| can_not_write(path))?;
@@ -69,7 +69,7 @@ impl CompleteReport {
     ///
     /// # Errors
     ///
-    /// Where the file can't be written.
+    /// If the file can't be written.
     pub fn flush(&mut self) -> anyhow::Result<()> {
         self.attempt(Write::flush);
         let failure = self.failure.take().map_or(Ok(()), Err);
@@ -80,7 +80,7 @@ impl CompleteReport {
     ///
     /// # Errors
     ///
-    /// Where the file couldn't be written.
+    /// If the file couldn't be written.
     pub fn finish(mut self, summary: &serde_json::Value) -> anyhow::Result<()> {
         // An object's text begins with a brace, which here stands at the beginning already.
         let summary = summary.to_string();

@@ -88,7 +88,7 @@ impl Group {
     ///
     /// # Errors
     ///
-    /// Where `out` can't be written.
+    /// If `out` can't be written.
     pub fn write_text(&self, heading: &str, out: &mut String) -> fmt::Result {
         let times = if self.count == 1 { "time" } else { "times" };
         write!(out, "{heading}, {} {times}", self.count)?;

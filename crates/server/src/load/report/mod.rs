@@ -189,7 +189,7 @@ impl Report {
     ///
     /// # Errors
     ///
-    /// Where its file can't be written.
+    /// If its file can't be written.
     pub fn flush(&mut self) -> anyhow::Result<()> {
         self.complete.as_mut().map_or(Ok(()), CompleteReport::flush)
     }
@@ -198,7 +198,7 @@ impl Report {
     ///
     /// # Errors
     ///
-    /// Where its file can't be written.
+    /// If its file can't be written.
     pub fn finish(&mut self) -> anyhow::Result<()> {
         let Some(complete) = self.complete.take() else {
             return Ok(());

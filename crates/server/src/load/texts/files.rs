@@ -27,7 +27,7 @@ impl TextFiles {
     ///
     /// # Errors
     ///
-    /// Where a directory or a file can't be read.
+    /// If a directory or a file can't be read.
     pub fn scan(directory: &Path, report: &mut Report) -> anyhow::Result<Self> {
         let cannot_list = || format!("can't read {}", directory.display());
         let root = directory.canonicalize().with_context(cannot_list)?;

@@ -14,7 +14,7 @@ pub const MOST_BYTES: usize = PackedMarkdown::MAX_LENGTH_BYTES + BYTE_ORDER_MARK
 ///
 /// # Errors
 ///
-/// Where the bytes break one of these rules.
+/// If the bytes break one of these rules.
 pub fn markdown(mut bytes: Vec<u8>) -> Result<String, Invalid> {
     if bytes.starts_with(BYTE_ORDER_MARK) {
         bytes.drain(..BYTE_ORDER_MARK.len());

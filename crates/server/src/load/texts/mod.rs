@@ -45,7 +45,7 @@ pub struct Settings {
 ///
 /// # Errors
 ///
-/// Where a file can't be read, or the store can't be written. Then nothing has changed.
+/// If a file can't be read, or the store can't be written. Then nothing has changed.
 pub fn load(store: &dyn Store, directory: &Path, settings: Settings) -> anyhow::Result<Report> {
     let mut report = Report::default();
     let texts = TextFiles::scan(directory, &mut report)?;
@@ -113,7 +113,7 @@ impl<'t> Overlay<'t> {
     ///
     /// # Errors
     ///
-    /// Where a file can't be read, or isn't any more what it was when it was checked; where the store
+    /// If a file can't be read, or isn't any more what it was when it was checked; where the store
     /// can't be written.
     pub fn put(
         &mut self,
@@ -193,7 +193,7 @@ impl<'t> Overlay<'t> {
 ///
 /// # Errors
 ///
-/// Where the store can't be written.
+/// If the store can't be written.
 pub fn put_content(
     publication: &mut dyn Publication,
     live: &StoredProduct,
