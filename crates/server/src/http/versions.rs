@@ -124,8 +124,9 @@ mod tests {
     use crate::http::body::budget::Account;
     use crate::http::endpoints::Endpoints;
     use crate::http::endpoints::site::{Pages, RenderError};
+    use crate::http::request::version::X_API_VERSION;
     use crate::http::request::version::negotiate;
-    use crate::http::response::{Response, X_API_VERSION};
+    use crate::http::response::Response;
     use crate::http::routes::Captured;
     use crate::http::{App, openapi};
     use crate::live::Live;

@@ -1,14 +1,16 @@
 //! Negotiation of the API version by the header `X-Api-Version`.
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 use vitrine_model::key::KnownKey;
 use vitrine_model::version::{ApiVersion, VersionError};
 use vitrine_wire::error::ErrorType;
 
 use super::single;
 use crate::http::error::ApiError;
-use crate::http::response::X_API_VERSION;
 use crate::http::versions::{Version, Versions};
+
+/// Name of the header with the API version.
+pub(crate) const X_API_VERSION: HeaderName = HeaderName::from_static("x-api-version");
 
 /// Returns the version for a request: that of its header, else the key's own, else the default.
 ///

@@ -21,9 +21,6 @@ use super::request::encoding::{Accepted, Coding};
 /// A response.
 pub type Response = http::Response<Body>;
 
-/// Name of the header with the API version.
-pub const X_API_VERSION: HeaderName = HeaderName::from_static("x-api-version");
-
 /// Content type of all JSON responses: a client in the field compares the string.
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
