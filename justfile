@@ -143,7 +143,7 @@ bench-postgres *args:
 
 # What single steps of a request cost
 micro-bench:
-    cargo bench -p vitrine -p vitrine-model
+    cargo bench -p vitrine -p vitrine-ingest -p vitrine-model
 
 # Where the instructions of a request go; needs valgrind
 budget *args:

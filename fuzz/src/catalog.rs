@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use vitrine::load::check::check;
-use vitrine::load::read::Record;
-use vitrine::load::report::Place;
-use vitrine::view::{TextAddresses, document};
+use vitrine_ingest::load::check::check;
+use vitrine_ingest::load::read::Record;
+use vitrine_ingest::load::report::Place;
+use vitrine_ingest::view::{TextAddresses, document};
 use vitrine_model::content::{Content, LoadedText, PackedMarkdown, TextDigest, Update};
 use vitrine_model::product::Product;
 use vitrine_model::revision::Revision;

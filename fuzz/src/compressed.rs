@@ -4,8 +4,8 @@ use std::io::{BufReader, Write};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use vitrine::load::read::{Item, read, read_plain};
-use vitrine::load::report::Severity;
+use vitrine_ingest::load::read::{Item, read, read_plain};
+use vitrine_ingest::load::report::Severity;
 
 use crate::load::Pieces;
 

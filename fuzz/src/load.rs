@@ -2,10 +2,10 @@
 
 use std::io::{self, BufReader, Read};
 
-use vitrine::load::check::{CheckedRecord, check as check_record};
-use vitrine::load::read::{Item, Record, read_plain};
-use vitrine::load::report::{Finding, Place, Severity};
-use vitrine::view::{TextAddresses, document};
+use vitrine_ingest::load::check::{CheckedRecord, check as check_record};
+use vitrine_ingest::load::read::{Item, Record, read_plain};
+use vitrine_ingest::load::report::{Finding, Place, Severity};
+use vitrine_ingest::view::{TextAddresses, document};
 use vitrine_model::content::{Content, Text};
 
 use crate::catalog::PUBLIC_URL;

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use vitrine_ingest::view::TextAddresses;
 use vitrine_wire::error::{ErrorBody, ErrorType};
 
 use crate::docs::{Documentation, ErrorFacts, Retry, Sources};
@@ -16,7 +17,6 @@ use crate::http::{Access, App, openapi};
 use crate::live::Live;
 use crate::metrics::{Metrics, TlsMetrics};
 use crate::traces::Traces;
-use crate::view::TextAddresses;
 
 /// Settings of an application.
 #[derive(Debug, Default)]

@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
+use vitrine_ingest::load::json::Node;
 
 use super::Picture;
 use super::amounts::{self, Denominations, Plan};
 use super::group::{Group, NO, YES};
 use super::placeholder::{self, Colour};
 use super::values::Value;
-use crate::load::json::Node;
 
 /// A product in the grid.
 #[derive(Debug)]

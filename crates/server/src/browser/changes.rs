@@ -1,8 +1,9 @@
 //! Differences between two versions of a product, for people.
 
+use vitrine_ingest::load::difference::FieldChange;
+use vitrine_ingest::load::json::Node;
+
 use super::fields::{label, plain};
-use crate::load::difference::FieldChange;
-use crate::load::json::Node;
 
 /// A field that differs, as people read it.
 #[derive(Debug, PartialEq, Eq)]

@@ -3,8 +3,9 @@
 
 use std::borrow::Cow;
 
+use vitrine_ingest::load::json::Node;
+
 use super::placeholder;
-use crate::load::json::Node;
 
 /// Fields under one heading.
 #[derive(Debug)]

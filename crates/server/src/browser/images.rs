@@ -14,9 +14,9 @@ use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use reqwest::{Client, Url};
 use tokio::sync::Semaphore;
+use vitrine_ingest::outside::{self, guard};
 
 use super::sniff;
-use crate::outside::{self, guard};
 
 /// Source of pictures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,11 +1,11 @@
 //! History of a product: its versions, read from the store.
 
+use vitrine_ingest::load::difference::difference;
 use vitrine_model::code::ProductCode;
 use vitrine_store::record::{ChangeKind, Moment, PublishedRevision, StoredProduct, VersionSpan};
 use vitrine_store::{Store, StoreError};
 
 use super::changes::{ChangeView, view};
-use crate::load::difference::difference;
 
 /// Maximum number of versions of a product that are shown.
 const MAX_VERSIONS: u32 = 20;

@@ -1,6 +1,6 @@
 //! JSON on several lines. Numbers and keys stay as they were written.
 
-use crate::load::json::Node;
+use vitrine_ingest::load::json::Node;
 
 /// A value, indented.
 pub(super) fn pretty(node: &Node<'_>) -> String {

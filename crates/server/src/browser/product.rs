@@ -5,6 +5,8 @@ use std::sync::Arc;
 use askama::Template;
 use http::StatusCode;
 use jiff::Timestamp;
+use vitrine_ingest::load::json::Node;
+use vitrine_ingest::view::parse_content;
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::TextName;
 use vitrine_model::snapshot::{ProductView, Snapshot};
@@ -18,8 +20,6 @@ use super::pretty::pretty;
 use super::revisions::{minute, word_badge};
 use super::{Browser, pictures};
 use crate::error_chain::ErrorChain;
-use crate::load::json::Node;
-use crate::view::parse_content;
 
 #[derive(Template)]
 #[template(path = "browser/product.html")]

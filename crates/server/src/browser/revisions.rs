@@ -3,6 +3,7 @@
 use askama::Template;
 use http::StatusCode;
 use jiff::Timestamp;
+use vitrine_ingest::load::difference::difference;
 use vitrine_model::code::ProductCode;
 use vitrine_store::record::{Availability, ChangeKind, ChangedProduct, Moment, PublishedRevision};
 use vitrine_store::{Store, StoreError};
@@ -12,7 +13,6 @@ use super::answer::{self, ASSETS, Problem, Shown};
 use super::changes::{ChangeView, view};
 use super::query::{pairs, refused, repeated, unknown};
 use super::{Browser, past};
-use crate::load::difference::difference;
 
 /// Number of revisions on a page.
 const PAGE: u32 = 50;
@@ -243,7 +243,7 @@ fn product(
 }
 
 fn name(document: &str) -> Option<String> {
-    let (node, _) = crate::load::json::Node::parse(document);
+    let (node, _) = vitrine_ingest::load::json::Node::parse(document);
     let name = node.member("name")?.text()?;
     Some(name.to_owned())
 }

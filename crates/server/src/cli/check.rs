@@ -3,10 +3,10 @@
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
+use vitrine_ingest::escape::single_line;
 use vitrine_store::problem::{Problem, Severity};
 
 use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
-use crate::escape::single_line;
 
 const EXAMPLES: &str = "\
 Examples:

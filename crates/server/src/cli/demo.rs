@@ -4,6 +4,10 @@ use std::net::{SocketAddr, TcpListener};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use vitrine_ingest::load::plan::Listing;
+use vitrine_ingest::load::progress::Silent;
+use vitrine_ingest::load::report::Verdict;
+use vitrine_ingest::load::{self, Input, Settings};
 use vitrine_model::key::KeyKind;
 use vitrine_model::quota::Quota;
 
@@ -15,10 +19,6 @@ use super::store_args::temporary;
 use super::{Outcome, logging, print, serve};
 use crate::edge::listen::{Listener, tcp};
 use crate::live::Stores;
-use crate::load::plan::Listing;
-use crate::load::progress::Silent;
-use crate::load::report::Verdict;
-use crate::load::{self, Input, Settings};
 
 /// The sample catalog, which documentation and tests use too.
 const SAMPLE: &[u8] = include_bytes!("../../../../fixtures/catalog.ndjson");

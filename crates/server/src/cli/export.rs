@@ -4,13 +4,13 @@ use std::io::{BufWriter, Write};
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
+use vitrine_ingest::export;
+use vitrine_ingest::export::csv::Reader;
 use vitrine_store::{IfMissing, Store};
 
 use super::history::{NOTHING_LOADED, moment};
 use super::remote::ReaderArgs;
 use super::{CAN_NOT_WRITE, Outcome, StoreArgs, output, written};
-use crate::export;
-use crate::export::csv::Reader;
 
 const EXAMPLES: &str = "\
 Examples:

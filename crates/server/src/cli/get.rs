@@ -6,12 +6,12 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use comfy_table::{Table, presets};
 use vitrine_client::{Content, Json};
+use vitrine_ingest::escape::single_line;
+use vitrine_ingest::export::csv;
+use vitrine_ingest::load::json::Node;
 
 use super::remote::{FormatArgs, FormatName, RemoteArgs, csv_row, fields, line, put};
 use super::{CAN_NOT_WRITE, Outcome, output, written};
-use crate::escape::single_line;
-use crate::export::csv;
-use crate::load::json::Node;
 
 const EXAMPLES: &str = "\
 Examples:

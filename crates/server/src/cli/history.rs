@@ -6,16 +6,16 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use comfy_table::{Table, presets};
 use serde_json::{Value, json};
+use vitrine_ingest::escape::single_line;
+use vitrine_ingest::export;
+use vitrine_ingest::load::plan::Plan;
+use vitrine_ingest::load::report::{counts_json, shown};
 use vitrine_model::code::ProductCode;
 use vitrine_store::record::{Availability, Moment, PublishedRevision, StoredProduct};
 use vitrine_store::{IfMissing, Store};
 
 use super::time::to_second;
 use super::{Outcome, OutputArgs, PlanArgs, StoreArgs, output, print, print_json};
-use crate::escape::single_line;
-use crate::export;
-use crate::load::plan::Plan;
-use crate::load::report::{counts_json, shown};
 
 const HISTORY_EXAMPLES: &str = "\
 Examples:

@@ -7,12 +7,12 @@ use clap::Args;
 use comfy_table::{Table, presets};
 use vitrine_client::blocking::Client;
 use vitrine_client::{Decimal, Detail, Json, Product, ProductsRequest};
+use vitrine_ingest::escape::single_line;
+use vitrine_ingest::export::csv;
+use vitrine_ingest::load::report::shown;
 
 use super::remote::{FormatArgs, FormatName, RemoteArgs, csv_row, line, put};
 use super::{CAN_NOT_WRITE, Outcome, output, written};
-use crate::escape::single_line;
-use crate::export::csv;
-use crate::load::report::shown;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -8,6 +8,11 @@ use std::sync::Arc;
 use anyhow::{Context as _, anyhow};
 use clap::{Args, ValueEnum};
 use tempfile::TempDir;
+use vitrine_ingest::load::apply::{Intent, Mode, Retirement};
+use vitrine_ingest::load::guard::Allowance;
+use vitrine_ingest::load::read::CSV_TEMPLATE;
+use vitrine_ingest::load::report::{Place, Report, Verdict, shown};
+use vitrine_ingest::load::{self, Input, OnError, RejectedPath, Settings};
 use vitrine_store::{IfMissing, Store, StoreError};
 
 use super::progress::Bars;
@@ -16,11 +21,6 @@ use super::{
     Outcome, OutputArgs, PlanArgs, StoreArgs, exit_with_usage_error, output, print, print_json,
     variable,
 };
-use crate::load::apply::{Intent, Mode, Retirement};
-use crate::load::guard::Allowance;
-use crate::load::read::CSV_TEMPLATE;
-use crate::load::report::{Place, Report, Verdict, shown};
-use crate::load::{self, Input, OnError, RejectedPath, Settings};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -12,9 +12,9 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Registry, fmt, reload};
+use vitrine_ingest::escape;
 
 use super::output;
-use crate::escape;
 use crate::http::request::request_id;
 use crate::log_output::{Log, LogOutput};
 use crate::metrics::{MESSAGES_DROPPED, PANICS};

@@ -9,6 +9,15 @@ use anyhow::Context as _;
 use clap::Args;
 use jiff::Timestamp;
 use tokio::signal::unix::{SignalKind, signal};
+use vitrine_ingest::escape::single_line;
+use vitrine_ingest::load::Settings;
+use vitrine_ingest::load::guard::Allowance;
+use vitrine_ingest::load::plan::Listing;
+use vitrine_ingest::load::report::Report;
+use vitrine_ingest::mirror::RoundOutcome;
+use vitrine_ingest::mirror::source::{Insecure, KEY_VARIABLE, Source};
+use vitrine_ingest::mirror::{Mirror, TextForm, outcome};
+use vitrine_ingest::outside::retry::Retries;
 use vitrine_store::{IfMissing, Store};
 
 use super::load::{operator, print_report};
@@ -17,15 +26,7 @@ use super::{
     Outcome, OutputArgs, PlanArgs, StoreArgs, nothing_was_changed, print_error, print_json, time,
     variable,
 };
-use crate::escape::single_line;
-use crate::load::Settings;
-use crate::load::guard::Allowance;
-use crate::load::plan::Listing;
-use crate::load::report::Report;
-use crate::mirror::metrics::{Metrics, RoundOutcome};
-use crate::mirror::source::{Insecure, KEY_VARIABLE, Source};
-use crate::mirror::{Mirror, TextForm, outcome};
-use crate::outside::retry::Retries;
+use crate::metrics::mirror::Metrics;
 
 const EXAMPLES: &str = "\
 Examples:

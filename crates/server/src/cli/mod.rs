@@ -50,9 +50,9 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
+use vitrine_ingest::escape::single_line;
 use vitrine_store::StoreError;
 
-use crate::escape::single_line;
 #[cfg(feature = "fuzzing")]
 pub use settings::fuzzing;
 use settings::{CommandLine, ConfigArgs, LoadedSettings, StartupError};

@@ -1,11 +1,11 @@
-//! Standard output and standard error. On a terminal what steers one is escaped (`crate::escape`); files and pipes
+//! Standard output and standard error. On a terminal what steers one is escaped (`vitrine_ingest::escape`); files and pipes
 //! get the bytes. Every command prints through here; `tests/tidy.rs` holds that.
 
 use std::fmt;
 use std::io::{self, IsTerminal, Stderr, Stdout, Write};
 
-use crate::escape::lines;
-use crate::load::plan::Listing;
+use vitrine_ingest::escape::lines;
+use vitrine_ingest::load::plan::Listing;
 
 /// A stream of the process.
 pub(super) struct Output<W> {

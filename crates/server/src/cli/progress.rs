@@ -6,11 +6,11 @@ use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use vitrine_ingest::escape::single_line;
+use vitrine_ingest::fetch;
+use vitrine_ingest::load::progress::Progress;
 
 use super::output;
-use crate::escape::single_line;
-use crate::fetch;
-use crate::load::progress::Progress;
 
 /// Interval at which a bar is drawn without progress.
 const REDRAW_INTERVAL: Duration = Duration::from_millis(250);

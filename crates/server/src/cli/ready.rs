@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use clap::Args;
 use serde_json::Value;
+use vitrine_ingest::escape::single_line;
 
 use super::edges::{reachable_address, socket_address};
 use super::{Outcome, OutputArgs, print, print_json};
-use crate::escape::single_line;
 
 const EXAMPLES: &str = "\
 Examples:

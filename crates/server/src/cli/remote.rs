@@ -7,10 +7,10 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use vitrine_client::blocking::Client;
 use vitrine_client::{Json, Key};
+use vitrine_ingest::export::csv::{self, Reader};
+use vitrine_ingest::load::json::Node;
 
 use super::{CAN_NOT_WRITE, exit_with_usage_error, output, read_secret, variable};
-use crate::export::csv::{self, Reader};
-use crate::load::json::Node;
 
 /// The environment variable that holds the key. There is no option for it: command lines can be read by
 /// others on the machine.

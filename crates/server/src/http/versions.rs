@@ -116,6 +116,7 @@ mod tests {
 
     use http::header::{ETAG, IF_NONE_MATCH};
     use http::{HeaderMap, HeaderValue, StatusCode};
+    use vitrine_ingest::view::TextAddresses;
     use vitrine_model::key::{KeyKind, KeyRecord, KnownKey, NewKey};
     use vitrine_model::revision::Revision;
     use vitrine_model::snapshot::{NewProduct, Snapshot, TextTable};
@@ -131,7 +132,6 @@ mod tests {
     use crate::http::{App, openapi};
     use crate::live::Live;
     use crate::metrics::Metrics;
-    use crate::view::TextAddresses;
 
     const NEWEST: &str = "2024-02-05";
     /// An older version of these tests: a product's `name` is its `title`, and a page has no `pagination`.

@@ -22,9 +22,9 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, RedisError};
 use tokio::sync::Notify;
 use tokio::time::timeout;
+use vitrine_ingest::jitter;
 use vitrine_model::quota::{Quota, Taken};
 
-use crate::jitter;
 use crate::metrics::limits::{Breaker, SharedMetrics};
 use backoff::Backoff;
 use script::Script;

@@ -8,13 +8,13 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{JoinHandle, available_parallelism};
 
+use vitrine_ingest::view::TextAddresses;
 use vitrine_model::content::TextDigest;
 use vitrine_model::snapshot::{Block, BlockBuilder, Entry, Facet};
 use vitrine_store::StoreError;
 use vitrine_store::record::StoredDigest;
 
 use crate::panic_point::PanicPoint;
-use crate::view::TextAddresses;
 
 /// Error of building a snapshot, returned through the store's visitor.
 pub(super) type BuildError = Box<dyn std::error::Error + Send + Sync>;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use vitrine_ingest::view::TextAddresses;
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::snapshot::{
@@ -17,7 +18,6 @@ use vitrine_store::{Store, StoreError};
 use super::background::YieldBudget;
 use super::blocks::{Batch, BlockMakers, BuildError};
 use crate::metrics::heartbeat::Heartbeat;
-use crate::view::TextAddresses;
 
 /// Time for which a text is served after the last revision that named it (docs/contract/texts.md#urls).
 const TEXT_GRACE: SignedDuration = SignedDuration::from_hours(24);

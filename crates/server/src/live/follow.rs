@@ -14,6 +14,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use vitrine_ingest::jitter;
+use vitrine_ingest::view::TextAddresses;
 use vitrine_store::record::StoreState;
 use vitrine_store::{HintGuard, Store, StoreError};
 
@@ -23,10 +25,8 @@ use super::follow_keys::KeyPoll;
 use super::key_use::KeyUse;
 use super::{Live, StateDirectory};
 use crate::error_chain::ErrorChain;
-use crate::jitter;
 use crate::metrics::Following;
 use crate::panics::{Panicked, caught};
-use crate::view::TextAddresses;
 
 /// Maximum pause between retries of a failing store.
 const MAX_BACKOFF: Duration = Duration::from_secs(1);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use vitrine_ingest::view::TextAddresses;
 use vitrine_model::snapshot::Snapshot;
 use vitrine_store::StoreError;
 use vitrine_store::record::StoreState;
@@ -16,7 +17,6 @@ use super::snapshot_file::{self, Identity, ReadError, SnapshotFileWriter};
 use crate::error_chain::ErrorChain;
 use crate::metrics::{Following, Rebuild};
 use crate::panic_point::PanicPoint;
-use crate::view::TextAddresses;
 
 /// Time that clients have to finish a page of a snapshot that was replaced. Then their connections are cut, so that slow
 /// ones don't keep old catalogs in memory.

@@ -6,6 +6,7 @@
 //! - [`heartbeat`]: whether a thread still turns
 //! - [`histogram`]: times, by how long they were
 //! - [`limits`]: quotas, and keys that aren't valid
+//! - [`mirror`]: the metrics file of `vitrine mirror`
 //! - [`requests`]: what every request pays for
 //! - [`text`]: Prometheus's text format
 //! - [`process`]: what the system knows of the process
@@ -19,6 +20,7 @@
 pub mod heartbeat;
 pub mod histogram;
 pub mod limits;
+pub mod mirror;
 pub mod process;
 pub mod requests;
 pub mod text;

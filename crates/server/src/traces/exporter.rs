@@ -19,9 +19,9 @@ use opentelemetry_http::{Bytes, HttpClient, HttpError};
 use opentelemetry_otlp::{SpanExporter, WithExportConfig as _, WithHttpConfig as _};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{Sampler, SdkTracer, SdkTracerProvider};
+use vitrine_ingest::outside;
 
 use super::{RequestSpan, TraceParent, TraceSettings};
-use crate::outside;
 
 /// Timeout of a batch.
 const TIMEOUT: Duration = Duration::from_secs(5);

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
+use vitrine_ingest::escape::single_line;
 
 use super::super::settings::{
     CommandLine, ConfigArgs, LoadedSettings, RefusedFile, SettingFault, SettingSource,
@@ -14,7 +15,6 @@ use super::super::settings::{
 use super::super::{
     Command, Outcome, OutputArgs, exit_with_usage_error, print, print_json, report_startup_error,
 };
-use crate::escape::single_line;
 
 const EXAMPLES: &str = "\
 Examples:

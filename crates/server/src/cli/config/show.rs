@@ -5,12 +5,12 @@ use std::path::Path;
 use anyhow::Result;
 use clap::Args;
 use serde_json::{Value as Json, json};
+use vitrine_ingest::escape::single_line;
 
 use super::super::settings::{
     CommandLine, ConfigArgs, LoadedSettings, SettingSource, SettingValue,
 };
 use super::super::{Outcome, OutputArgs, print, print_json, report_startup_error};
-use crate::escape::single_line;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use crate::escape::single_line;
+use vitrine_ingest::escape::single_line;
 
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,13 +4,13 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use clap::Args;
+use vitrine_ingest::fetch::{self, Reach, Settings};
+use vitrine_ingest::load::apply::Intent;
 use vitrine_store::IfMissing;
 
 use crate::cli::load::operator;
 use crate::cli::progress::FetchBar;
 use crate::cli::{Outcome, OutputArgs, PlanArgs, StoreArgs, output, print, print_json};
-use crate::fetch::{self, Reach, Settings};
-use crate::load::apply::Intent;
 
 const EXAMPLES: &str = "\
 Examples:

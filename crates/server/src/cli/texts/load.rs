@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use vitrine_ingest::load::apply::Intent;
+use vitrine_ingest::load::texts::{self, Settings};
 use vitrine_store::IfMissing;
 
 use crate::cli::load::{operator, print_report};
 use crate::cli::{Outcome, OutputArgs, PlanArgs, StoreArgs};
-use crate::load::apply::Intent;
-use crate::load::texts::{self, Settings};
 
 const EXAMPLES: &str = "\
 Examples:

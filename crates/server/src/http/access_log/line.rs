@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use jiff::Timestamp;
 use serde::Serialize;
+use vitrine_ingest::escape::lines;
 
-use crate::escape::lines;
 use crate::http::access::client::Peer;
 
 /// One request, answered.
@@ -210,7 +210,7 @@ mod tests {
             line.write(&mut TimeText::default(), &mut text);
             prop_assert_eq!(text.pop(), Some(b'\n'));
             let shown = std::str::from_utf8(&text)?;
-            prop_assert!(!shown.contains(crate::escape::is_steering), "{shown}");
+            prop_assert!(!shown.contains(vitrine_ingest::escape::is_steering), "{shown}");
             let read: serde_json::Value = serde_json::from_slice(&text)?;
             let expected = serde_json::json!({
                 "time": "1970-01-01T00:00:00Z",

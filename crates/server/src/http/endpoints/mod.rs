@@ -13,6 +13,7 @@ pub(crate) mod texts;
 
 use std::sync::Arc;
 
+use vitrine_ingest::view::{ContentForm, TextAddresses};
 use vitrine_model::snapshot::Snapshot;
 use vitrine_wire::error::ErrorType;
 
@@ -25,7 +26,6 @@ use super::response::entity_tag::EntityTag;
 use super::response::resource::Resource;
 use super::routes::{Captured, KeyedOperation};
 use super::versions::{Version, Versions};
-use crate::view::{ContentForm, TextAddresses};
 
 /// Parts that resources are made of, beside the snapshot.
 #[derive(Debug)]

@@ -6,6 +6,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use vitrine_ingest::view::{
+    ContentForm, ParsedContent, TextAddresses, content_json, parse_content,
+};
 use vitrine_model::content::{PackedMarkdown, PerText, TextDigest};
 use vitrine_model::snapshot::{ProductView, Snapshot};
 use vitrine_wire::error::ErrorType;
@@ -18,7 +21,6 @@ use crate::http::response::Audience;
 use crate::http::response::entity_tag::EntityTag;
 use crate::http::response::resource::{CachePolicy, Resource};
 use crate::http::routes::Captured;
-use crate::view::{ContentForm, ParsedContent, TextAddresses, content_json, parse_content};
 
 /// A text that is served.
 enum Shown {

@@ -1,6 +1,7 @@
 //! The parameters of operations, with examples.
 
 use serde_json::{Value, json};
+use vitrine_ingest::view::ContentForm;
 use vitrine_model::code::ProductCode;
 use vitrine_model::query::Limit;
 
@@ -8,7 +9,6 @@ use super::examples::TEXT_DIGEST;
 use super::request_headers;
 use crate::http::request::parameters::{self, Example, Multiplicity, Parameter, Values};
 use crate::http::routes::{PathParameter, Route};
-use crate::view::ContentForm;
 
 /// Of [`ProductCode::RESERVED`], what can't be a code in a path. The other words aren't refused there: they are paths of
 /// their own.

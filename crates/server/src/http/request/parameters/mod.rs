@@ -5,13 +5,13 @@
 
 mod faults;
 
+use vitrine_ingest::view::ContentForm;
 use vitrine_model::query::{Cursor, Limit, ListQuery, Orderable};
 use vitrine_wire::error::FaultType;
 
 use self::faults::{Faults, read};
 use crate::http::error::ApiError;
 use crate::http::routes::{KeyedOperation, Operation};
-use crate::view::ContentForm;
 
 /// A query parameter.
 #[derive(Debug, PartialEq, Eq)]

@@ -9,47 +9,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use jiff::Timestamp;
+use vitrine_ingest::mirror::RoundOutcome;
 
-use crate::metrics::text::{Exposition, MetricType};
-
-/// Outcome of a round.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum RoundOutcome {
-    /// There is a new revision.
-    Published,
-    /// The catalog is the source's already.
-    Unchanged,
-    /// The source's catalog has faults; nothing was changed.
-    Refused,
-    /// The source couldn't be read, or the store not written.
-    Failed,
-}
-
-impl RoundOutcome {
-    const ALL: [Self; 4] = [
-        Self::Published,
-        Self::Unchanged,
-        Self::Refused,
-        Self::Failed,
-    ];
-
-    /// The outcome in a word.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Published => "published",
-            Self::Unchanged => "unchanged",
-            Self::Refused => "refused",
-            Self::Failed => "failed",
-        }
-    }
-
-    /// Returns true if the store now has the source's catalog.
-    #[must_use]
-    pub const fn is_success(self) -> bool {
-        matches!(self, Self::Published | Self::Unchanged)
-    }
-}
+use super::text::{Exposition, MetricType};
 
 /// Prefix of the names of all metrics of mirrors, including those of other releases.
 const FAMILY: &str = "vitrine_mirror_";

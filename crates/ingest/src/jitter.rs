@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 /// By chance something between nothing and a whole pause.
-pub(crate) fn full(pause: Duration) -> Duration {
+pub fn full(pause: Duration) -> Duration {
     pause.mul_f64(chance())
 }
 
 /// By chance something between three quarters of a pause and the whole.
-pub(crate) fn slight(pause: Duration) -> Duration {
+pub fn slight(pause: Duration) -> Duration {
     pause.mul_f64(0.75 + chance() / 4.0)
 }
 

@@ -4,11 +4,9 @@
 //! - [`source`]: that server, its address and its key
 //! - `pages`: its whole catalog, as of one moment
 //! - `texts`: the Markdown of its texts
-//! - [`metrics`]: what is told of each round
 //!
 //! Nothing is changed before everything has been read: the load is one transaction.
 
-pub mod metrics;
 mod pages;
 pub mod source;
 mod texts;
@@ -23,7 +21,6 @@ use crate::load::plan::Plan;
 use crate::load::progress::Silent;
 use crate::load::report::{Applied, Outcome, Report};
 use crate::load::{self, Opened, Settings};
-use metrics::RoundOutcome;
 use pages::Walk;
 use source::Source;
 
@@ -177,6 +174,46 @@ fn unchanged(walk: &Walk) -> Report {
         exceeded: Vec::new(),
     };
     Report::of(products, Some(applied))
+}
+
+/// Outcome of a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RoundOutcome {
+    /// There is a new revision.
+    Published,
+    /// The catalog is the source's already.
+    Unchanged,
+    /// The source's catalog has faults; nothing was changed.
+    Refused,
+    /// The source couldn't be read, or the store not written.
+    Failed,
+}
+
+impl RoundOutcome {
+    /// All outcomes.
+    pub const ALL: [Self; 4] = [
+        Self::Published,
+        Self::Unchanged,
+        Self::Refused,
+        Self::Failed,
+    ];
+
+    /// The outcome in a word.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Published => "published",
+            Self::Unchanged => "unchanged",
+            Self::Refused => "refused",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// Returns true if the store now has the source's catalog.
+    #[must_use]
+    pub const fn is_success(self) -> bool {
+        matches!(self, Self::Published | Self::Unchanged)
+    }
 }
 
 /// Returns the outcome of a round from its load's report.

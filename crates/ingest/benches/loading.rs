@@ -2,10 +2,10 @@
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
-use vitrine::load::check::check;
-use vitrine::load::read::Record;
-use vitrine::load::report::Place;
-use vitrine::view::document;
+use vitrine_ingest::load::check::check;
+use vitrine_ingest::load::read::Record;
+use vitrine_ingest::load::report::Place;
+use vitrine_ingest::view::document;
 use vitrine_model::content::Content;
 
 /// Records that are without faults.
