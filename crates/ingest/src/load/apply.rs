@@ -23,7 +23,7 @@ use super::report::{Applied, Finding, Outcome, Place, Report, Severity};
 use super::texts::{Overlay, TextFiles};
 use crate::view;
 
-/// What a load makes of the live products that it doesn't name.
+/// Handling of live products missing from the input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mode {
     /// They are retired: the inputs are the whole catalog.
@@ -40,21 +40,21 @@ pub enum Mode {
 pub struct Retirement {
     /// Its code.
     pub code: ProductCode,
-    /// Where that was said.
+    /// Place of the request to retire it.
     pub place: Place,
 }
 
-/// Whether a plan is carried out.
+/// Purpose of a load: to apply the plan, or only to show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Intent {
-    /// It is.
+    /// Applies the plan.
     Apply,
-    /// It is only looked at.
+    /// Only shows the plan.
     DryRun,
 }
 
 impl Intent {
-    /// How much a plan keeps in mind where nobody asked for more: what is done needs only counts.
+    /// Returns the default detail of a plan: an applied one needs only counts.
     pub(crate) fn detail(self) -> Detail {
         match self {
             Self::Apply => Detail::Counts,
@@ -63,22 +63,22 @@ impl Intent {
     }
 }
 
-/// What is to be done with records.
+/// Instructions for applying records.
 #[derive(Debug)]
 pub struct Order<'o> {
-    /// What becomes of the products that they don't name.
+    /// Handling of live products missing from the records.
     pub mode: &'o Mode,
-    /// Whether it is done.
+    /// Apply or dry run.
     pub intent: Intent,
-    /// How much of what differs is kept in mind.
+    /// Detail of the plan.
     pub detail: Detail,
-    /// What the guard lets pass.
+    /// Guard limits that replace the usual ones.
     pub allowances: &'o [Allowance],
     /// Texts that take the place of the records', and the directory that they lie in.
     pub texts: Option<(&'o TextFiles, &'o Path)>,
-    /// Who gives it.
+    /// Name of the author.
     pub by: String,
-    /// Why, in their own words.
+    /// Reason, in the author's words.
     pub note: Option<String>,
     /// Of what the records came from.
     pub source: Sha256,

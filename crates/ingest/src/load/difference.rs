@@ -1,4 +1,4 @@
-//! What differs between two versions of a product, field by field.
+//! Difference between two versions of a product, field by field.
 
 use serde::Serialize;
 use vitrine_store::record::{OwnText, StoredProduct};
@@ -9,11 +9,11 @@ use super::pointer::escaped;
 /// A field that differs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct FieldChange {
-    /// Where: a JSON pointer into the product object.
+    /// Position: a JSON pointer into the product object.
     pub pointer: String,
-    /// What stood there, as JSON; `None` where nothing did.
+    /// Old value, as JSON; `None` if there was none.
     pub old: Option<String>,
-    /// What stands there, as JSON; `None` where nothing does.
+    /// New value, as JSON; `None` if there is none.
     pub new: Option<String>,
 }
 

@@ -37,7 +37,7 @@ pub(super) fn file_within(root: &Path, link: &Path) -> Option<PathBuf> {
     (target.starts_with(root) && target.is_file()).then_some(target)
 }
 
-/// What there is below a directory, but for what is hidden.
+/// Files and links below a directory, without hidden ones.
 pub(super) struct Listing {
     /// The regular files.
     pub(super) files: Vec<PathBuf>,

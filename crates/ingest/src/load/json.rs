@@ -11,10 +11,10 @@ use serde_json::value::RawValue;
 use super::pointer::At;
 use super::report::{shown, shown_pointer};
 
-/// How deep values may nest.
+/// Maximum nesting of values, in levels.
 const MOST_LEVELS: usize = 64;
 
-/// How many problems of one record are kept: it can have millions.
+/// Maximum number of problems kept for one record: it can have millions.
 pub(super) const MOST_PROBLEMS: usize = 1_000;
 
 /// A value.
@@ -36,16 +36,16 @@ pub enum Node<'a> {
     Unreadable,
 }
 
-/// Why a text, or a part of it, isn't a value that can be used.
+/// Reason why a text, or a part of it, isn't a usable value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// The rule that it breaks.
     pub rule: &'static str,
-    /// Where: a JSON pointer.
+    /// Position: a JSON pointer, shortened.
     pub pointer: String,
-    /// What stands there.
+    /// Text there, shortened.
     pub value: String,
-    /// What is wrong.
+    /// Description of the problem.
     pub message: String,
 }
 
@@ -237,8 +237,8 @@ fn object<'a>(
     Node::Object(nodes)
 }
 
-/// Where the keys of an object stand. Few are looked through, which is fastest; many are hashed, so that an
-/// object of a million keys doesn't take a million times as long.
+/// Index of an object's keys. Up to 32 are searched linearly, which is fastest; more are hashed, so that the time
+/// for an object of a million keys doesn't grow with their square.
 enum Positions {
     Few,
     Many(HashMap<String, usize>),
@@ -254,7 +254,7 @@ impl Positions {
         }
     }
 
-    /// Where this key stands among `nodes`; if it doesn't, it is the next.
+    /// Returns the position of `key` among `nodes`; if it is absent, `None`, and the caller pushes it next.
     fn find(&mut self, key: &str, nodes: &[(Cow<'_, str>, Node<'_>)]) -> Option<usize> {
         match self {
             Self::Few => nodes.iter().position(|(other, _)| other == key),

@@ -146,7 +146,7 @@ fn open_directory(directory: &Path) -> anyhow::Result<Vec<Opened>> {
 pub struct Opened {
     name: String,
     bytes: Box<dyn Read>,
-    /// How many bytes it has, if that can be told.
+    /// Length in bytes, if known.
     length: Option<u64>,
 }
 
@@ -176,24 +176,24 @@ pub fn open(inputs: &[Input], on_wait: OnWait) -> anyhow::Result<Vec<Opened>> {
     Ok(opened.into_iter().flatten().collect())
 }
 
-/// What is to be done with the inputs.
+/// Settings of a load.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// What becomes of products that they don't name.
+    /// Handling of live products missing from the inputs.
     pub mode: Mode,
-    /// Whether it is done, or only planned.
+    /// Apply or dry run.
     pub intent: Intent,
-    /// What becomes of a load with faults.
+    /// Handling of faults.
     pub on_error: OnError,
-    /// What the guard lets pass.
+    /// Guard limits that replace the usual ones.
     pub allowances: Vec<Allowance>,
     /// A directory of Markdown that takes the place of the products' texts.
     pub texts: Option<PathBuf>,
-    /// Where the complete report is written.
+    /// Path of the complete report, if one is written.
     pub report: Option<PathBuf>,
-    /// Who does it.
+    /// Name of the author.
     pub by: String,
-    /// Why, in their own words.
+    /// Reason, in the author's words.
     pub note: Option<String>,
 }
 
@@ -271,7 +271,7 @@ pub fn load(
     Ok(report)
 }
 
-/// How many bytes there are to read, if that can be told.
+/// Returns the total length of the inputs in bytes, or `None` if the length of one is unknown.
 fn total_bytes(inputs: &[Opened]) -> Option<u64> {
     inputs.iter().map(|input| input.length).sum()
 }

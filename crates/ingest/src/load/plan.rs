@@ -1,5 +1,4 @@
-//! What a load would do, or did: which products it creates, changes and retires, and which fields of
-//! the changed ones.
+//! Plan of a load: the products that it creates, changes and retires, and the changed fields of each.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -46,13 +45,13 @@ pub struct ChangedProduct {
     pub fields: Vec<FieldChange>,
 }
 
-/// How much a plan keeps in mind.
+/// Detail that a plan keeps in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Detail {
     /// Every product and field that differs.
     #[default]
     Fields,
-    /// How many products differ: what is done needs no more, and a million products no more memory.
+    /// Only the number of products that differ: enough for an applied plan, in constant memory.
     Counts,
 }
 
@@ -65,7 +64,7 @@ pub struct Plan {
     pub changed: Vec<ChangedProduct>,
     /// The codes of products that go.
     pub retired: Vec<String>,
-    /// How many stay as they are.
+    /// Number of products that stay as they are.
     pub unchanged: u64,
     #[serde(skip)]
     detail: Detail,

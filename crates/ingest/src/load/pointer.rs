@@ -1,8 +1,8 @@
-//! Where in a record one is, which becomes a JSON pointer (RFC 6901) only when somebody asks.
+//! Position in a record, formatted as a JSON pointer (RFC 6901) only on demand.
 
 use std::fmt;
 
-/// Where in a record one is: the way down to a value.
+/// Position in a record: the path down to a value.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct At<'p> {
     parent: Option<&'p At<'p>>,

@@ -1,4 +1,4 @@
-//! How a load tells how far it is.
+//! Progress of a load.
 
 /// Is told how far a load is. Calls are frequent and must be cheap.
 pub trait Progress {

@@ -18,7 +18,7 @@ use super::report::{Finding, Place, Report, Severity, shown};
 use super::spool::{Spool, SpooledRow};
 use super::texts::{self, TextFiles};
 
-/// What becomes of a load with faults.
+/// Handling of a load with faults.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OnError {
     /// It is refused.
@@ -30,7 +30,7 @@ pub enum OnError {
     },
 }
 
-/// What was read so far.
+/// Results of reading so far.
 pub(super) struct Reading {
     pub(super) report: Report,
     /// Every code that stands in the inputs, with the place where it stands first.
@@ -102,7 +102,7 @@ impl Reading {
         }
     }
 
-    /// What stands in the text of a record that was rejected before.
+    /// Reads the text of a record that was rejected before.
     fn take_text(&mut self, place: &Place, text: &str) {
         let mut is_empty = true;
         let read = read::read_plain(&place.file, text.as_bytes(), &mut |item| {
@@ -118,7 +118,7 @@ impl Reading {
         }
     }
 
-    /// What stands in a text has the text's place.
+    /// Takes an item of such a text, and gives it the text's place.
     fn take_within(&mut self, place: &Place, mut item: Item) {
         match &mut item {
             Item::Record(record) => record.place = place.clone(),

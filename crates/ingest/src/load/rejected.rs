@@ -24,7 +24,7 @@ pub(super) const REASONS: &str = "_rejected";
 /// The member with the text of what was no record.
 const TEXT: &str = "_text";
 
-/// How many names are tried before giving up.
+/// Number in a file's name at which the search for a free name gives up.
 const MOST_NAMES: u32 = 10_000;
 
 /// Maximum number of faults that the cell of a rejected row tells.
@@ -195,7 +195,7 @@ fn line(reasons: &[Finding], text: &str) -> anyhow::Result<String> {
     Ok(line)
 }
 
-/// What a rejected record's text says, if that is all there is of it: it is an input of its own.
+/// Returns the text of a rejected record that has nothing else: it is an input of its own.
 pub(super) fn text_within(json: &str) -> Option<String> {
     if !json.contains(TEXT) {
         return None;

@@ -8,7 +8,7 @@ use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use anyhow::Context as _;
 use tempfile::SpooledTempFile;
 
-/// How much is kept in memory, compressed.
+/// Maximum length kept in memory, in bytes after compression; a longer spool goes to a temporary file.
 const MOST_IN_MEMORY_BYTES: usize = 16 << 20;
 
 /// Speed counts here; products resemble each other enough for the least effort.
@@ -59,7 +59,7 @@ impl Spool {
         self.file.write_all(bytes)
     }
 
-    /// How many records there are.
+    /// Returns the number of records.
     pub(super) fn records(&self) -> u64 {
         self.records
     }

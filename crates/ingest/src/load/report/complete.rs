@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::finding::{Finding, Severity};
 use crate::load::whole_file::WholeFile;
 
-/// How every report begins.
+/// Beginning of every complete report.
 const BEGINNING: &str = "{\"findings\":[";
 
 /// A report that is being written. It has its name once it is whole.
@@ -118,7 +118,7 @@ fn check_place(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether a file is a report, or empty.
+/// Returns true if a file is a complete report or empty.
 fn is_report(path: &Path) -> io::Result<bool> {
     let mut start = Vec::new();
     let file = File::open(path)?;

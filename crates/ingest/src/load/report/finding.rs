@@ -13,7 +13,7 @@ pub const MOST_SHOWN_CHARACTERS: usize = 120;
 /// The longest pointer that is shown, in characters: keys can be as long as records.
 const MOST_POINTER_CHARACTERS: usize = 1_000;
 
-/// Where something was found.
+/// Place of a finding: the input, with its line, item or cell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Place {
     /// The input's name.
@@ -65,13 +65,13 @@ impl fmt::Display for Place {
     }
 }
 
-/// Whether a finding stops its record.
+/// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// It doesn't.
+    /// The record can still be loaded.
     Warning,
-    /// It does.
+    /// The record can't be loaded.
     Fault,
 }
 
@@ -81,18 +81,18 @@ pub struct Finding {
     /// Fault or warning.
     #[serde(skip)]
     pub severity: Severity,
-    /// Where.
+    /// Place of the finding.
     #[serde(flatten)]
     pub place: Place,
     /// The product's code, where it could be read.
     pub code: Option<String>,
-    /// Where in the record: a JSON pointer (RFC 6901).
+    /// Position in the record: a JSON pointer (RFC 6901).
     pub pointer: String,
-    /// What stands there, as JSON, shortened.
+    /// Value there, as JSON or as the input has it, shortened.
     pub value: Option<String>,
     /// The rule that it breaks.
     pub rule: &'static str,
-    /// What is right instead.
+    /// Correct form, such as `expected each key once`.
     pub message: String,
 }
 

@@ -8,26 +8,26 @@ use serde::Serialize;
 use super::finding::{Finding, Place};
 use crate::escape::single_line;
 
-/// How many ranges of lines are kept of each rule.
+/// Maximum number of ranges kept for each rule.
 const MOST_RANGES: usize = 1_000;
 
-/// How many ranges of lines the text shows.
+/// Maximum number of ranges shown in the text.
 const SHOWN_RANGES: usize = 8;
 
 /// Findings of one rule.
 #[derive(Debug, Default, Serialize)]
 pub struct Group {
-    /// How many there are.
+    /// Number of findings.
     pub count: u64,
-    /// Where, in the order in which they were found.
+    /// Their positions, in the order found; at most 1,000 ranges.
     pub ranges: Vec<Range>,
-    /// Whether there are more ranges than these.
+    /// True if there are more ranges than these.
     pub has_more_ranges: bool,
     /// The first of them.
     pub examples: Vec<Finding>,
 }
 
-/// What a range counts.
+/// Unit of a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Unit {
@@ -42,7 +42,7 @@ pub enum Unit {
 pub struct Range {
     /// The input's name.
     pub file: Arc<str>,
-    /// What is counted.
+    /// Unit of `first` and `last`.
     pub unit: Unit,
     /// The first.
     pub first: u64,

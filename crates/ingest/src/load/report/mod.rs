@@ -1,4 +1,4 @@
-//! What a load found and did: for people as text, for programs as JSON.
+//! Report of a load, its findings and changes: for people as text, for programs as JSON.
 //!
 //! - `finding`: one thing that was found
 //! - `group`: findings of one rule together
@@ -24,16 +24,16 @@ use super::guard::Exceeded;
 use super::plan::{Listing, Plan};
 use crate::escape::single_line;
 
-/// How many examples of each warning are shown.
+/// Maximum number of examples of each warning.
 const WARNING_EXAMPLES: usize = 3;
 
-/// How many examples of each fault are shown.
+/// Maximum number of examples of each fault.
 const FAULT_EXAMPLES: usize = 10;
 
-/// How many faults the JSON lists one by one. A complete report has them all.
+/// Maximum number of faults that the JSON lists one by one. A complete report has them all.
 const MOST_LISTED_FAULTS: usize = 10_000;
 
-/// What a publish did, for programs.
+/// Returns the counts of a publish, for programs.
 #[must_use]
 pub fn counts_json(counts: &PublishedCounts) -> Value {
     let PublishedCounts {
@@ -50,7 +50,7 @@ pub fn counts_json(counts: &PublishedCounts) -> Value {
     })
 }
 
-/// What a load without faults came to, or with faults that were skipped.
+/// Outcome of a load without faults, or with faults that were skipped.
 #[derive(Debug)]
 pub enum Outcome {
     /// A revision.
@@ -63,12 +63,12 @@ pub enum Outcome {
     Refused,
 }
 
-/// What a load did or would do.
+/// Changes that a load made or would make, and its outcome.
 #[derive(Debug)]
 pub struct Applied {
-    /// What it came to.
+    /// Outcome of the load.
     pub outcome: Outcome,
-    /// What differs.
+    /// Difference between the live catalog and the inputs.
     pub plan: Plan,
     /// The guard's limits that it exceeds.
     pub exceeded: Vec<Exceeded>,
@@ -77,7 +77,7 @@ pub struct Applied {
 /// Records that were left out, since skipping faults was asked for.
 #[derive(Debug, Default)]
 pub struct Rejected {
-    /// How many.
+    /// Number of records.
     pub records: u64,
     /// Files that hold them, with their reasons: JSON and each kind of table into a file of its own.
     pub files: Vec<PathBuf>,
@@ -85,7 +85,7 @@ pub struct Rejected {
     pub keeps_all: bool,
 }
 
-/// What a load comes to in a word.
+/// Verdict on a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// All of it was done, or would be.
@@ -96,14 +96,14 @@ pub enum Verdict {
     Refused,
 }
 
-/// What a load found and did.
+/// Findings and changes of a load.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// How many records were read.
+    /// Number of records read.
     pub records: u64,
-    /// What was left out.
+    /// Records that were left out.
     pub rejected: Rejected,
-    /// What was applied; `None` where faults stood against it.
+    /// Applied changes; `None` if faults prevented them.
     pub applied: Option<Applied>,
     groups: BTreeMap<(Severity, &'static str), Group>,
     faults: Vec<Finding>,
@@ -150,19 +150,19 @@ impl Report {
         }
     }
 
-    /// How many faults were found.
+    /// Returns the number of faults found.
     #[must_use]
     pub fn fault_count(&self) -> u64 {
         self.fault_count
     }
 
-    /// Whether any fault was found.
+    /// Returns true if any fault was found.
     #[must_use]
     pub fn has_faults(&self) -> bool {
         self.fault_count > 0
     }
 
-    /// What the load comes to.
+    /// Returns the verdict on the load.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         match &self.applied {
@@ -173,7 +173,7 @@ impl Report {
         }
     }
 
-    /// What became of the catalog, for whoever learns that something failed afterwards.
+    /// Returns what happened to the catalog, as context for an error that came afterwards.
     #[must_use]
     pub fn what_was_done(&self) -> String {
         match self.applied.as_ref().map(|applied| &applied.outcome) {
@@ -293,7 +293,7 @@ impl Report {
 }
 
 impl Applied {
-    /// Whether the catalog is what the inputs ask for.
+    /// Returns true if the catalog is now as the inputs have it.
     fn is_done(&self) -> bool {
         matches!(self.outcome, Outcome::Published(_) | Outcome::Unchanged)
     }
