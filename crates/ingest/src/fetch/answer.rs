@@ -16,13 +16,13 @@ use crate::outside::guard::{self, Refused};
 use crate::outside::retry::{Retries, send_retrying};
 use crate::outside::{Answer, Failure};
 
-/// What texts are written in; what is no text isn't refused by its name alone.
+/// Value of the `Accept` header: Markdown first. No content type but HTML's is refused by its name alone.
 const ACCEPTED: &str = "text/markdown, text/plain;q=0.9, */*;q=0.1";
 
 /// The longest value of a header that is looked at or remembered, in bytes.
 const LONGEST_HEADER_BYTES: usize = 1_024;
 
-/// How often a passing failure is tried again, within the patience that there is for one text.
+/// Retries of a transient failure, within the time limit of one text.
 const RETRIES: Retries = Retries {
     most: 2,
     first_pause: Duration::from_millis(300),
@@ -34,10 +34,10 @@ const HTML_STARTS: [&str; 8] = [
     "!doctype", "?xml", "html", "head", "body", "title", "meta", "script",
 ];
 
-/// What an address gave.
+/// Usable response of an address.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Came {
-    /// What it gave before is still what it would give.
+    /// Unchanged since the last fetch: status 304 to a conditional request.
     NotModified,
     /// A text.
     Text {
@@ -47,21 +47,21 @@ pub(super) enum Came {
     },
 }
 
-/// Returns true if a host answered at all.
+/// Responsiveness of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Host {
-    /// It did, or wasn't asked.
+    /// It answered, or wasn't asked.
     Answered,
     /// No connection could be made, or no answer came in time.
     Silent,
 }
 
-/// Why an address gave no text.
+/// Reason why an address gave no text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Failed {
     /// The reason, for programs.
     pub(super) rule: &'static str,
-    /// What was wrong, for people.
+    /// Message for people.
     pub(super) message: String,
     pub(super) host: Host,
 }
@@ -195,7 +195,7 @@ fn text_of(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
     is_fit.then(|| value.to_owned())
 }
 
-/// Whether a text begins as documents of HTML do, comments aside.
+/// Returns true if a text begins as HTML documents do, comments aside.
 fn begins_like_a_page(text: &str) -> bool {
     let mut rest = text.trim_start();
     while let Some(comment) = rest.strip_prefix("<!--") {

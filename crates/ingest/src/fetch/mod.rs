@@ -27,7 +27,7 @@ use crate::text_spool::TextSpool;
 
 pub use report::FetchReport;
 
-/// Whom an address may lead to.
+/// Servers that an address may lead to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
     /// Servers in the public internet.
@@ -36,20 +36,20 @@ pub enum Reach {
     Anywhere,
 }
 
-/// How texts are fetched.
+/// Settings of a fetch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Whether what comes is published, or only looked at.
+    /// Intent: publish the fetched texts, or only plan that.
     pub intent: Intent,
-    /// Whom an address may lead to.
+    /// Servers that an address may lead to.
     pub reach: Reach,
-    /// How many addresses are asked at once; from 1, as each may hold 1 MiB.
+    /// Maximum number of concurrent requests, from 1; each may hold 1 MiB.
     pub most_at_once: usize,
-    /// How long one text may take, all tries and redirects included.
+    /// Time limit of one text, all retries and redirects included.
     pub patience: Duration,
-    /// Who does it.
+    /// Name of the author.
     pub by: String,
-    /// Why, in their own words.
+    /// Reason, in the author's words.
     pub note: Option<String>,
 }
 

@@ -102,7 +102,7 @@ fn put_text(
     Ok(())
 }
 
-/// What an address gave, where that isn't what is remembered of it.
+/// Returns the text that an address gave, if it or its validators differ from what is remembered.
 fn news(address: &Address) -> Option<&FetchedText> {
     let Some(Ok(Fetched::Text(fetched))) = &address.outcome else {
         return None;

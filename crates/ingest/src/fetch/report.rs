@@ -1,4 +1,4 @@
-//! What a fetch asked and what came of it: for people as text, for programs as JSON.
+//! Report of a fetch, its requests and their results: as text for people, as JSON for programs.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -12,26 +12,26 @@ use crate::escape::single_line;
 use crate::load::plan::Listing;
 use crate::load::report::{Applied, Report};
 
-/// How many addresses of each reason are named in text. JSON has them all.
+/// Maximum number of addresses listed for each reason in text. JSON has them all.
 const SHOWN_ADDRESSES: usize = 20;
 
-/// How many products are named with each address in text.
+/// Maximum number of products listed for each address in text.
 const SHOWN_PRODUCTS: usize = 3;
 
-/// What became of the addresses.
+/// Number of addresses by result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct AddressCounts {
-    /// How many were asked.
+    /// Number of addresses that were requested.
     pub asked: u64,
-    /// How many gave a text that they hadn't given before.
+    /// Number of addresses that gave a new text.
     pub fetched: u64,
-    /// How many gave the same text as before, or said that they would.
+    /// Number of addresses that gave the same text as before, or answered that it is unmodified.
     pub unchanged: u64,
-    /// How many gave none.
+    /// Number of requested addresses that gave no text.
     pub failed: u64,
     /// Number of addresses that weren't asked, because their host gave no answer to others.
     pub given_up: u64,
-    /// How many texts weren't asked for, since what came from there was taken down.
+    /// Number of texts not requested, because an earlier text of their address was taken down.
     pub taken_down: u64,
 }
 
@@ -51,24 +51,24 @@ pub struct FailedAddress {
     pub url: String,
     /// The reason, for programs.
     pub rule: &'static str,
-    /// What was wrong.
+    /// Message for people.
     pub message: String,
-    /// How many texts of products it is named for.
+    /// Number of texts of products that name it.
     pub products: u64,
     /// The codes of the first of these.
     pub codes: Vec<String>,
 }
 
-/// What a fetch came to.
+/// Result of a fetch.
 #[derive(Debug)]
 pub struct FetchReport {
-    /// What became of the addresses.
+    /// Number of addresses by result.
     pub addresses: AddressCounts,
     /// Those that gave no text, in ascending order.
     pub failures: Vec<FailedAddress>,
     /// Hosts that gave no answer, whose other addresses weren't asked.
     pub given_up: Vec<GivenUpHost>,
-    /// What was applied; `None` where nothing came.
+    /// Changes of products, applied or planned; `None` if no request succeeded.
     pub applied: Option<Applied>,
 }
 

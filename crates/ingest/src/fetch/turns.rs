@@ -1,4 +1,4 @@
-//! Whose turn it is: hosts take turns, few addresses of one are asked at once, and a silent one is given up.
+//! Order of requests: hosts take turns, few addresses of one are requested at once, and a silent one is given up.
 
 use std::collections::{HashMap, VecDeque};
 

@@ -1,4 +1,4 @@
-//! Which addresses live products name for their texts, and what is known of each.
+//! Addresses that live products name for their texts, and what is known of each.
 
 use std::collections::BTreeMap;
 
@@ -9,33 +9,33 @@ use vitrine_store::{Store, TextStatus};
 use super::answer::Failed;
 use crate::load::apply;
 
-/// How many products are named with an address that fails; the others are counted.
+/// Maximum number of products listed for an address that fails; the others are counted.
 const MOST_NAMED: usize = 20;
 
 /// An address that is asked.
 #[derive(Debug, Default)]
 pub(super) struct Address {
-    /// What it gave before.
+    /// Text of the last fetch.
     pub(super) before: Option<FetchedText>,
-    /// What it gave now, once it was asked.
+    /// Result of the request, once it was made.
     pub(super) outcome: Option<Result<Fetched, Failed>>,
     /// The first products that name it.
     pub(super) codes: Vec<String>,
-    /// How many name it in all; one that names it for two texts counts twice.
+    /// Number of all products that name it; one that names it for two texts counts twice.
     pub(super) products: u64,
 }
 
-/// What an address gave.
+/// Usable response of an address, with its text stored in the spool.
 #[derive(Debug)]
 pub(super) enum Fetched {
-    /// What it gave before is still what it would give.
+    /// Unchanged since the last fetch.
     Unmodified,
-    /// This.
+    /// A text.
     Text(FetchedText),
 }
 
 impl Address {
-    /// Whether `text` came from this address when it was asked before, or is known by its address only. A text
+    /// Returns true if `text` came from this address in the last fetch, or is known by its address only. A text
     /// that was loaded, with or without its address, isn't replaced by what the address gives.
     pub(super) fn gave(before: Option<&FetchedText>, text: &Text) -> bool {
         match text {
@@ -59,7 +59,7 @@ impl Address {
 pub(super) struct Wanted {
     /// By their text, as products have it.
     pub(super) addresses: BTreeMap<String, Address>,
-    /// How many texts aren't asked for since what came from there was taken down.
+    /// Number of texts not requested, because an earlier text of their address was taken down.
     pub(super) taken_down: u64,
     /// Hosts that gave no answer, with the number of their addresses that weren't asked.
     pub(super) given_up: BTreeMap<String, u64>,

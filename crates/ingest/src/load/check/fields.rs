@@ -1,5 +1,5 @@
-//! How a record's fields are read: each reader gives a value that can't be wrong, or says in the
-//! report what is wrong with it. Nobody stops at the first fault.
+//! Readers of a record's fields: each returns a value that can't be wrong, or reports what is wrong with it. None
+//! stops at the first fault.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -19,12 +19,12 @@ use crate::load::report::{Finding, Severity, shown, shown_pointer};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Faulty;
 
-/// What checks one record.
+/// Context of the check of one record.
 pub(super) struct Context<'c> {
     pub(super) findings: &'c mut Vec<Finding>,
     pub(super) record: &'c Record,
     pub(super) code: Option<String>,
-    /// How many warnings and faults there are, those that aren't kept among them.
+    /// Number of warnings and number of faults, those that aren't kept included.
     pub(super) counts: [usize; 2],
 }
 

@@ -28,11 +28,11 @@ use super::report::{Finding, Severity, shown};
 pub struct CheckedRecord {
     /// The product.
     pub product: Product,
-    /// What it says of the product's texts.
+    /// Changes of the product's texts.
     pub content: ContentUpdate,
 }
 
-/// What checking a record gives.
+/// Result of the check of a record.
 #[derive(Debug)]
 pub struct Checked {
     /// The product's code, where one can be read, right or wrong.

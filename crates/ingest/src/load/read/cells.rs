@@ -1,8 +1,8 @@
-//! Which column of a table a place in a record came from: what a spreadsheet's user can go to.
+//! Source column of a value in a record: the place that a spreadsheet's user can go to.
 
 use super::columns::{COLUMNS, Column, Of};
 
-/// Where the values of a record stood that was a row.
+/// Source cells of a record's values, if it was a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Cells {
     /// The name of the detail object; empty where there is none.
@@ -34,7 +34,7 @@ impl Cells {
     }
 }
 
-/// What is left of a JSON pointer below `path`, if it lies there.
+/// Returns the rest of a JSON pointer below `path`; `None` if it doesn't lie there.
 fn below<'p>(path: &[&str], pointer: &'p str) -> Option<&'p str> {
     let mut rest = pointer;
     for step in path {

@@ -13,7 +13,7 @@ pub(crate) struct Column {
     pub(crate) of: Of,
 }
 
-/// How a cell is read.
+/// Type of a column's cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Text,
@@ -27,7 +27,7 @@ pub(crate) enum Kind {
     Detail,
 }
 
-/// What has the field of a column.
+/// Owner of a column's field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Of {
     /// The product itself.
@@ -39,7 +39,7 @@ pub(crate) enum Of {
 }
 
 impl Of {
-    /// Whether products of this payout type have the field.
+    /// Returns true if products of this payout type have the field.
     pub(crate) fn has(self, payout_type: &str) -> bool {
         match self {
             Self::Product | Self::AnyType => true,

@@ -10,7 +10,7 @@ const MOST_UNPACKED_BYTES: u64 = 64 << 30;
 
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// Why a compressed input can't be unpacked any further.
+/// Reason why a compressed input can't be unpacked any further.
 #[derive(Debug)]
 pub(super) struct Broken {
     /// The rule that the input breaks.

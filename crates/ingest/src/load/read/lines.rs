@@ -11,7 +11,7 @@ use super::values::read_stream;
 use super::{Item, MAX_RECORD_BYTES, Record, Sink, Source, TOO_LARGE};
 use crate::load::report::{Finding, MOST_SHOWN_CHARACTERS, Place, shown};
 
-/// Whether an input that begins like this has one record a line.
+/// Returns true if an input that begins with `head` has one record per line.
 pub(super) fn is_line_delimited(head: &[u8]) -> bool {
     let mut lines = head
         .split(|byte| *byte == b'\n')
@@ -31,7 +31,7 @@ pub(super) fn is_line_delimited(head: &[u8]) -> bool {
     }
 }
 
-/// Whether the first value is an object whose `catalog` is an array, as far as can be seen.
+/// Returns true if the first value is an object whose `catalog` is an array, as far as `head` shows.
 fn has_catalog(head: &[u8]) -> bool {
     struct Keys<'f>(&'f Cell<bool>);
     impl<'de> Visitor<'de> for Keys<'_> {

@@ -33,7 +33,7 @@ pub const MAX_RECORD_BYTES: u64 = 16 << 20;
 /// A CSV file to fill in: every column, and a row for each payout type.
 pub const CSV_TEMPLATE: &str = include_str!("../../../../../fixtures/template.csv");
 
-/// How much of an input is looked at to tell what it is, in bytes.
+/// Maximum length of the head of an input that its format is detected from, in bytes.
 const PEEKED_BYTES: u64 = 64 << 10;
 
 const TOO_LARGE: &str = "expected records of at most 16 MiB";
@@ -41,11 +41,11 @@ const TOO_LARGE: &str = "expected records of at most 16 MiB";
 /// One record, not yet looked into.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    /// Where it stands.
+    /// Place in the input.
     pub place: Place,
     /// Its JSON.
     pub json: String,
-    /// Where its values stood, if it was a row of a table.
+    /// Source cells of its values, if it was a row of a table.
     cells: Option<Cells>,
     /// The row that it was, if it was one.
     pub row: Option<SourceRow>,
@@ -80,7 +80,7 @@ impl Record {
         (!is_json).then_some(row.table.separator())
     }
 
-    /// Where the value at a JSON pointer stands: in a table that includes the column.
+    /// Returns the place of the value at a JSON pointer, with the column if the record was a row of a table.
     #[must_use]
     pub fn place_of(&self, pointer: &str) -> Place {
         Place {
@@ -90,19 +90,19 @@ impl Record {
     }
 }
 
-/// What an input holds.
+/// Item read from an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Item {
     /// A record.
     Record(Record),
-    /// What can't be read as a record, or the input from here on.
+    /// Part that can't be read as a record, or the rest of the input.
     Unreadable {
-        /// Why.
+        /// Reasons why it can't be read.
         findings: Vec<Finding>,
         /// It, if it could be had.
         source: Option<Source>,
     },
-    /// What is to be said of the input as a whole, such as a column that isn't known.
+    /// Warning about the input as a whole, such as an unknown column.
     Warning(Finding),
 }
 

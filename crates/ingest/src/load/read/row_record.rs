@@ -212,14 +212,14 @@ fn is_array(column: &Column, cell: &str) -> bool {
     matches!(column.kind, Kind::Texts | Kind::Amounts) && cell.trim().starts_with('[')
 }
 
-/// Whether JSON has the text as a number.
+/// Returns true if the text is a number in JSON.
 fn is_number(text: &str) -> bool {
     text.starts_with(|first: char| first == '-' || first.is_ascii_digit())
         && serde_json::from_str::<serde_json::Number>(text).is_ok()
 }
 
-/// Whether an object says something of the field at `path`: its value, or that an object on the way
-/// is none.
+/// Returns true if an object states the field at `path`: it has a value there, or a value other than an object on the
+/// way to it.
 fn states(object: &Object<'_>, path: &[&str]) -> bool {
     let Some((first, rest)) = path.split_first() else {
         return true;

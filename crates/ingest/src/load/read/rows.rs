@@ -18,13 +18,13 @@ const MOST_CELLS: usize = 16_384;
 pub(super) struct Row {
     /// The line where it begins, from 1.
     pub(super) line: u64,
-    /// Which row of the spreadsheet it is, from 1: line breaks in cells don't count.
+    /// Row number in the spreadsheet, from 1: line breaks in cells don't count.
     pub(super) number: u64,
     /// Its cells, without their quotes.
     pub(super) cells: Vec<Vec<u8>>,
     /// The first cell whose quotes don't open and close it.
     pub(super) badly_quoted: Option<usize>,
-    /// Whether it is too long to be read to its end.
+    /// True if it has too many bytes or cells to be read to its end.
     pub(super) is_too_large: bool,
 }
 
@@ -36,11 +36,11 @@ pub(super) struct Rows<R> {
     place: Reached,
 }
 
-/// How far reading has come.
+/// Position that reading has reached.
 struct Reached {
     /// The line that the next byte stands on.
     line: u64,
-    /// How many lines were no rows: those broken within cells, and one that names the separator.
+    /// Number of lines that begin no row: those after line breaks in cells, and one that names the separator.
     lines_without_row: u64,
     after_return: bool,
 }
@@ -62,7 +62,7 @@ fn is_line_end(byte: u8) -> bool {
     matches!(byte, b'\r' | b'\n')
 }
 
-/// What was seen of a cell as it stands in the file.
+/// Quotes of a cell as it stands in the file, as far as it was read.
 #[derive(Default)]
 struct Raw {
     first: Option<u8>,

@@ -13,10 +13,10 @@ use super::{Item, Record, Sink, TOO_LARGE};
 use crate::load::rejected::REASONS;
 use crate::load::report::{Finding, Place, Severity, shown};
 
-/// What to do about bytes that aren't UTF-8.
+/// Message for bytes that aren't UTF-8.
 const NOT_UTF8: &str = "expected UTF-8; in a spreadsheet, save as \"CSV UTF-8\"";
 
-/// What the first line says of the cells below it.
+/// Column of a table, by its name in the first line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Head {
     Known(&'static Column),
@@ -28,7 +28,7 @@ enum Head {
     Blank,
 }
 
-/// What cells may be separated by.
+/// Separators of cells, in the order in which they are tried.
 const SEPARATORS: [u8; 3] = [b',', b';', b'\t'];
 
 /// The separator that the first line names for spreadsheets (`sep=;`), and the length of that line.
@@ -135,7 +135,7 @@ fn filled<R: BufRead>(rows: &mut Rows<R>) -> io::Result<Option<Row>> {
     Ok(None)
 }
 
-/// Whether a cell has nothing but blanks, those included that spreadsheets keep and don't show.
+/// Returns true if a cell is empty or only Unicode white space, no-break spaces included.
 fn is_blank(cell: &[u8]) -> bool {
     std::str::from_utf8(cell).is_ok_and(|cell| cell.trim().is_empty())
 }

@@ -147,8 +147,8 @@ impl<'de> Visitor<'de> for Value<'_, '_> {
     }
 }
 
-/// What stands under `catalog`: the array of a list response; or the detail object of a payout type of
-/// that name, which is given back.
+/// Value of `catalog`: the array of a list response; or the detail object of a payout type of that name, which is
+/// returned.
 struct Catalog<'v, 's>(Value<'v, 's>);
 
 impl<'de> DeserializeSeed<'de> for Catalog<'_, '_> {

@@ -107,7 +107,7 @@ pub(in crate::load) fn finding(
     }
 }
 
-/// Which text of which product a path names.
+/// Returns the product and the text that a path names.
 fn text_of(path: &Path) -> Result<(ProductCode, TextName), Invalid> {
     let mut parts = path.iter().map(|part| part.to_str());
     let (Some(Some(code)), Some(Some(file)), None) = (parts.next(), parts.next(), parts.next())

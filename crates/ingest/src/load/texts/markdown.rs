@@ -1,12 +1,12 @@
-//! What bytes must be to become a text of a product.
+//! Rules for bytes that become a text of a product.
 
 use vitrine_model::Invalid;
 use vitrine_model::content::PackedMarkdown;
 
-/// What editors put before a file.
+/// Byte-order mark of UTF-8, which some editors put before a file.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// How many bytes a text can have as it comes, a byte-order mark before it included.
+/// Maximum length of a text as it comes, a byte-order mark before it included, in bytes.
 pub const MOST_BYTES: usize = PackedMarkdown::MAX_LENGTH_BYTES + BYTE_ORDER_MARK.len();
 
 /// Reads bytes as the Markdown of a text: UTF-8 with something in it, of at most 1 MiB. A byte-order

@@ -29,14 +29,14 @@ pub use files::TextFiles;
 pub(super) use files::finding;
 pub use markdown::{MOST_BYTES, markdown};
 
-/// What is to be done with a directory of texts.
+/// Settings of a load of texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Whether it is done, or only planned.
+    /// Intent: apply the texts, or only plan that.
     pub intent: Intent,
-    /// Who does it.
+    /// Name of the author.
     pub by: String,
-    /// Why, in their own words.
+    /// Reason, in the author's words.
     pub note: Option<String>,
 }
 
@@ -90,7 +90,7 @@ pub struct Overlay<'t> {
     kept: HashSet<TextDigest>,
     /// Of all bytes that were put.
     pub(super) digest: Sha256,
-    /// Whether texts can't be put, so that nothing may be changed. The report says why.
+    /// True if texts can't be put, so that nothing may be changed. The report says why.
     pub(super) is_refused: bool,
 }
 
