@@ -101,16 +101,15 @@ pub(super) fn record_use(
 fn write(session: &mut Session, record: &KeyRecord) -> Result<(), StoreError> {
     let row = KeyRow::from(record);
     let sql = "insert into vitrine.api_key (prefix, label, secret_hash, is_test, api_version, \
-               quota_requests, quota_seconds, created_at, expires_at, revoked_at, rotated_at, digest) \
-               values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
+               quota_requests, quota_seconds, created_at, expires_at, revoked_at, rotated_at) \
+               values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) \
                on conflict (prefix) do update set label = excluded.label, \
                secret_hash = excluded.secret_hash, is_test = excluded.is_test, \
                api_version = excluded.api_version, quota_requests = excluded.quota_requests, \
                quota_seconds = excluded.quota_seconds, created_at = excluded.created_at, \
                expires_at = excluded.expires_at, revoked_at = excluded.revoked_at, \
-               rotated_at = excluded.rotated_at, digest = excluded.digest";
-    let (hash, digest) = (row.secret_hash.as_slice(), row.digest());
-    let digest = digest.as_slice();
+               rotated_at = excluded.rotated_at";
+    let hash = row.secret_hash.as_slice();
     let values = [
         row.prefix.param(),
         row.label.param(),
@@ -123,8 +122,18 @@ fn write(session: &mut Session, record: &KeyRecord) -> Result<(), StoreError> {
         row.expires_at.param(),
         row.revoked_at.param(),
         row.rotated_at.param(),
-        digest.param(),
     ];
+    session.execute(WRITING, sql, &values)?;
+    // By itself: the trigger drops the digest of each other change, be the new digest the same as before or not.
+    write_digest(session, &row)
+}
+
+/// Writes the digest of a key's row.
+fn write_digest(session: &mut Session, row: &KeyRow) -> Result<(), StoreError> {
+    let sql = "update vitrine.api_key set digest = $2 where prefix = $1";
+    let digest = row.digest();
+    let digest = digest.as_slice();
+    let values = [row.prefix.param(), digest.param()];
     session.execute(WRITING, sql, &values).map(drop)
 }
 
@@ -139,13 +148,7 @@ pub(super) fn write_digests(session: &mut Session) -> Result<(), StoreError> {
         }
         Ok(())
     })?;
-    let sql = "update vitrine.api_key set digest = $2 where prefix = $1";
-    for row in rows {
-        let digest = row.digest();
-        let digest = digest.as_slice();
-        session.execute(WRITING, sql, &[row.prefix.param(), digest.param()])?;
-    }
-    Ok(())
+    rows.iter().try_for_each(|row| write_digest(session, row))
 }
 
 fn key_row(row: &Row) -> Result<KeyRow, StoreError> {
