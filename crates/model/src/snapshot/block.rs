@@ -139,8 +139,8 @@ impl Block {
     }
 
     /// Returns true if the block has a product at `slot`, and it has this code.
-    pub(super) fn has_at(&self, slot: usize, code: &ProductCode) -> bool {
-        slot < self.count && self.code(slot) == code.as_str()
+    pub(super) fn has_at(&self, slot: usize, code: &str) -> bool {
+        slot < self.count && self.code_bytes(slot) == code.as_bytes()
     }
 
     /// Returns the slot of the first code that isn't below `code`.

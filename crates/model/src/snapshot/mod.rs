@@ -34,6 +34,7 @@ pub use change::NewProduct;
 pub use damage::Damage;
 pub use facet::{Categories, Facet};
 pub use page::{Page, Run};
+pub use scan::Matcher;
 pub use texts::{ServedText, TextTable, TextTableBuilder};
 
 use crate::code::ProductCode;
@@ -194,11 +195,9 @@ impl Snapshot {
     /// Returns the product with this code.
     #[must_use]
     pub fn product(&self, code: &ProductCode) -> Option<ProductView<'_>> {
-        let (block, slot) = self.first_not_below(code);
+        let (block, slot) = self.find(code.as_str())?;
         let block = self.blocks.get(block)?;
-        block
-            .has_at(slot, code)
-            .then_some(ProductView { block, slot })
+        Some(ProductView { block, slot })
     }
 
     /// Iterates over the countries with products, ascending.
@@ -221,10 +220,17 @@ impl Snapshot {
         self.texts.get(digest, now)
     }
 
+    /// Returns block and slot of the product with this code.
+    fn find(&self, code: &str) -> Option<(usize, usize)> {
+        let (block, slot) = self.first_not_below(code);
+        let is_there = self.blocks.get(block)?.has_at(slot, code);
+        is_there.then_some((block, slot))
+    }
+
     /// Returns block and slot of the first product whose code isn't below `code`; the slot may be one past the block's
     /// last.
-    fn first_not_below(&self, code: &ProductCode) -> (usize, usize) {
-        let code = code.as_str().as_bytes();
+    fn first_not_below(&self, code: &str) -> (usize, usize) {
+        let code = code.as_bytes();
         let after = self
             .blocks
             .partition_point(|block| block.code_bytes(0) <= code);

@@ -1,0 +1,126 @@
+//! The changes between two points of a journal, as one client sees them: by its filters, a page at a time.
+
+use super::facts::matches;
+use super::log::Cursor;
+use super::{Journal, Point};
+use crate::code::ProductCode;
+use crate::query::{Cursor as ListCursor, Filter, Limit, ListQuery};
+use crate::snapshot::{Run, Snapshot};
+
+/// Question for changes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ChangesQuery {
+    /// Filters.
+    pub filter: Filter,
+    /// Code after which the page begins; none at the start of a walk.
+    pub after: Option<ProductCode>,
+    /// Maximum number of changes.
+    pub limit: Limit,
+}
+
+/// A change: a product that is visible, or that isn't any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// Product code.
+    pub code: Box<str>,
+    /// The product in the snapshot; `None` if it isn't visible any more.
+    pub product: Option<Run>,
+}
+
+/// A page of changes, ascending by code.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ChangesPage {
+    /// The changes; a code is there only once.
+    pub changes: Vec<Change>,
+    /// True if further changes follow.
+    pub has_more: bool,
+}
+
+/// Returns everything visible from a code on: a page of a walk that begins a copy.
+#[must_use]
+pub fn first_page(snapshot: &Snapshot, query: &ChangesQuery) -> ChangesPage {
+    let list = ListQuery {
+        filter: query.filter.clone(),
+        cursor: query
+            .after
+            .clone()
+            .map_or(ListCursor::Start, ListCursor::After),
+        limit: query.limit,
+    };
+    let page = snapshot.page(&list);
+    let change = |(code, run): (&str, Run)| Change {
+        code: code.into(),
+        product: Some(run),
+    };
+    ChangesPage {
+        changes: page.each().map(change).collect(),
+        has_more: page.has_next(),
+    }
+}
+
+impl Journal {
+    /// Returns the changes since a point until that of the snapshot.
+    ///
+    /// A product that isn't visible is a change only if it was in some state between the two points: a client may have
+    /// seen any of them.
+    #[must_use]
+    pub fn changes(
+        &self,
+        snapshot: &Snapshot,
+        since: Point,
+        until: Point,
+        query: &ChangesQuery,
+    ) -> ChangesPage {
+        let after = query
+            .after
+            .as_ref()
+            .map_or("", ProductCode::as_str)
+            .as_bytes();
+        let revisions = self
+            .revisions
+            .cursors(since.revision, until.revision, after);
+        let texts = self.texts.cursors(since.texts, until.texts, after);
+        let mut cursors: Vec<Cursor<'_>> = revisions.chain(texts).collect();
+        let visible = snapshot.matcher(&query.filter);
+        let mut page = ChangesPage::default();
+        while let Some(code) = next_code(&cursors) {
+            let Ok(code) = std::str::from_utf8(code) else {
+                break;
+            };
+            let product = visible.find(code);
+            let mut is_change = product.is_some();
+            for cursor in &mut cursors {
+                while let Some(change) = cursor.peek()
+                    && cursor.segment.code(change) == code.as_bytes()
+                {
+                    is_change = is_change
+                        || cursor
+                            .segment
+                            .facts_around(change)
+                            .any(|facts| matches(facts, &query.filter));
+                    cursor.advance();
+                }
+            }
+            if !is_change {
+                continue;
+            }
+            if page.changes.len() == query.limit.get() {
+                page.has_more = true;
+                break;
+            }
+            page.changes.push(Change {
+                code: code.into(),
+                product,
+            });
+        }
+        page
+    }
+}
+
+/// Returns the lowest of the codes at which the cursors stand.
+fn next_code<'s>(cursors: &[Cursor<'s>]) -> Option<&'s [u8]> {
+    let codes = cursors
+        .iter()
+        .filter_map(|cursor| Some(cursor.segment.code(cursor.peek()?)));
+    codes.min()
+}
