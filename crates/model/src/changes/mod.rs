@@ -47,6 +47,14 @@ impl StateId {
         Self(bytes)
     }
 
+    /// Returns the store's counter of a state of the texts.
+    #[must_use]
+    pub fn as_texts(self) -> u64 {
+        self.0
+            .first_chunk()
+            .map_or(0, |bytes| u64::from_le_bytes(*bytes))
+    }
+
     /// Returns the id with these bytes.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; Self::LENGTH_BYTES]) -> Self {

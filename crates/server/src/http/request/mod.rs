@@ -1,6 +1,7 @@
 //! Reads requests: query parameters, headers, and the identifier of each request.
 
 pub(crate) mod accept;
+pub(crate) mod changes_token;
 pub mod encoding;
 pub(crate) mod host;
 pub mod parameters;
