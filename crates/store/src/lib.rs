@@ -113,12 +113,9 @@ pub trait Store: Send + Sync {
         &self,
         from: &HistoryStart,
         visit: HistoryVisitor<'_>,
-    ) -> Result<History, StoreError> {
-        let _ = (from, visit);
-        Err(StoreError::Unsupported("reading the history of changes"))
-    }
+    ) -> Result<History, StoreError>;
 
-    /// Returns whether the store is a replica, which may be behind its primary.
+    /// Returns whether the database that [`state`](Self::state) asks is a replica, which may be behind its primary.
     ///
     /// # Errors
     ///
