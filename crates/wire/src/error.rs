@@ -1,4 +1,5 @@
-//! The error body, and the table of its types (docs/contract/errors.md#types).
+//! The error body, and the names of its types (docs/contract/errors.md#types). CONTRIBUTING.md, "Add an error type", has the
+//! steps for a new one.
 
 use serde::Serialize;
 

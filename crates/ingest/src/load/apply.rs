@@ -72,7 +72,7 @@ pub struct Order<'o> {
     pub intent: Intent,
     /// Detail of the plan.
     pub detail: Detail,
-    /// Guard limits that replace the usual ones.
+    /// Limits of the guard that replace the default ones.
     pub allowances: &'o [Allowance],
     /// Texts that take the place of the records', and the directory that they lie in.
     pub texts: Option<(&'o TextFiles, &'o Path)>,
@@ -80,12 +80,12 @@ pub struct Order<'o> {
     pub by: String,
     /// Reason, in the author's words.
     pub note: Option<String>,
-    /// Of what the records came from.
+    /// Hash of the input, to which that of the texts is added.
     pub source: Sha256,
 }
 
-/// Makes `records` live, in one transaction. Returns nothing where a fault was found on the way; it is in
-/// the report, and nothing was changed.
+/// Makes `records` live, in one transaction. If the guard refuses them, the result says so. Returns nothing if a fault
+/// was found; it is in the report. In both cases nothing has changed.
 ///
 /// # Errors
 ///
@@ -141,17 +141,17 @@ pub(super) fn apply(
     finish(publication, plan, exceeded, order.intent, &note).map(Some)
 }
 
-/// A digest as the history shows it.
+/// Returns a digest in hexadecimal, as the history shows it.
 pub(crate) fn hexadecimal(digest: Sha256) -> String {
     Hexadecimal(&digest.finalize()).to_string()
 }
 
-/// A publish, and what it comes to so far.
+/// A publish in progress, with its plan and its counts for the guard.
 struct Applying<'a, 't> {
     publication: &'a mut dyn Publication,
     plan: Plan,
     tally: Tally,
-    /// Texts of records that are kept already.
+    /// Texts that this publish has stored already.
     kept_texts: HashSet<TextDigest>,
     texts: Option<Overlay<'t>>,
 }
@@ -178,7 +178,7 @@ impl Applying<'_, '_> {
         Ok(())
     }
 
-    /// Puts the texts of products that weren't loaded. Those of which a record was rejected stay as they are.
+    /// Puts the texts of products that weren't loaded. Products with a rejected record keep their texts.
     fn put_texts_left(&mut self, records: &Records, report: &mut Report) -> anyhow::Result<()> {
         let Some(texts) = &mut self.texts else {
             return Ok(());
@@ -219,7 +219,8 @@ impl Applying<'_, '_> {
     }
 }
 
-/// Commits what was planned; or, of a dry run or where the guard refuses, forgets it.
+/// Commits the publish, unless this is a dry run or `exceeded` has a limit of the guard: then the publish is dropped,
+/// which rolls it back.
 pub(crate) fn finish(
     publication: Box<dyn Publication + '_>,
     plan: Plan,
@@ -227,7 +228,6 @@ pub(crate) fn finish(
     intent: Intent,
     note: &RevisionNote,
 ) -> anyhow::Result<Applied> {
-    // Dropped without a commit, the publish changes nothing: what was planned is what would be.
     let outcome = match intent {
         Intent::DryRun => Outcome::Planned,
         Intent::Apply if !exceeded.is_empty() => Outcome::Refused,
@@ -243,7 +243,7 @@ pub(crate) fn finish(
     })
 }
 
-/// The warning of a retirement that comes to nothing.
+/// Returns the warning that a product to retire isn't live.
 fn not_live(code: &ProductCode, place: &Place) -> Finding {
     Finding {
         severity: Severity::Warning,
@@ -252,7 +252,7 @@ fn not_live(code: &ProductCode, place: &Place) -> Finding {
     }
 }
 
-/// The next version of a product, after the live one.
+/// Returns the next version of a product, after the live one.
 fn next(
     product: &Product,
     content: &Content,
@@ -275,8 +275,8 @@ fn next(
     })
 }
 
-/// The discount exactly as loaded; or as it is live, where that is the same number written otherwise:
-/// `0.1` is shown as `0.10`, and an answer that is loaded back is no change.
+/// Returns the discount exactly as loaded. If the live one is the same number written differently, it stays: responses
+/// show `0.1` as `0.10`, and loading a response back must not be a change.
 fn exact_discount<'a>(product: &'a Product, live: Option<&'a StoredProduct>) -> &'a str {
     let loaded = &product.discount_multiplier;
     live.map(|live| live.discount_multiplier.as_str())
@@ -284,7 +284,7 @@ fn exact_discount<'a>(product: &'a Product, live: Option<&'a StoredProduct>) -> 
         .unwrap_or(loaded.exact())
 }
 
-/// The texts of which `content` names the Markdown.
+/// Returns the texts whose Markdown the store has.
 pub(crate) fn own_texts(content: &Content) -> Vec<OwnText> {
     let own = |(name, text): (TextName, &Text)| match text {
         Text::Own { digest, source } => Some(OwnText {
@@ -297,7 +297,7 @@ pub(crate) fn own_texts(content: &Content) -> Vec<OwnText> {
     content.texts.iter().filter_map(own).collect()
 }
 
-/// The texts of a live product.
+/// Returns the texts of a live product.
 pub(crate) fn live_content(live: &StoredProduct) -> anyhow::Result<Content> {
     let Some(range) = &live.content else {
         return Ok(Content::default());
@@ -306,7 +306,7 @@ pub(crate) fn live_content(live: &StoredProduct) -> anyhow::Result<Content> {
     Ok(view::stored_content(json, &live.own_texts)?)
 }
 
-/// Keeps the texts of a record.
+/// Stores the texts of a record.
 fn put_texts(
     publication: &mut dyn Publication,
     update: &ContentUpdate,
@@ -320,7 +320,7 @@ fn put_texts(
     Ok(())
 }
 
-/// Keeps a text; one that is `kept` already needn't be compressed once more.
+/// Stores a text, unless `kept` says that this publish already did: compressing it again would take time.
 pub(crate) fn put_text(
     publication: &mut dyn Publication,
     markdown: &str,

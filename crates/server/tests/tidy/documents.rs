@@ -1,5 +1,6 @@
 //! Documents: paths, citations and links in them lead to something.
 
+use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
 
 use super::{ROOT, files, none, quoted};
@@ -49,6 +50,96 @@ fn documents_name_only_what_is_there() {
         }
     }
     none("documents that name what is gone", &broken);
+}
+
+/// Returns true if a quoted text looks like the path of a module or folder without its root: `http/versions`.
+fn is_short_path(quoted: &str) -> bool {
+    let is_name = |name: &str| {
+        let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        !name.is_empty() && name.chars().all(is_part)
+    };
+    // What is built lies in `target`.
+    quoted.contains('/') && !quoted.starts_with("target/") && quoted.split('/').all(is_name)
+}
+
+/// Returns the identifiers in a quoted text: `a_name`, or the parts of `Type::a_name`.
+fn identifiers(quoted: &str) -> Vec<&str> {
+    let is_identifier = |name: &&str| {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(is_part)
+    };
+    let parts: Vec<&str> = quoted.split("::").collect();
+    let is_code = parts.len() > 1 || quoted.contains('_');
+    match is_code && parts.iter().all(is_identifier) {
+        true => parts,
+        false => Vec::new(),
+    }
+}
+
+#[test]
+fn code_named_by_documents_exists() {
+    let sources: Vec<_> = ["crates", "fuzz"]
+        .into_iter()
+        .flat_map(|folder| files(folder, "rs"))
+        .collect();
+    let is_path = |path: &str| {
+        let is_at = |source: &str, end: &str| source.contains(&format!("/{path}{end}"));
+        Path::new(ROOT).join(path).exists()
+            || sources
+                .iter()
+                .any(|(source, _)| is_at(source, ".rs") || is_at(source, "/"))
+    };
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let words: HashSet<&str> = sources
+        .iter()
+        .filter(|(source, _)| !source.ends_with("tidy/documents.rs"))
+        .flat_map(|(_, text)| text.split(|c| !is_part(c)))
+        .collect();
+    let is_function = |name: &str| {
+        let heads = ["(", "<"].map(|end| format!("fn {name}{end}"));
+        let has = |text: &str| heads.iter().any(|head| text.contains(head));
+        sources.iter().any(|(_, text)| has(text))
+    };
+    let mut broken = Vec::new();
+    let mut found = 0;
+    for document in ["ARCHITECTURE.md", "CONTRIBUTING.md"] {
+        let text = std::fs::read_to_string(Path::new(ROOT).join(document)).expect("a document");
+        for quoted in quoted(&text) {
+            let parts = identifiers(quoted);
+            let is_gone = match (is_short_path(quoted), &parts[..]) {
+                (true, _) => !is_path(quoted),
+                (false, [of, function]) if function.starts_with(char::is_lowercase) => {
+                    !words.contains(of) || !is_function(function)
+                }
+                (false, parts) => parts.iter().any(|part| !words.contains(part)),
+            };
+            found += usize::from(is_short_path(quoted) || !parts.is_empty());
+            if is_gone {
+                broken.push(format!("{document} names {quoted}"));
+            }
+        }
+    }
+    none("documents that name code that is gone", &broken);
+    assert!(found > 40, "{found}");
+}
+
+#[test]
+fn code_in_quoted_texts_is_recognised() {
+    assert!(is_short_path("http/versions") && is_short_path("live/follow_catalog"));
+    for other in [
+        "http",
+        "/readyz",
+        "texts/DIGEST.md",
+        "ci/fuzz minimise",
+        "//!",
+    ] {
+        assert!(!is_short_path(other), "{other}");
+    }
+    assert_eq!(identifiers("checkpoint_log"), ["checkpoint_log"]);
+    assert_eq!(identifiers("Serve::faults"), ["Serve", "faults"]);
+    for other in ["load", "Debug", "a_b c", "VITRINE_SEED=N", "x-y_z"] {
+        assert!(identifiers(other).is_empty(), "{other}");
+    }
 }
 
 /// Returns the anchor of a Markdown heading, as code hosts make it.

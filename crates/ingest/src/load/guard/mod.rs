@@ -1,10 +1,12 @@
-//! The guard: refuses a load that would turn the live catalog upside down, unless it is allowed by name.
+//! The guard: its rules, their default limits, and the message of a refusal.
 //!
-//! It holds for people and programs that load, and for mirrors: a file that was cut short, a column that slipped,
-//! a decimal point that was lost. Each of its limits is a share of what was live before.
+//! It holds for loads and mirrors, and is meant for truncated files, shifted columns and lost decimal points. Each limit is a
+//! share of what was live before; `--allow` raises one.
 //!
-//! - `tally`: what a publish does, counted while it goes on
-//! - `percent`: the shares
+//! - `tally`: counts the effects of a publish, and compares them with the limits (`Tally::exceeded`)
+//! - `percent`: shares
+//!
+//! The refusal itself is in `load::apply`: `finish` drops the publish if a limit is exceeded.
 
 mod percent;
 mod tally;

@@ -1,4 +1,4 @@
-//! Counts of a publish's effects on the live catalog, kept while it goes on.
+//! Counts of a publish's effects on live products, and their comparison with the guard's limits.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub struct Tally {
 /// Count and first products of one rule.
 #[derive(Debug, Default)]
 struct Count {
-    /// Number of products, amounts or discounts: of what the rule's limit is a share.
+    /// Number of products, amounts or discounts, depending on the rule.
     all: u64,
     products: u64,
     first_products: Vec<ProductCode>,
@@ -34,7 +34,7 @@ struct Count {
 }
 
 impl Tally {
-    /// Takes note of a live product that changes.
+    /// Counts a change of a live product.
     pub fn compare(&mut self, live: &StoredProduct, next: &StoredProduct) {
         let code = &live.code;
         let [old, new] = [live, next].map(|product| Node::parse(&product.document).0);
@@ -93,12 +93,12 @@ impl Tally {
         }
     }
 
-    /// Takes note of a product that is retired.
+    /// Counts a retired product.
     pub fn retire(&mut self, code: &ProductCode) {
         self.counts[Rule::Retire as usize].add_product(code);
     }
 
-    /// Takes note of what changes in the fields of a product, each with how often; of nothing if nothing does.
+    /// Counts changes of a product by field, each with its number. Fields with the number 0 don't count.
     fn note(
         &mut self,
         rule: Rule,
@@ -120,7 +120,8 @@ impl Tally {
         }
     }
 
-    /// Returns the limits that are exceeded: the default ones, but for those of `allowances`.
+    /// Compares the counts with the limits of `allowances`, else with the default ones. Returns the limits that are
+    /// exceeded.
     ///
     /// # Errors
     ///
@@ -190,8 +191,8 @@ fn count(amounts: &Amounts) -> u64 {
     amounts.iter().map(|kind| kind.len() as u64).sum()
 }
 
-/// Returns the number of amounts that changed tenfold. Those that stand in both lists stayed; of the others the
-/// least is compared with the least, and so on, so that an amount that came or went shifts nothing.
+/// Returns the number of amounts that changed tenfold. Amounts in both lists are left out; the others are compared in
+/// ascending order, the least with the least, so that an amount added or removed doesn't shift the rest.
 fn tenfold(mut old: Vec<Amount>, mut new: Vec<Amount>) -> u64 {
     let both: Vec<Amount> = old
         .iter()

@@ -92,7 +92,8 @@ impl<'k> KeyQuota<'k> {
         }
     }
 
-    /// Describes a quota that is used up if a simulated error says so; a key without a quota gets an example.
+    /// For a simulated `rate_limited`, makes the headers describe a quota that is used up; a key without a quota gets an
+    /// example.
     pub(crate) fn simulate(&mut self, kind: ErrorType) {
         if kind == ErrorType::RateLimited {
             self.quota = self.quota.or_else(|| Quota::new(600, 60).ok());
@@ -103,8 +104,8 @@ impl<'k> KeyQuota<'k> {
         }
     }
 
-    /// Adds the headers that say how much of the key's quota is left, if it has one. What costs nothing is told
-    /// what this server knows: where servers share quotas, what it last heard.
+    /// Adds the headers with the quota left, if the key has a quota. A response that cost none, such as a 304, has this
+    /// server's own count, which may lag behind the shared one.
     pub(crate) fn describe(&self, headers: &mut HeaderMap) {
         let Some(quota) = self.quota else {
             return;
@@ -119,7 +120,7 @@ impl<'k> KeyQuota<'k> {
     }
 }
 
-/// A header's value: the policy's name, a number of requests and one of seconds. Formatting would take longer.
+/// Returns the value of a header: name of the policy, number of requests, seconds. `format!` would take longer.
 fn header(before: &str, requests: u32, between: &str, seconds: u64) -> HeaderValue {
     let (mut requests_text, mut seconds_text) = (itoa::Buffer::new(), itoa::Buffer::new());
     let text = [
