@@ -40,6 +40,7 @@ pub mod routes;
 pub(crate) mod service;
 mod state;
 pub mod versions;
+pub mod waits;
 
 pub use access::Access;
 pub use state::App;

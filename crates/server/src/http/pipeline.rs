@@ -2,11 +2,13 @@
 //! (docs/contract/errors.md#order-of-checks).
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use http::header::RETRY_AFTER;
 use http::request::Parts;
 use http::{HeaderValue, Method};
 use jiff::Timestamp;
+use vitrine_model::changes::Position;
 use vitrine_model::key::{KeyTable, KnownKey};
 use vitrine_model::quota::Admission;
 use vitrine_model::snapshot::Snapshot;
@@ -18,14 +20,18 @@ use super::access::quota::KeyQuota;
 use super::access::simulation;
 use super::access_log::RequestLogContext;
 use super::body::budget::Account;
-use super::endpoints::texts;
-use super::error::ApiError;
+use super::endpoints::{changes, texts};
+use super::error::{ApiError, RETRY_SOON};
+use super::request::changes_token::{TermsDigest, Token};
 use super::request::version::X_API_VERSION;
 use super::request::{HasFragment, host, parameters, version};
-use super::response::Response;
 use super::response::resource::{Resource, SendContext};
+use super::response::{Response, seconds_up};
 use super::routes::{Captured, KeyedOperation, Operation, Target, find, nearest};
 use super::state::App;
+use super::versions::Version;
+use super::waits::{self, Wait};
+use crate::live::Feed;
 use crate::metrics::limits::Decision;
 use crate::panic_point::PanicPoint;
 
@@ -57,8 +63,35 @@ pub(super) struct Admitted<'a, 'r> {
 enum Outcome<'s> {
     /// The client has the current body already, which costs no quota.
     NotModified(Response),
+    /// No changes, which costs no quota either; and the pause before the next request, if there should be one.
+    NoChanges(Resource<'s>, Option<Duration>),
+    /// The changes feed has to wait before it can answer.
+    Deferred(Deferred),
     /// A resource, or the error that there is none: both cost quota.
     NeedsQuota(Result<Resource<'s>, ApiError>),
+}
+
+/// A response, or what has to be waited for before there is one.
+enum Attempt {
+    Answered(Response),
+    Deferred(Deferred),
+}
+
+/// What a request of the changes feed waits for.
+enum Deferred {
+    /// A visible change.
+    Wait(Wait),
+    /// A read of the store: the token has a position that isn't known here.
+    Look(Token),
+}
+
+/// What a request of the changes feed has waited for.
+#[derive(Default)]
+struct Waited {
+    /// Position since which nothing visible changed, after a wait.
+    moved: Option<Position>,
+    /// After a look: true if the store was read since the request came, and is current.
+    looked: Option<bool>,
 }
 
 /// Admits a request by its size, `Host`, route and method, before its body is read.
@@ -120,6 +153,44 @@ impl<'r> Admitted<'_, 'r> {
         operation: KeyedOperation,
         log: &mut RequestLogContext<'r>,
     ) -> Result<Response, ApiError> {
+        let mut waited = Waited::default();
+        loop {
+            match self.attempt(operation, &waited, log).await? {
+                Attempt::Answered(response) => return Ok(response),
+                Attempt::Deferred(deferred) => {
+                    let began = Instant::now();
+                    // Boxed, so that requests that don't wait need no room for it. Nothing else is held meanwhile.
+                    Box::pin(self.wait(deferred, &mut waited)).await;
+                    log.waited += began.elapsed();
+                }
+            }
+        }
+    }
+
+    /// Waits for what the changes feed needs before it can answer. The key is judged again afterwards.
+    async fn wait(&self, deferred: Deferred, waited: &mut Waited) {
+        match deferred {
+            Deferred::Wait(wait) => {
+                waited.moved = Some(self.app.waits.wait(&self.app.live, wait).await);
+            }
+            Deferred::Look(token) => {
+                let is_known = |feed: &Feed| changes::is_known(feed, &token, Timestamp::now());
+                waited.looked = Some(waits::look(&self.app.live, is_known).await);
+            }
+        }
+    }
+
+    /// Answers a request that needs a key, if it needn't wait.
+    ///
+    /// # Errors
+    ///
+    /// If the client isn't authenticated.
+    async fn attempt(
+        &self,
+        operation: KeyedOperation,
+        waited: &Waited,
+        log: &mut RequestLogContext<'r>,
+    ) -> Result<Attempt, ApiError> {
         let snapshot = self.snapshot()?;
         log.revision = Some(snapshot.revision().number);
         let keys = self.app.live.keys();
@@ -129,9 +200,17 @@ impl<'r> Admitted<'_, 'r> {
         let mut quota = KeyQuota::new(key, prefix, self.app.started, now);
         let context = self.send_context(Some(key));
 
-        let resolved = self.resolve(operation, &snapshot, key, context, log);
+        let resolved = self.resolve(operation, &snapshot, key, context, waited, log);
         let response = match resolved {
             Ok(Outcome::NotModified(response)) => Ok(response),
+            Ok(Outcome::NoChanges(resource, pause)) => {
+                let response = self.respond(Ok(resource), context).await;
+                response.map(|response| with_pause(response, pause))
+            }
+            Ok(Outcome::Deferred(deferred)) => match quota.check() {
+                Ok(()) => return Ok(Attempt::Deferred(deferred)),
+                Err(refused) => Err(refused),
+            },
             Ok(Outcome::NeedsQuota(found)) => {
                 let limits = &self.app.metrics.limits;
                 match quota
@@ -155,7 +234,7 @@ impl<'r> Admitted<'_, 'r> {
             quota.simulate(kind);
         }
         quota.describe(headers);
-        Ok(response)
+        Ok(Attempt::Answered(response))
     }
 
     /// Authenticates the request; returns the key with its prefix as the request wrote it.
@@ -204,6 +283,7 @@ impl<'r> Admitted<'_, 'r> {
         snapshot: &'s Arc<Snapshot>,
         key: &KnownKey,
         context: SendContext<'_>,
+        waited: &Waited,
         log: &mut RequestLogContext<'r>,
     ) -> Result<Outcome<'s>, ApiError> {
         let headers = &self.request.headers;
@@ -214,6 +294,9 @@ impl<'r> Admitted<'_, 'r> {
         log.simulated = simulation::requested(headers, key)?;
         let found = match log.simulated {
             Some(kind) => Err(simulation::error(kind)),
+            None if operation == KeyedOperation::ListChanges => {
+                return self.changes(version, key, context, waited, log);
+            }
             None => {
                 let query = self.request.uri.query();
                 let captured = &self.target.captured;
@@ -230,6 +313,71 @@ impl<'r> Admitted<'_, 'r> {
             }
             Err(error) if error.kind == ErrorType::NotFound => Ok(Outcome::NeedsQuota(Err(error))),
             Err(error) => Err(error),
+        }
+    }
+
+    /// Resolves a request of the changes feed.
+    ///
+    /// # Errors
+    ///
+    /// If a parameter is refused, or the token can't be continued.
+    fn changes(
+        &self,
+        version: &Version,
+        key: &KnownKey,
+        context: SendContext<'_>,
+        waited: &Waited,
+        log: &mut RequestLogContext<'r>,
+    ) -> Result<Outcome<'static>, ApiError> {
+        let endpoints = &self.app.endpoints;
+        let request = parameters::changes(self.request.uri.query())?;
+        let feed = self.app.live.feed();
+        let feed = feed.ok_or_else(|| ApiError::plain(ErrorType::Unavailable))?;
+        log.revision = Some(feed.position.number);
+        let public_url = endpoints.addresses.public_url();
+        let terms = TermsDigest::of(version.date, public_url, feed.left_out);
+        let now = Timestamp::now();
+        let found = match (
+            changes::find(&feed, &request, terms, waited.moved, now)?,
+            &request.since,
+        ) {
+            (changes::Found::Page(found), _) => found,
+            (changes::Found::Unknown, Some(token)) if waited.looked.is_none() => {
+                return Ok(Outcome::Deferred(Deferred::Look(token.clone())));
+            }
+            (changes::Found::Unknown, _) => {
+                let is_current = waited.looked.unwrap_or(false);
+                return Err(changes::unknown(&request, is_current, now));
+            }
+        };
+        let mut pause = None;
+        let is_empty = found.is_empty();
+        // At the end of a walk, what changed meanwhile may be before its last code.
+        let is_walk = request
+            .since
+            .as_ref()
+            .is_some_and(|token| token.first.is_some());
+        if is_empty && !is_walk && !request.wait.is_zero() && waited.moved.is_none() {
+            match self.app.waits.place(&key.usage) {
+                Some(place) => {
+                    return Ok(Outcome::Deferred(Deferred::Wait(Wait {
+                        since: feed.position,
+                        until: tokio::time::Instant::now() + request.wait,
+                        query: request.query,
+                        place,
+                    })));
+                }
+                None => pause = Some(RETRY_SOON),
+            }
+        }
+        let resource = changes::resource(&feed, &request, found);
+        let resource = version.render(KeyedOperation::ListChanges, resource);
+        match is_empty {
+            true => Ok(Outcome::NoChanges(resource.reserved(context)?, pause)),
+            false => {
+                let resource = resource.not_shed(&self.request.headers, context)?;
+                Ok(Outcome::NeedsQuota(Ok(resource.reserved(context)?)))
+            }
         }
     }
 
@@ -286,4 +434,14 @@ impl<'r> Admitted<'_, 'r> {
         let account = key.map(|key| &key.usage.sending_bytes);
         self.app.send_context(account, self.client.connection)
     }
+}
+
+/// Adds the pause that the client should make before its next request.
+fn with_pause(mut response: Response, pause: Option<Duration>) -> Response {
+    if let Some(pause) = pause {
+        response
+            .headers_mut()
+            .insert(RETRY_AFTER, seconds_up(pause).into());
+    }
+    response
 }

@@ -62,12 +62,49 @@ impl Default for Source {
 pub(crate) struct PageBody {
     pub(crate) snapshot: Arc<Snapshot>,
     pub(crate) runs: Box<[Run]>,
-    /// Bytes behind the products.
-    pub(crate) end: Bytes,
+    /// Bytes around the runs.
+    pub(crate) glue: Glue,
     /// Pays for copies of runs.
     pub(crate) payer: OwnedPayer,
-    /// The next part: 0 is the start, odd ones are runs, even ones the commas between, and the last is the end.
+    /// The next part: odd ones are runs, even ones the glue before, between and behind them.
     pub(crate) next: usize,
+}
+
+/// Bytes before, between and behind the runs of a page.
+#[derive(Clone)]
+pub(crate) enum Glue {
+    /// Those of a list, with the bytes behind the products. There is at least one run.
+    List(Bytes),
+    /// Concatenated, with the end of each.
+    Each(Bytes, Box<[u32]>),
+}
+
+impl Glue {
+    /// Returns the bytes before the run with this index, or behind the last of `runs`.
+    fn part(&self, index: usize, runs: usize) -> &[u8] {
+        match self {
+            Self::List(_) if index == 0 => PAGE_START,
+            Self::List(end) if index == runs => end,
+            Self::List(_) => b",",
+            Self::Each(text, ends) => text.get(range(ends, index)).unwrap_or_default(),
+        }
+    }
+
+    /// Returns the same as a reference to where it lies.
+    fn shared(&self, index: usize, runs: usize) -> Bytes {
+        match self {
+            Self::List(_) if index == 0 => Bytes::from_static(PAGE_START),
+            Self::List(end) if index == runs => end.clone(),
+            Self::List(_) => Bytes::from_static(b","),
+            Self::Each(text, ends) => text.slice(range(ends, index)),
+        }
+    }
+}
+
+/// Returns the range of an element in a concatenation.
+fn range(ends: &[u32], index: usize) -> std::ops::Range<usize> {
+    let end = |index: usize| ends.get(index).copied().unwrap_or_default() as usize;
+    index.checked_sub(1).map_or(0, end)..end(index)
 }
 
 /// A client was too slow to take a page of a catalog that was replaced meanwhile.
@@ -79,26 +116,24 @@ pub struct Outdated;
 
 impl PageBody {
     fn part(&self, number: usize) -> Option<&[u8]> {
-        let end = self.runs.len() * 2;
-        match number {
-            0 => Some(PAGE_START),
-            _ if number > end => None,
-            _ if number == end => Some(&self.end),
-            _ if number.is_multiple_of(2) => Some(b","),
-            _ => Some(self.snapshot.run(self.runs[number / 2])),
+        let (runs, index) = (self.runs.len(), number / 2);
+        match number.is_multiple_of(2) {
+            true => (index <= runs).then(|| self.glue.part(index, runs)),
+            false => self.runs.get(index).map(|run| self.snapshot.run(*run)),
         }
     }
 
     /// The next part, as a reference.
     fn next_part(&mut self) -> Option<Bytes> {
-        let (number, end) = (self.next, self.runs.len() * 2);
+        let (runs, index) = (self.runs.len(), self.next / 2);
+        let is_glue = self.next.is_multiple_of(2);
         self.next += 1;
-        match number {
-            0 => Some(Bytes::from_static(PAGE_START)),
-            _ if number > end => None,
-            _ if number == end => Some(self.end.clone()),
-            _ if number.is_multiple_of(2) => Some(Bytes::from_static(b",")),
-            _ => Some(self.snapshot.shared_run(self.runs[number / 2])),
+        match is_glue {
+            true => (index <= runs).then(|| self.glue.shared(index, runs)),
+            false => self
+                .runs
+                .get(index)
+                .map(|run| self.snapshot.shared_run(*run)),
         }
     }
 
@@ -301,12 +336,12 @@ pub(crate) mod tests {
         let page = PageBody {
             runs: snapshot.page(&list).runs().collect(),
             snapshot,
-            end: Bytes::from_static(b"]}"),
+            glue: Glue::List(Bytes::from_static(b"]}")),
             payer: payer.clone(),
             next: 0,
         };
         assert_eq!(page.runs.len(), lengths.len());
-        let around = PAGE_START.len() + lengths.len() - 1 + page.end.len();
+        let around = PAGE_START.len() + lengths.len() - 1 + b"]}".len();
         let length = around + lengths.iter().sum::<usize>();
         (Body::page(page, length), payer)
     }

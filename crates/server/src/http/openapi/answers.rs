@@ -60,6 +60,7 @@ pub(super) fn of(operation: Operation, method: Method, found: &str) -> Value {
     let reference = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
     let schema = match operation {
         Operation::Keyed(KeyedOperation::ListProducts) => reference("ProductList"),
+        Operation::Keyed(KeyedOperation::ListChanges) => reference("Changes"),
         Operation::Keyed(KeyedOperation::GetProduct) => reference("Product"),
         Operation::Keyed(KeyedOperation::ListCategories) => reference("CategoryList"),
         Operation::Keyed(KeyedOperation::ListCountries) => reference("CountryList"),
@@ -75,13 +76,27 @@ pub(super) fn of(operation: Operation, method: Method, found: &str) -> Value {
     if operation == Operation::Keyed(KeyedOperation::ListProducts) {
         names.push("Link");
     }
-    let mut responses = json!({
-        "200": {"description": found},
-        "304": {
-            "description": "What `If-None-Match` named still holds: use what you have. There is no body, and it costs no quota.",
-            "headers": references(&names),
-        },
-    });
+    let is_feed = operation == Operation::Keyed(KeyedOperation::ListChanges);
+    if is_feed {
+        names.retain(|name| *name != "ETag");
+        names.push("Retry-After");
+    }
+    let mut responses = json!({"200": {"description": found}});
+    match is_feed {
+        true => {
+            responses["200"]["links"] = json!({"next": {
+                "operationId": "listChanges",
+                "description": "Goes on with the token, with the same filters.",
+                "parameters": {"query.since": "$response.body#/next"},
+            }});
+        }
+        false => {
+            responses["304"] = json!({
+                "description": "What `If-None-Match` named still holds: use what you have. There is no body, and it costs no quota.",
+                "headers": references(&names),
+            });
+        }
+    }
     names.extend(BODY_HEADERS);
     responses["200"]["headers"] = references(&names);
     if method == Method::Get {

@@ -145,7 +145,7 @@ impl<'s> Resource<'s> {
     /// Returns true if the client already has this answer.
     #[must_use]
     pub fn is_known_to(&self, headers: &HeaderMap) -> bool {
-        self.tag.is_known_to(headers)
+        self.audience != Audience::Feed && self.tag.is_known_to(headers)
     }
 
     /// The answer that the client needn't be sent the body.
@@ -280,7 +280,9 @@ impl<'s> Resource<'s> {
         let headers = answer.headers_mut();
         // Room for all that are to come, so that the map isn't moved as it grows.
         headers.reserve(MAX_HEADERS);
-        headers.insert(ETAG, self.tag.header_value());
+        if self.audience != Audience::Feed {
+            headers.insert(ETAG, self.tag.header_value());
+        }
         if let Some(link) = &self.link {
             headers.insert(LINK, link.clone());
         }
