@@ -1,7 +1,7 @@
 //! HTTP: answers requests from memory alone.
 //!
-//! Endpoints are plain functions of a request's head and of what is live. Only two things are waited for, both on the
-//! page of `pipeline` and `response`: a quota that servers share, and a long body while another thread compresses it.
+//! Endpoints are plain functions of a request's head and of what is live. Three things are waited for: a quota that servers
+//! share, a long body while another thread compresses it, and, by the changes feed, a change.
 //! Sockets belong to `edge`.
 //!
 //! # Path of a request
@@ -16,6 +16,7 @@
 //! - [`error`]: errors; `error/types` has a row for each error type
 //! - [`versions`]: the served API versions, each with its conversion from the newest
 //! - `service`, `pipeline`, `observe`: the path of a request; `state`: what all requests share
+//! - `changes_path`, [`waits`]: requests of the changes feed, and their waiting
 //! - [`endpoints`]: product pages, products, texts, lists, the documentation
 //! - [`request`]: headers and queries; `request/parameters` has a row for each query parameter
 //! - [`access`]: clients, quotas, origins, simulated errors
@@ -27,6 +28,7 @@
 pub mod access;
 pub mod access_log;
 pub mod body;
+mod changes_path;
 pub mod endpoints;
 pub mod error;
 #[cfg(feature = "fuzzing")]

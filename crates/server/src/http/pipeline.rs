@@ -4,11 +4,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use http::header::RETRY_AFTER;
 use http::request::Parts;
 use http::{HeaderValue, Method};
 use jiff::Timestamp;
-use vitrine_model::changes::Position;
 use vitrine_model::key::{KeyTable, KnownKey};
 use vitrine_model::quota::Admission;
 use vitrine_model::snapshot::Snapshot;
@@ -20,18 +18,15 @@ use super::access::quota::KeyQuota;
 use super::access::simulation;
 use super::access_log::RequestLogContext;
 use super::body::budget::Account;
-use super::endpoints::{changes, texts};
-use super::error::{ApiError, RETRY_SOON};
-use super::request::changes_token::{TermsDigest, Token};
+use super::changes_path::{Deferred, Waited, with_pause};
+use super::endpoints::texts;
+use super::error::ApiError;
 use super::request::version::X_API_VERSION;
 use super::request::{HasFragment, host, parameters, version};
+use super::response::Response;
 use super::response::resource::{Resource, SendContext};
-use super::response::{Response, seconds_up};
 use super::routes::{Captured, KeyedOperation, Operation, Target, find, nearest};
 use super::state::App;
-use super::versions::Version;
-use super::waits::{self, Wait};
-use crate::live::Feed;
 use crate::metrics::limits::Decision;
 use crate::panic_point::PanicPoint;
 
@@ -60,7 +55,7 @@ pub(super) struct Admitted<'a, 'r> {
 }
 
 /// Result of resolving a request that needs a key.
-enum Outcome<'s> {
+pub(super) enum Outcome<'s> {
     /// The client has the current body already, which costs no quota.
     NotModified(Response),
     /// No changes, which costs no quota either; and the pause before the next request, if there should be one.
@@ -75,23 +70,6 @@ enum Outcome<'s> {
 enum Attempt {
     Answered(Response),
     Deferred(Deferred),
-}
-
-/// What a request of the changes feed waits for.
-enum Deferred {
-    /// A visible change.
-    Wait(Wait),
-    /// A read of the store: the token has a position that isn't known here.
-    Look(Token),
-}
-
-/// What a request of the changes feed has waited for.
-#[derive(Default)]
-struct Waited {
-    /// Position since which nothing visible changed, after a wait.
-    moved: Option<Position>,
-    /// After a look: true if the store was read since the request came, and is current.
-    looked: Option<bool>,
 }
 
 /// Admits a request by its size, `Host`, route and method, before its body is read.
@@ -163,19 +141,6 @@ impl<'r> Admitted<'_, 'r> {
                     Box::pin(self.wait(deferred, &mut waited)).await;
                     log.waited += began.elapsed();
                 }
-            }
-        }
-    }
-
-    /// Waits for what the changes feed needs before it can answer. The key is judged again afterwards.
-    async fn wait(&self, deferred: Deferred, waited: &mut Waited) {
-        match deferred {
-            Deferred::Wait(wait) => {
-                waited.moved = Some(self.app.waits.wait(&self.app.live, wait).await);
-            }
-            Deferred::Look(token) => {
-                let is_known = |feed: &Feed| changes::is_known(feed, &token, Timestamp::now());
-                waited.looked = Some(waits::look(&self.app.live, is_known).await);
             }
         }
     }
@@ -316,71 +281,6 @@ impl<'r> Admitted<'_, 'r> {
         }
     }
 
-    /// Resolves a request of the changes feed.
-    ///
-    /// # Errors
-    ///
-    /// If a parameter is refused, or the token can't be continued.
-    fn changes(
-        &self,
-        version: &Version,
-        key: &KnownKey,
-        context: SendContext<'_>,
-        waited: &Waited,
-        log: &mut RequestLogContext<'r>,
-    ) -> Result<Outcome<'static>, ApiError> {
-        let endpoints = &self.app.endpoints;
-        let request = parameters::changes(self.request.uri.query())?;
-        let feed = self.app.live.feed();
-        let feed = feed.ok_or_else(|| ApiError::plain(ErrorType::Unavailable))?;
-        log.revision = Some(feed.position.number);
-        let public_url = endpoints.addresses.public_url();
-        let terms = TermsDigest::of(version.date, public_url, feed.left_out);
-        let now = Timestamp::now();
-        let found = match (
-            changes::find(&feed, &request, terms, waited.moved, now)?,
-            &request.since,
-        ) {
-            (changes::Found::Page(found), _) => found,
-            (changes::Found::Unknown, Some(token)) if waited.looked.is_none() => {
-                return Ok(Outcome::Deferred(Deferred::Look(token.clone())));
-            }
-            (changes::Found::Unknown, _) => {
-                let is_current = waited.looked.unwrap_or(false);
-                return Err(changes::unknown(&request, is_current, now));
-            }
-        };
-        let mut pause = None;
-        let is_empty = found.is_empty();
-        // At the end of a walk, what changed meanwhile may be before its last code.
-        let is_walk = request
-            .since
-            .as_ref()
-            .is_some_and(|token| token.first.is_some());
-        if is_empty && !is_walk && !request.wait.is_zero() && waited.moved.is_none() {
-            match self.app.waits.place(&key.usage) {
-                Some(place) => {
-                    return Ok(Outcome::Deferred(Deferred::Wait(Wait {
-                        since: feed.position,
-                        until: tokio::time::Instant::now() + request.wait,
-                        query: request.query,
-                        place,
-                    })));
-                }
-                None => pause = Some(RETRY_SOON),
-            }
-        }
-        let resource = changes::resource(&feed, &request, found);
-        let resource = version.render(KeyedOperation::ListChanges, resource);
-        match is_empty {
-            true => Ok(Outcome::NoChanges(resource.reserved(context)?, pause)),
-            false => {
-                let resource = resource.not_shed(&self.request.headers, context)?;
-                Ok(Outcome::NeedsQuota(Ok(resource.reserved(context)?)))
-            }
-        }
-    }
-
     /// Answers a request that needs no key and costs no quota.
     async fn answer_public(
         &self,
@@ -434,14 +334,4 @@ impl<'r> Admitted<'_, 'r> {
         let account = key.map(|key| &key.usage.sending_bytes);
         self.app.send_context(account, self.client.connection)
     }
-}
-
-/// Adds the pause that the client should make before its next request.
-fn with_pause(mut response: Response, pause: Option<Duration>) -> Response {
-    if let Some(pause) = pause {
-        response
-            .headers_mut()
-            .insert(RETRY_AFTER, seconds_up(pause).into());
-    }
-    response
 }

@@ -9,6 +9,7 @@ pub(crate) mod budget;
 pub(crate) mod cache;
 pub mod compress;
 mod fair_queue;
+mod glue;
 mod piece;
 
 use std::cell::RefCell;
@@ -22,6 +23,7 @@ use hyper::body::{Frame, SizeHint};
 use vitrine_model::snapshot::{Run, Snapshot};
 
 use budget::OwnedPayer;
+pub(crate) use glue::Glue;
 use piece::{PIECE_BYTES, Piece};
 
 /// From this length on, in bytes, a run goes out as a reference: copying it would cost more.
@@ -34,7 +36,7 @@ thread_local! {
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Bytes of a page ahead of its products.
+/// Bytes of a list's page ahead of its products.
 pub(crate) const PAGE_START: &[u8] = b"{\"catalog\":[";
 
 /// A body that is sent, or is about to be.
@@ -68,43 +70,6 @@ pub(crate) struct PageBody {
     pub(crate) payer: OwnedPayer,
     /// The next part: odd ones are runs, even ones the glue before, between and behind them.
     pub(crate) next: usize,
-}
-
-/// Bytes before, between and behind the runs of a page.
-#[derive(Clone)]
-pub(crate) enum Glue {
-    /// Those of a list, with the bytes behind the products. There is at least one run.
-    List(Bytes),
-    /// Concatenated, with the end of each.
-    Each(Bytes, Box<[u32]>),
-}
-
-impl Glue {
-    /// Returns the bytes before the run with this index, or behind the last of `runs`.
-    fn part(&self, index: usize, runs: usize) -> &[u8] {
-        match self {
-            Self::List(_) if index == 0 => PAGE_START,
-            Self::List(end) if index == runs => end,
-            Self::List(_) => b",",
-            Self::Each(text, ends) => text.get(range(ends, index)).unwrap_or_default(),
-        }
-    }
-
-    /// Returns the same as a reference to where it lies.
-    fn shared(&self, index: usize, runs: usize) -> Bytes {
-        match self {
-            Self::List(_) if index == 0 => Bytes::from_static(PAGE_START),
-            Self::List(end) if index == runs => end.clone(),
-            Self::List(_) => Bytes::from_static(b","),
-            Self::Each(text, ends) => text.slice(range(ends, index)),
-        }
-    }
-}
-
-/// Returns the range of an element in a concatenation.
-fn range(ends: &[u32], index: usize) -> std::ops::Range<usize> {
-    let end = |index: usize| ends.get(index).copied().unwrap_or_default() as usize;
-    index.checked_sub(1).map_or(0, end)..end(index)
 }
 
 /// A client was too slow to take a page of a catalog that was replaced meanwhile.

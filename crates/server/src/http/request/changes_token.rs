@@ -6,7 +6,7 @@
 //! | time of issue, in seconds since 1970 | 8 |
 //! | digest of the filters; digest of the version, the public URL and what else positions depend on | 8 each |
 //! | newest position that the walk showed; the base, if there is one; the walk's first one, if it goes on | 40 each |
-//! | last code of the walk, if it goes on | up to 64 |
+//! | last code of the walk behind its length, if it goes on | 1 + up to 64 |
 //!
 //! A position is the number of the revision (8), its id (16) and that of the state of the texts (16). Numbers are
 //! little-endian.
@@ -150,7 +150,11 @@ impl fmt::Display for Token {
             bytes.extend(revision.as_bytes());
             bytes.extend(texts.as_bytes());
         }
-        bytes.extend(after.as_ref().map_or("", ProductCode::as_str).as_bytes());
+        if let Some(code) = after {
+            // A code has at most 64 bytes.
+            bytes.push(u8::try_from(code.as_str().len()).unwrap_or(u8::MAX));
+            bytes.extend(code.as_str().as_bytes());
+        }
         write!(out, "{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes))
     }
 }
@@ -182,13 +186,9 @@ impl FromStr for Token {
             .then(|| reader.position())
             .transpose()?;
         let first = goes_on.then(|| reader.position()).transpose()?;
-        let rest = std::str::from_utf8(reader.0).map_err(|_| NoToken)?;
-        let after = goes_on
-            .then(|| rest.parse())
-            .transpose()
-            .map_err(|_| NoToken)?;
-        // Without a walk there is a base, and nothing behind it.
-        if !goes_on && (base.is_none() || !rest.is_empty()) {
+        let after = goes_on.then(|| reader.code()).transpose()?;
+        // Without a walk there is a base.
+        if !reader.0.is_empty() || !goes_on && base.is_none() {
             return Err(NoToken);
         }
         Ok(Self {
@@ -210,6 +210,14 @@ impl Reader<'_> {
         let (taken, rest) = self.0.split_first_chunk().ok_or(NoToken)?;
         self.0 = rest;
         Ok(*taken)
+    }
+
+    fn code(&mut self) -> Result<ProductCode, NoToken> {
+        let [length] = self.take()?;
+        let (code, rest) = self.0.split_at_checked(length.into()).ok_or(NoToken)?;
+        self.0 = rest;
+        let code = std::str::from_utf8(code).map_err(|_| NoToken)?;
+        code.parse().map_err(|_| NoToken)
     }
 
     fn position(&mut self) -> Result<Position, NoToken> {
@@ -271,7 +279,7 @@ mod tests {
     #[test]
     fn damaged_tokens_are_refused() {
         let text = token().to_string();
-        for end in 0..text.len() - 64 {
+        for end in 0..text.len() {
             assert_eq!(text[..end].parse::<Token>(), Err(NoToken), "{end}");
         }
         let padded = format!("{text}=");
