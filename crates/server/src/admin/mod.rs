@@ -5,8 +5,9 @@
 //! and while all other threads are busy; and a scrape takes nothing from them but processor time.
 //!
 //! - `pages`: the answers
-//! - `scrape`: what `/metrics` says; `limits`: of limits
+//! - `scrape`: what `/metrics` says; `limits`: of limits; `changes`: of the changes feed
 
+mod changes;
 mod limits;
 mod pages;
 mod scrape;

@@ -11,6 +11,7 @@ use vitrine_model::changes::{ChangesQuery, Position};
 use vitrine_model::key::KeyUsage;
 
 use crate::live::{Feed, Live};
+use crate::metrics::Counter;
 
 /// Default maximum number of requests that wait.
 pub const DEFAULT_MAX_WAITS: usize = 8_000;
@@ -29,6 +30,8 @@ pub struct Waits {
     waiting: Arc<AtomicUsize>,
     turns: Semaphore,
     draining: watch::Sender<bool>,
+    /// Number of requests that were answered at once because too many waited.
+    pub refused: Counter,
 }
 
 impl Default for Waits {
@@ -69,6 +72,7 @@ impl Waits {
             waiting: Arc::default(),
             turns: Semaphore::new(TURNS),
             draining: watch::Sender::new(false),
+            refused: Counter::default(),
         }
     }
 
@@ -94,6 +98,9 @@ impl Waits {
         };
         let key_max = self.max.div_ceil(KEY_PART);
         let has_room = all < self.max && of_key < key_max && !*self.draining.borrow();
+        if !has_room {
+            self.refused.increment();
+        }
         has_room.then_some(place)
     }
 

@@ -59,6 +59,14 @@ impl Feed {
         (is_kept && point.is_reached_by(journal.locate(&self.position)?)).then_some(point)
     }
 
+    /// Returns the time since which tokens are continued; `None` without a journal.
+    #[must_use]
+    pub fn oldest(&self, now: Timestamp) -> Option<Timestamp> {
+        let kept_since = now.saturating_sub(self.keep).unwrap_or(Timestamp::MIN);
+        let oldest = self.journal.as_ref()?.oldest_published_at()?;
+        Some(oldest.max(kept_since))
+    }
+
     /// Returns true if something visible changed since a position, or if that is unknown.
     #[must_use]
     pub fn has_changes(&self, query: &ChangesQuery, since: &Position, now: Timestamp) -> bool {

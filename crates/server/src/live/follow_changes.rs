@@ -176,19 +176,6 @@ impl ChangesFollower {
         position: Position,
         journal: Option<Arc<Journal>>,
     ) {
-        let metrics = &followed.live.metrics.journal;
-        let oldest = journal
-            .as_ref()
-            .and_then(|journal| journal.oldest_published_at());
-        metrics
-            .oldest
-            .set_moment(oldest.unwrap_or_else(Timestamp::now));
-        metrics
-            .bytes
-            .set(journal.as_ref().map_or(0, |journal| journal.bytes()) as f64);
-        metrics
-            .changes
-            .set(journal.as_ref().map_or(0, |journal| journal.len()) as f64);
         followed.live.set_feed(Feed {
             left_out: left_out(&snapshot),
             snapshot,

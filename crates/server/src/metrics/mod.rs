@@ -254,19 +254,6 @@ pub struct LiveMetrics {
     pub damaged_snapshot_files: Counter,
     /// Size of the log beside an SQLite store, in bytes.
     pub store_log_bytes: Gauge,
-    /// The journal of changes.
-    pub journal: JournalMetrics,
-}
-
-/// Metrics of the journal of changes.
-#[derive(Debug, Default)]
-pub struct JournalMetrics {
-    /// Time of publication of the oldest state whose token can still be continued.
-    pub oldest: Gauge,
-    /// Number of recorded changes.
-    pub changes: Gauge,
-    /// Memory, in bytes.
-    pub bytes: Gauge,
 }
 
 /// Origin of a snapshot.
