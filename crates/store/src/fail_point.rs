@@ -50,6 +50,7 @@ fail_points! {
     PublishCommitted "publish.committed",
     TextsMarked "texts.marked",
     TextsCounted "texts.counted",
+    TextsRecorded "texts.recorded",
     TextsCommitted "texts.committed",
     KeysWritten "keys.written",
     KeysCounted "keys.counted",

@@ -7,7 +7,7 @@
 //! # Layout
 //!
 //! - [`Store`]: the trait; [`Publication`]: a publish in progress
-//! - [`record`]: types that are written and read
+//! - [`record`]: types that are written and read; [`history`]: those of the history of changes
 //! - [`problem`]: results of a check
 //! - [`error`]: the error type, with messages for the operator
 //! - [`fail_point`]: points at which tests make writes fail
@@ -20,6 +20,7 @@ mod check;
 mod digest;
 pub mod error;
 pub mod fail_point;
+pub mod history;
 mod postgres;
 pub mod problem;
 mod publication;
@@ -39,6 +40,7 @@ use vitrine_model::revision::Revision;
 
 pub use address::StoreAddress;
 pub use error::StoreError;
+use history::{History, HistoryStart, HistoryVisitor};
 use problem::Problem;
 pub use publication::Publication;
 use record::{
@@ -99,6 +101,28 @@ pub trait Store: Send + Sync {
         texts_kept_since: Timestamp,
         visit: ItemVisitor<'_>,
     ) -> Result<(StoreState, Option<Revision>), StoreError>;
+
+    /// Reads what the revisions and texts states after `from` changed, as of one moment and in any order: versions of
+    /// products that began or ended, and live products that name a text taken down or put back. Pruned revisions are left
+    /// out.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be read, or `visit` fails.
+    fn read_history(
+        &self,
+        from: &HistoryStart,
+        visit: HistoryVisitor<'_>,
+    ) -> Result<History, StoreError>;
+
+    /// Returns whether the database that [`state`](Self::state) asks is a replica, which may be behind its primary.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be read.
+    fn is_replica(&self) -> Result<bool, StoreError> {
+        Ok(false)
+    }
 
     /// Checkpoints and empties the write-ahead log of an SQLite store if it is large, waiting briefly for other readers
     /// and writers. A server calls this every few seconds. Returns the log's size in bytes; `None` for a store that

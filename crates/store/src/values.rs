@@ -40,11 +40,11 @@ pub(crate) fn text_status(is_taken_down: bool) -> TextStatus {
     }
 }
 
-/// Returns the time to store with a text that is taken down now; none for one that is served.
-pub(crate) fn taken_down_at(status: TextStatus) -> Option<i64> {
+/// Returns the time to store with a text whose status changes at `now`; none for one that is served.
+pub(crate) fn taken_down_at(status: TextStatus, now: i64) -> Option<i64> {
     match status {
         TextStatus::Served => None,
-        TextStatus::TakenDown => Some(Timestamp::now().as_millisecond()),
+        TextStatus::TakenDown => Some(now),
     }
 }
 

@@ -32,6 +32,12 @@ pub(super) fn state(session: &mut Session) -> Result<StoreState, StoreError> {
     })
 }
 
+/// See [`Store::is_replica`](crate::Store::is_replica).
+pub(super) fn is_replica(session: &mut Session) -> Result<bool, StoreError> {
+    let row = session.row(POLLING, "select pg_is_in_recovery()", &[])?;
+    row.map_or(Ok(false), |row| get(&row, 0))
+}
+
 /// See [`Store::read_catalog`](crate::Store::read_catalog).
 pub(super) fn read(
     session: &mut Session,

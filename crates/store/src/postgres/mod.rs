@@ -2,13 +2,14 @@
 //!
 //! - `target`: the address, with `password` and `tls`; `session`: a connection; `failure`: its errors
 //! - `schema`: recognising, creating and migrating the schema
-//! - `catalog`, `history`: reading the live catalog, and any moment
+//! - `catalog`, `history`: reading the live catalog, and any moment; `change_history`: reading what each revision changed
 //! - `publish`: writing a revision, with `pending`, its write buffer, and `copy`, the format of rows
 //! - `keys`: API keys; `texts`: texts and their sources; `prune`: deleting old revisions' data
 //! - `check`: checks of all data; `restore`: moving an SQLite store here
 //! - `listen`: hints of changes
 
 mod catalog;
+mod change_history;
 mod check;
 mod copy;
 mod failure;
@@ -40,6 +41,7 @@ use vitrine_model::revision::Revision;
 
 use self::session::{Background, Session};
 pub(crate) use self::target::Target;
+use crate::history::{History, HistoryStart, HistoryVisitor};
 use crate::problem::Problem;
 use crate::record::{
     ChangeKind, ChangedProduct, FetchedText, ItemVisitor, Keep, Moment, ProductVisitor,
@@ -243,6 +245,20 @@ impl Store for PostgresStore {
         self.read(catalog::READING, READ_TIMEOUT, |session| {
             catalog::read_changes(session, since, max_products, texts_kept_since, visit)
         })
+    }
+
+    fn read_history(
+        &self,
+        from: &HistoryStart,
+        visit: HistoryVisitor<'_>,
+    ) -> Result<History, StoreError> {
+        self.read(change_history::READING, READ_TIMEOUT, |session| {
+            change_history::read(session, from, visit)
+        })
+    }
+
+    fn is_replica(&self) -> Result<bool, StoreError> {
+        self.quick(catalog::is_replica)
     }
 
     fn revisions(&self, limit: u32) -> Result<Vec<PublishedRevision>, StoreError> {

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use rusqlite::types::ValueRef;
 use vitrine_model::revision::Revision;
 
@@ -33,11 +34,11 @@ struct Table {
 }
 
 /// All tables but the state, each after those that it refers to.
-const TABLES: [Table; 7] = [
+const TABLES: [Table; 8] = [
     Table {
         sqlite: "revision",
         postgres: "revision",
-        columns: "number, id, created_at, created, changed, retired, unchanged, published_by, note, source_digest",
+        columns: "number, id, created_at, created, changed, retired, unchanged, published_by, note, source_digest, former_id",
         booleans: &[],
     },
     Table {
@@ -63,6 +64,12 @@ const TABLES: [Table; 7] = [
         postgres: "fetched_text",
         columns: "url, digest, etag, last_modified, fetched_at",
         booleans: &[],
+    },
+    Table {
+        sqlite: "text_change",
+        postgres: "text_change",
+        columns: "counter, counter_before, digest, is_taken_down, changed_at",
+        booleans: &["is_taken_down"],
     },
     Table {
         sqlite: "api_key",
@@ -168,7 +175,8 @@ impl Backup {
 }
 
 /// Replaces all rows with the backup's. The id of the store stays, and so do revocations and rotations of keys and texts
-/// taken down: a restore mustn't undo these. The live revision gets an id that no server has seen.
+/// taken down: a restore mustn't undo these. The live revision gets an id that no server has seen, and keeps its former id
+/// beside it.
 fn replace(session: &mut Session, backup: &Backup) -> Result<Option<Revision>, StoreError> {
     // Servers that record the use of keys fail and retry later: a use recorded meanwhile would fail the copy.
     let sql = "lock table vitrine.api_key_use in share row exclusive mode";
@@ -190,21 +198,21 @@ fn replace(session: &mut Session, backup: &Backup) -> Result<Option<Revision>, S
     for table in &TABLES {
         copy(session, backup, table)?;
     }
-    let sql = "select revision_number, oldest_readable from state";
-    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
-    let state: rusqlite::Result<(Option<i64>, Option<i64>)> =
+    let sql = "select revision_number, oldest_readable, texts_counter from state";
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    let state: rusqlite::Result<(Option<i64>, Option<i64>, i64)> =
         backup.connection.query_row(sql, [], read);
-    let (live, oldest) = state.map_err(|source| StoreError::Database {
+    let (live, oldest, texts) = state.map_err(|source| StoreError::Database {
         doing: RESTORING,
         source: source.into(),
     })?;
     let id = live.map(|_| random_id()).transpose()?;
-    let sql = "update vitrine.revision set id = $2 where number = $1";
+    let sql = "update vitrine.revision set former_id = id, id = $2 where number = $1";
     session.execute(RESTORING, sql, &[live.param(), id.param()])?;
     let sql = "update vitrine.state set revision_number = $1, revision_id = $2, \
                oldest_readable = $3";
     session.execute(RESTORING, sql, &[live.param(), id.param(), oldest.param()])?;
-    session.run(RESTORING, COUNT_TEXTS)?;
+    record_texts(session, texts)?;
     session.run(RESTORING, COUNT_KEYS)?;
     session.run(
         RESTORING,
@@ -220,6 +228,26 @@ fn replace(session: &mut Session, backup: &Backup) -> Result<Option<Revision>, S
     keys::write_digests(session)?;
     session.run(RESTORING, NOTIFY)?;
     history::revision(session, Moment::Live)
+}
+
+/// Steps the counter of texts from that of the backup, and records which texts the restore keeps taken down. Call it before
+/// their status is set.
+fn record_texts(session: &mut Session, before: i64) -> Result<(), StoreError> {
+    let now = Timestamp::now().as_millisecond();
+    let counter = session.number(RESTORING, COUNT_TEXTS, &[before.param()])?;
+    let row = [counter.param(), before.param(), now.param()];
+    let sql = "insert into vitrine.text_change \
+               (counter, counter_before, digest, is_taken_down, changed_at) \
+               select $1, $2, x.digest, true, $3 from taken_down \
+               join vitrine.markdown_text x on x.digest = taken_down.digest \
+               where x.taken_down_at is null";
+    if session.execute(RESTORING, sql, &row)? == 0 {
+        let sql = "insert into vitrine.text_change \
+                   (counter, counter_before, digest, is_taken_down, changed_at) \
+                   values ($1, $2, '', false, $3)";
+        session.execute(RESTORING, sql, &row)?;
+    }
+    Ok(())
 }
 
 fn copy(session: &mut Session, backup: &Backup, table: &Table) -> Result<(), StoreError> {

@@ -16,10 +16,14 @@ const MIGRATING: &str = "migrating the store";
 
 /// All migrations in order, each with the oldest release that still works after it, named by the newest schema that the
 /// release supports.
-const MIGRATIONS: [(&str, i32); 2] = [
+const MIGRATIONS: [(&str, i32); 3] = [
     (include_str!("migrations/0001.sql"), 1),
     (include_str!("migrations/0002.sql"), 1),
+    (include_str!("migrations/0003.sql"), 1),
 ];
+
+/// Schema that added digests to keys. Later migrations mustn't write them: a digest that doesn't match is a finding.
+const KEY_DIGESTS: i32 = 2;
 
 /// Newest schema that this release supports.
 const SCHEMA: i32 = MIGRATIONS.len() as i32;
@@ -63,8 +67,10 @@ pub(super) fn migrate(session: &mut Session, place: &str) -> Result<bool, StoreE
     for (migration, _) in MIGRATIONS.iter().skip(had.unsigned_abs() as usize) {
         session.run(MIGRATING, migration)?;
     }
-    if had < SCHEMA {
+    if had < KEY_DIGESTS {
         keys::write_digests(session)?;
+    }
+    if had < SCHEMA {
         let oldest = MIGRATIONS.last().map_or(SCHEMA, |(_, oldest)| *oldest);
         let sql = format!(
             "delete from vitrine.schema_version; \

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 
 use super::BEGIN;
@@ -33,7 +34,9 @@ pub(super) fn set_status(
     status: TextStatus,
     lock_wait: Duration,
 ) -> Result<bool, StoreError> {
-    let taken_down_at = taken_down_at(status);
+    let now = Timestamp::now().as_millisecond();
+    let (taken_down_at, is_taken_down) =
+        (taken_down_at(status, now), status == TextStatus::TakenDown);
     session.transaction(SERVING, BEGIN, |session| {
         lock::take(session, Lock::Keys, lock_wait)?;
         let sql = "update vitrine.markdown_text set taken_down_at = $2 where digest = $1";
@@ -42,17 +45,33 @@ pub(super) fn set_status(
             return Ok(false);
         }
         FailPoint::TextsMarked.pass()?;
-        session.run(SERVING, COUNT_TEXTS)?;
+        // No other transaction changes the counter: all of them take the lock.
+        let sql = "select texts_counter from vitrine.state";
+        let before = session.number(SERVING, sql, &[])?;
+        let counter = session.number(SERVING, COUNT_TEXTS, &[before.param()])?;
         FailPoint::TextsCounted.pass()?;
+        let sql = "insert into vitrine.text_change \
+                   (counter, counter_before, digest, is_taken_down, changed_at) \
+                   values ($1, $2, $3, $4, $5)";
+        let row = [
+            counter.param(),
+            before.param(),
+            digest.param(),
+            is_taken_down.param(),
+            now.param(),
+        ];
+        session.execute(SERVING, sql, &row)?;
+        FailPoint::TextsRecorded.pass()?;
         session.run(SERVING, NOTIFY)?;
         Ok(true)
     })
 }
 
-/// Increments the counter of texts by a random step: a server with a snapshot file of this store may see a copy of an
-/// earlier state that was changed since, which mustn't have the same number.
+/// Increments the counter of texts, or $1 if that is greater, by a random step: a server with a snapshot file of this store
+/// may see a copy of an earlier state that was changed since, which mustn't have the same number. Returns the counter.
 pub(super) const COUNT_TEXTS: &str = "update vitrine.state \
-    set texts_counter = texts_counter + 1 + floor(random() * 4294967296)::bigint";
+    set texts_counter = greatest(texts_counter, $1) + 1 + floor(random() * 4294967296)::bigint \
+    returning texts_counter";
 
 /// Notifies listeners when this transaction is committed.
 pub(super) const NOTIFY: &str = "select pg_notify('vitrine', '')";

@@ -6,6 +6,7 @@
 
 use std::path::Path;
 
+use jiff::Timestamp;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use vitrine_model::revision::Revision;
 
@@ -144,7 +145,7 @@ fn verified_copy(backup: &Path, path: &Path) -> Result<(Partial, Connection), St
 }
 
 /// Replaces all rows of all tables with the backup's. The id of the store stays, and so do revocations and rotations of
-/// keys and texts taken down: a restore mustn't undo these.
+/// keys and texts taken down: a restore mustn't undo these. To the texts it is one step, from the backup's state.
 fn replace(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     transaction.execute_batch(
         "create temp table kept_state as select * from main.state;
@@ -167,9 +168,11 @@ fn replace(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
         ))?;
         FailPoint::RestoreTableReplaced.pass()?;
     }
-    transaction.execute_batch(
+    let now = Timestamp::now().as_millisecond();
+    transaction.execute_batch(&format!(
         "update main.state set store_id = kept.store_id, \
-            texts_counter = max(kept.texts_counter, 0) + 1 + (random() & 0xffffffff), \
+            texts_counter = max(kept.texts_counter, state.texts_counter, 0) + 1 \
+               + (random() & 0xffffffff), \
             keys_counter = max(kept.keys_counter, 0) + 1 + (random() & 0xffffffff) \
             from temp.kept_state as kept;
          update main.api_key set \
@@ -178,17 +181,26 @@ fn replace(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
             expires_at = coalesce(min(api_key.expires_at, kept.expires_at), \
                api_key.expires_at, kept.expires_at) \
             from temp.kept_key as kept where kept.prefix = api_key.prefix;
+         insert into main.text_change (counter, counter_before, digest, is_taken_down, changed_at) \
+            select state.texts_counter, old.texts_counter, text.digest, 1, {now} \
+            from main.state join backup.state as old join temp.taken_down as kept \
+               join main.text on text.digest = kept.digest where text.taken_down_at is null;
+         insert into main.text_change (counter, counter_before, digest, is_taken_down, changed_at) \
+            select state.texts_counter, old.texts_counter, x'', 0, {now} \
+            from main.state join backup.state as old where not exists \
+               (select * from main.text_change where counter = state.texts_counter);
          insert into main.text (digest, markdown, taken_down_at) \
             select digest, markdown, taken_down_at from temp.taken_down where true \
             on conflict (digest) do update set taken_down_at = \
                coalesce(text.taken_down_at, excluded.taken_down_at);",
-    )
+    ))
 }
 
 /// Gives the live revision an id that no server has seen: the backup's may be live already, with other keys and texts.
+/// The former id is kept beside it.
 fn give_new_id(transaction: &Transaction<'_>, id: &str) -> rusqlite::Result<()> {
     transaction.execute(
-        "update main.revision set id = ?1 \
+        "update main.revision set former_id = id, id = ?1 \
          where number = (select revision_number from main.state)",
         [id],
     )?;

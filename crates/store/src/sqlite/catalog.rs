@@ -275,7 +275,7 @@ pub(super) fn is_value_error(error: &StoreError) -> bool {
     }
 }
 
-fn text<'r>(row: &'r Row<'_>, column: usize) -> Result<&'r str, StoreError> {
+pub(super) fn text<'r>(row: &'r Row<'_>, column: usize) -> Result<&'r str, StoreError> {
     row.get_ref(column)
         .map_err(during(READING))?
         .as_str()
@@ -316,14 +316,16 @@ fn served_texts(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use super::super::open;
     use super::*;
 
     /// Returns SQLite's query plan, one step per line.
-    fn plan(sql: &str) -> String {
+    pub(in crate::sqlite) fn plan(sql: &str) -> String {
         let connection = Connection::open_in_memory().unwrap();
-        let schema = include_str!("migrations/0001.sql");
-        connection.execute_batch(schema).unwrap();
+        for migration in open::MIGRATIONS {
+            connection.execute_batch(migration).unwrap();
+        }
         let mut statement = connection
             .prepare(&format!("explain query plan {sql}"))
             .unwrap();

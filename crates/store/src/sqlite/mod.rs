@@ -4,7 +4,7 @@
 //! - `open`: creating, recognising and migrating the file
 //! - `catalog`: reading the live catalog
 //! - `publish`: writing a revision
-//! - `history`: reading any moment
+//! - `history`: reading any moment; `change_history`: reading what each revision changed
 //! - `prune`: deleting old revisions' data
 //! - `keys`: API keys; `texts`: texts and their sources
 //! - `check`: checks of all data
@@ -14,6 +14,7 @@
 
 mod backup;
 mod catalog;
+mod change_history;
 mod check;
 mod history;
 mod holder;
@@ -38,6 +39,7 @@ use vitrine_model::key::KeyRecord;
 use vitrine_model::revision::Revision;
 
 use crate::fail_point::FailPoint;
+use crate::history::{History, HistoryStart, HistoryVisitor};
 use crate::problem::Problem;
 use crate::record::{
     ChangeKind, ChangedProduct, FetchedText, ItemVisitor, Keep, Moment, ProductVisitor,
@@ -203,6 +205,14 @@ impl Store for SqliteStore {
     ) -> Result<(StoreState, Option<Revision>), StoreError> {
         let connection = &mut self.connect()?;
         catalog::read_changes(connection, since, max_products, texts_kept_since, visit)
+    }
+
+    fn read_history(
+        &self,
+        from: &HistoryStart,
+        visit: HistoryVisitor<'_>,
+    ) -> Result<History, StoreError> {
+        change_history::read(&mut self.connect()?, from, visit)
     }
 
     fn checkpoint_log(&self) -> Result<Option<u64>, StoreError> {

@@ -15,10 +15,14 @@ use crate::{IfMissing, StoreError};
 const APPLICATION_ID: u32 = 0x5669_7472;
 
 /// All migrations in order; `user_version` of the file is the number that were applied.
-const MIGRATIONS: [&str; 2] = [
+pub(super) const MIGRATIONS: [&str; 3] = [
     include_str!("migrations/0001.sql"),
     include_str!("migrations/0002.sql"),
+    include_str!("migrations/0003.sql"),
 ];
+
+/// Schema that added digests to keys. Later migrations mustn't write them: a digest that doesn't match is a finding.
+const KEY_DIGESTS: u32 = 2;
 
 /// Opens the file, creates it if `if_missing` says so, and migrates it. `lock_wait` is the maximum time that it waits for
 /// another writer, now and later.
@@ -191,7 +195,9 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     for migration in MIGRATIONS.iter().skip(found as usize) {
         transaction.execute_batch(migration).map_err(&failed)?;
     }
-    keys::write_digests(&transaction)?;
+    if found < KEY_DIGESTS {
+        keys::write_digests(&transaction)?;
+    }
     transaction
         .pragma_update(None, "application_id", APPLICATION_ID)
         .map_err(&failed)?;

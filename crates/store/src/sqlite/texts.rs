@@ -1,5 +1,6 @@
 //! Texts: reading them, taking them down and putting them back; and results of fetching them.
 
+use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 
@@ -34,22 +35,31 @@ pub(super) fn set_status(
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(during(SERVING))?;
-    let taken_down_at = taken_down_at(status);
+    let now = Timestamp::now().as_millisecond();
     let found = transaction
         .execute(
             "update text set taken_down_at = ?2 where digest = ?1",
-            (digest.as_bytes(), taken_down_at),
+            (digest.as_bytes(), taken_down_at(status, now)),
         )
         .map_err(during(SERVING))?;
     if found == 0 {
         return Ok(false);
     }
     FailPoint::TextsMarked.pass()?;
+    let number = |sql| transaction.query_row(sql, [], |row| row.get::<_, i64>(0));
+    let before = number("select texts_counter from state").map_err(during(SERVING))?;
     // A random step: a server with a snapshot file of this store may see a copy of an earlier state that was changed
     // since, which mustn't have the same number.
-    let sql = "update state set texts_counter = texts_counter + 1 + (random() & 0xffffffff)";
-    transaction.execute(sql, []).map_err(during(SERVING))?;
+    let sql = "update state set texts_counter = texts_counter + 1 + (random() & 0xffffffff) \
+               returning texts_counter";
+    let counter = number(sql).map_err(during(SERVING))?;
     FailPoint::TextsCounted.pass()?;
+    let sql = "insert into text_change (counter, counter_before, digest, is_taken_down, changed_at) \
+               values (?, ?, ?, ?, ?)";
+    let is_taken_down = status == TextStatus::TakenDown;
+    let row = (counter, before, digest.as_bytes(), is_taken_down, now);
+    transaction.execute(sql, row).map_err(during(SERVING))?;
+    FailPoint::TextsRecorded.pass()?;
     committed(transaction.commit(), FailPoint::TextsCommitted, SERVING)?;
     Ok(true)
 }

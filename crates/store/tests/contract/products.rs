@@ -27,7 +27,7 @@ pub fn product(code: &str, document: &str) -> StoredProduct {
 
 /// Returns a product with the description `markdown`.
 pub fn product_with_text(code: &str, markdown: &str) -> StoredProduct {
-    let document = format!(r#""{code}" with "texts/{}.md""#, TextDigest::of(markdown));
+    let document = format!(r#"["{code}","texts/{}.md"]"#, TextDigest::of(markdown));
     let mut product = product(code, &document);
     product.own_texts.push(OwnText {
         name: TextName::Description,

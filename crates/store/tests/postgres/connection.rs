@@ -4,6 +4,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use vitrine_store::history::HistoryStart;
 use vitrine_store::{IfMissing, StoreError};
 
 use crate::cluster::{Cluster, is_installed};
@@ -185,6 +186,21 @@ fn replica_is_followed_and_never_written() {
         (followed.state().unwrap() == store.state().unwrap()).then_some(())
     });
     assert_eq!(codes(&*followed), ["B"]);
+    assert!(followed.is_replica().unwrap() && !store.is_replica().unwrap());
+    let mut changed = 0;
+    let everything = HistoryStart {
+        revision: 0,
+        texts: None,
+        since: Timestamp::MIN,
+        max_changes: u64::MAX,
+    };
+    let history = followed.read_history(&everything, &mut |_| {
+        changed += 1;
+        Ok(())
+    });
+    let history = history.unwrap();
+    assert_eq!((history.revisions.len(), changed), (2, 2));
+    assert_eq!(history.state, store.state().unwrap());
     assert_eq!(followed.check().unwrap(), []);
     assert!(followed.subscribe(std::sync::Arc::new(|| {})).is_none());
     followed

@@ -1,0 +1,219 @@
+//! The history of changes after a restore, an older release or damage: what is unknown is a gap.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rusqlite::Connection;
+use vitrine_store::history::{History, HistoryStart};
+use vitrine_store::{IfMissing, Store, StoreAddress, TextStatus, open};
+
+use crate::change_history::{EVERYTHING, Item, numbers, read, set, steps};
+use crate::database::Database;
+use crate::products::{product, publish, publish_texts, second};
+
+/// A store of either kind.
+struct Kept<'a> {
+    /// Directory for files.
+    directory: &'a Path,
+    url: String,
+    run: &'a dyn Fn(&str),
+}
+
+impl Kept<'_> {
+    fn open(&self) -> Arc<dyn Store> {
+        open(&self.url, IfMissing::Create).unwrap()
+    }
+}
+
+/// Runs `test` with an empty SQLite store and, if there is a PostgreSQL, with an empty database.
+fn on_both(test: impl Fn(&Kept<'_>)) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store.db");
+    test(&Kept {
+        directory: directory.path(),
+        url: format!("sqlite:{}", path.display()),
+        run: &|sql| Connection::open(&path).unwrap().execute_batch(sql).unwrap(),
+    });
+    let directory = tempfile::tempdir().unwrap();
+    if let Some(database) = Database::create() {
+        test(&Kept {
+            directory: directory.path(),
+            url: database.url.clone(),
+            run: &|sql| drop(database.run(&format!("set search_path = vitrine; {sql}"))),
+        });
+    }
+}
+
+fn text(texts: u64, code: &str) -> Item {
+    Item::Text(texts, code.to_owned())
+}
+
+/// Creates an SQLite store of two revisions with a text taken down, and its backup. Returns the id of its live revision
+/// and the step of its texts.
+fn back_up(directory: &Path, backup: &Path) -> (String, (u64, u64)) {
+    let url = format!("sqlite:{}", directory.join("source.db").display());
+    let store = open(&url, IfMissing::Create).unwrap();
+    publish_texts(&*store, &[("A", "one")], second(10));
+    let live = [("A", "one"), ("B", "two"), ("C", "three")];
+    publish_texts(&*store, &live, second(20));
+    let step = set(&*store, "three", TextStatus::TakenDown);
+    let live = store.backup(backup).unwrap().unwrap();
+    (live.id, step)
+}
+
+#[test]
+fn restore_keeps_the_former_id_and_is_one_texts_step() {
+    on_both(|kept| {
+        let backup = kept.directory.join("backup.db");
+        let (id, step) = back_up(kept.directory, &backup);
+        let store = kept.open();
+        store.restore(&backup).unwrap();
+        let (history, items) = read(&*store, &EVERYTHING);
+        assert_eq!(numbers(&history), [1, 2]);
+        let formers = |history: &History| -> Vec<Option<String>> {
+            let formers = history.revisions.iter().map(|one| one.former_id.clone());
+            formers.collect()
+        };
+        assert_eq!(formers(&history), [None, Some(id.clone())]);
+        let first = store.state().unwrap();
+        assert_ne!(first.revision_id.as_ref(), Some(&id));
+        assert_eq!(steps(&history), [step, (step.1, first.texts)]);
+        assert!(items.contains(&text(step.1, "C")));
+        assert!(!items.iter().any(|item| *item == text(first.texts, "C")));
+
+        // What was taken down since stays so: that differs from the backup. What was put back is down again, as there.
+        set(&*store, "one", TextStatus::TakenDown);
+        set(&*store, "three", TextStatus::Served);
+        publish(&*store, &[product("Z", "1")], second(30)).unwrap();
+        store.restore(&backup).unwrap();
+        let again = store.state().unwrap();
+        assert!(again.texts > first.texts);
+        let (history, items) = read(&*store, &EVERYTHING);
+        assert_eq!(numbers(&history), [1, 2]);
+        assert_eq!(formers(&history), [None, Some(id.clone())]);
+        assert_eq!(steps(&history), [step, (step.1, again.texts)]);
+        let texts: Vec<_> = items
+            .into_iter()
+            .filter(|item| matches!(item, Item::Text(..)))
+            .collect();
+        assert_eq!(texts, [text(step.1, "C"), text(again.texts, "A")]);
+
+        publish(&*store, &[product("Z", "1")], second(40)).unwrap();
+        let (history, _) = read(&*store, &EVERYTHING);
+        assert_eq!(formers(&history), [None, Some(id), None]);
+        assert_eq!(store.check().unwrap(), []);
+    });
+}
+
+#[test]
+fn created_store_has_the_history_of_its_backup() {
+    on_both(|kept| {
+        let backup = kept.directory.join("backup.db");
+        let (id, step) = back_up(kept.directory, &backup);
+        let Ok(address) = kept.url.parse::<StoreAddress>();
+        let live = address.create_from(&backup).unwrap().unwrap();
+        let store = kept.open();
+        let (history, items) = read(&*store, &EVERYTHING);
+        assert_eq!(numbers(&history), [1, 2]);
+        let last = history.revisions.last().unwrap();
+        assert_eq!(
+            (&last.revision, &last.former_id),
+            (&live, &Some(id.clone()))
+        );
+        assert_ne!(live.id, id);
+        assert_eq!(steps(&history)[0], step);
+        let of_texts = items.iter().filter(|item| matches!(item, Item::Text(..)));
+        assert_eq!(of_texts.collect::<Vec<_>>(), [&text(step.1, "C")]);
+    });
+}
+
+/// SQL that takes away what schema 3 added, but for the number of the schema.
+const BEFORE_SCHEMA_3: &str = "drop table text_change; alter table revision drop column former_id;";
+
+#[test]
+fn previous_schema_is_migrated_with_a_gap_of_texts() {
+    on_both(|kept| {
+        let store = kept.open();
+        publish_texts(&*store, &[("A", "one")], second(10));
+        publish_texts(&*store, &[("A", "one"), ("B", "two")], second(20));
+        set(&*store, "one", TextStatus::TakenDown);
+        drop(store);
+        (kept.run)(BEFORE_SCHEMA_3);
+        (kept.run)(match kept.url.starts_with("sqlite:") {
+            true => "pragma user_version = 2",
+            false => "update schema_version set version = 2",
+        });
+        let store = kept.open();
+        let (history, items) = read(&*store, &EVERYTHING);
+        assert_eq!((numbers(&history), items.len()), (vec![1, 2], 1));
+        assert_eq!(steps(&history), []);
+        let step = set(&*store, "one", TextStatus::Served);
+        let (history, items) = read(&*store, &EVERYTHING);
+        assert_eq!(steps(&history), [step]);
+        assert!(items.contains(&text(step.1, "A")));
+        assert_eq!(store.check().unwrap(), []);
+    });
+}
+
+#[test]
+fn backup_of_the_previous_schema_begins_the_texts_states() {
+    on_both(|kept| {
+        let backup = kept.directory.join("backup.db");
+        let (id, step) = back_up(kept.directory, &backup);
+        let older = Connection::open(&backup).unwrap();
+        older.execute_batch(BEFORE_SCHEMA_3).unwrap();
+        older.pragma_update(None, "user_version", 2).unwrap();
+        drop(older);
+        let store = kept.open();
+        store.restore(&backup).unwrap();
+        let (history, _) = read(&*store, &EVERYTHING);
+        assert_eq!(history.revisions[1].former_id, Some(id));
+        assert_eq!(steps(&history), [(step.1, history.state.texts)]);
+    });
+}
+
+/// A release of schema 2 steps the counter of a PostgreSQL store without a row.
+#[test]
+fn texts_step_of_an_older_release_is_a_gap() {
+    on_both(|kept| {
+        let store = kept.open();
+        publish_texts(&*store, &[("A", "one")], second(10));
+        set(&*store, "one", TextStatus::TakenDown);
+        (kept.run)("update state set texts_counter = texts_counter + 7");
+        let (history, items) = read(&*store, &EVERYTHING);
+        assert_eq!((steps(&history), items), (vec![], vec![]));
+        let step = set(&*store, "one", TextStatus::Served);
+        let (history, items) = read(&*store, &EVERYTHING);
+        assert_eq!(
+            (steps(&history), items),
+            (vec![step], vec![text(step.1, "A")])
+        );
+    });
+}
+
+#[test]
+fn damaged_version_is_visited_as_damaged() {
+    for damage in [
+        "update product_version set countries = '[\"Germany\"]'",
+        "update product_version set categories = 'food'",
+    ] {
+        on_both(|kept| {
+            let store = kept.open();
+            publish(&*store, &[product("A", "1"), product("B", "1")], second(1)).unwrap();
+            publish(&*store, &[product("A", "2"), product("B", "1")], second(2)).unwrap();
+            publish(&*store, &[product("C", "1")], second(3)).unwrap();
+            let (_, before) = read(&*store, &EVERYTHING);
+            (kept.run)(&format!("{damage} where code = 'A' and from_revision = 2"));
+            let (history, items) = read(&*store, &EVERYTHING);
+            assert_eq!(numbers(&history), [1, 2, 3]);
+            let damaged: Vec<_> = items.iter().filter(|item| !before.contains(item)).collect();
+            assert_eq!(damaged, [&Item::Damaged(2), &Item::Damaged(3)], "{damage}");
+            assert_eq!(items.len(), before.len());
+            let from = HistoryStart {
+                revision: 3,
+                ..EVERYTHING
+            };
+            assert_eq!(read(&*store, &from).1, []);
+        });
+    }
+}
