@@ -6,8 +6,8 @@ use anyhow::Context as _;
 use clap::Args;
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use vitrine_store::IfMissing;
 use vitrine_store::record::{Keep, PruneReport};
+use vitrine_store::{IfMissing, Store};
 
 use super::confirm::ConfirmArgs;
 use super::time::parse_past_moment;
@@ -25,7 +25,8 @@ Examples:
 /// Kept revisions, always including the live one, stay readable. Others are still listed by `vitrine history`, but
 /// can't be shown, exported or rolled back to. Texts stay while they are served: 24 hours after the last product
 /// that used them. Servers, loads and backups keep running. The file doesn't shrink: freed space is used by later
-/// writes.
+/// writes. Tokens of `GET /product/changes` that begin before the oldest kept revision end, but not at servers that
+/// still have the changes in memory.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Prune {
@@ -62,29 +63,51 @@ impl Prune {
         let plan = store.plan_prune(self.keep, since)?;
         let is_idle = (plan.revisions, plan.versions, plan.texts) == (0, 0, 0);
         match (is_idle, self.dry_run) {
-            (true, _) => return self.show(&plan, Effect::Nothing),
-            (false, true) => return self.show(&plan, Effect::Shown),
+            (true, _) => return self.show(&*store, &plan, Effect::Nothing),
+            (false, true) => return self.show(&*store, &plan, Effect::Shown),
             (false, false) => {}
         }
         self.confirm.confirm(&format!(
-            "this frees {} for good; revisions before {} can no longer be read or rolled back to",
+            "this frees {} for good; revisions before {} can no longer be read or rolled back to{}",
             freed(&plan),
-            plan.oldest_readable.unwrap_or_default()
+            plan.oldest_readable.unwrap_or_default(),
+            tokens_since(&*store, &plan)?
+                .map_or_else(String::new, |since| format!("; {}", ended_tokens(since))),
         ))?;
         let pruned = store.prune(self.keep, since);
         let pruned = pruned
             .context("pruned in part, run it again to free the rest; the step that failed")?;
-        self.show(&pruned, Effect::Freed)
+        self.show(&*store, &pruned, Effect::Freed)
     }
 
-    fn show(&self, pruned: &PruneReport, effect: Effect) -> anyhow::Result<Outcome> {
+    fn show(
+        &self,
+        store: &dyn Store,
+        pruned: &PruneReport,
+        effect: Effect,
+    ) -> anyhow::Result<Outcome> {
+        let tokens_since = tokens_since(store, pruned)?;
         if self.output.json {
-            print_json(&to_json(pruned, effect))?;
+            print_json(&to_json(pruned, tokens_since, effect))?;
         } else {
-            print(&to_text(pruned, effect))?;
+            print(&to_text(pruned, tokens_since, effect))?;
         }
         Ok(Outcome::Done)
     }
+}
+
+/// Returns the time of the oldest revision that stays readable: tokens of the changes feed from before it end.
+fn tokens_since(store: &dyn Store, pruned: &PruneReport) -> anyhow::Result<Option<Timestamp>> {
+    let oldest = pruned.oldest_readable.map(|number| store.revision(number));
+    let oldest = oldest.transpose()?.flatten();
+    Ok(oldest.map(|published| published.revision.created_at))
+}
+
+/// Describes the tokens that end. A running server has its own history, in memory and in its state directory.
+fn ended_tokens(since: Timestamp) -> String {
+    format!(
+        "tokens of `GET /product/changes` from before {since} end (410) once a server reads its history from the store again"
+    )
 }
 
 /// Effect that a report tells of.
@@ -108,7 +131,7 @@ fn freed(pruned: &PruneReport) -> String {
     format!("versions of products: {versions}, texts: {texts}, of revisions: {revisions}")
 }
 
-fn to_text(pruned: &PruneReport, effect: Effect) -> String {
+fn to_text(pruned: &PruneReport, tokens_since: Option<Timestamp>, effect: Effect) -> String {
     let Some(oldest) = pruned.oldest_readable else {
         return "nothing to prune: nothing was loaded yet\n".to_owned();
     };
@@ -118,6 +141,9 @@ fn to_text(pruned: &PruneReport, effect: Effect) -> String {
         Effect::Shown => format!("would free {}; nothing was changed\n", freed(pruned)),
     };
     text.push_str(&format!("the oldest kept revision is {oldest}\n"));
+    if let Some(since) = tokens_since {
+        text.push_str(&format!("{}\n", ended_tokens(since)));
+    }
     if pruned.waiting_versions > 0 {
         text.push_str(&format!(
             "versions left because their texts are still served: {}; prune again in 24 hours\n",
@@ -134,7 +160,7 @@ fn to_text(pruned: &PruneReport, effect: Effect) -> String {
     text
 }
 
-fn to_json(pruned: &PruneReport, effect: Effect) -> Value {
+fn to_json(pruned: &PruneReport, tokens_since: Option<Timestamp>, effect: Effect) -> Value {
     let PruneReport {
         oldest_readable,
         revisions,
@@ -146,6 +172,7 @@ fn to_json(pruned: &PruneReport, effect: Effect) -> Value {
     json!({
         "applied": effect == Effect::Freed,
         "oldest_readable": oldest_readable,
+        "tokens_since": tokens_since,
         "revisions": revisions,
         "versions": versions,
         "texts": texts,

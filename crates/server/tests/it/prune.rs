@@ -145,6 +145,38 @@ fn prune_needs_consent_and_can_be_tried() {
     assert!(again.contains("nothing to free"), "{again}");
 }
 
+#[test]
+fn prune_names_the_time_from_which_tokens_go_on() {
+    let store = revisions(3, 2);
+    let history = store.json(&["history", "--json"]);
+    let published = |number: usize| {
+        let one = &history.as_array().expect("a list")[3 - number];
+        assert_eq!(one["number"], number);
+        one["created_at"].as_str().expect("a time").to_owned()
+    };
+    let line = |number| {
+        let since = published(number);
+        format!(
+            "tokens of `GET /product/changes` from before {since} end (410) once a server reads its history from the store again"
+        )
+    };
+    let plan = store.ok(&["prune", "--keep", "2", "--dry-run"]);
+    assert!(plan.contains(&line(2)), "{plan}");
+    let plan = store.json(&["prune", "--keep", "2", "--dry-run", "--json"]);
+    assert_eq!(plan["tokens_since"], published(2));
+    let pruned = store.ok(&["prune", "--keep", "2", "--yes"]);
+    assert!(pruned.contains(&line(2)), "{pruned}");
+    let pruned = store.json(&["prune", "--keep", "1", "--yes", "--json"]);
+    assert_eq!(pruned["tokens_since"], published(3));
+    // It is idle now, and keeps what it kept before.
+    let idle = store.json(&["prune", "--keep", "3", "--json"]);
+    assert_eq!(idle["tokens_since"], published(3));
+    let nothing = Store::new();
+    nothing.key("reader", &[]);
+    let idle = nothing.json(&["prune", "--keep", "1", "--json"]);
+    assert_eq!(idle["tokens_since"], Value::Null);
+}
+
 fn start_prune(store: &Store) -> Child {
     let mut command = store.command(&["prune", "--keep", "1", "--yes"]);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
