@@ -12,7 +12,7 @@ const METHOD_CHARACTERS: usize = 16;
 const PATH_CHARACTERS: usize = 256;
 
 /// Minimum length of a key, in bytes.
-const LEAST_KEY_BYTES: usize = 50;
+const MIN_KEY_BYTES: usize = 50;
 
 /// Maximum length of a key's name, between its start and its secret, in bytes: `test_` and eleven letters or digits.
 const KEY_NAME_BYTES: usize = 16;
@@ -26,7 +26,7 @@ pub(crate) fn shown_method(method: &str) -> &str {
 /// be the secret, in any encoding.
 pub(crate) fn shown_path(path: &str) -> Cow<'_, str> {
     let path = start(path, PATH_CHARACTERS);
-    if path.len() < LEAST_KEY_BYTES {
+    if path.len() < MIN_KEY_BYTES {
         return path.into();
     }
     let decoded = decoded(path);
