@@ -8,7 +8,7 @@ use tempfile::SpooledTempFile;
 use vitrine_model::content::TextDigest;
 
 /// From how many bytes on a file is used.
-const MOST_IN_MEMORY_BYTES: usize = 8 << 20;
+const MAX_IN_MEMORY_BYTES: usize = 8 << 20;
 
 /// Texts by their digests.
 pub(crate) struct TextSpool {
@@ -21,7 +21,7 @@ pub(crate) struct TextSpool {
 impl TextSpool {
     pub(crate) fn new() -> Self {
         Self {
-            file: SpooledTempFile::new(MOST_IN_MEMORY_BYTES),
+            file: SpooledTempFile::new(MAX_IN_MEMORY_BYTES),
             end: 0,
             places: HashMap::new(),
         }

@@ -171,7 +171,6 @@ pub(crate) struct Selection<'a> {
     taken: Vec<HistoryRevision>,
     /// Number of changes by the taken revisions.
     changes: u64,
-    is_full: bool,
 }
 
 impl<'a> Selection<'a> {
@@ -180,23 +179,22 @@ impl<'a> Selection<'a> {
             from,
             taken: Vec::new(),
             changes: 0,
-            is_full: false,
         }
     }
 
     /// Takes the next older revision with the numbers of products that it created, changed and retired, unless a bound is
-    /// reached. Returns whether older ones are wanted.
+    /// reached or one is missing between. Returns whether it was taken; if it wasn't, no older one is.
     pub(crate) fn take(&mut self, older: HistoryRevision, counts: [u64; 3]) -> bool {
-        if let Some(newer) = self.taken.last() {
-            self.is_full |= older.revision.number + 1 != newer.revision.number
-                || newer.revision.created_at <= self.from.since
-                || self.changes > self.from.max_changes;
-        }
-        if !self.is_full {
+        let is_taken = self.taken.last().is_none_or(|newer| {
+            older.revision.number + 1 == newer.revision.number
+                && newer.revision.created_at > self.from.since
+                && self.changes <= self.from.max_changes
+        });
+        if is_taken {
             self.changes = counts.into_iter().fold(self.changes, u64::saturating_add);
             self.taken.push(older);
         }
-        !self.is_full
+        is_taken
     }
 
     /// Returns the taken revisions in ascending order.

@@ -29,6 +29,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use vitrine_model::revision::Revision;
+use vitrine_store::history::HistoryStart;
 use vitrine_store::record::{CatalogItem, RevisionNote, StoredProduct};
 use vitrine_store::{IfMissing, Store, StoreAddress, StoreError};
 
@@ -78,6 +79,22 @@ fn codes(store: &dyn Store) -> Vec<String> {
     });
     read.unwrap();
     codes
+}
+
+/// Returns the numbers of revisions and of items of the history of changes.
+fn history(store: &dyn Store) -> (usize, usize) {
+    let everything = HistoryStart {
+        revision: 0,
+        texts: None,
+        since: Timestamp::MIN,
+        max_changes: u64::MAX,
+    };
+    let mut items = 0;
+    let read = store.read_history(&everything, &mut |_| {
+        items += 1;
+        Ok(())
+    });
+    (read.unwrap().revisions.len(), items)
 }
 
 /// Returns all messages of an error, and its `Debug`.

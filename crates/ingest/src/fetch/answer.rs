@@ -11,7 +11,7 @@ use vitrine_model::Invalid;
 use vitrine_store::record::FetchedText;
 
 use super::Reach;
-use crate::load::texts::{MOST_BYTES, markdown};
+use crate::load::texts::{MAX_BYTES, markdown};
 use crate::outside::guard::{self, Refused};
 use crate::outside::retry::{Retries, send_retrying};
 use crate::outside::{Answer, Failure};
@@ -142,7 +142,7 @@ pub(super) async fn ask(
         }
         request
     };
-    let answer = send_retrying(request, MOST_BYTES, &RETRIES);
+    let answer = send_retrying(request, MAX_BYTES, &RETRIES);
     let Ok(answer) = tokio::time::timeout(patience, answer).await else {
         let seconds = patience.as_secs();
         let message = format!("no complete response within {seconds} seconds");

@@ -10,7 +10,7 @@ use vitrine_store::record::FetchedText;
 use super::answer::{self, Came, Failed, Host};
 use super::turns::{GivenUp, Turns};
 use super::wanted::{Fetched, Wanted};
-use super::{Progress, Settings};
+use super::{FetchSettings, Progress};
 use crate::text_spool::TextSpool;
 
 /// Interval at which progress is told while no address answers.
@@ -22,7 +22,7 @@ type Answered = (usize, String, Result<Came, Failed>);
 /// a row, the others aren't asked.
 pub(super) async fn all(
     client: &Client,
-    settings: &Settings,
+    settings: &FetchSettings,
     wanted: &mut Wanted,
     spool: &mut TextSpool,
     progress: &dyn Progress,
@@ -31,7 +31,7 @@ pub(super) async fn all(
     let mut asked = JoinSet::new();
     let (mut done, mut failed) = (0, 0);
     loop {
-        while asked.len() < settings.most_at_once
+        while asked.len() < settings.max_concurrent
             && let Some((slot, url)) = turns.next()
         {
             let before = wanted

@@ -38,13 +38,13 @@ pub enum Reach {
 
 /// Settings of a fetch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
+pub struct FetchSettings {
     /// Intent: publish the fetched texts, or only plan that.
     pub intent: Intent,
     /// Servers that an address may lead to.
     pub reach: Reach,
     /// Maximum number of concurrent requests, from 1; each may hold 1 MiB.
-    pub most_at_once: usize,
+    pub max_concurrent: usize,
     /// Time limit of one text, all retries and redirects included.
     pub patience: Duration,
     /// Name of the author.
@@ -73,7 +73,7 @@ pub trait Progress {
 /// an address fails is no error: the report tells of it.
 pub fn fetch(
     store: &dyn Store,
-    settings: &Settings,
+    settings: &FetchSettings,
     progress: &dyn Progress,
 ) -> anyhow::Result<FetchReport> {
     let mut wanted = wanted::wanted(store)?;

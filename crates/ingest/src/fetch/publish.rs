@@ -7,7 +7,7 @@ use vitrine_model::content::{Content, Text, TextDigest, TextName};
 use vitrine_store::record::{FetchedText, Moment, RevisionNote};
 use vitrine_store::{Publication, Store};
 
-use super::Settings;
+use super::FetchSettings;
 use super::wanted::{Address, Fetched, Wanted};
 use crate::load::apply;
 use crate::load::plan::Plan;
@@ -22,7 +22,7 @@ use crate::text_spool::TextSpool;
 /// If the store can't be written. Then nothing has changed.
 pub(super) fn publish(
     store: &dyn Store,
-    settings: &Settings,
+    settings: &FetchSettings,
     wanted: &Wanted,
     spool: &mut TextSpool,
 ) -> anyhow::Result<Applied> {

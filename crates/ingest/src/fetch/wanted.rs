@@ -10,7 +10,7 @@ use super::answer::Failed;
 use crate::load::apply;
 
 /// Maximum number of products listed for an address that fails; the others are counted.
-const MOST_NAMED: usize = 20;
+const MAX_NAMED: usize = 20;
 
 /// An address that is asked.
 #[derive(Debug, Default)]
@@ -98,7 +98,7 @@ pub(super) fn wanted(store: &dyn Store) -> anyhow::Result<Wanted> {
             let address = wanted.addresses.entry(url.to_owned()).or_default();
             address.before = before;
             address.products += 1;
-            if address.codes.len() < MOST_NAMED {
+            if address.codes.len() < MAX_NAMED {
                 address.codes.push(live.code.to_string());
             }
         }

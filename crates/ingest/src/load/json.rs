@@ -12,10 +12,10 @@ use super::pointer::At;
 use super::report::{shown, shown_pointer};
 
 /// Maximum nesting of values, in levels.
-const MOST_LEVELS: usize = 64;
+const MAX_LEVELS: usize = 64;
 
 /// Maximum number of problems kept for one record: it can have millions.
-pub(super) const MOST_PROBLEMS: usize = 1_000;
+pub(super) const MAX_PROBLEMS: usize = 1_000;
 
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
@@ -162,7 +162,7 @@ fn problem(rule: &'static str, at: &At<'_>, value: &str, message: &str) -> Probl
 }
 
 fn note(problems: &mut Vec<Problem>, problem: impl FnOnce() -> Problem) {
-    if problems.len() < MOST_PROBLEMS {
+    if problems.len() < MAX_PROBLEMS {
         problems.push(problem());
     }
 }
@@ -174,7 +174,7 @@ fn parse<'a>(
     problems: &mut Vec<Problem>,
 ) -> Node<'a> {
     let text = raw.get();
-    if level > MOST_LEVELS {
+    if level > MAX_LEVELS {
         let message = "expected at most 64 levels of nesting";
         note(problems, || problem("nesting", at, text, message));
         return Node::Unreadable;
@@ -245,10 +245,10 @@ enum Positions {
 }
 
 impl Positions {
-    const MOST_FEW: usize = 32;
+    const MAX_FEW: usize = 32;
 
     fn of(members: usize) -> Self {
-        match members <= Self::MOST_FEW {
+        match members <= Self::MAX_FEW {
             true => Self::Few,
             false => Self::Many(HashMap::with_capacity(members)),
         }

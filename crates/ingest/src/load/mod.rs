@@ -178,7 +178,7 @@ pub fn open(inputs: &[Input], on_wait: OnWait) -> anyhow::Result<Vec<Opened>> {
 
 /// Settings of a load.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct LoadSettings {
     /// Handling of live products missing from the inputs.
     pub mode: Mode,
     /// Apply or dry run.
@@ -197,7 +197,7 @@ pub struct Settings {
     pub note: Option<String>,
 }
 
-impl Settings {
+impl LoadSettings {
     /// The usual load by `by`: a replace that is refused where anything is wrong.
     #[must_use]
     pub fn replace(by: String) -> Self {
@@ -224,7 +224,7 @@ impl Settings {
 pub fn load(
     store: &dyn Store,
     inputs: Vec<Opened>,
-    settings: Settings,
+    settings: LoadSettings,
     progress: &dyn Progress,
 ) -> anyhow::Result<Report> {
     let complete = settings.report.as_deref().map(CompleteReport::create);

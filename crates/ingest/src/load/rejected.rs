@@ -25,7 +25,7 @@ pub(super) const REASONS: &str = "_rejected";
 const TEXT: &str = "_text";
 
 /// Number in a file's name at which the search for a free name gives up.
-const MOST_NAMES: u32 = 10_000;
+const MAX_NAMES: u32 = 10_000;
 
 /// Maximum number of faults that the cell of a rejected row tells.
 const MAX_REASONS: usize = 20;
@@ -143,7 +143,7 @@ fn can_not_write(path: &RejectedPath) -> String {
 /// Never over a file that is there: someone may be mending it.
 fn persist(file: WholeFile, path: &RejectedPath, extension: &str) -> io::Result<PathBuf> {
     let mut file = file.finish()?;
-    for number in 1..MOST_NAMES {
+    for number in 1..MAX_NAMES {
         let path = path.numbered(number, extension);
         match file.persist_noclobber(&path) {
             Ok(_) => {

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use tempfile::SpooledTempFile;
 
 /// Maximum length kept in memory, in bytes after compression; a longer spool goes to a temporary file.
-const MOST_IN_MEMORY_BYTES: usize = 16 << 20;
+const MAX_IN_MEMORY_BYTES: usize = 16 << 20;
 
 /// Speed counts here; products resemble each other enough for the least effort.
 const COMPRESSION_LEVEL: i32 = 1;
@@ -34,7 +34,7 @@ pub(super) struct Spool {
 impl Spool {
     /// An empty spool.
     pub(super) fn new() -> io::Result<Self> {
-        let file = BufWriter::new(SpooledTempFile::new(MOST_IN_MEMORY_BYTES));
+        let file = BufWriter::new(SpooledTempFile::new(MAX_IN_MEMORY_BYTES));
         Ok(Self {
             file: zstd::Encoder::new(file, COMPRESSION_LEVEL)?,
             records: 0,

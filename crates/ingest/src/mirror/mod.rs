@@ -20,7 +20,7 @@ use vitrine_store::Store;
 use crate::load::plan::Plan;
 use crate::load::progress::Silent;
 use crate::load::report::{Applied, Outcome, Report};
-use crate::load::{self, Opened, Settings};
+use crate::load::{self, LoadSettings, Opened};
 use pages::Walk;
 use source::Source;
 
@@ -124,7 +124,7 @@ impl Mirror {
         &mut self,
         store: &dyn Store,
         fetched: Fetched,
-        settings: Settings,
+        settings: LoadSettings,
     ) -> anyhow::Result<Report> {
         let Fetched { walk, records } = fetched;
         let mut file = match records {

@@ -25,19 +25,19 @@ use crate::outside::Answer;
 /// The most products a page can have (docs/contract/listing.md#limit).
 const PAGE_PRODUCTS: usize = 500;
 /// The longest page, in bytes.
-const MOST_PAGE_BYTES: usize = 64 << 20;
+const MAX_PAGE_BYTES: usize = 64 << 20;
 /// The longest cursor, in bytes: it has to fit into an address.
-const MOST_CURSOR_BYTES: usize = 1_024;
+const MAX_CURSOR_BYTES: usize = 1_024;
 /// The most products of a catalog.
-const MOST_PRODUCTS: usize = 10_000_000;
+const MAX_PRODUCTS: usize = 10_000_000;
 /// The most pages of a catalog: as many products, in full pages.
-const MAX_PAGES: usize = MOST_PRODUCTS / PAGE_PRODUCTS;
+const MAX_PAGES: usize = MAX_PRODUCTS / PAGE_PRODUCTS;
 /// The longest tag that is kept to ask again with, in bytes. A page with a longer one is compared by its digest.
 const MAX_TAG_BYTES: usize = 256;
 /// The most bytes of a catalog's products.
-const MOST_CATALOG_BYTES: u64 = 64 << 30;
+const MAX_CATALOG_BYTES: u64 = 64 << 30;
 /// Maximum number of walks of a catalog that changes meanwhile.
-const MOST_WALKS: usize = 5;
+const MAX_WALKS: usize = 5;
 
 /// A page as it was when it was read.
 #[derive(Debug)]
@@ -88,7 +88,7 @@ impl Walk {
         } in &self.pages
         {
             let answer = source
-                .get(target, WithKey::Yes, tag.as_ref(), MOST_PAGE_BYTES)
+                .get(target, WithKey::Yes, tag.as_ref(), MAX_PAGE_BYTES)
                 .await?;
             let is_same = match answer.status {
                 304 if tag.is_some() => true,
@@ -109,7 +109,7 @@ impl Walk {
 ///
 /// If the source can't be asked, doesn't answer as the contract says, or changes all the time.
 pub(super) async fn read(source: &Source, file: &mut File) -> anyhow::Result<Walk> {
-    for _ in 0..MOST_WALKS {
+    for _ in 0..MAX_WALKS {
         file.set_len(0).context(NO_TEMPORARY_FILE)?;
         file.rewind().context(NO_TEMPORARY_FILE)?;
         let walk = walk(source, file).await?;
@@ -118,7 +118,7 @@ pub(super) async fn read(source: &Source, file: &mut File) -> anyhow::Result<Wal
         }
     }
     bail!(
-        "the catalog of {} changed during each of {MOST_WALKS} walks; try again when it changes less often",
+        "the catalog of {} changed during each of {MAX_WALKS} walks; try again when it changes less often",
         source.base()
     )
 }
@@ -131,7 +131,7 @@ async fn walk(source: &Source, file: &File) -> anyhow::Result<Walk> {
     loop {
         let target = target(cursor.as_deref());
         let answer = source
-            .get(&target, WithKey::Yes, None, MOST_PAGE_BYTES)
+            .get(&target, WithKey::Yes, None, MAX_PAGE_BYTES)
             .await?;
         if answer.status != 200 {
             return Err(source.unexpected(&target, &answer));
@@ -234,13 +234,11 @@ impl Walk {
             writeln!(out, "{line}").context(NO_TEMPORARY_FILE)?;
         }
         self.products = codes.len();
-        if self.products > MOST_PRODUCTS || self.bytes > MOST_CATALOG_BYTES {
-            bail!(
-                "the catalog has more than {MOST_PRODUCTS} products or {MOST_CATALOG_BYTES} bytes"
-            );
+        if self.products > MAX_PRODUCTS || self.bytes > MAX_CATALOG_BYTES {
+            bail!("the catalog has more than {MAX_PRODUCTS} products or {MAX_CATALOG_BYTES} bytes");
         }
         let after = pagination.cursors.after;
-        match after.filter(|after| !after.is_empty() && after.len() <= MOST_CURSOR_BYTES) {
+        match after.filter(|after| !after.is_empty() && after.len() <= MAX_CURSOR_BYTES) {
             Some(after) if cursor != Some(after.as_ref()) => Ok(Some(after.into_owned())),
             Some(_) => bail!("its cursor `after` doesn't advance"),
             None => bail!("a page with products has no cursor `after`"),

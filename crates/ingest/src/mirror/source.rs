@@ -98,7 +98,7 @@ impl Source {
         target: &str,
         with_key: WithKey,
         tag: Option<&HeaderValue>,
-        most_bytes: usize,
+        max_bytes: usize,
     ) -> anyhow::Result<Answer> {
         let url = format!("{}{target}", self.base);
         let mut headers = HeaderMap::new();
@@ -111,7 +111,7 @@ impl Source {
             headers.insert(IF_NONE_MATCH, tag.clone());
         }
         let request = || self.client.get(&url).headers(headers.clone());
-        let answer = send_retrying(request, most_bytes, &self.retries).await;
+        let answer = send_retrying(request, max_bytes, &self.retries).await;
         answer.map_err(|failure| {
             let failure = anyhow::Error::new(failure);
             self.wrong(target, &format!("{failure:#}"))

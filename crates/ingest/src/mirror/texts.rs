@@ -224,8 +224,8 @@ fn markdown(
 /// A text of the source; none where it has no text of this digest.
 async fn fetch(source: &Source, digest: &TextDigest) -> anyhow::Result<Option<String>> {
     let target = target(digest);
-    let most_bytes = PackedMarkdown::MAX_LENGTH_BYTES;
-    let answer = source.get(&target, WithKey::No, None, most_bytes).await?;
+    let max_bytes = PackedMarkdown::MAX_LENGTH_BYTES;
+    let answer = source.get(&target, WithKey::No, None, max_bytes).await?;
     match answer.status {
         200 => {}
         404 if error_type(&answer.body) == Some(ErrorType::NotFound) => return Ok(None),

@@ -11,7 +11,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::{Attempt, Policy};
 use reqwest::{ClientBuilder, Url};
 
-use super::MOST_REDIRECTS;
+use super::MAX_REDIRECTS;
 
 /// Networks that aren't the public internet (IANA's registry of special-purpose addresses): the first
 /// address, and how many bits of it count.
@@ -135,8 +135,8 @@ pub fn judge(url: &Url) -> Result<(), Refused> {
 /// [judged](judge) before. It uses no proxy: where that would connect to can't be known here.
 pub fn public_only(builder: ClientBuilder) -> ClientBuilder {
     let redirects = Policy::custom(|attempt: Attempt<'_>| {
-        if attempt.previous().len() > MOST_REDIRECTS {
-            return attempt.error(format!("more than {MOST_REDIRECTS} redirects"));
+        if attempt.previous().len() > MAX_REDIRECTS {
+            return attempt.error(format!("more than {MAX_REDIRECTS} redirects"));
         }
         match judge(attempt.url()) {
             Ok(()) => attempt.follow(),

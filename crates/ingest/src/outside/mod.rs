@@ -28,7 +28,7 @@ const READ_TIMEOUT: Duration = Duration::from_secs(30);
 /// Timeout of a whole request: a server that sends a byte now and then is never silent.
 const TOTAL_TIMEOUT: Duration = Duration::from_secs(300);
 /// Maximum number of redirects.
-const MOST_REDIRECTS: usize = 5;
+const MAX_REDIRECTS: usize = 5;
 
 /// Returns a builder with settings of all clients: timeouts, the name, TLS by ring with the system's certificates, gzip,
 /// few redirects, no cookies. A proxy is taken from the environment (`HTTPS_PROXY`, `NO_PROXY`).
@@ -45,7 +45,7 @@ pub fn builder() -> anyhow::Result<ClientBuilder> {
         .connect_timeout(CONNECT_TIMEOUT)
         .read_timeout(READ_TIMEOUT)
         .timeout(TOTAL_TIMEOUT)
-        .redirect(Policy::limited(MOST_REDIRECTS)))
+        .redirect(Policy::limited(MAX_REDIRECTS)))
 }
 
 /// A client that blocks, for threads without a runtime. It follows no redirects.
@@ -85,8 +85,8 @@ pub fn same_origin_redirects() -> Policy {
         if first.is_some_and(|first| first != attempt.url().origin()) {
             let host = attempt.url().origin().ascii_serialization();
             attempt.error(format!("it leads to another origin, {host}"))
-        } else if attempt.previous().len() > MOST_REDIRECTS {
-            attempt.error(format!("more than {MOST_REDIRECTS} redirects"))
+        } else if attempt.previous().len() > MAX_REDIRECTS {
+            attempt.error(format!("more than {MAX_REDIRECTS} redirects"))
         } else {
             attempt.follow()
         }
@@ -108,10 +108,10 @@ pub struct Answer {
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// The answer is too long.
-    #[error("the response is longer than {most_bytes} bytes")]
+    #[error("the response is longer than {max_bytes} bytes")]
     TooLong {
         /// Maximum length, in bytes.
-        most_bytes: usize,
+        max_bytes: usize,
     },
     /// It didn't come, or not whole.
     #[error("{what}")]
@@ -193,11 +193,11 @@ fn is_about_certificates(error: &reqwest::Error) -> bool {
 ///
 /// # Errors
 ///
-/// If there is no answer, or a body of more than `most_bytes`.
-pub async fn send(request: RequestBuilder, most_bytes: usize) -> Result<Answer, Failure> {
+/// If there is no answer, or a body of more than `max_bytes`.
+pub async fn send(request: RequestBuilder, max_bytes: usize) -> Result<Answer, Failure> {
     let response = request.send().await?;
     let (status, headers) = (response.status().as_u16(), response.headers().clone());
-    let body = read_bounded(response, most_bytes).await?;
+    let body = read_bounded(response, max_bytes).await?;
     Ok(Answer {
         status,
         headers,
@@ -205,16 +205,16 @@ pub async fn send(request: RequestBuilder, most_bytes: usize) -> Result<Answer, 
     })
 }
 
-/// Reads a body of at most `most_bytes`, counted as unpacked.
+/// Reads a body of at most `max_bytes`, counted as unpacked.
 ///
 /// # Errors
 ///
 /// If there are more, or the body is cut off.
-pub async fn read_bounded(mut response: Response, most_bytes: usize) -> Result<Vec<u8>, Failure> {
+pub async fn read_bounded(mut response: Response, max_bytes: usize) -> Result<Vec<u8>, Failure> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await? {
-        if body.len() + chunk.len() > most_bytes {
-            return Err(Failure::TooLong { most_bytes });
+        if body.len() + chunk.len() > max_bytes {
+            return Err(Failure::TooLong { max_bytes });
         }
         body.extend_from_slice(&chunk);
     }
@@ -247,7 +247,7 @@ mod tests {
     }
 
     /// Asks, with two retries at once.
-    fn ask(address: &str, most_bytes: usize) -> Result<Answer, Failure> {
+    fn ask(address: &str, max_bytes: usize) -> Result<Answer, Failure> {
         let client = builder().unwrap().no_proxy();
         let client = client.redirect(same_origin_redirects()).build().unwrap();
         let retries = Retries {
@@ -257,7 +257,7 @@ mod tests {
         };
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.enable_all().build().unwrap();
-        runtime.block_on(send_retrying(|| client.get(address), most_bytes, &retries))
+        runtime.block_on(send_retrying(|| client.get(address), max_bytes, &retries))
     }
 
     fn answer(head: &str, body: &[u8]) -> Vec<u8> {

@@ -58,12 +58,12 @@ impl Retries {
 /// As [`send`], of the last try.
 pub async fn send_retrying(
     request: impl Fn() -> RequestBuilder,
-    most_bytes: usize,
+    max_bytes: usize,
     retries: &Retries,
 ) -> Result<Answer, Failure> {
     let mut failures = 0;
     loop {
-        let outcome = send(request(), most_bytes).await;
+        let outcome = send(request(), max_bytes).await;
         let (is_passing, asked) = match &outcome {
             Ok(answer) => (
                 PASSING_STATUSES.contains(&answer.status),

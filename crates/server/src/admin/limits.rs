@@ -1,4 +1,4 @@
-//! Samples of limits for `/metrics`.
+//! Metrics of limits, for `/metrics`.
 
 use crate::http::App;
 use crate::limits::SharedLimits;

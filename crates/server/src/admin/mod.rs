@@ -1,11 +1,16 @@
-//! The admin port: whether the server lives, whether it is ready, what it counts. For the people who run it and
-//! the programs that watch it; opened only if an address for it is set. The pages for people are the `browser`'s.
+//! The admin port: liveness, readiness and metrics, for operators and monitoring. It is opened only if an address for
+//! it is set. Pages for people are in `browser`.
 //!
-//! It has a thread of its own: it answers while a large catalog is read at the start, while the main port drains,
-//! and while all other threads are busy; and a scrape takes nothing from them but processor time.
+//! It has a thread of its own, so that it answers while a large catalog is read at the start, while the main port
+//! drains, and while all other threads are busy.
 //!
+<<<<<<< HEAD
 //! - `pages`: the answers
 //! - `scrape`: what `/metrics` says; `limits`: of limits; `changes`: of the changes feed
+=======
+//! - `pages`: responses
+//! - `scrape`: `/metrics`; `limits`: its metrics of limits
+>>>>>>> main
 
 mod changes;
 mod limits;
@@ -32,12 +37,12 @@ use crate::http::App;
 
 /// Maximum number of open connections; more wait in the system's queue.
 const MAX_CONNECTIONS: usize = 64;
-/// Maximum number of threads that make pages and look up the names of pictures' hosts; more wait.
+/// Maximum number of threads that render pages and resolve hosts of pictures; more requests wait.
 const MAX_BLOCKING_THREADS: usize = 8;
 /// Pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// An admin port that answers until this is dropped.
+/// A running admin port, stopped when this is dropped.
 #[derive(Debug)]
 pub struct Admin {
     stop: Option<oneshot::Sender<()>>,
@@ -45,11 +50,11 @@ pub struct Admin {
 }
 
 impl Admin {
-    /// Starts answering.
+    /// Starts the admin port.
     ///
     /// # Errors
     ///
-    /// If the system gives no thread or can't wait on the socket.
+    /// If the thread can't be started, or the socket can't be registered with the runtime.
     pub fn start(listener: TcpListener, app: Arc<App>, browser: Arc<Browser>) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -68,7 +73,7 @@ impl Admin {
                     _ = stopped => {}
                 }
             });
-            // A store that is away may be waited for; the end isn't.
+            // A request may wait for an unreachable store; the shutdown doesn't wait for it.
             runtime.shutdown_background();
         };
         let thread = std::thread::Builder::new()

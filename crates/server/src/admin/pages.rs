@@ -19,7 +19,7 @@ use crate::panic_point::PanicPoint;
 
 const PLAIN: &str = "text/plain; charset=utf-8";
 
-/// Answers one request. What the browser is asked for may take a while; the rest is answered at once.
+/// Answers one request. Pages of the browser may take a while; all others are answered at once.
 pub(super) async fn answer<B>(app: &App, browser: &Arc<Browser>, request: &Request<B>) -> Page {
     PanicPoint::AdminPage.pass();
     let (method, uri) = (request.method(), request.uri());
@@ -71,23 +71,23 @@ fn page(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) 
     page
 }
 
-/// Reason for which the server shouldn't be sent requests.
+/// Reason for which the server isn't ready for requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum NotReady {
-    /// It is ending.
+    /// The server is shutting down.
     Draining,
-    /// Nothing was published yet, or it is still being read.
+    /// Nothing was published yet, or the catalog is still being read.
     NoCatalog,
-    /// The thread that follows the catalog has stopped turning: loads aren't seen.
+    /// The thread that follows the catalog hangs: loads aren't noticed.
     CatalogThreadStuck,
-    /// The thread that follows the keys has stopped turning: revocations aren't seen.
+    /// The thread that follows the keys hangs: revocations aren't noticed.
     KeysThreadStuck,
-    /// The store has been away for so long that keys aren't trusted any more.
+    /// The store has been unreachable for so long that keys are no longer trusted.
     StaleKeys,
 }
 
-/// Returns the reason for which the server shouldn't be sent requests, or none if it is ready.
+/// Returns the reason for which the server isn't ready; `None` if it is.
 pub(super) fn not_ready(app: &App) -> Option<NotReady> {
     if app.draining.load(Ordering::Relaxed) {
         return Some(NotReady::Draining);
@@ -115,12 +115,12 @@ struct Readiness {
     store: StoreContact,
 }
 
-/// Contact with the store that is followed.
+/// Contact with the followed store.
 #[derive(Debug, Serialize)]
 struct StoreContact {
-    /// True if the last attempt to read it succeeded.
+    /// True if the last attempt to read the store succeeded.
     readable: bool,
-    /// Seconds since keys were last known to be the store's; null until then.
+    /// Seconds since the keys were last known to be current; null until then.
     contact_age_seconds: Option<u64>,
     /// Maximum age of keys, in seconds.
     max_stale_keys_seconds: u64,
@@ -130,9 +130,9 @@ struct StoreContact {
 struct LiveRevision {
     number: u64,
     id: String,
-    /// Since it was published.
+    /// Seconds since the revision was published.
     age_seconds: i64,
-    /// Since this server has been serving it.
+    /// Seconds since the revision went live on this server.
     live_seconds: i64,
 }
 

@@ -15,7 +15,7 @@ use crate::metrics::{
     TlsMetrics, process,
 };
 
-/// All metrics at this moment.
+/// Returns all metrics as of now.
 pub(super) fn text(app: &App) -> String {
     let mut into = Exposition::default();
     let metrics = &*app.metrics;

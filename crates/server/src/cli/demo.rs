@@ -7,7 +7,7 @@ use clap::Args;
 use vitrine_ingest::load::plan::Listing;
 use vitrine_ingest::load::progress::Silent;
 use vitrine_ingest::load::report::Verdict;
-use vitrine_ingest::load::{self, Input, Settings};
+use vitrine_ingest::load::{self, Input, LoadSettings};
 use vitrine_model::key::KeyKind;
 use vitrine_model::quota::Quota;
 
@@ -60,7 +60,7 @@ impl Demo {
         let listening = Listening::new(vec![Listener::Tcp(listener)], "http", None)?;
         let (store, _directory) = temporary()?;
         let sample = Input::Embedded("the sample catalog", SAMPLE);
-        let settings = Settings::replace(operator());
+        let settings = LoadSettings::replace(operator());
         let report = load::load(&*store, load::open(&[sample], |_| ())?, settings, &Silent)?;
         if report.verdict() != Verdict::Done {
             bail!(

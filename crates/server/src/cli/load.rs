@@ -12,7 +12,7 @@ use vitrine_ingest::load::apply::{Intent, Mode, Retirement};
 use vitrine_ingest::load::guard::Allowance;
 use vitrine_ingest::load::read::CSV_TEMPLATE;
 use vitrine_ingest::load::report::{Place, Report, Verdict, shown};
-use vitrine_ingest::load::{self, Input, OnError, RejectedPath, Settings};
+use vitrine_ingest::load::{self, Input, LoadSettings, OnError, RejectedPath};
 use vitrine_store::{IfMissing, Store, StoreError};
 
 use super::progress::Bars;
@@ -146,7 +146,7 @@ impl Load {
         }
     }
 
-    fn settings(&self) -> anyhow::Result<Settings> {
+    fn settings(&self) -> anyhow::Result<LoadSettings> {
         let retires = !self.retire.is_empty() || self.retire_file.is_some();
         let mode = match self.mode {
             ModeArg::Merge => Mode::Merge {
@@ -172,7 +172,7 @@ impl Load {
         if self.report.is_some() && self.report == self.rejected {
             exit_with_usage_error("--report and --rejected name the same file; use two files");
         }
-        Ok(Settings {
+        Ok(LoadSettings {
             mode,
             intent,
             on_error,
@@ -180,7 +180,7 @@ impl Load {
             texts: self.texts.clone(),
             report: self.report.clone(),
             note: self.note.clone(),
-            ..Settings::replace(operator())
+            ..LoadSettings::replace(operator())
         })
     }
 

@@ -10,7 +10,7 @@ use clap::Args;
 use jiff::Timestamp;
 use tokio::signal::unix::{SignalKind, signal};
 use vitrine_ingest::escape::single_line;
-use vitrine_ingest::load::Settings;
+use vitrine_ingest::load::LoadSettings;
 use vitrine_ingest::load::guard::Allowance;
 use vitrine_ingest::load::plan::Listing;
 use vitrine_ingest::load::report::Report;
@@ -89,10 +89,10 @@ impl MirrorCommand {
         }
         let source = self.source()?;
         let by_default = || format!("mirror of {}", source.base());
-        let settings = Settings {
+        let settings = LoadSettings {
             allowances: self.allow.clone(),
             note: Some(self.note.clone().unwrap_or_else(by_default)),
-            ..Settings::replace(operator())
+            ..LoadSettings::replace(operator())
         };
         let texts = match self.texts {
             true => TextForm::Markdown,
@@ -160,7 +160,7 @@ struct MirrorRun<'s> {
     store: &'s dyn Store,
     mirror: Mirror,
     /// Settings of each round's load.
-    settings: Settings,
+    settings: LoadSettings,
     output: OutputArgs,
     metrics: Option<Metrics>,
 }

@@ -1,5 +1,5 @@
-//! Limits of connections: in all, from one address, and without a key. At a limit the connection that has
-//! been idle longest is closed for a new one.
+//! Limits of connections: in all, per address, and of those without a key. At a limit, the connection that has been
+//! idle longest is closed for the new one.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -11,17 +11,17 @@ use super::presence::Presence;
 use crate::http::access::client::network;
 use crate::metrics::{Caller, Refusal};
 
-/// Says of an address whether it may have any number of connections, as a proxy does that others come through.
+/// Predicate for addresses without a limit, such as those of proxies.
 pub type Exempt = dyn Fn(IpAddr) -> bool + Send + Sync;
 
-/// Limits of connections.
+/// Maximum numbers of connections.
 #[derive(Clone)]
 pub struct Limits {
-    /// In all.
+    /// Maximum number of connections in all.
     pub connections: usize,
-    /// From one IPv4 address, or one IPv6 network of 64 bits.
+    /// Maximum number from one IPv4 address, or one IPv6 /64.
     pub per_address: usize,
-    /// Addresses that have no limit of their own.
+    /// Addresses without a limit of their own.
     pub exempt: Arc<Exempt>,
 }
 
@@ -44,40 +44,40 @@ impl fmt::Debug for Limits {
     }
 }
 
-/// Shares below this aren't worth keeping: a client may open some connections before the first shows its key.
+/// Minimum of both limits of keyless connections: a client may open several before one presents its key.
 const MIN_SHARE: usize = 16;
 
 impl Limits {
-    /// Maximum of connections that haven't shown a good key: three quarters of all.
+    /// Returns the maximum number of connections that haven't presented a valid key: three quarters of all.
     fn keyless(&self) -> usize {
         (self.connections / 4 * 3)
             .max(MIN_SHARE)
             .min(self.connections)
     }
 
-    /// Maximum of those from one address: half of all from it.
+    /// Returns the maximum number of such connections from one address: half of its limit.
     fn keyless_per_address(&self) -> usize {
         (self.per_address / 2).max(MIN_SHARE).min(self.per_address)
     }
 }
 
-/// Minimum idle time of a connection that is closed for another. One that was in use a moment ago is in use.
+/// Minimum idle time of a connection before it may be closed for another; a shorter pause counts as use.
 const MIN_IDLE: Duration = Duration::from_secs(1);
-/// Maximum of connections that are being closed for others at a time.
+/// Maximum number of connections that are being closed for others at a time.
 const MAX_CLOSING: usize = 128;
-/// Maximum of connections that are looked at for one that is admitted.
+/// Maximum number of connections examined to find one to close.
 const MAX_CANDIDATES: usize = 64;
 
-/// Counts connections. The lock is taken as one begins and ends, never for a request.
+/// Counts of connections. The lock is taken when a connection begins and ends, never for a request.
 #[derive(Debug)]
 pub(super) struct Admission {
     limits: Limits,
-    /// The zero of all times below, which are in milliseconds.
+    /// Origin of all times below, which are in milliseconds.
     start: Instant,
     open: Mutex<OpenConnections>,
 }
 
-/// A connection that was let in, until this is dropped.
+/// An admitted connection, counted until this is dropped.
 #[derive(Debug)]
 pub(super) struct Admitted {
     admission: Arc<Admission>,
@@ -95,7 +95,7 @@ impl Admission {
         }
     }
 
-    /// Lets a connection in if there is room, or can be made; one of a Unix socket has no address.
+    /// Admits a connection if there is room, or an idle one can be closed. Those of a Unix socket have no address.
     pub(super) fn admit(self: &Arc<Self>, remote: Option<IpAddr>) -> Result<Admitted, Refusal> {
         let address = remote
             .map(|address| address.to_canonical())
@@ -124,7 +124,7 @@ impl Admission {
         })
     }
 
-    /// Closes a connection for a new one if a limit is met: the one that was idle longest of those that are looked at.
+    /// Closes a connection if `limit` is reached: of those examined, the one that was idle longest.
     fn make_room(&self, open: &mut OpenConnections, limit: Limit, now: u64) -> Result<(), Refusal> {
         let mut idlest: Option<(u64, u64)> = None;
         for _ in 0..MAX_CANDIDATES {
@@ -162,7 +162,7 @@ impl Admission {
         Ok(())
     }
 
-    /// Returns from when on a connection may be closed for another, for one in use a lower bound.
+    /// Returns the time from which a connection may be closed for another; a lower bound for one in use.
     fn due(&self, presence: &Presence, now: u64) -> u64 {
         let grace = u64::try_from(MIN_IDLE.as_millis()).unwrap_or(u64::MAX);
         let since = presence
@@ -187,7 +187,7 @@ impl Drop for Admitted {
     }
 }
 
-/// A limit that a new connection can meet.
+/// Limit that a new connection can reach.
 #[derive(Debug, Clone, Copy)]
 enum Limit {
     Address(Option<IpAddr>),
@@ -206,8 +206,8 @@ impl Limit {
         }
     }
 
-    /// Returns the connection to look at first. At a limit of keyless connections it needn't be idle: it makes room,
-    /// too, if it has shown a key since it was counted.
+    /// Returns the connection to examine first. If a limit of keyless connections is reached, it needn't be idle yet:
+    /// if it has presented a key since, recounting it makes room.
     fn candidate(self, open: &OpenConnections, now: u64) -> Option<(u64, u64)> {
         let first = |queue: &Queue| queue.first().copied();
         let idle = |queue: &Queue| first(queue).filter(|(due, _)| *due <= now);
@@ -218,7 +218,7 @@ impl Limit {
         }
     }
 
-    /// Returns true if closing such a connection makes room.
+    /// Returns true if closing a connection of this caller makes room.
     fn includes(self, caller: Caller) -> bool {
         matches!(self, Self::All) || caller == Caller::WithoutKey
     }
@@ -283,7 +283,7 @@ mod tests {
         assert_eq!((left.keyless.len(), left.closing), (0, 0));
     }
 
-    /// An admission that began long ago, so that new connections can have been idle for as long as a test says.
+    /// Returns an admission that started long ago, so that connections of a test can have been idle for long.
     fn aged(connections: usize, per_address: usize) -> Arc<Admission> {
         let mut admission = admission(connections, per_address);
         let start = Instant::now() - Duration::from_secs(1000);
@@ -291,7 +291,7 @@ mod tests {
         admission
     }
 
-    /// Has connections be idle for so long.
+    /// Makes a connection idle for so long.
     fn idle(admission: &Admission, admitted: &Admitted, time: Duration) {
         let mut open = admission.open.lock().unwrap();
         let mut entry = open.remove(admitted.number).unwrap();
@@ -331,7 +331,7 @@ mod tests {
         assert_eq!(is_open(), [true, true, true, false]);
         new.push(admit(&admission, "192.0.2.9").unwrap());
         assert_eq!(is_open(), [true, true, false, false]);
-        // The new ones haven't been idle for long.
+        // The new connections haven't been idle long enough.
         new.push(admit(&admission, "192.0.2.9").unwrap());
         assert_eq!(is_open(), [true, false, false, false]);
         new.push(admit(&admission, "192.0.2.9").unwrap());
@@ -350,7 +350,7 @@ mod tests {
             .map(|_| {
                 let admitted = admit(&admission, "192.0.2.9").unwrap();
                 idle(&admission, &admitted, Duration::from_secs(60));
-                // Used since then, of which the queue knows nothing.
+                // In use since then; the queue doesn't know.
                 let open = admission.open.lock().unwrap();
                 open.connections[&admitted.number].presence.use_for(50);
                 drop(open);
@@ -387,7 +387,7 @@ mod tests {
         let keyless = [0; 50].map(|_| admit(&admission, "192.0.2.1").unwrap());
         let refused = admit(&admission, "192.0.2.1");
         assert_eq!(refused.unwrap_err(), Refusal::Address);
-        // Those that have shown a key since then don't count as keyless.
+        // Connections that have presented a key since don't count as keyless.
         for admitted in &keyless[..10] {
             admitted.presence.note(Caller::WithKey);
             idle(&admission, admitted, Duration::from_secs(60));

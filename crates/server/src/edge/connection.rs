@@ -1,4 +1,4 @@
-//! One connection, from its first byte to its last: HTTP/1.1, or HTTP/2 if TLS settled on that.
+//! One connection: HTTP/1.1, or HTTP/2 if TLS negotiated it.
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -25,31 +25,31 @@ use crate::http::body::budget::Account;
 use crate::http::request::HasFragment;
 use crate::http::service::{KeepAlive, Service};
 
-/// Interval at which a connection is checked whose next request has begun to arrive.
+/// Interval of checks of a connection while a request head is arriving.
 const HEAD_CHECK_INTERVAL: Duration = Duration::from_millis(50);
-/// Interval at which an HTTP/2 connection is checked.
+/// Interval of checks of an HTTP/2 connection.
 const HTTP2_CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// Time that a connection asked to end may take for it while requests are being answered.
+/// Time limit for a connection to end once it was asked to, while requests are in flight.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(60);
-/// The same, while none are: for the client to say that it has understood.
+/// The same without requests in flight: time for the client to react.
 const QUIET_CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
-/// Time for a connection that is closed for another, in which its client may be told. Nobody waits for a request of it.
+/// Time limit for an evicted connection to notify its client. It has no requests in flight.
 const EVICTION_TIMEOUT: Duration = Duration::from_millis(250);
-/// Time that a connection that is turned away may take for its request and its answer.
+/// Time limit for the request and the response of a refused connection.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(3);
-/// The most headers that hyper parses: more than ours, so that ours answers.
+/// Maximum number of headers that hyper parses: more than our own limit, so that our response is sent.
 const MAX_PARSED_HEADERS: usize = 512;
-/// Maximum length of an HTTP/1.1 head that is kept until it is whole: more than ours, so that ours answers.
+/// Maximum length of a buffered HTTP/1.1 head: more than our own limit, so that our response is sent.
 const MAX_HEAD_BYTES: usize = 64 << 10;
-/// The most that HTTP/2's headers may come to: more than ours, so that ours answers.
+/// Maximum size of HTTP/2's header list: more than our own limit, so that our response is sent.
 const MAX_HEADER_LIST_BYTES: u32 = 64 << 10;
-/// Maximum number of requests of one connection that are answered at once.
+/// Maximum number of concurrent requests of one connection.
 const MAX_STREAMS: u32 = 100;
-/// Maximum number of unanswered streams that a client may have reset before it is taken for an attack.
+/// Maximum number of pending streams that a client may have reset before the connection is closed as an attack.
 const MAX_RESETS: usize = 20;
-/// Bytes of an answer that are kept ready for a stream beyond what the client takes.
+/// Maximum bytes buffered for a stream beyond its flow-control window.
 const STREAM_BUFFER_BYTES: usize = 64 << 10;
-/// Interval of pings on a quiet HTTP/2 connection, and the time in which its client must reply.
+/// Interval of pings on a quiet HTTP/2 connection, and the time limit for the reply.
 const PING: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(10));
 
 /// Phase of a server's shutdown.
@@ -57,9 +57,9 @@ const PING: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs
 pub(super) enum Phase {
     /// Accepts connections and answers requests.
     Serving,
-    /// No connections are accepted any more: those that are open end with their next answer.
+    /// Accepts no connections; open ones end with their next response.
     Closing,
-    /// Connections without a request end.
+    /// Closes connections without a request in flight.
     Quiet,
 }
 
@@ -69,23 +69,23 @@ pub(super) struct Shared {
     pub(super) service: Service,
     pub(super) timeouts: Timeouts,
     pub(super) certificates: Option<Arc<Certificates>>,
-    /// True once the listeners are closed: the next answer is a connection's last.
+    /// True once the listeners are closed: the next response is a connection's last.
     pub(super) closing: AtomicBool,
 }
 
 impl Shared {
-    /// Counts a connection that is closed for another.
+    /// Counts an evicted connection.
     fn note_evicted(&self, presence: &Presence) {
         let connections = &self.service.app.metrics.connections;
         connections.evicted(presence.caller()).increment();
     }
 }
 
-/// A connection that was let in.
+/// An admitted connection.
 #[derive(Debug, Clone)]
 pub(super) struct Connection {
     pub(super) shared: Arc<Shared>,
-    /// The client's address; none of a Unix socket.
+    /// Address of the client; none for a Unix socket.
     pub(super) remote: Option<IpAddr>,
     pub(super) phase: watch::Receiver<Phase>,
 }
@@ -93,7 +93,7 @@ pub(super) struct Connection {
 impl Connection {
     /// Serves a TCP connection until it ends.
     pub(super) async fn serve_tcp(self, socket: TcpStream, presence: Arc<Presence>) {
-        // Answers are written whole; waiting to fill a segment would only delay them.
+        // Responses are written whole; waiting to fill a segment would only delay them.
         if let Err(error) = socket.set_nodelay(true) {
             tracing::debug!(%error, "a connection ended before it began");
         }
@@ -135,7 +135,7 @@ impl Connection {
         let remote = self.remote;
         let is_old = Arc::new(AtomicBool::new(false));
         let grows_old = Arc::clone(&is_old);
-        // One counter a connection: counters that all cores count on cost each of them time.
+        // One `Arc` for each connection: a reference count of all connections would be contended.
         let shared = Arc::new((
             Arc::clone(&self.shared),
             progress,
@@ -184,7 +184,7 @@ impl Connection {
             connection.as_mut().graceful_shutdown();
             return end_within(EVICTION_TIMEOUT, connection).await;
         }
-        // What has begun to arrive is still answered; the socket cuts what takes too long.
+        // A request that has begun to arrive is still answered; the socket cuts one that takes too long.
         let whole_head = async {
             while head.is_reading_head() {
                 tokio::time::sleep(HEAD_CHECK_INTERVAL).await;
@@ -217,7 +217,7 @@ impl Connection {
             let (shared, presence) = (Arc::clone(&shared), Arc::clone(&asking));
             let sending = Arc::clone(&sending);
             async move {
-                // HTTP/2 says goodbye by frames of its own.
+                // HTTP/2 ends with frames of its own.
                 let end = |caller| {
                     presence.note(caller);
                     KeepAlive::Yes
@@ -238,7 +238,7 @@ impl Connection {
             .serve_connection(TokioIo::new(socket), answer);
         let mut connection = std::pin::pin!(connection);
         let mut look = tokio::time::interval(HTTP2_CHECK_INTERVAL);
-        // How old the connection was when it was asked to end.
+        // Age of the connection when it was asked to end.
         let mut asked: Option<Duration> = None;
         loop {
             let must_end = tokio::select! {
@@ -272,7 +272,7 @@ impl Connection {
         end_within(EVICTION_TIMEOUT, connection).await;
     }
 
-    /// Answers any request that there are too many connections, and ends.
+    /// Answers any request with the error for too many connections, and ends.
     pub(super) async fn refuse<S>(self, socket: S)
     where
         S: ClientSocket + Send + 'static,
@@ -289,15 +289,15 @@ impl Connection {
     }
 }
 
-/// After a while the next answer is a connection's last, and says so. One that is closed while it is quiet may have a request
-/// on its way, whose client would never be answered; if none comes, it ends as quiet ones do.
+/// Marks the connection as old after `age`: its next response is its last, and says so. Closing a quiet connection at
+/// once could lose a request on its way; if none comes, the idle timeout closes it.
 async fn wait_for_age(age: Duration, is_old: &AtomicBool) -> Infallible {
     tokio::time::sleep(age).await;
     is_old.store(true, Ordering::Relaxed);
     std::future::pending().await
 }
 
-/// HTTP/1.1 as every connection speaks it. Time is limited by the socket.
+/// Returns the HTTP/1.1 settings of all connections. The socket enforces time limits.
 pub(crate) fn http1_builder() -> http1::Builder {
     let mut builder = http1::Builder::new();
     builder
@@ -307,7 +307,7 @@ pub(crate) fn http1_builder() -> http1::Builder {
     builder
 }
 
-/// Waits for the end of a connection, and cuts it after a time.
+/// Waits for the end of a connection, and cuts it at the time limit.
 async fn end_within(limit: Duration, connection: impl Future<Output = hyper::Result<()>>) {
     if let Ok(ended) = tokio::time::timeout(limit, connection).await {
         log_end(ended);

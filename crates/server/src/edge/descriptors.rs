@@ -1,19 +1,18 @@
-//! Maximum number of descriptors that the system lets this process have: a connection is one.
+//! Limit of file descriptors of this process: each connection takes one.
 
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Descriptors reserved for all but connections: the store, files, logs, the admin port, connections that are
-/// turned away.
+/// Descriptors reserved for everything but connections: the store, files, logs, the admin port, refused connections.
 const RESERVED: u64 = 160;
 
-/// Raises the limit of this process, as far as the system lets it, to what so many connections need. Returns how many
-/// connections there may be then.
+/// Raises the limit of this process, as far as the system allows, to what this number of connections needs. Returns the
+/// number of connections that it then allows.
 #[must_use]
 pub fn make_room(connections: usize) -> usize {
     let needed = connections as u64 + RESERVED;
     let limit = getrlimit(Resource::Nofile);
-    // None is no limit.
+    // `None` is no limit.
     let enough = |limit: Option<u64>| limit.is_none_or(|limit| limit >= needed);
     if enough(limit.current) {
         grow_table(needed);
@@ -43,8 +42,8 @@ pub fn make_room(connections: usize) -> usize {
     room
 }
 
-/// Has the system make its table of descriptors large enough at once: to grow it later stops all threads that open one,
-/// for as long as some milliseconds.
+/// Makes the system allocate its table of descriptors at once: growing it later stops all threads that open one, for
+/// several milliseconds.
 fn grow_table(descriptors: u64) {
     let last = i32::try_from(descriptors).map_or(i32::MAX, |count| count - 1);
     let grown = std::fs::File::open("/dev/null")

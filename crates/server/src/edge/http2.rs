@@ -1,9 +1,9 @@
-//! Checks that only HTTP/2 needs. One connection carries many requests at once, and each has a window of its
-//! own for what the client is willing to take: so a socket that is never full doesn't mean that anything is
-//! taken, and one that is quiet doesn't mean that nothing is asked for.
+//! Time limits that only HTTP/2 needs. One connection carries many requests, each with a flow-control window of its
+//! own. So a writable socket doesn't mean that the client reads, and a quiet one doesn't mean that no requests are in
+//! flight.
 //!
-//! Bodies are handed over in pieces that tell when they have gone to the socket (`sent_body`). From that follows, for a stream and
-//! for a connection, when the client last took something.
+//! Bodies are passed to hyper in pieces that report when they were written to the socket (`sent_body`). So streams and
+//! connections know when the client last read.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -18,38 +18,38 @@ use super::presence::Presence;
 use super::socket::Timeouts;
 
 tokio::task_local! {
-    /// The stream that a task answers.
+    /// Stream that the current task answers.
     static STREAM: Arc<Stream>;
 }
 
-/// Streams of one connection: how many are open, and when the client last took something. Shared by its
-/// streams and its watcher.
+/// Activity of one connection: number of open streams, and time of the client's last read. Shared by its streams and
+/// its watcher.
 #[derive(Debug)]
 pub(super) struct Activity {
     start: Instant,
     presence: Arc<Presence>,
     timeouts: Timeouts,
-    /// Number of streams begun.
+    /// Number of streams opened so far.
     begun: AtomicU64,
     /// Number of streams that haven't ended.
     open: AtomicUsize,
-    /// Number of open streams that have something for the client to take.
+    /// Number of open streams with data for the client to read.
     sending: AtomicUsize,
-    /// Time at which the client last took something or something began to be there for it, in milliseconds
-    /// after the start.
+    /// Time at which the client last read, or at which data for it first became available, in milliseconds after the
+    /// start.
     taken: AtomicU64,
     /// Time at which a stream last ended, in milliseconds after the start.
     ended: AtomicU64,
 }
 
-/// Judgement of a connection's use.
+/// State of a connection's use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ConnectionState {
-    /// Requests are being answered, or the last one ended recently.
+    /// Requests are in flight, or the last one ended recently.
     Busy,
-    /// Nothing was asked for in a while.
+    /// No request arrived for a while.
     Idle,
-    /// Nothing was ever asked for, or nothing of what was is taken.
+    /// No request ever arrived, or the client doesn't read its responses.
     Stalled,
 }
 
@@ -77,12 +77,12 @@ impl Activity {
         Duration::from_millis(since) >= limit
     }
 
-    /// Returns the time for which the connection has been open.
+    /// Returns the age of the connection.
     pub(super) fn age(&self) -> Duration {
         self.start.elapsed()
     }
 
-    /// Returns true if no stream is open: all answers have been taken.
+    /// Returns true if no stream is open: the client has read all responses.
     pub(super) fn is_quiet(&self) -> bool {
         self.open.load(Ordering::Relaxed) == 0
     }
@@ -107,12 +107,12 @@ impl Activity {
     }
 }
 
-/// One request and its answer, until the client has taken that or is given up.
+/// One request and its response, until the client has read it or the stream is reset.
 #[derive(Debug)]
 pub(super) struct Stream {
     activity: Arc<Activity>,
     sending: AtomicBool,
-    /// Time at which the client last took something of it, in milliseconds after the connection's start.
+    /// Time at which the client last read from this stream, in milliseconds after the connection's start.
     taken: AtomicU64,
 }
 
@@ -128,7 +128,7 @@ impl Stream {
         }
     }
 
-    /// The stream that this task answers.
+    /// Returns the stream that this task answers.
     pub(super) fn current() -> Option<Arc<Self>> {
         STREAM.try_with(Arc::clone).ok()
     }
@@ -138,13 +138,13 @@ impl Stream {
         let now = activity.now();
         self.taken.store(now, Ordering::Relaxed);
         self.sending.store(true, Ordering::Relaxed);
-        // Where others wait already, this one is no news of the client.
+        // If other streams have data already, this is no sign of the client.
         if activity.sending.fetch_add(1, Ordering::Relaxed) == 0 {
             activity.taken.store(now, Ordering::Relaxed);
         }
     }
 
-    /// Until when the client must take something.
+    /// Returns the time by which the client must read.
     fn deadline(&self) -> Instant {
         let taken = Duration::from_millis(self.taken.load(Ordering::Relaxed));
         self.activity.start + taken + self.activity.timeouts.stream
@@ -169,7 +169,7 @@ impl Drop for Stream {
     }
 }
 
-/// Runs the streams of a connection.
+/// Executor of a connection's streams.
 #[derive(Debug, Clone)]
 pub(super) struct Streams(pub(super) Arc<Activity>);
 
@@ -185,11 +185,11 @@ impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Streams {
     }
 }
 
-/// Stream that is reset if the client takes nothing of it for too long.
+/// Future that resets its stream if the client reads nothing of it for too long.
 struct Limited<F> {
     answering: Pin<Box<F>>,
     stream: Arc<Stream>,
-    /// There once it had to wait for the client.
+    /// Set once the stream had to wait for the client.
     timer: Option<Pin<Box<Sleep>>>,
 }
 
@@ -208,7 +208,7 @@ impl<F: Future<Output = ()>> Future for Limited<F> {
             let deadline = stream.deadline();
             let timer = timer.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
             ready!(timer.as_mut().poll(context));
-            // Something may have been taken since it was set.
+            // The client may have read since the timer was set.
             let deadline = stream.deadline();
             if Instant::now() >= deadline {
                 tracing::debug!("reset a stream: write timeout");
@@ -226,7 +226,7 @@ mod tests {
     use super::super::sent_body::Piece;
     use super::*;
 
-    /// A connection whose limits are long, but for those that `change` makes short.
+    /// Returns the activity of a connection with long limits, apart from those that `change` shortens.
     fn activity(change: impl FnOnce(&mut Timeouts)) -> Arc<Activity> {
         let mut timeouts = Timeouts::default();
         change(&mut timeouts);

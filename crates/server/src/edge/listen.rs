@@ -17,17 +17,17 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::umask;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-/// Maximum number of connections that the system keeps for us until they are accepted; it may allow fewer.
+/// Maximum number of connections that the system queues until they are accepted; it may allow fewer.
 const BACKLOG: i32 = 4096;
 
 /// Address to listen on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
-    /// An address and a port.
+    /// TCP address and port.
     Tcp(SocketAddr),
-    /// A socket in the file system.
+    /// Unix socket in the file system.
     Unix(PathBuf),
-    /// The sockets that systemd passes.
+    /// All sockets that systemd passes.
     Systemd,
 }
 
@@ -56,7 +56,7 @@ impl FromStr for Address {
     }
 }
 
-/// Returns what to write instead of a port alone, such as `8080` or `:8080`; `None` for any other text.
+/// Returns the suggestion for a port without an address, such as `8080` or `:8080`; `None` for any other text.
 pub fn without_address(text: &str) -> Option<String> {
     let port: u16 = text.strip_prefix(':').unwrap_or(text).parse().ok()?;
     Some(format!(
@@ -74,19 +74,19 @@ impl fmt::Display for Address {
     }
 }
 
-/// A socket that listens.
+/// Listening socket.
 #[derive(Debug)]
 pub enum Listener {
-    /// For connections over a network.
+    /// TCP socket.
     Tcp(TcpListener),
-    /// The same; the socket is systemd's, and outlives this server.
+    /// TCP socket of systemd, which outlives this server.
     PassedTcp(TcpListener),
-    /// For connections of this machine; with the file, if that is ours.
+    /// Unix socket, with its file if this server created it.
     Unix(UnixListener, Option<SocketFile>),
 }
 
 impl Listener {
-    /// Returns the address that it listens on, as `host:port` for TCP.
+    /// Returns its address, as `host:port` for TCP.
     ///
     /// # Errors
     ///
@@ -103,7 +103,7 @@ impl Listener {
     }
 }
 
-/// Listens on all of these; `socket_mode` is what files of Unix sockets are given.
+/// Listens on all of these addresses. Files of Unix sockets get the mode `socket_mode`.
 ///
 /// # Errors
 ///
@@ -130,25 +130,25 @@ pub fn listen_all(addresses: &[Address], socket_mode: u32) -> anyhow::Result<Vec
 ///
 /// # Errors
 ///
-/// If the address is taken, or not this machine's.
+/// If the address is in use, or isn't one of this machine.
 pub fn tcp(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(
         Domain::for_address(address),
         Type::STREAM,
         Some(Protocol::TCP),
     )?;
-    // A restart needn't wait for the last connections of the one before.
+    // A restarted server needn't wait for the last connections of its predecessor.
     socket.set_reuse_address(true)?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
     Ok(socket.into())
 }
 
-/// The file of a Unix socket, removed at the end.
+/// File of a Unix socket, removed at the end.
 #[derive(Debug)]
 pub struct SocketFile {
     path: PathBuf,
-    /// Device and number: another server may have put its own in the place.
+    /// Device and inode: another server may have put its own file in the place.
     identity: (u64, u64),
 }
 
@@ -166,8 +166,8 @@ fn identity(path: &Path) -> io::Result<(u64, u64)> {
     Ok((file.dev(), file.ino()))
 }
 
-/// Held from before a dead server's socket is removed until ours is in its place: of two servers that start at once, one
-/// would take the other's for a dead one's.
+/// Lock held from before a stale socket is removed until the new one is in its place. Of two servers that start at
+/// once, one would otherwise take the other's new socket for a stale one.
 struct Lock {
     path: PathBuf,
     /// Locked until it is closed.
@@ -175,7 +175,7 @@ struct Lock {
 }
 
 impl Lock {
-    /// Waits for the lock beside a socket of that name.
+    /// Waits for the lock file beside the socket.
     fn take(socket: &Path) -> anyhow::Result<Self> {
         let mut path = socket.as_os_str().to_owned();
         path.push(".lock");
@@ -191,7 +191,7 @@ impl Lock {
                 .with_context(|| format!("`{}` can't be made", path.display()))?;
             file.lock()?;
             let locked = file.metadata()?;
-            // Whoever had it before has removed it.
+            // The previous holder may have removed the lock file.
             if identity(&path).is_ok_and(|found| found == (locked.dev(), locked.ino())) {
                 return Ok(Self { path, _file: file });
             }
@@ -210,7 +210,7 @@ impl Drop for Lock {
 fn unix(path: &Path, mode: u32) -> anyhow::Result<Listener> {
     let _lock = Lock::take(path)?;
     remove_stale(path)?;
-    // Nobody else gets in between its being made and its being given its mode.
+    // No other process can connect before the file has its mode.
     let usual = umask(Mode::RWXG | Mode::RWXO);
     let bound = UnixListener::bind(path);
     umask(usual);
@@ -224,7 +224,7 @@ fn unix(path: &Path, mode: u32) -> anyhow::Result<Listener> {
     Ok(Listener::Unix(listener, Some(file)))
 }
 
-/// Removes the socket of a server that is gone. One that somebody listens on stays, and so does any other file.
+/// Removes a stale socket. A socket on which a program listens stays, and so does any other file.
 fn remove_stale(path: &Path) -> anyhow::Result<()> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -234,7 +234,7 @@ fn remove_stale(path: &Path) -> anyhow::Result<()> {
         }
         Ok(_) => {}
     }
-    // A program that listens and doesn't accept must not keep this one waiting.
+    // A program that listens but doesn't accept must not block this one.
     let probe = Socket::new(Domain::UNIX, Type::STREAM, None)?;
     probe.set_nonblocking(true)?;
     match probe.connect(&SockAddr::unix(path)?) {
@@ -244,12 +244,12 @@ fn remove_stale(path: &Path) -> anyhow::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::WouldBlock => {
             Err(error).context("a socket exists, and its owner is unknown")
         }
-        // Would block: so many wait to be accepted that there is no room for one more.
+        // It would block: the queue of that program is full.
         _ => bail!("another program listens there; stop it first, or use another path"),
     }
 }
 
-/// The sockets that systemd has passed: TCP and Unix ones, all of them.
+/// Returns all TCP and Unix sockets that systemd has passed.
 fn systemd_listeners() -> anyhow::Result<Vec<Listener>> {
     let mut passed = ListenFd::from_env();
     if passed.len() == 0 {
@@ -260,7 +260,7 @@ fn systemd_listeners() -> anyhow::Result<Vec<Listener>> {
     }
     let mut listeners = Vec::new();
     for index in 0..passed.len() {
-        // What isn't taken because it is of another kind stays where it is.
+        // A socket of another kind stays in place.
         let tcp = passed.take_tcp_listener(index);
         let listener = match tcp {
             Ok(Some(listener)) => Listener::PassedTcp(listener),

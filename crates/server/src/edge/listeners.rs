@@ -1,5 +1,5 @@
-//! Listeners that can be waited for, and their end, which must lose nobody: the system makes connections on its own, and a
-//! socket that is closed resets those that weren't accepted yet.
+//! Asynchronous listeners, and closing them without losing connections: the system completes handshakes by itself, and
+//! closing a socket resets connections that weren't accepted yet.
 
 use std::io;
 use std::net::IpAddr;
@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
 use super::listen::{Listener, SocketFile};
 
-/// A connection that the system has accepted.
+/// An accepted connection.
 pub(super) enum Accepted {
     Tcp(TcpStream, IpAddr),
     Unix(UnixStream),
@@ -25,13 +25,13 @@ impl Accepted {
     }
 }
 
-/// A listener that can be waited for.
+/// Asynchronous listener.
 #[derive(Debug)]
 enum AsyncListener {
     Tcp(TcpListener),
-    /// systemd's: the next process that listens on it gets the connections that this server doesn't take.
+    /// TCP socket of systemd: connections that this server doesn't accept go to the next process that listens on it.
     PassedTcp(TcpListener),
-    /// With its file, if that is ours.
+    /// Unix socket, with its file if this server created it.
     Unix(UnixListener, Option<SocketFile>),
 }
 
@@ -50,9 +50,9 @@ fn to_async(listener: Listener) -> io::Result<AsyncListener> {
     })
 }
 
-/// Packet filter that the system runs for each packet to a listener that is ending: one that begins a
-/// connection (SYN without ACK, of the flags in a TCP header's byte 13) is dropped as if it had been lost on
-/// the way, all others pass. A client that tries again a second later is refused.
+/// Packet filter for a listener that is closing: a packet that begins a connection (SYN without ACK, flags in byte 13
+/// of the TCP header) is dropped as if it had been lost; all others pass. A client that retries a second later is
+/// refused.
 fn syn_filter() -> [SockFilter; 5] {
     const LOAD_BYTE: u16 = 0x30;
     const AND: u16 = 0x54;
@@ -90,12 +90,12 @@ impl AsyncListener {
                 }
             }
             Self::PassedTcp(_) => {}
-            // Without its file nobody finds it.
+            // Without its file no client finds it.
             Self::Unix(_, file) => *file = None,
         }
     }
 
-    /// Takes what is there, and closes. Asks the system itself: the runtime would first wait to be told of it.
+    /// Accepts what is queued, and closes. It calls the system directly: the runtime would first wait for an event.
     fn close(self) -> io::Result<Vec<Accepted>> {
         Ok(match self {
             Self::Tcp(listener) | Self::PassedTcp(listener) => {
@@ -118,7 +118,7 @@ impl AsyncListener {
     }
 }
 
-/// All that can be accepted without waiting.
+/// Returns all connections that can be accepted without waiting.
 fn accept_ready(mut accept: impl FnMut() -> io::Result<Accepted>) -> Vec<Accepted> {
     let mut all = Vec::new();
     loop {
@@ -138,7 +138,7 @@ fn accept_ready(mut accept: impl FnMut() -> io::Result<Accepted>) -> Vec<Accepte
 #[derive(Debug, Default)]
 pub(super) struct Listeners {
     all: Vec<AsyncListener>,
-    /// Index of the listener that is looked at first: a busy one must not keep others waiting.
+    /// Index of the listener to poll first, so that a busy one doesn't starve the others.
     next: usize,
 }
 
@@ -148,12 +148,12 @@ impl Listeners {
         Ok(Self { all: all?, next: 0 })
     }
 
-    /// From now on connections can be accepted that have begun, and no new ones begin.
+    /// Refuses new connections from now on; those whose handshake has begun can still be accepted.
     pub(super) fn refuse_new(&mut self) {
         self.all.iter_mut().for_each(AsyncListener::refuse_new);
     }
 
-    /// Closes all, and returns the connections that nobody had accepted yet.
+    /// Closes all listeners; returns the connections in their queues.
     pub(super) fn close(self) -> Vec<Accepted> {
         let mut accepted = Vec::new();
         for listener in self.all {

@@ -1,18 +1,17 @@
-//! The edge: listening, TLS, admission, timeouts and shutdown.
+//! The edge: listening, TLS, admission, timeouts, shutdown.
 //!
-//! Requests are answered by `http`; this module brings them there, over HTTP/1.1 or HTTP/2, and takes the
-//! answers away. `docs/edges.md` tells operators every limit and its reason.
+//! It brings requests to `http` over HTTP/1.1 or HTTP/2, and sends the responses. `docs/edges.md` lists all limits.
 //!
 //! - [`listen`]: addresses, Unix sockets, sockets that systemd opened
-//! - [`tls`]: certificates, and their reload
-//! - [`server`]: the accept loop, and the end; `listeners`: what it accepts from, which ends without losing anybody
-//! - `connection`: one connection, by its protocol
-//! - `socket`: a socket that gives up on clients that take too long; `reading` knows what they are sending
-//! - `http2`: what only HTTP/2 needs: streams that nobody takes, connections without any; `sent_body`: its bodies
-//! - [`admission`]: how many connections there may be, and which is closed for another; `open`: those
-//!   that count, `presence`: the use of each
-//! - [`descriptors`]: how many the system lets this process have
-//! - [`systemd`]: what the service manager is told
+//! - [`tls`]: certificates and their reload
+//! - [`server`]: accept loop and shutdown; `listeners`: the listeners, which close without losing connections
+//! - `connection`: one connection of either protocol
+//! - `socket`: time limits for reading and writing; `reading`: read deadlines of each protocol
+//! - `http2`: time limits that only HTTP/2 needs, for streams and idle connections; `sent_body`: its bodies
+//! - [`admission`]: limits of connections, and which one is closed for another; `open`: open connections; `presence`:
+//!   use of one connection
+//! - [`descriptors`]: limit of file descriptors
+//! - [`systemd`]: messages to the service manager
 
 pub mod admission;
 pub(crate) mod connection;

@@ -1,4 +1,4 @@
-//! The connections that count, in the order in which they may be closed for others.
+//! Open connections, in the order in which they may be closed for others.
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -7,24 +7,24 @@ use std::sync::Arc;
 use super::presence::Presence;
 use crate::metrics::Caller;
 
-/// Connections by the time from which on they may be closed for others. A connection in use goes on without telling, so
-/// the time is a lower bound, and put right when it is looked at.
+/// Connections by the time from which they may be closed for others. A connection in use doesn't update its time, so
+/// the time is a lower bound, corrected when the connection is examined.
 pub(super) type Queue = BTreeSet<(u64, u64)>;
 
-/// All connections of a server.
+/// Open connections of a server.
 #[derive(Debug, Default)]
 pub(super) struct OpenConnections {
-    /// All that count, by number.
+    /// Counted connections by number.
     pub(super) connections: HashMap<u64, Entry>,
     pub(super) keyless: Queue,
     pub(super) keyed: Queue,
     pub(super) by_address: HashMap<IpAddr, AddressConnections>,
-    /// Connections that were told to close for others. They don't count any more.
+    /// Number of connections told to close for others, which no longer count.
     pub(super) closing: usize,
     pub(super) next: u64,
 }
 
-/// The connections from one address.
+/// Connections from one address.
 #[derive(Debug, Default)]
 pub(super) struct AddressConnections {
     pub(super) all: usize,
@@ -37,7 +37,7 @@ pub(super) struct Entry {
     pub(super) presence: Arc<Presence>,
     pub(super) address: Option<IpAddr>,
     pub(super) caller: Caller,
-    /// From when on it may be closed for another, as far as known.
+    /// Time from which it may be closed for another, as far as known.
     pub(super) due: u64,
 }
 
@@ -64,7 +64,7 @@ impl OpenConnections {
         self.connections.insert(number, entry);
     }
 
-    /// Counts a connection no more; none if it didn't count.
+    /// Stops counting a connection; returns `None` if it wasn't counted.
     pub(super) fn remove(&mut self, number: u64) -> Option<Entry> {
         let entry = self.connections.remove(&number)?;
         let place = (entry.due, number);

@@ -1,5 +1,5 @@
-//! The use of one connection, as its own tasks note it: whether it is idle and since when, and whether it has shown a
-//! good key. `admission` reads it to choose a connection that is closed for another.
+//! Use of one connection, recorded by its tasks: idle time, and whether a valid key was presented. `admission` reads it
+//! to choose the connection that is closed for another.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -9,15 +9,15 @@ use tokio::sync::Notify;
 
 use crate::metrics::Caller;
 
-/// The use of one connection.
+/// Use of one connection.
 #[derive(Debug)]
 pub(super) struct Presence {
     start: Instant,
-    /// Requests that are being answered.
+    /// Number of requests in flight.
     requests: AtomicUsize,
-    /// The end of the last answer, in milliseconds after the start.
+    /// End of the last response, in milliseconds after the start.
     idle_since: AtomicU64,
-    /// True while something waits to be sent; shared with the socket.
+    /// True while bytes wait to be sent; shared with the socket.
     unsent: Arc<AtomicBool>,
     has_key: AtomicBool,
     evicted: Notify,
@@ -37,27 +37,27 @@ impl Default for Presence {
 }
 
 impl Presence {
-    /// Notes that a request has arrived.
+    /// Records that a request has arrived.
     pub(super) fn begin_request(&self) {
         self.requests.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Notes that a request was answered.
+    /// Records that a request was answered.
     pub(super) fn end_request(&self) {
         let now = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.idle_since.store(now, Ordering::Relaxed);
         self.requests.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Notes who asked. Once a good key was shown, the connection counts as one with a key.
+    /// Records the caller of a request. Once a valid key was presented, the connection counts as one with a key.
     pub(super) fn note(&self, caller: Caller) {
-        // Reading first leaves the line with every core that has it.
+        // Reading first keeps the cache line shared between cores.
         if caller == Caller::WithKey && !self.has_key.load(Ordering::Relaxed) {
             self.has_key.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Returns whether a good key was shown.
+    /// Returns whether a valid key was presented.
     pub(super) fn caller(&self) -> Caller {
         match self.has_key.load(Ordering::Relaxed) {
             true => Caller::WithKey,
@@ -65,12 +65,12 @@ impl Presence {
         }
     }
 
-    /// Flag for what waits to be sent, for the socket to set.
+    /// Returns the flag that the socket sets while bytes wait to be sent.
     pub(super) fn unsent(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.unsent)
     }
 
-    /// Returns since when nothing was asked for; none while something is answered or sent.
+    /// Returns the time since which the connection is idle; none while a request is in flight or bytes wait to be sent.
     pub(super) fn idle_since(&self) -> Option<Instant> {
         let in_use =
             self.requests.load(Ordering::Relaxed) > 0 || self.unsent.load(Ordering::Relaxed);
@@ -91,7 +91,7 @@ impl Presence {
 
 #[cfg(test)]
 impl Presence {
-    /// A connection that has been idle for so long.
+    /// Returns a connection that has been idle for this time.
     pub(super) fn idle_for(time: Duration, caller: Caller) -> Self {
         let presence = Self {
             start: Instant::now() - time,
@@ -101,7 +101,7 @@ impl Presence {
         presence
     }
 
-    /// Notes that the last answer ended so many milliseconds after the start.
+    /// Sets the end of the last response, in milliseconds after the start.
     pub(super) fn use_for(&self, milliseconds: u64) {
         self.idle_since.store(milliseconds, Ordering::Relaxed);
     }

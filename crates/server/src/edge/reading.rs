@@ -1,5 +1,5 @@
-//! Read deadlines: the time for which a connection may send nothing depends on what has begun to arrive,
-//! which each protocol shows in its own way.
+//! Read deadlines: the time for which a client may send nothing depends on what has begun to arrive, which differs by
+//! protocol.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,13 +8,13 @@ use tokio::time::Instant;
 
 use super::socket::Timeouts;
 
-/// Watches what arrives.
+/// Watches the bytes that arrive.
 pub(crate) trait ReadWatch {
-    /// These bytes have arrived.
+    /// Records bytes that arrived.
     fn note(&mut self, bytes: &[u8]);
-    /// Bytes went out.
+    /// Records that bytes were written.
     fn note_written(&mut self);
-    /// Notes if what there is to be sent has to wait for the client.
+    /// Records whether bytes wait for the client to read.
     fn note_unsent(&mut self, _waits: bool) {}
     /// Returns the time until which nothing more may arrive, or none if there is no limit.
     fn deadline(&mut self) -> Option<Instant>;
@@ -29,14 +29,14 @@ struct ProgressState {
     answering: AtomicBool,
     answered: AtomicU64,
     reading_head: AtomicBool,
-    /// True while something waits to be sent; shared with the watcher of the connection.
+    /// True while bytes wait to be sent; shared with the watcher of the connection.
     unsent: Arc<AtomicBool>,
     /// True if the target of the arriving request has a fragment.
     has_fragment: AtomicBool,
 }
 
 impl Progress {
-    /// The progress of a connection that notes in `unsent` whether something waits to be sent.
+    /// Returns the progress of a new connection, which records in `unsent` whether bytes wait to be sent.
     pub(crate) fn with_unsent(unsent: Arc<AtomicBool>) -> Self {
         Self(Arc::new(ProgressState {
             unsent,
@@ -44,24 +44,24 @@ impl Progress {
         }))
     }
 
-    /// Returns true if the target of the request that has arrived had a fragment, which the parser drops.
+    /// Returns true if the target of the arrived request had a fragment, which the parser drops.
     pub(crate) fn take_fragment(&self) -> bool {
         let has_fragment = &self.0.has_fragment;
         has_fragment.load(Ordering::Relaxed) && has_fragment.swap(false, Ordering::Relaxed)
     }
 
-    /// A head has arrived. Until it is answered, the socket doesn't watch the clock for reading.
+    /// Records that a head has arrived. There is no read deadline until the request is answered.
     pub(crate) fn begin(&self) {
         self.0.answering.store(true, Ordering::Relaxed);
         self.0.reading_head.store(false, Ordering::Relaxed);
     }
 
-    /// Returns true if a part of a head has arrived and the rest hasn't.
+    /// Returns true if only part of a head has arrived.
     pub(crate) fn is_reading_head(&self) -> bool {
         self.0.reading_head.load(Ordering::Relaxed)
     }
 
-    /// The answer is ready.
+    /// Records that the response is ready.
     pub(crate) fn end(&self) {
         self.0.answered.fetch_add(1, Ordering::Relaxed);
         self.0.answering.store(false, Ordering::Relaxed);
@@ -77,22 +77,22 @@ enum ReadPhase {
     ForHead,
 }
 
-/// HTTP/1.1: heads, and quiet between them.
+/// Watch of HTTP/1.1: a deadline for each head, and one for the pause before it.
 pub(crate) struct Http1Watch {
     timeouts: Timeouts,
     progress: Progress,
     answered: u64,
     phase: ReadPhase,
-    /// None if a head has begun and was never waited for: most arrive whole.
+    /// Read deadline; none if a head has begun and the socket hasn't waited for it yet: most heads arrive whole.
     read_by: Option<Instant>,
-    /// The last bytes that arrived, the newest lowest.
+    /// Last four bytes that arrived, the newest lowest.
     last: u32,
     /// True while the request line is arriving.
     in_request_line: bool,
 }
 
 impl Http1Watch {
-    /// A connection that begins now.
+    /// Returns the watch of a new connection.
     pub(crate) fn new(timeouts: Timeouts, progress: Progress) -> Self {
         Self {
             timeouts,
@@ -111,17 +111,17 @@ impl Http1Watch {
         std::mem::replace(&mut self.answered, answered) != answered
     }
 
-    /// Returns true if the bytes received end as a head does. Half a head may come in one piece with a whole
-    /// request, and then only its bytes tell that it is there. A request's body may end in any way: behind
-    /// one, a client has as long as if it had begun a head.
+    /// Returns true if the received bytes end like a head. The first part of a head may arrive together with a whole
+    /// request, and only its bytes tell. A request's body may end in any way; after a body, the deadline is that of a
+    /// head.
     fn ends_with_head(&self) -> bool {
         let [_, a, b, c] = self.last.to_be_bytes();
-        // The parser takes a bare line feed as the end of a line too.
+        // The parser accepts a bare line feed as the end of a line, too.
         matches!((a, b, c), (_, b'\n', b'\n') | (b'\n', b'\r', b'\n'))
     }
 
-    /// Looks for a fragment in the request line: the parser drops it without a word. Empty lines may come first. A
-    /// request that was sent before the last one was answered isn't looked at.
+    /// Looks for a fragment in the request line, which the parser drops silently. Empty lines may come first. Pipelined
+    /// requests aren't checked.
     fn note_request_line(&mut self, bytes: &[u8]) {
         let start = bytes.iter().position(|byte| !matches!(byte, b'\r' | b'\n'));
         let line = &bytes[start.unwrap_or(bytes.len())..];
@@ -160,7 +160,7 @@ impl ReadWatch for Http1Watch {
         self.progress.0.unsent.store(waits, Ordering::Relaxed);
     }
 
-    /// A slow reader that makes progress isn't idle.
+    /// Extends the deadline: a slow reader that makes progress isn't idle.
     fn note_written(&mut self) {
         if self.phase == ReadPhase::ForRequest {
             self.read_by = Some(Instant::now() + self.timeouts.idle);
@@ -184,16 +184,16 @@ impl ReadWatch for Http1Watch {
     }
 }
 
-/// Length of the preface with which a client begins each HTTP/2 connection (RFC 9113, 3.4), in bytes.
+/// Length of the preface of an HTTP/2 connection (RFC 9113, section 3.4), in bytes.
 const PREFACE: usize = 24;
-/// The head of a frame, in bytes (RFC 9113, 4.1).
+/// Length of a frame's head (RFC 9113, section 4.1), in bytes.
 const FRAME_HEAD: usize = 9;
 const HEADERS: u8 = 1;
 const CONTINUATION: u8 = 9;
 const END_HEADERS: u8 = 4;
 
-/// HTTP/2: frames, which have to be whole soon once they have begun, and so have heads of several frames. How long
-/// a connection without requests may last is `http2`'s to watch.
+/// Watch of HTTP/2: a deadline for each frame that has begun, and for heads of several frames. `http2` limits the time
+/// of a connection without requests.
 pub(crate) struct Http2Watch {
     timeouts: Timeouts,
     /// Bytes left to skip: the preface, then frames' payloads.
@@ -202,14 +202,14 @@ pub(crate) struct Http2Watch {
     head_filled: usize,
     /// True from a head's first frame to its last.
     in_head: bool,
-    /// Until when what has begun must be whole.
+    /// Deadline for the frame or head that has begun.
     whole_by: Option<Instant>,
-    /// True while something waits to be sent; shared with the watcher of the connection.
+    /// True while bytes wait to be sent; shared with the watcher of the connection.
     unsent: Arc<AtomicBool>,
 }
 
 impl Http2Watch {
-    /// A connection that begins now, with its preface.
+    /// Returns the watch of a new connection, which begins with the preface.
     pub(crate) fn new(timeouts: Timeouts, unsent: Arc<AtomicBool>) -> Self {
         Self {
             timeouts,
@@ -226,7 +226,7 @@ impl Http2Watch {
         self.skip == 0 && self.head_filled == 0 && !self.in_head
     }
 
-    /// Takes the next bytes of a frame; returns what is left.
+    /// Consumes the next bytes of a frame; returns the rest.
     fn take<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
         if self.skip > 0 {
             let skipped = self.skip.min(bytes.len());
@@ -276,7 +276,7 @@ impl ReadWatch for Http2Watch {
 mod tests {
     use super::*;
 
-    /// A frame with a payload of `length` bytes.
+    /// Returns a frame with a payload of `length` bytes.
     fn frame(kind: u8, flags: u8, length: u8) -> Vec<u8> {
         let mut frame = vec![0, 0, length, kind, flags, 0, 0, 0, 1];
         frame.resize(FRAME_HEAD + usize::from(length), b'x');

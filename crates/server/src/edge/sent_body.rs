@@ -1,4 +1,4 @@
-//! Bodies of HTTP/2, in pieces of which the stream learns when the client took them.
+//! Bodies of HTTP/2, in pieces that report when the client read them.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -12,22 +12,21 @@ use hyper::body::{Frame, SizeHint};
 use super::http2::Stream;
 use crate::http::body::{Body, Outdated};
 
-/// The longest piece of a body that is handed over at once: what a stream that is given up may leave behind. It fits into a
-/// frame, and five of it are the window that a stream has unless the client says otherwise (RFC 9113, section 6.9.2).
-/// Were the last of them cut there, its rest would be a frame of its own; of many streams many such crumbs, and
-/// clients close connections on which too many small frames come.
+/// Maximum length of a piece, in bytes: at most one piece remains when a stream is reset. It fits into one frame, and
+/// five fill the default window of a stream (RFC 9113, section 6.9.2). If the last piece were cut at the window's end,
+/// its rest would be a tiny frame of its own, and clients close connections with too many small frames.
 const PIECE_BYTES: usize = 65_535 / 5;
 
-/// A body of an answer, in pieces that tell when they were taken.
+/// Response body in pieces that report when they were read.
 pub(super) struct SentBody {
     body: Body,
-    /// The rest of the string that is being handed over.
+    /// Rest of the string that is being passed to hyper.
     rest: Bytes,
     stream: Option<Arc<Stream>>,
 }
 
 impl SentBody {
-    /// The body of the answer to the stream of this task.
+    /// Returns the body of the response to this task's stream.
     pub(super) fn new(body: Body) -> Self {
         let stream = Stream::current();
         if let Some(stream) = &stream {
@@ -74,8 +73,8 @@ impl hyper::body::Body for SentBody {
     }
 }
 
-/// A piece of a body, which becomes one frame, of however many strings. Its stream lasts at least as long: until all of
-/// it went to the socket.
+/// Piece of a body, of one or several strings, which becomes one frame. It keeps its stream alive until all of it was
+/// written to the socket.
 #[derive(Default)]
 pub(super) struct Piece {
     first: Bytes,
@@ -85,7 +84,7 @@ pub(super) struct Piece {
 }
 
 impl Piece {
-    /// One that is empty yet.
+    /// Returns an empty piece.
     pub(super) fn of(stream: Option<Arc<Stream>>) -> Self {
         Self {
             stream,
@@ -93,7 +92,7 @@ impl Piece {
         }
     }
 
-    /// Adds a string that isn't empty.
+    /// Appends a string, which must not be empty.
     pub(super) fn push(&mut self, string: Bytes) {
         self.length += string.len();
         match self.first.is_empty() {

@@ -1,9 +1,8 @@
-//! The accept loop, and how a server ends.
+//! The accept loop, and the shutdown of a server.
 //!
-//! Ending: readiness fails at once, and connections are still accepted for as long as the settings say, while balancers
-//! take notice. Then the listeners are emptied and closed; answers say `Connection: close`, and HTTP/2 connections
-//! are told to end. Connections that stay quiet are closed after a moment, and those left are cut at the end
-//! of the drain.
+//! Shutdown: readiness fails at once, and connections are accepted for the drain delay, so that load balancers notice.
+//! Then the listeners are drained and closed; responses say `Connection: close`, and HTTP/2 connections get a GOAWAY.
+//! Quiet connections are closed after a moment, and the remaining ones are cut at the drain timeout.
 
 use std::io;
 use std::sync::Arc;
@@ -26,28 +25,28 @@ use crate::http::App;
 use crate::http::access_log::AccessLog;
 use crate::http::service::Service;
 
-/// Time that a quiet connection stays open while the server ends: its next request may be on the way.
+/// Time that a quiet connection stays open during shutdown: its next request may be on the way.
 const QUIET_GRACE: Duration = Duration::from_secs(5);
-/// Time for which connections are still accepted that had begun before new ones were refused: a way to the
-/// client and back.
+/// Time for which connections are still accepted whose handshake began before new ones were refused: a round trip to
+/// the client.
 const HANDSHAKE_GRACE: Duration = Duration::from_millis(250);
-/// Pause after a failed accept, for instance without free descriptors.
+/// Pause after a failed accept, for instance for lack of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// Maximum number of connections at a time that are told that there are too many; more are closed at once.
+/// Maximum number of connections at a time that are refused with a response; more are closed at once.
 const MAX_REFUSALS: usize = 32;
 
-/// Timeouts, connection limits, certificates and shutdown times of a server.
+/// Settings of the edge: timeouts, connection limits, certificates and shutdown times.
 #[derive(Debug)]
 pub struct EdgeSettings {
     /// Timeouts of connections and requests.
     pub timeouts: Timeouts,
     /// Maximum numbers of connections.
     pub limits: Limits,
-    /// Certificates for TCP connections; without them these speak plain HTTP.
+    /// Certificates for TCP connections; without them, plain HTTP.
     pub certificates: Option<Arc<Certificates>>,
-    /// Time for which connections are still accepted once the server is told to end.
+    /// Time for which connections are still accepted after shutdown begins.
     pub drain_delay: Duration,
-    /// Time that open connections may then take.
+    /// Time that open connections have after that.
     pub drain_timeout: Duration,
 }
 
@@ -63,7 +62,7 @@ impl Default for EdgeSettings {
     }
 }
 
-/// A server that listens.
+/// A listening server.
 #[derive(Debug)]
 pub struct Server {
     listeners: Listeners,
@@ -79,7 +78,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// If the system can't wait on a socket, or has no random numbers.
+    /// If a socket can't be registered with the runtime, or the system has no random numbers.
     pub fn new(
         listeners: Vec<Listener>,
         app: Arc<App>,
@@ -110,7 +109,7 @@ impl Server {
         })
     }
 
-    /// Serves until `stop` ends, then finishes what is in flight.
+    /// Serves until `stop` is ready, then completes requests in flight.
     pub async fn run(mut self, stop: impl Future<Output = ()>) {
         let mut connections = JoinSet::new();
         let (phase, serving) = watch::channel(Phase::Serving);
@@ -189,7 +188,7 @@ impl Server {
         }
     }
 
-    /// Lets a connection in, or turns it away.
+    /// Admits a connection, or refuses it.
     fn begin(
         &self,
         accepted: Accepted,
@@ -217,7 +216,7 @@ impl Server {
             }
             Err(refused) => {
                 metrics.refused(refused).increment();
-                // A handshake would cost more than an answer.
+                // A TLS handshake would cost more than the response.
                 let is_plain = self.shared.certificates.is_none();
                 if let Ok(permit) = Arc::clone(&self.refusals).try_acquire_owned() {
                     connections.spawn(async move {
@@ -236,9 +235,8 @@ impl Server {
     }
 }
 
-/// Returns true if an error is of one connection, which failed before it was taken: others are waiting. The
-/// codes are those of accept(2), under "Error handling". Any other error, as when the system has no room, is
-/// likely to come again at once.
+/// Returns true if only one connection failed, before it was accepted, so that others may be waiting: the codes that
+/// accept(2) lists under "Error handling". Any other error, such as a lack of descriptors, is likely to recur at once.
 fn is_of_one_connection(error: &io::Error) -> bool {
     const CONNECTION_ERRORS: [Errno; 10] = [
         Errno::CONNABORTED,

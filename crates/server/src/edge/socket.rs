@@ -1,7 +1,7 @@
-//! A client's connection with limits on time: for what has begun to arrive, for writing, for doing nothing.
+//! A client's connection with time limits for reading, writing and idling.
 //!
-//! hyper has none for writing, and one that counts a quiet connection as a slow head. So the socket
-//! itself keeps the time.
+//! hyper has no write timeout, and its read timeout treats an idle connection like a slow head, so the socket enforces
+//! the limits.
 
 use std::io;
 use std::pin::Pin;
@@ -17,7 +17,7 @@ use tokio_rustls::server::TlsStream;
 
 use super::reading::ReadWatch;
 
-/// Time for which a connection stays open for reading after its last answer, so that the client can take it.
+/// Time for which a connection is read from after its last response, so that the client can read it.
 const LINGER: Duration = Duration::from_secs(2);
 
 /// Timeouts of connections and requests.
@@ -25,17 +25,17 @@ const LINGER: Duration = Duration::from_secs(2);
 pub struct Timeouts {
     /// For a TLS handshake.
     pub handshake: Duration,
-    /// From a head's first byte to its last, and from a connection's start to its first byte.
+    /// From the first byte of a request head to its last, and from a connection's start to its first byte.
     pub head: Duration,
-    /// For the client to take any of what is being written.
+    /// For the client to read any byte that is being written.
     pub write: Duration,
-    /// For the client to take any of what one HTTP/2 stream of several has for it.
+    /// For the client to read any byte of one HTTP/2 stream.
     pub stream: Duration,
-    /// Between one answer and the next request's first byte.
+    /// Between a response and the next request's first byte.
     pub idle: Duration,
     /// For a body to arrive.
     pub body: Duration,
-    /// Maximum age of a connection before it is asked to end.
+    /// Age at which a connection is asked to end.
     pub age: Duration,
 }
 
@@ -53,25 +53,25 @@ impl Default for Timeouts {
     }
 }
 
-/// Bytes that the system keeps unsent of a connection: a page of 500 products goes out with a call or two. With an eighth of
-/// this, sending it took half as long again.
+/// Unsent bytes that the system buffers for a connection: a page of 500 products is written with a call or two. An
+/// eighth of this made sending it take 1.5 times as long.
 const UNSENT_BYTES: u32 = 1 << 20;
 
-/// The same, of a connection beyond the first [`MAX_WIDE_SOCKETS`]: it is memory that no limit of ours knows.
+/// Unsent bytes for each connection beyond the first [`MAX_WIDE_SOCKETS`]: this memory counts in no other limit.
 const UNSENT_BYTES_OF_MANY: u32 = 32 << 10;
 
-/// Connections that [`UNSENT_BYTES`] are kept of.
+/// Maximum number of connections with [`UNSENT_BYTES`].
 const MAX_WIDE_SOCKETS: usize = 64;
 
-/// Number of such connections, from their first answer until they are closed.
+/// Number of connections with [`UNSENT_BYTES`], from their first response until they are closed.
 static WIDE_SOCKETS: AtomicUsize = AtomicUsize::new(0);
 
 /// A client's connection, plain or TLS.
 pub(crate) trait ClientSocket: AsyncRead + AsyncWrite + Unpin {
-    /// Has the system take no more than so much beyond what is on its way to the client.
+    /// Limits the unsent bytes that the system buffers.
     fn limit_unsent(&self, bytes: u32);
 
-    /// Has the system forget what the client hasn't taken, once this is dropped.
+    /// Makes the system discard unread bytes when this is dropped.
     fn discard_unsent(&self);
 }
 
@@ -83,7 +83,7 @@ impl ClientSocket for TcpStream {
     }
 
     fn discard_unsent(&self) {
-        // One that is gone already has forgotten.
+        // A closed socket has discarded them already.
         let _ = self.set_zero_linger();
     }
 }
@@ -99,23 +99,22 @@ impl ClientSocket for TlsStream<TcpStream> {
 }
 
 impl ClientSocket for UnixStream {
-    /// The system keeps some 200 KiB of it, and asks nobody.
+    /// Does nothing: the system buffers some 200 KiB, without a setting.
     fn limit_unsent(&self, _bytes: u32) {}
 
-    /// Discards bytes that the client hasn't read; by default they are in the socket's own queue, which ends
-    /// with it.
+    /// Does nothing: unread bytes are in the socket's own queue, which is dropped with it.
     fn discard_unsent(&self) {}
 }
 
-/// A socket that gives up on a client that takes too long.
+/// Socket that fails if the client takes too long.
 pub(crate) struct TimedSocket<S: ClientSocket, R> {
     socket: S,
     reading: R,
     write_timeout: Duration,
     write_by: Option<Instant>,
-    /// True if this one counts in [`WIDE_SOCKETS`]; decided with its first answer.
+    /// True if this socket counts in [`WIDE_SOCKETS`]; decided at its first response.
     is_wide: Option<bool>,
-    /// Set once nothing more is written: until when the client may go on sending.
+    /// Time until which the client may go on sending; set after the last write.
     linger_by: Option<Instant>,
     read_timer: Pin<Box<Sleep>>,
     write_timer: Pin<Box<Sleep>>,
@@ -123,7 +122,7 @@ pub(crate) struct TimedSocket<S: ClientSocket, R> {
 
 impl<S: ClientSocket, R: ReadWatch> TimedSocket<S, R> {
     pub(crate) fn new(socket: S, timeouts: &Timeouts, reading: R) -> Self {
-        // Both are set anew before they are waited for.
+        // Both are reset before they are awaited.
         let (read_timer, write_timer) = (Instant::now(), Instant::now());
         Self {
             socket,
@@ -137,7 +136,7 @@ impl<S: ClientSocket, R: ReadWatch> TimedSocket<S, R> {
         }
     }
 
-    /// A read would wait: has it waited too long?
+    /// Fails a pending read at its deadline.
     fn check_reading(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.reading.deadline() {
             Some(read_by) => wait_until(&mut self.read_timer, read_by, context),
@@ -145,7 +144,7 @@ impl<S: ClientSocket, R: ReadWatch> TimedSocket<S, R> {
         }
     }
 
-    /// A write would wait: has it waited too long?
+    /// Fails a pending write at its deadline.
     fn check_writing(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let write_by = *self
             .write_by
@@ -153,7 +152,7 @@ impl<S: ClientSocket, R: ReadWatch> TimedSocket<S, R> {
         wait_until(&mut self.write_timer, write_by, context)
     }
 
-    /// Before anything is written.
+    /// Sets the limit of unsent bytes, once, before the first write.
     fn limit_unsent(&mut self) {
         if self.is_wide.is_some() {
             return;
@@ -193,7 +192,7 @@ impl<S: ClientSocket, R: ReadWatch> TimedSocket<S, R> {
 }
 
 impl<S: ClientSocket, R> Drop for TimedSocket<S, R> {
-    /// Discards what was written if the client takes nothing: the system would go on keeping it.
+    /// Discards unread bytes if the client stopped reading: the system would keep them.
     fn drop(&mut self) {
         if self.write_by.is_some() {
             self.socket.discard_unsent();
@@ -204,7 +203,7 @@ impl<S: ClientSocket, R> Drop for TimedSocket<S, R> {
     }
 }
 
-/// Pending until `deadline`, then an error.
+/// Waits until `deadline`, then fails.
 fn wait_until(
     timer: &mut Pin<Box<Sleep>>,
     deadline: Instant,
@@ -238,8 +237,8 @@ impl<S: ClientSocket, R: ReadWatch + Unpin> AsyncRead for TimedSocket<S, R> {
 }
 
 impl<S: ClientSocket, R: ReadWatch + Unpin> TimedSocket<S, R> {
-    /// Reads and ignores what still comes until the client closes too: a socket that is closed with unread bytes
-    /// in it throws away what the client hasn't got yet, and with that the end of an answer.
+    /// Reads and ignores further bytes until the client closes: closing a socket with unread bytes resets the
+    /// connection, which may discard the end of a response that the client hasn't read.
     fn poll_linger(
         &mut self,
         linger_by: Instant,
@@ -254,7 +253,7 @@ impl<S: ClientSocket, R: ReadWatch + Unpin> TimedSocket<S, R> {
                         return Poll::Ready(Ok(()));
                     }
                 }
-                // Closed, by the client or by an accident: nothing is left to be waited for.
+                // Closed or failed.
                 Poll::Ready(_) => return Poll::Ready(Ok(())),
                 Poll::Pending => {
                     let waited = wait_until(&mut self.read_timer, linger_by, context);

@@ -1,5 +1,5 @@
-//! Messages to the service manager: that the server answers, reloads, ends, lives, and what it serves. None
-//! is sent if `NOTIFY_SOCKET` is not set.
+//! Messages to the service manager: ready, reloading, stopping, watchdog and status. None is sent if `NOTIFY_SOCKET`
+//! isn't set.
 
 use std::time::Duration;
 
@@ -7,30 +7,30 @@ use sd_notify::NotifyState;
 
 use crate::live::Live;
 
-/// Interval at which the state line is looked at without a watchdog.
+/// Interval of status messages without a watchdog.
 const STATUS_EVERY: Duration = Duration::from_secs(5);
 
-/// The server answers.
+/// Reports that the server answers.
 pub fn ready() {
     notify(&[NotifyState::Ready]);
 }
 
-/// Settings or certificates are being read anew; [`ready`] follows.
+/// Reports that settings or certificates are being reloaded; [`ready`] follows.
 pub fn reloading() {
-    // A manager that waits for the end of a reload tells this one from others by its moment.
+    // The manager matches a reload by its time.
     match NotifyState::monotonic_usec_now() {
         Ok(moment) => notify(&[NotifyState::Reloading, moment]),
         Err(_) => notify(&[NotifyState::Reloading]),
     }
 }
 
-/// The server is ending.
+/// Reports that the server shuts down.
 pub fn stopping() {
     notify(&[NotifyState::Stopping]);
 }
 
-/// Tells again and again that the server lives, if `WATCHDOG_USEC` is set, and what it serves. Runs
-/// where requests are answered, so that silence means that none are.
+/// Reports the live catalog at intervals and, if `WATCHDOG_USEC` is set, that the server is alive. It runs on the
+/// threads that answer requests, so that its silence means that these hang.
 pub async fn report_state(live: &Live) {
     if std::env::var_os("NOTIFY_SOCKET").is_none() {
         return;

@@ -1,5 +1,5 @@
-//! TLS: a certificate and its key from two files, read again when they change or when the server is told to. What can't
-//! be used is refused with the file's name, and never replaces what can.
+//! TLS: a certificate and its key from two files, reloaded when they change or on request. Unusable files are refused
+//! with their names, and never replace a working certificate.
 
 use std::fmt;
 use std::fs;
@@ -19,32 +19,32 @@ use x509_cert::der::Decode as _;
 
 use crate::metrics::TlsMetrics;
 
-/// HTTP/2, as TLS names it (RFC 9113, 3.1).
+/// ALPN identifier of HTTP/2 (RFC 9113, section 3.1).
 pub(super) const HTTP2: &[u8] = b"h2";
 const HTTP1: &[u8] = b"http/1.1";
 
-/// The longest file that is read: a chain of certificates is some kilobytes.
+/// Maximum length of a file, in bytes: a certificate chain has a few kilobytes.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// Paths of a certificate and its key.
+/// Paths of a certificate and its private key.
 #[derive(Debug, Clone)]
 pub struct TlsSettings {
-    /// The server's certificate, and those that lead from it to one that clients know, in PEM.
+    /// Certificate chain of the server, in PEM.
     pub certificate: PathBuf,
-    /// Its private key, in PEM.
+    /// Private key, in PEM.
     pub key: PathBuf,
 }
 
-/// The certificate that new connections are shown.
+/// Certificate for new connections, with its files.
 pub struct Certificates {
     files: TlsSettings,
     live: ArcSwap<ServerConfig>,
-    /// Identity of the files as last read, whether or not they were usable.
+    /// Identities of the files when they were last read, usable or not.
     seen: Mutex<FileIdentities>,
     metrics: Arc<TlsMetrics>,
 }
 
-/// Device, number, length and time of change of both files.
+/// Device, inode, length and modification time of both files.
 type FileIdentities = [Option<(u64, u64, u64, i64, i64)>; 2];
 
 impl Certificates {
@@ -52,7 +52,7 @@ impl Certificates {
     ///
     /// # Errors
     ///
-    /// If they can't be used, with the file and its fault.
+    /// If they are unusable; the error names the file and its fault.
     pub fn load(files: TlsSettings) -> anyhow::Result<Self> {
         let metrics = Arc::new(TlsMetrics::default());
         let seen = files.seen();
@@ -66,12 +66,12 @@ impl Certificates {
         })
     }
 
-    /// Reads both files again. What can't be used is logged, and what is live stays.
+    /// Reloads both files. Unusable ones are logged, and the live certificate stays.
     pub fn reload(&self) {
         self.read_again(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// The lock is held to the end: of two that read at once, the slower would bring back what it read before.
+    /// The lock is held to the end: of two concurrent reloads, the slower would otherwise restore an older certificate.
     fn read_again(&self, seen: &mut FileIdentities) {
         *seen = self.files.seen();
         match self.files.read() {
@@ -92,7 +92,7 @@ impl Certificates {
         }
     }
 
-    /// Reads both files again if they aren't those that were read.
+    /// Reloads both files if their identities changed.
     pub fn reload_if_changed(&self) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if self.files.seen() != *seen {
@@ -100,7 +100,7 @@ impl Certificates {
         }
     }
 
-    /// Returns the counters of TLS.
+    /// Returns the metrics of TLS.
     #[must_use]
     pub fn metrics(&self) -> &Arc<TlsMetrics> {
         &self.metrics
@@ -121,7 +121,7 @@ impl fmt::Debug for Certificates {
     }
 }
 
-/// A certificate with its key, fit to be shown.
+/// Certificate with its key, checked.
 struct Pair {
     config: ServerConfig,
     not_after: Timestamp,
@@ -173,7 +173,7 @@ impl TlsSettings {
                      certificate first",
                     certificate.display()
                 ),
-                // What a library says of a key isn't shown: it might hold a part of it.
+                // The library's message isn't shown: it might hold part of the key.
                 _ => anyhow!("unsupported kind of key; use RSA (2048 bits or more), ECDSA or Ed25519"),
             })
             .with_context(named)?;
@@ -212,7 +212,7 @@ fn read_key(path: &Path) -> anyhow::Result<PrivateKeyDer<'static>> {
     })
 }
 
-/// Until when a certificate may be used, to the second.
+/// Returns the end of a certificate's validity, to the second.
 fn not_after(certificate: &CertificateDer<'_>) -> anyhow::Result<Timestamp> {
     let parsed = Certificate::from_der(certificate)
         .map_err(|error| anyhow!("its first certificate can't be read: {error}"))?;

@@ -15,7 +15,7 @@ use super::body::budget::Account;
 use super::response::Response;
 use super::service::{KeepAlive, Service};
 
-/// Answers requests as a server does, from its id to its last header.
+/// Service that answers requests like a server, without connections.
 pub struct Answering(Service);
 
 impl Answering {

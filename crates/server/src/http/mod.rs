@@ -1,28 +1,37 @@
 //! HTTP: answers requests from memory alone.
 //!
+<<<<<<< HEAD
 //! Endpoints are plain functions of a request's head and of what is live. Three things are waited for: a quota that servers
 //! share, a long body while another thread compresses it, and, by the changes feed, a change.
 //! Sockets belong to `edge`.
+=======
+//! Endpoints are plain functions of a request's head and the live snapshot. Requests await two things only, in
+//! `pipeline` and `response`: a shared quota, and a long body that another thread compresses. Sockets belong to `edge`.
+>>>>>>> main
 //!
 //! # Path of a request
 //!
-//! `edge` accepts a connection and reads the head under its limits → `service` gives the request an id, drains its body
+//! `edge` accepts a connection and reads the head under its limits → `service` assigns the request id, drains the body
 //! and logs → `pipeline`: authenticate → resolve (`endpoints`) → charge → respond (`response`, with a body that is
 //! cached, or made and compressed).
 //!
 //! # Layout
 //!
-//! - [`routes`]: every route on one page
+//! - [`routes`]: table of all routes
 //! - [`error`]: errors; `error/types` has a row for each error type
 //! - [`versions`]: the served API versions, each with its conversion from the newest
+<<<<<<< HEAD
 //! - `service`, `pipeline`, `observe`: the path of a request; `state`: what all requests share
 //! - `changes_path`, [`waits`]: requests of the changes feed, and their waiting
+=======
+//! - `service`, `pipeline`, `observe`: path of a request; `state`: state that all requests share
+>>>>>>> main
 //! - [`endpoints`]: product pages, products, texts, lists, the documentation
 //! - [`request`]: headers and queries; `request/parameters` has a row for each query parameter
-//! - [`access`]: clients, quotas, origins, simulated errors
+//! - [`access`]: authentication, quotas, client addresses, CORS, simulated errors
 //! - [`response`]: responses with their headers and entity tags
 //! - [`body`]: bodies, their compression, cache and memory
-//! - [`openapi`]: the document made of these tables
+//! - [`openapi`]: the OpenAPI document, generated from these tables
 //! - [`access_log`]: a line for each request
 
 pub mod access;

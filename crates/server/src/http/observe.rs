@@ -1,4 +1,4 @@
-//! Counts an answered request.
+//! Metrics of an answered request.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::routes::Route;
 use crate::metrics::ErrorOrigin;
 
 impl App {
-    /// Counts a request with its answer, of which `bytes` of body are sent.
+    /// Counts a request with its response, of which `bytes` of body are sent.
     pub(super) fn observe(
         &self,
         log: &RequestLogContext<'_>,
@@ -23,7 +23,7 @@ impl App {
         let status = answer.status().as_u16();
         self.metrics.requests.observe(route, status, bytes, took);
         if let Some(kind) = answer.extensions().get::<ErrorType>() {
-            // A key whose quota is used up gets that error, whatever it asked for.
+            // A key whose quota is used up gets a real 429, even if it requested another error.
             let cause = match log.simulated == Some(*kind) {
                 true => ErrorOrigin::Simulated,
                 false => ErrorOrigin::Real,

@@ -1,4 +1,4 @@
-//! Service around the path of one request: its id, its body, a panic, its line in the access log.
+//! Service around the pipeline: request id, request body, panics, access log.
 
 use std::future::poll_fn;
 use std::io;
@@ -31,7 +31,7 @@ use super::routes::Target;
 use crate::metrics::Caller;
 use crate::traces::{RequestSpan, TraceParent};
 
-/// The largest body that is read and ignored, in bytes.
+/// Maximum length of a request body, which is read and discarded, in bytes.
 const MAX_BODY_BYTES: usize = 8 * 1024;
 
 /// Service that all connections of a server share.
@@ -43,21 +43,21 @@ pub(crate) struct Service {
     body_timeout: Duration,
 }
 
-/// The body of a request, from wherever it comes: hyper's own can't be made without a connection.
+/// Body of a request, generic because hyper's own can't be created without a connection.
 pub(crate) trait RequestBody: hyper::body::Body<Error: Into<BoxError>> {}
 
 impl<B: hyper::body::Body<Error: Into<BoxError>>> RequestBody for B {}
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Fate of the connection after the answer: it stays open, or closes.
+/// State of the connection after the response: open or closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeepAlive {
     Yes,
     No,
 }
 
-/// A request as it came.
+/// A received request.
 struct Received<'r> {
     started: Instant,
     request: &'r Parts,
@@ -84,7 +84,7 @@ impl Service {
         })
     }
 
-    /// Answers one request. `end` is told the kind of caller, and decides if the connection stays open.
+    /// Answers one request. `end` gets the kind of caller, and decides whether the connection stays open.
     pub(crate) async fn serve(
         &self,
         request: Request<impl RequestBody>,
@@ -104,7 +104,7 @@ impl Service {
         self.finish(&received, answer, &log, end(caller))
     }
 
-    /// Refuses one request of a connection beyond the limit.
+    /// Refuses the request of a connection beyond the limit.
     pub(crate) fn turn_away<B>(&self, request: Request<B>, peer: Peer) -> Response {
         let started = Instant::now();
         let (request, _) = request.into_parts();
@@ -137,7 +137,7 @@ impl Service {
         }
     }
 
-    /// Completes an answer, counts it and logs it.
+    /// Completes a response, counts it and logs it.
     fn finish(
         &self,
         received: &Received<'_>,
@@ -218,8 +218,8 @@ impl Service {
                 return answer;
             }
         };
-        // RFC 9112, section 6.1: who sent a length beside the chunks may have meant to smuggle a request in, and hyper
-        // doesn't tell. So nothing follows after chunks.
+        // RFC 9112, section 6.1: a length beside chunks may be an attempt to smuggle a request in, and hyper doesn't
+        // report it. So the connection closes after a chunked body.
         let is_last =
             !body.is_end_stream() && received.request.headers.contains_key(TRANSFER_ENCODING);
         if let Err(error) = self.drain(body).await {
@@ -232,7 +232,8 @@ impl Service {
         answer
     }
 
-    /// Answers a request that wasn't admitted. A preflight is one; that of an unknown path lets the page read the 404.
+    /// Answers a request that wasn't admitted. It may be a preflight; that of an unknown path succeeds, so that the
+    /// page can read the 404.
     fn refuse(&self, request: &Parts, error: ApiError, log: &RequestLogContext<'_>) -> Response {
         let has_answer = matches!(
             error.kind,
@@ -249,8 +250,8 @@ impl Service {
         }
     }
 
-    /// Takes an admitted request along its path. Messages of the thread belong to the request meanwhile; a panic
-    /// becomes an error.
+    /// Runs an admitted request through the pipeline. Log messages of the thread get its id meanwhile; a panic becomes
+    /// an error.
     async fn answer_admitted<'r>(
         &self,
         received: &mut Received<'r>,
@@ -284,7 +285,7 @@ impl Service {
         answered.unwrap_or_else(|| panicked(log.version))
     }
 
-    /// Reads a body and ignores it, up to a limit of size and time.
+    /// Reads and discards a body, within limits of size and time.
     async fn drain(&self, body: impl RequestBody) -> Result<(), ApiError> {
         if body.is_end_stream() {
             return Ok(());
@@ -303,7 +304,7 @@ impl Service {
     }
 }
 
-/// Returns the answer after a panic, with the version if it was negotiated before.
+/// Returns the response after a panic, with the version if it was negotiated before.
 fn panicked(version: Option<&'static str>) -> Response {
     let mut answer = Response::from(ApiError::plain(ErrorType::InternalServerError));
     if let Some(version) = version {
@@ -313,7 +314,7 @@ fn panicked(version: Option<&'static str>) -> Response {
     answer
 }
 
-/// An error after which the connection closes: the rest of the body may still be on its way.
+/// Returns an error after which the connection closes: the rest of the body may still be on its way.
 fn last_answer(error: ApiError) -> Response {
     let mut answer = Response::from(error);
     close_after(&mut answer);
@@ -325,7 +326,7 @@ fn close_after(answer: &mut Response) {
     headers.insert(CONNECTION, HeaderValue::from_static("close"));
 }
 
-/// Removes the body of an answer to HEAD; its length is still told.
+/// Removes the body of a response to HEAD, but keeps its length.
 fn strip_body(answer: &mut Response, bytes: u64) {
     *answer.body_mut() = Body::default();
     if answer.status() != http::StatusCode::NOT_MODIFIED {

@@ -1,20 +1,20 @@
-//! Address of the Redis that holds shared limits, apart from its password, which is kept elsewhere.
+//! Address of the Redis that holds shared quotas.
 
 use std::fmt;
 
 use redis::{ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo};
 
-/// The address of a Redis, with what is needed to be let in. Shows no password.
+/// Address of a Redis, with its credentials. `Debug` and `Display` show no password.
 #[derive(Clone)]
 pub struct Address(ConnectionInfo);
 
 impl Address {
-    /// Reads `redis://[USER@]HOST[:PORT][/DATABASE]`, or `rediss://…` for TLS; the password goes with it.
+    /// Parses `redis://[USER@]HOST[:PORT][/DATABASE]`, or `rediss://…` for TLS, and adds the password.
     ///
     /// # Errors
     ///
-    /// If the address has another form, or has a password in it: addresses are shown, passwords mustn't be.
-    /// The text says what is wrong without repeating the address.
+    /// If the address has another form or contains a password: addresses are shown, passwords mustn't be. The error
+    /// doesn't repeat the address.
     pub fn new(url: &str, password: Option<&str>) -> Result<Self, String> {
         let expected = "expected `memory`, or an address such as redis://127.0.0.1:6379/0, or rediss://… for TLS";
         let parsed = redis::parse_redis_url(url)

@@ -1,11 +1,11 @@
-//! Pauses between attempts to connect to Redis.
+//! Exponential backoff between attempts to connect to Redis.
 
 use std::time::Duration;
 
 const MIN_PAUSE: Duration = Duration::from_millis(100);
 const MAX_PAUSE: Duration = Duration::from_secs(1);
 
-/// The pauses between attempts to connect: each is twice as long as the one before, up to a second.
+/// Backoff: each pause is twice as long as the one before, up to a second.
 pub(super) struct Backoff {
     next: Duration,
 }
@@ -15,7 +15,8 @@ impl Backoff {
         Self { next: MIN_PAUSE }
     }
 
-    /// A connection has ended that was good for so long. After one that failed at once, pauses go on growing.
+    /// Records that a connection ended after this time. One that lasted resets the backoff; one that failed at once
+    /// doesn't.
     pub(super) fn was_connected(&mut self, duration: Duration) {
         if duration > MAX_PAUSE {
             self.next = MIN_PAUSE;

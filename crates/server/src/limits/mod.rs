@@ -1,13 +1,13 @@
-//! Quotas that several servers share, kept in a Redis (or Valkey): the one thing that a request may wait for
-//! beside memory, and never for long.
+//! Quotas shared by several servers, in a Redis (or Valkey): the only thing outside this process that a request may
+//! wait for, and never for long.
 //!
-//! One script takes a request off a quota, in one round trip. A circuit breaker stands in front of it: if
-//! Redis doesn't answer, servers limit by what they know themselves, at once and without waiting, and a task of its own
-//! looks when Redis is back. So a Redis that is gone or hangs costs a few requests 20 ms each, and no more.
+//! One script charges a quota, in one round trip. A circuit breaker stands in front of it: while Redis doesn't respond,
+//! each server limits by its own counts, without waiting, and a task tries to reconnect. So an unreachable Redis costs
+//! a few requests 20 ms each.
 //!
 //! - `address`: the address of that Redis
-//! - `backoff`: how long it takes until it is tried again
-//! - `script`: what is asked of it
+//! - `backoff`: pauses between attempts to connect
+//! - `script`: the script that charges a quota
 
 mod address;
 mod backoff;
@@ -31,33 +31,33 @@ use script::Script;
 
 pub use address::Address;
 
-/// Maximum time that a request waits for Redis.
+/// Time limit of a charge in Redis.
 const REPLY_TIMEOUT: Duration = Duration::from_millis(20);
-/// Number of late answers in a row that open the breaker. More than one: Redis may pause for a moment, and a
-/// server limits less well alone.
+/// Number of consecutive timeouts that open the breaker. More than one, because Redis may pause for a moment, and a
+/// server alone limits less exactly.
 const MAX_LATE_REPLIES: u32 = 3;
-/// Maximum time for connecting.
+/// Time limit of connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-/// Maximum number of requests that wait to be written to Redis's socket.
+/// Maximum number of queued commands.
 const QUEUE: usize = 1024;
 
-/// The quotas of a fleet's keys.
+/// Shared quotas of keys.
 #[derive(Debug)]
 pub struct SharedLimits {
     address: Address,
-    /// None while the breaker is open.
+    /// `None` while the breaker is open.
     connection: ArcSwapOption<Connection>,
-    /// Wakes the task that connects again.
+    /// Wakes the task that reconnects.
     opened: Notify,
     /// Counters of requests to Redis.
     pub metrics: SharedMetrics,
 }
 
-/// A connection that is good as far as anybody knows.
+/// A connection that works as far as known.
 struct Connection {
     link: MultiplexedConnection,
     script: Script,
-    /// Number of late answers in a row.
+    /// Number of consecutive timeouts.
     overdue: AtomicU32,
 }
 
@@ -67,7 +67,7 @@ impl std::fmt::Debug for Connection {
     }
 }
 
-/// Fault of a connection.
+/// Reason for which the breaker opens.
 #[derive(Debug, thiserror::Error)]
 enum ConnectionFault {
     #[error("timeout")]
@@ -77,7 +77,7 @@ enum ConnectionFault {
 }
 
 impl SharedLimits {
-    /// Limits kept at this address, of which nothing is known yet.
+    /// Returns shared quotas at this address, not connected yet.
     #[must_use]
     pub fn new(address: Address) -> Self {
         Self {
@@ -88,22 +88,22 @@ impl SharedLimits {
         }
     }
 
-    /// Tries to connect once, and goes on trying in a task of its own, which lives as long as the runtime. Who can't
-    /// connect serves all the same: reads depend on nothing.
+    /// Tries to connect once, then starts a task that reconnects for as long as the runtime lives. A failure isn't an
+    /// error: the server answers without shared quotas.
     pub async fn start(self: &Arc<Self>) {
         let first = self.connect().await;
         let limits = Arc::clone(self);
         tokio::spawn(async move { limits.stay_connected(first).await });
     }
 
-    /// Returns true if the breaker is closed: Redis is asked.
+    /// Returns true if the breaker is closed, so that Redis is used.
     #[must_use]
     pub fn are_reachable(&self) -> bool {
         self.connection.load().is_some()
     }
 
-    /// Takes one request off the quota of the key with this prefix. None if Redis doesn't answer in time: the
-    /// server limits by what it knows itself then.
+    /// Charges one request to the quota of the key with this prefix. `None` if Redis doesn't answer in time: then the
+    /// server's own count decides.
     pub async fn take(&self, prefix: &str, quota: Quota) -> Option<Taken> {
         let connection = self.connection.load_full();
         let Connection {
@@ -133,8 +133,8 @@ impl SharedLimits {
         None
     }
 
-    /// Opens the breaker, if this connection is still the one that is used: only the first who finds a
-    /// fault says so.
+    /// Opens the breaker, if this connection is still the current one: only the first request that finds a fault logs
+    /// it.
     fn open(&self, faulty: &Option<Arc<Connection>>, fault: &ConnectionFault) {
         let before = self.connection.compare_and_swap(faulty, None);
         let was_first = match (before.as_ref(), faulty) {
@@ -170,13 +170,13 @@ impl SharedLimits {
                 }
                 Err(_) => {}
             }
-            // Servers that lost Redis together come back apart.
+            // Jitter, so that servers that lost Redis together don't reconnect together.
             tokio::time::sleep(jitter::slight(backoff.take())).await;
             attempt = self.connect().await;
         }
     }
 
-    /// A connection over which the script works, as fast as requests need it.
+    /// Connects, and checks that the script works within the time limit of a request.
     async fn connect(&self) -> Result<Connection, ConnectionFault> {
         let attempt = async {
             let client = Client::open(self.address.connection())?;

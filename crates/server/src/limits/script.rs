@@ -1,4 +1,4 @@
-//! The script that takes a request off a quota, all at once, inside Redis.
+//! The script that charges a quota, atomically, inside Redis.
 
 use std::time::Duration;
 
@@ -8,17 +8,17 @@ use vitrine_model::quota::{Admission, Quota, Taken};
 
 const SOURCE: &str = include_str!("take.lua");
 
-/// Prefix of the states' names; a key's prefix follows.
+/// Prefix of the names of states in Redis; a key's prefix follows.
 const KEY_PREFIX: &str = "vitrine:quota:";
 
-/// The script as Redis knows it.
+/// The script, by the digest under which Redis caches it.
 #[derive(Debug, Clone)]
 pub(super) struct Script {
     digest: String,
 }
 
 impl Script {
-    /// Makes it known.
+    /// Loads the script into Redis.
     pub(super) async fn load(link: &mut MultiplexedConnection) -> Result<Self, RedisError> {
         let mut command = Cmd::new();
         command.arg("SCRIPT").arg("LOAD").arg(SOURCE);
@@ -26,7 +26,7 @@ impl Script {
         Ok(Self { digest })
     }
 
-    /// Takes one request off the quota of the key with this prefix.
+    /// Charges one request to the quota of the key with this prefix.
     pub(super) async fn take(
         &self,
         link: &mut MultiplexedConnection,
@@ -36,7 +36,7 @@ impl Script {
         let known = call("EVALSHA", &self.digest, prefix, quota);
         let answer = match known.query_async(link).await {
             Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
-                // Redis was restarted or its scripts were flushed; this makes it known again.
+                // Redis was restarted or its scripts were flushed; `EVAL` loads the script again.
                 call("EVAL", SOURCE, prefix, quota).query_async(link).await
             }
             answer => answer,
@@ -52,7 +52,7 @@ impl Script {
         })
     }
 
-    /// Does what a request would do, for a key that can't be: no prefix is empty.
+    /// Runs the script for a key that can't exist: no prefix is empty.
     pub(super) async fn probe(&self, link: &mut MultiplexedConnection) -> Result<(), RedisError> {
         if let Ok(quota) = Quota::new(1_000, 1) {
             self.take(link, "", quota).await?;
@@ -84,7 +84,7 @@ mod tests {
 
     use super::*;
 
-    /// A connection to the Redis that `ci/with-services` starts.
+    /// Connection to the Redis that `ci/with-services` starts.
     struct Connected {
         runtime: Runtime,
         link: MultiplexedConnection,
@@ -125,7 +125,7 @@ mod tests {
             self.runtime.block_on(taken).unwrap()
         }
 
-        /// Returns the time at which Redis wrote a state, in microseconds; none if the state is gone.
+        /// Returns the time at which Redis wrote a state, in microseconds; `None` if the state has expired.
         fn written_at(&mut self, prefix: &str) -> Option<u64> {
             let state: Option<String> = self.ask(&["GET", &[KEY_PREFIX, prefix].concat()]);
             state.map(|state| state.split_once(' ').unwrap().1.parse().unwrap())
@@ -141,7 +141,7 @@ mod tests {
         let quota = prop_oneof![1..20_u32, 1..100_000_u32]
             .prop_flat_map(|requests| (Just(requests), prop_oneof![Just(1), 1..86_400_u32]))
             .prop_map(|(requests, seconds)| Quota::new(requests, seconds).unwrap());
-        // Each quota for some requests on end: it is used up, or it changes before.
+        // Each quota gets several requests in a row: it is used up, or changes before.
         let quotas = proptest::collection::vec((quota, 1..40_usize), 1..20);
         let (granted, refused) = (Cell::new(0), Cell::new(0));
         let mut runner = TestRunner::new(ProptestConfig::with_cases(32));
@@ -152,7 +152,7 @@ mod tests {
             for (quota, times) in quotas {
                 for _ in 0..times {
                     let taken = connected.take(&prefix, quota);
-                    // A little that is owed is soon paid off, sometimes too soon to see when it was.
+                    // A small debt expires soon, sometimes before its time can be read.
                     let Some(at) = connected.written_at(&prefix) else {
                         return Ok(());
                     };
@@ -182,7 +182,7 @@ mod tests {
         let prefix = format!("test-{:x}", getrandom::u64().unwrap());
         let name = [KEY_PREFIX, &prefix].concat();
         let quota: Quota = "2/3600".parse().unwrap();
-        // Nothing left, an hour from now: as before a clock was put back.
+        // Used up an hour ahead, as after the clock was set back.
         let hour = 3_600_000_000_u64;
         let (seconds, _): (u64, u64) = connected.ask(&["TIME"]);
         let later = seconds * 1_000_000 + hour;
@@ -194,14 +194,14 @@ mod tests {
         );
         let left: u64 = connected.ask(&["PTTL", &name]);
         assert!((3_500_000..=3_600_001).contains(&left), "{left}");
-        // What somebody else wrote there counts as nothing owed.
+        // A foreign value counts as an unused quota.
         let () = connected.ask(&["SET", &name, "nonsense"]);
         let taken = connected.take(&prefix, quota);
         assert_eq!(
             (taken.admission, taken.left.requests),
             (Admission::Granted, 1)
         );
-        // Redis forgets scripts when it is told to and when it is restarted.
+        // Redis drops scripts on request and when it restarts.
         let () = connected.ask(&["SCRIPT", "FLUSH"]);
         let taken = connected.take(&prefix, quota);
         assert_eq!(

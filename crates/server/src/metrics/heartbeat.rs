@@ -1,12 +1,12 @@
-//! Heartbeats of threads that must keep turning.
+//! Heartbeats of threads, which tell that one hangs.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The thread hasn't started yet.
+/// Deadline of a thread that hasn't started.
 const NOT_STARTED: u64 = u64::MAX;
 
-/// Deadline by which a thread must have given its next sign of life.
+/// Deadline for the next beat of a thread.
 #[derive(Debug)]
 pub struct Heartbeat {
     created: Instant,
@@ -24,7 +24,7 @@ impl Default for Heartbeat {
 }
 
 impl Heartbeat {
-    /// Gives a sign of life, and promises the next one within `limit`.
+    /// Beats, and sets the deadline of the next beat to `limit` from now.
     pub fn beat(&self, limit: Duration) {
         self.deadline
             .store(self.milliseconds(Instant::now() + limit), Ordering::Relaxed);

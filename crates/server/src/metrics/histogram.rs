@@ -1,12 +1,12 @@
-//! Times, counted by how long they were, as Prometheus wants histograms.
+//! Histograms of durations, in Prometheus's form.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The upper ends of buckets, ascending, in nanoseconds, with how they are written, in seconds. The last has none.
+/// Upper ends of buckets, ascending: in nanoseconds, and as text in seconds. The last bucket is unbounded.
 pub(super) type Ends<const BUCKETS: usize> = [(u64, &'static str); BUCKETS];
 
-/// The last bucket's end.
+/// End of the last bucket.
 pub(super) const NO_END: (u64, &str) = (u64::MAX, "+Inf");
 
 /// Histogram of durations.
@@ -20,9 +20,9 @@ pub struct Histogram<const BUCKETS: usize> {
 /// Snapshot of a histogram.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HistogramCounts {
-    /// Number of durations of at most so many seconds, ascending; the last are all.
+    /// Number of durations up to each bucket's end in seconds, ascending; the last is the number of all.
     pub at_most: Vec<(&'static str, u64)>,
-    /// The time of all of them.
+    /// Sum of all durations.
     pub total: Duration,
 }
 
@@ -35,7 +35,7 @@ impl<const BUCKETS: usize> Histogram<BUCKETS> {
         }
     }
 
-    /// Counts one.
+    /// Counts a duration.
     pub fn observe(&self, took: Duration) {
         let nanoseconds = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         let bucket = self.ends.iter().position(|(end, _)| nanoseconds <= *end);
@@ -61,7 +61,7 @@ impl<const BUCKETS: usize> Histogram<BUCKETS> {
 }
 
 impl HistogramCounts {
-    /// These and those of a histogram with the same buckets.
+    /// Adds the counts of a histogram with the same buckets.
     #[must_use]
     pub(super) fn and(mut self, others: Self) -> Self {
         for ((_, count), (_, more)) in self.at_most.iter_mut().zip(others.at_most) {

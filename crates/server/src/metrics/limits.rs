@@ -1,33 +1,32 @@
-//! Counters of limits: decisions on quotas of keys, requests to the shared limits, and keys that aren't
-//! valid.
+//! Counters of limits: decisions on quotas, requests to the shared limits, requests with invalid keys.
 
 use super::Counter;
 use super::histogram::{Ends, Histogram, NO_END};
 
-/// Place that decided if a request is within its key's quota.
+/// Place that decided on a quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuotaScope {
-    /// By all servers together.
+    /// The count that all servers share.
     Shared,
-    /// By this one alone.
+    /// This server's own count.
     Local,
 }
 
 /// Decision on a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// The request is answered.
+    /// The request was answered.
     Granted,
-    /// It is refused, with 429.
+    /// The request was refused with 429.
     Refused,
 }
 
-/// A count for each decision.
+/// A counter for each decision.
 #[derive(Debug, Default)]
 pub struct Decisions([Counter; 2]);
 
 impl Decisions {
-    /// Returns the number of decisions of a kind.
+    /// Returns the counter of a decision.
     #[must_use]
     pub fn of(&self, decision: Decision) -> &Counter {
         &self.0[decision as usize]
@@ -38,12 +37,12 @@ impl Decisions {
 #[derive(Debug, Default)]
 pub struct LimitMetrics {
     quotas: [Decisions; 2],
-    /// Requests with keys that aren't valid: told so, or refused since there were too many from their address.
+    /// Requests with invalid keys: refused as such, or with 429 because their address sent too many.
     pub failed_keys: Decisions,
 }
 
 impl LimitMetrics {
-    /// Decisions on quotas that were made in this place.
+    /// Returns the counters of decisions made in this place.
     #[must_use]
     pub fn quotas(&self, place: QuotaScope) -> &Decisions {
         &self.quotas[place as usize]
@@ -53,9 +52,9 @@ impl LimitMetrics {
 /// A state of the circuit breaker in front of shared limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Breaker {
-    /// Servers limit together.
+    /// Redis is used: servers share quotas.
     Closed,
-    /// Each limits alone.
+    /// Redis isn't used: each server limits alone.
     Open,
 }
 
@@ -96,7 +95,7 @@ impl Default for SharedMetrics {
 }
 
 impl SharedMetrics {
-    /// Returns the number of times that the breaker changed to a state.
+    /// Returns the counter of changes of the breaker to a state.
     #[must_use]
     pub fn transitions(&self, to: Breaker) -> &Counter {
         &self.turns[to as usize]

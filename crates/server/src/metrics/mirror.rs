@@ -13,7 +13,7 @@ use vitrine_ingest::mirror::RoundOutcome;
 
 use super::text::{Exposition, MetricType};
 
-/// Prefix of the names of all metrics of mirrors, including those of other releases.
+/// Prefix of all metrics of mirrors, including those of other releases.
 const FAMILY: &str = "vitrine_mirror_";
 const LAST_SUCCESS: &str = "vitrine_mirror_last_success_timestamp_seconds";
 const LAST_ATTEMPT: &str = "vitrine_mirror_last_attempt_timestamp_seconds";
@@ -21,42 +21,42 @@ const ROUNDS: &str = "vitrine_mirror_rounds_total";
 const PRODUCTS: &str = "vitrine_mirror_products";
 const DURATION: &str = "vitrine_mirror_duration_seconds";
 
-/// Each metric with its type and its meaning, in the file's order.
+/// Metrics in the file's order: name, type, help.
 const METRICS: [(&str, MetricType, &str); 5] = [
     (
         LAST_SUCCESS,
         MetricType::Gauge,
-        "When the store last was known to have the source's catalog.",
+        "Time at which the store was last known to have the source's catalog, in seconds since 1970.",
     ),
     (
         LAST_ATTEMPT,
         MetricType::Gauge,
-        "When the last round ended, whatever it came to.",
+        "Time at which the last round ended, successful or not, in seconds since 1970.",
     ),
-    (ROUNDS, MetricType::Counter, "Rounds by what they came to."),
+    (ROUNDS, MetricType::Counter, "Rounds by outcome."),
     (
         PRODUCTS,
         MetricType::Gauge,
-        "Products of the source's catalog, when it last was mirrored.",
+        "Products of the source's catalog when it was last mirrored.",
     ),
-    (DURATION, MetricType::Gauge, "How long the last round took."),
+    (DURATION, MetricType::Gauge, "Duration of the last round."),
 ];
 
-/// The metrics of all rounds that wrote to one file: they go on where an earlier run ended.
+/// Metrics of all rounds that wrote to one file. A new run continues with the values in the file.
 #[derive(Debug)]
 pub struct Metrics {
     path: PathBuf,
-    /// The values by name and labels.
+    /// Values by name and labels.
     values: BTreeMap<String, f64>,
 }
 
 impl Metrics {
-    /// Takes up what the file holds, if there is one, and writes it back: a path that can't be written is
-    /// said before the first round.
+    /// Reads the values in the file, if it exists, and writes it back, so that a path that can't be written is reported
+    /// before the first round.
     ///
     /// # Errors
     ///
-    /// If there is one that can't be read or holds anything else, or it can't be written.
+    /// If the file can't be read or written, or isn't a file of a mirror's metrics.
     pub fn open(path: &Path) -> anyhow::Result<Self> {
         let text = match std::fs::read_to_string(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
@@ -86,11 +86,11 @@ impl Metrics {
         Ok(metrics)
     }
 
-    /// Takes note of a round and writes the file, whole or not at all.
+    /// Adds a round, and writes the file atomically.
     ///
     /// # Errors
     ///
-    /// If it can't be written.
+    /// If the file can't be written.
     pub fn record(
         &mut self,
         outcome: RoundOutcome,
@@ -147,21 +147,21 @@ impl Metrics {
     }
 }
 
-/// The name of a mirror's metric, with its labels, and the value, where a line has them.
+/// Returns the name with labels and the value of a line that is a sample of a mirror.
 fn sample(line: &str) -> Option<(&str, f64)> {
     let (name, value) = line.rsplit_once(' ')?;
     let value = value.parse().ok()?;
     name.starts_with(FAMILY).then_some((name, value))
 }
 
-/// Returns true if a line without a value is a mirror's too: blank, or the help or type of a metric.
+/// Returns true if a line without a value belongs to a mirror's file: blank, or the help or type of a metric.
 fn is_head(line: &str) -> bool {
     let mut heads = ["# HELP ", "# TYPE "].into_iter();
     let metric = heads.find_map(|head| line.strip_prefix(head));
     line.trim().is_empty() || metric.is_some_and(|metric| metric.starts_with(FAMILY))
 }
 
-/// Returns true if a name with its labels is that of a metric of this release.
+/// Returns true if a name with labels is a metric of this release.
 fn is_known(name: &str) -> bool {
     METRICS.iter().any(|(metric, ..)| {
         let labels = name.strip_prefix(metric);

@@ -1,21 +1,21 @@
-//! Counters of a running server, for those who watch it.
+//! Metrics of a running server, exposed by the admin port, and of `vitrine mirror`.
 //!
-//! Rooms count here what they do; only the admin port reads it. Nothing here knows HTTP, a catalog or a
-//! store. Names and labels come from tables of the program, never from a request: no path, code or key.
+//! All parts of the server count here; only the admin port reads it. This module knows no HTTP, catalog or store. Names
+//! and labels come from tables of the program, never from a request, so they hold no path, code or key.
 //!
-//! - [`heartbeat`]: whether a thread still turns
-//! - [`histogram`]: times, by how long they were
-//! - [`limits`]: quotas, and keys that aren't valid
-//! - [`mirror`]: the metrics file of `vitrine mirror`
-//! - [`requests`]: what every request pays for
+//! - [`heartbeat`]: deadlines of threads that must not hang
+//! - [`histogram`]: histograms of durations
+//! - [`limits`]: decisions on quotas and invalid keys
+//! - [`mirror`]: metrics file of `vitrine mirror`
+//! - [`requests`]: counters of every request
 //! - [`text`]: Prometheus's text format
-//! - [`process`]: what the system knows of the process
+//! - [`process`]: figures of the process, from the system
 //!
 //! # Why no library
 //!
-//! A request may cost a few atomic additions: no lock, no allocation, no hashing of labels. Libraries find
-//! a counter by hashing its labels under a lock, or keep a summary of their own. What is left for them, the
-//! text, is a hundred lines here, which `vitrine mirror` uses as well.
+//! A request may cost a few atomic additions: no lock, no allocation, no hashing of labels. Metrics libraries look a
+//! counter up by its labels under a lock, or keep a summary of their own. The text format, which would remain for them,
+//! takes a hundred lines here, and `vitrine mirror` uses it too.
 
 pub mod heartbeat;
 pub mod histogram;
@@ -36,17 +36,17 @@ use heartbeat::Heartbeat;
 use limits::LimitMetrics;
 use requests::Requests;
 
-/// Counts up, from the start of the process on.
+/// Counter since the start of the process.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    /// One more.
+    /// Adds 1.
     pub fn increment(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// So many more.
+    /// Adds `count`.
     pub fn add(&self, count: u64) {
         self.0.fetch_add(count, Ordering::Relaxed);
     }
@@ -67,17 +67,17 @@ pub static ACCESS_LOG_DROPPED: Counter = Counter(AtomicU64::new(0));
 /// Lines of the server's messages, on standard error, that were dropped.
 pub static MESSAGES_DROPPED: Counter = Counter(AtomicU64::new(0));
 
-/// A number that goes up and down.
+/// Gauge: a number that goes up and down.
 #[derive(Debug, Default)]
 pub struct Gauge(AtomicU64);
 
 impl Gauge {
-    /// Sets it.
+    /// Sets the value.
     pub fn set(&self, value: f64) {
         self.0.store(value.to_bits(), Ordering::Relaxed);
     }
 
-    /// Sets it to a moment, in seconds since 1970.
+    /// Sets the value to a time, in seconds since 1970.
     pub fn set_moment(&self, moment: Timestamp) {
         self.set(moment.as_duration().as_secs_f64());
     }
@@ -89,25 +89,25 @@ impl Gauge {
     }
 }
 
-/// Counters of one server's requests.
+/// Metrics of one server.
 #[derive(Debug)]
 pub struct Metrics {
-    /// Requests, answered.
+    /// Requests by route and status.
     pub requests: Requests,
-    /// Errors, answered.
+    /// Error responses by type.
     pub errors: Errors,
-    /// Quotas, and keys that aren't valid.
+    /// Decisions on quotas and invalid keys.
     pub limits: LimitMetrics,
     /// Connections of clients.
     pub connections: Arc<Connections>,
-    /// TLS of clients' connections, if there is any.
+    /// TLS of clients' connections; none without a certificate.
     pub tls: Option<Arc<TlsMetrics>>,
-    /// Start of the process, as nearly as it knows.
+    /// Start of the process, to about a second.
     pub started: Timestamp,
 }
 
 impl Metrics {
-    /// Nothing counted yet, of a server with these routes.
+    /// Returns empty metrics of a server with these routes.
     #[must_use]
     pub fn new(routes: &[&'static str]) -> Self {
         Self {
@@ -124,9 +124,9 @@ impl Metrics {
 /// Cause of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorOrigin {
-    /// It happened.
+    /// The request failed.
     Real,
-    /// A test key asked for it with `X-Simulate`: nothing to wake anybody for.
+    /// A test key requested it with `X-Simulate`; not a reason for an alert.
     Simulated,
 }
 
@@ -138,7 +138,7 @@ pub struct Errors {
 }
 
 impl Errors {
-    /// Returns the number of errors of a type that were answered.
+    /// Returns the counter of a type's errors.
     #[must_use]
     pub fn of(&self, kind: ErrorType, cause: ErrorOrigin) -> &Counter {
         let counters = match cause {
@@ -149,21 +149,21 @@ impl Errors {
     }
 }
 
-/// Reason for which a connection is turned away.
+/// Limit at which a connection is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// There are as many as there may be.
+    /// The limit of all connections.
     Full,
-    /// There are as many from its address.
+    /// The limit of its address.
     Address,
 }
 
-/// Caller by the key it showed, with a request or on a connection.
+/// Kind of caller, by whether a valid key was presented with a request or on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Caller {
-    /// One was.
+    /// With a valid key.
     WithKey,
-    /// None was.
+    /// Without one.
     WithoutKey,
 }
 
@@ -172,11 +172,11 @@ pub enum Caller {
 pub struct Connections {
     /// Number of connections accepted.
     pub accepted: Counter,
-    /// Number of connections that couldn't be accepted, for instance for want of descriptors.
+    /// Number of failed accepts, for instance for lack of descriptors.
     pub not_accepted: Counter,
-    /// Number of connections turned away at the limit of all.
+    /// Number of connections refused at the limit of all.
     refused_full: Counter,
-    /// Number of connections turned away at the limit of their address.
+    /// Number of connections refused at the limit of their address.
     refused_address: Counter,
     evicted_with_key: Counter,
     evicted_without_key: Counter,
@@ -188,14 +188,14 @@ pub struct Connections {
 pub struct OpenConnection(Arc<Connections>);
 
 impl Connections {
-    /// One more.
+    /// Counts a connection as accepted and open.
     #[must_use]
     pub fn open(self: &Arc<Self>) -> OpenConnection {
         self.accepted.increment();
         OpenConnection(Arc::clone(self))
     }
 
-    /// Returns the number of connections turned away for a reason.
+    /// Returns the counter of connections refused at a limit.
     #[must_use]
     pub fn refused(&self, reason: Refusal) -> &Counter {
         match reason {
@@ -204,7 +204,7 @@ impl Connections {
         }
     }
 
-    /// Connections that were closed while they were idle, for a new one.
+    /// Returns the counter of idle connections that were closed for a new one.
     #[must_use]
     pub fn evicted(&self, caller: Caller) -> &Counter {
         match caller {
@@ -216,7 +216,7 @@ impl Connections {
     /// Returns the number of connections that are open now.
     #[must_use]
     pub fn open_now(&self) -> u64 {
-        // In this order: one that closes in between must not make it negative.
+        // In this order, so that a connection that closes in between doesn't make the difference negative.
         let closed = self.closed.get();
         self.accepted.get().saturating_sub(closed)
     }
@@ -231,13 +231,13 @@ impl Drop for OpenConnection {
 /// TLS of clients' connections.
 #[derive(Debug, Default)]
 pub struct TlsMetrics {
-    /// Until when the certificate may be used.
+    /// End of the certificate's validity.
     pub not_after: Gauge,
     /// Number of successful reloads.
     pub reloads: Counter,
     /// Number of failed reloads.
     pub reload_failures: Counter,
-    /// Handshakes that failed.
+    /// Number of failed handshakes.
     pub handshake_failures: Counter,
 }
 
@@ -246,11 +246,11 @@ pub struct TlsMetrics {
 pub struct LiveMetrics {
     /// Swaps of the catalog.
     pub swaps: Swaps,
-    /// Rounds of following the catalog.
+    /// Polls of the catalog.
     pub follow_catalog: Following,
-    /// Rounds of following the keys.
+    /// Polls of the keys.
     pub follow_keys: Following,
-    /// Snapshot files that weren't used because they were damaged.
+    /// Number of snapshot files not used because they were damaged.
     pub damaged_snapshot_files: Counter,
     /// Size of the log beside an SQLite store, in bytes.
     pub store_log_bytes: Gauge,
@@ -259,34 +259,34 @@ pub struct LiveMetrics {
 /// Origin of a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rebuild {
-    /// From all that the store holds.
+    /// The whole catalog in the store.
     Full,
-    /// From the one before and what changed since.
+    /// The previous snapshot and the changes since.
     Changes,
 }
 
-/// Swaps of the catalog.
+/// Snapshots that were swapped in.
 #[derive(Debug, Default)]
 pub struct Swaps {
     full: Counter,
     changes: Counter,
-    /// Duration of the last swap, from the change being noticed to its being live, in seconds.
+    /// Time from noticing the last change to its being live, in seconds.
     pub last_seconds: Gauge,
-    /// Time at which the live snapshot became so.
+    /// Time at which the live snapshot went live.
     pub live_since: Gauge,
-    /// Time from the publish of the last followed revision to its being live, in seconds, by the clocks of
-    /// the two machines.
+    /// Time from the publish of the last followed revision to its being live, in seconds; the two times come from the
+    /// clocks of two machines.
     pub last_lag: Gauge,
 }
 
 impl Swaps {
-    /// A snapshot was made, to become live.
+    /// Counts a snapshot that was built to go live, and sets its duration.
     pub fn record(&self, rebuild: Rebuild, took: Duration) {
         self.of(rebuild).increment();
         self.last_seconds.set(took.as_secs_f64());
     }
 
-    /// Returns the number of swaps of a kind.
+    /// Returns the counter of swaps of a kind.
     #[must_use]
     pub fn of(&self, rebuild: Rebuild) -> &Counter {
         match rebuild {
@@ -296,20 +296,20 @@ impl Swaps {
     }
 }
 
-/// Rounds of following the store.
+/// Polls of the store by one thread.
 #[derive(Debug, Default)]
 pub struct Following {
-    /// Rounds in which the store couldn't be read.
+    /// Number of polls in which the store couldn't be read.
     pub failures: Counter,
     /// Time at which the store was last read.
     pub last_success: Gauge,
-    /// Signs of life of the thread.
+    /// Heartbeat of the thread.
     pub heartbeat: Heartbeat,
     failing: AtomicBool,
 }
 
 impl Following {
-    /// Takes note of a round.
+    /// Counts the outcome of a poll.
     pub fn record<T, E>(&self, outcome: &Result<T, E>) {
         match outcome {
             Ok(_) => self.last_success.set_moment(Timestamp::now()),
@@ -318,7 +318,7 @@ impl Following {
         self.failing.store(outcome.is_err(), Ordering::Relaxed);
     }
 
-    /// Returns true if the last round failed.
+    /// Returns true if the last poll failed.
     #[must_use]
     pub fn is_failing(&self) -> bool {
         self.failing.load(Ordering::Relaxed)

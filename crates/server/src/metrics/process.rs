@@ -1,13 +1,13 @@
-//! Figures of the process from the system, under the names that Prometheus's own libraries use.
+//! Figures of the process, from the system, with the names that Prometheus's client libraries use.
 //!
-//! A figure that the system doesn't tell has no sample.
+//! A figure that the system doesn't have gets no sample.
 
 use rustix::process::{Resource, getrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::text::Exposition;
 
-/// Adds the process's metrics. Reads a few files of `/proc`.
+/// Adds the metrics of the process. Reads a few files of `/proc`.
 pub fn describe(into: &mut Exposition) {
     let spent = clock_gettime(ClockId::ProcessCPUTime);
     into.counter(
@@ -35,7 +35,7 @@ pub fn describe(into: &mut Exposition) {
         ("process_open_fds", "Open descriptors.", open_descriptors()),
         (
             "process_max_fds",
-            "The most descriptors that may be open.",
+            "Maximum number of open descriptors.",
             getrlimit(Resource::Nofile).current,
         ),
     ] {
@@ -47,6 +47,6 @@ pub fn describe(into: &mut Exposition) {
 
 fn open_descriptors() -> Option<u64> {
     let found = std::fs::read_dir("/proc/self/fd").ok()?.count();
-    // One of them is the directory, being read.
+    // One of them is the directory itself, opened for reading.
     Some(found.saturating_sub(1) as u64)
 }

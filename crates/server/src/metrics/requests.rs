@@ -1,8 +1,8 @@
-//! Counters of every request: its count by route and status, its time by route, its bytes.
+//! Counters of every request: number by route and status, duration and bytes by route.
 //!
-//! One table of atomics, made at the start: a request adds to four of them, found by its route's index.
-//! Each thread adds to one of several copies of the table, so that cores don't fight for cache lines; a
-//! scrape adds the copies up. A scrape isn't one moment: counts may differ by the requests under way.
+//! The counters are one table of atomics, allocated at the start: a request adds to four of them, found by its route's
+//! index. The table is sharded: each thread adds to one of several copies, so that cores don't contend for cache lines,
+//! and a scrape sums the copies. A scrape isn't atomic: requests in flight may be counted in part.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -31,14 +31,14 @@ const ENDS: Ends<17> = [
     NO_END,
 ];
 
-/// The statuses that are counted by themselves; what else there may be is `other`.
+/// Statuses with a counter of their own; `other` counts the rest.
 const STATUSES: [&str; 16] = [
     "200", "304", "400", "401", "403", "404", "405", "410", "413", "414", "429", "431", "500",
     "503", "504", "other",
 ];
 const OTHER: u8 = 15;
 
-/// The place of each status in [`STATUSES`].
+/// Index of each status in [`STATUSES`].
 const PLACES: [u8; 600] = {
     let mut places = [OTHER; 600];
     let mut place = 0;
@@ -53,7 +53,7 @@ const PLACES: [u8; 600] = {
     places
 };
 
-/// Counts of one route in one copy.
+/// Counters of one route in one shard.
 #[derive(Debug)]
 struct Route {
     by_status: [AtomicU64; STATUSES.len()],
@@ -71,34 +71,34 @@ impl Default for Route {
     }
 }
 
-/// A copy of the table; two never share a cache line, nor the pair that processors fetch together.
+/// Shard: a copy of the table, aligned so that two never share a cache line or the pair that processors fetch together.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Shard(Box<[Route]>);
 
-/// The requests of one server.
+/// Counters of one server's requests.
 #[derive(Debug)]
 pub struct Requests {
     routes: Vec<&'static str>,
-    /// A power of two of them.
+    /// Their number is a power of two.
     shards: Box<[Shard]>,
 }
 
-/// Counts of one route, as scraped.
+/// Sums for one route.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RouteCounts {
-    /// The route's template; `none` for requests that found no route.
+    /// Template of the route; `none` for requests without a route.
     pub route: &'static str,
-    /// Requests by status.
+    /// Number of requests by status.
     pub by_status: Vec<(&'static str, u64)>,
-    /// Requests by time.
+    /// Durations of requests.
     pub times: HistogramCounts,
-    /// The bodies of all answers.
+    /// Bytes of all response bodies.
     pub bytes: u64,
 }
 
 impl Requests {
-    /// Nothing counted yet, on these routes.
+    /// Returns empty counters for these routes.
     #[must_use]
     pub fn new(routes: &[&'static str]) -> Self {
         let routes: Vec<_> = routes.iter().copied().chain(["none"]).collect();
@@ -110,7 +110,7 @@ impl Requests {
         Self { routes, shards }
     }
 
-    /// Counts one request: its route by its place in the list, its status, its body's length in bytes.
+    /// Counts one request: index of its route, status, length of the body in bytes, duration.
     pub fn observe(&self, route: Option<usize>, status: u16, bytes: u64, took: Duration) {
         let Shard(routes) = &self.shards[thread_number() & (self.shards.len() - 1)];
         let none = routes.len() - 1;
@@ -121,7 +121,7 @@ impl Requests {
         route.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Returns the counts so far, by route.
+    /// Returns the sums so far, by route.
     #[must_use]
     pub fn counts(&self) -> Vec<RouteCounts> {
         let routes = self.routes.iter().enumerate();
@@ -151,7 +151,7 @@ impl Requests {
     }
 }
 
-/// The number of the calling thread: threads are numbered as they come.
+/// Returns a number for the calling thread; threads are numbered in the order of their first call.
 pub(crate) fn thread_number() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local! {

@@ -4,17 +4,17 @@ use std::fmt::{Display, Write as _};
 
 use super::histogram::HistogramCounts;
 
-/// The content type of the format.
+/// Content type of the format.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Type of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetricType {
-    /// Counts up.
+    /// A count that only grows.
     Counter,
-    /// Goes up and down.
+    /// A value that goes up and down.
     Gauge,
-    /// Counts by size.
+    /// Counts by bucket.
     Histogram,
 }
 
@@ -28,7 +28,7 @@ impl MetricType {
     }
 }
 
-/// Metrics as a text that grows.
+/// Text of metrics under construction.
 #[derive(Debug, Default)]
 pub struct Exposition(String);
 
@@ -59,14 +59,14 @@ impl Exposition {
         let _ = writeln!(self.0, "{line}");
     }
 
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub fn into_text(self) -> String {
         self.0
     }
 }
 
-/// A metric whose samples are being written.
+/// A metric to which samples are added.
 #[derive(Debug)]
 pub struct Metric<'e> {
     into: &'e mut Exposition,

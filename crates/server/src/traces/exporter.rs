@@ -1,7 +1,7 @@
-//! Spans' exporter: OTLP as protobuf over HTTP, in batches, by a thread of the SDK's own.
+//! Exporter of spans: OTLP as protobuf over HTTP, in batches, on a thread of the SDK.
 //!
-//! The client is a blocking one: in the SDK's thread there is no runtime for another. When the collector
-//! doesn't keep up, spans are dropped; requests never wait.
+//! The HTTP client is a blocking one, because the SDK's thread has no async runtime. If the collector doesn't keep up,
+//! spans are dropped; requests never wait.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -26,13 +26,13 @@ use super::{RequestSpan, TraceParent, TraceSettings};
 /// Timeout of a batch.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Time that the server waits at its end for the last batch: that of any batch.
+/// Time limit of the last batch at shutdown.
 const LAST_BATCH: Duration = TIMEOUT;
 
-/// The longest `tracestate` that is passed on, in characters: what the recommendation asks for.
+/// Maximum length of a `tracestate` that is passed on, in characters, as W3C Trace Context recommends.
 const MAX_TRACE_STATE_CHARS: usize = 512;
 
-/// Makes spans and sends them.
+/// Creates spans and sends them.
 #[derive(Debug, Clone)]
 pub(super) struct Exporter {
     tracer: SdkTracer,
@@ -68,7 +68,7 @@ impl Exporter {
         })
     }
 
-    /// Makes the span of a request that was answered just now.
+    /// Records the span of an answered request.
     pub(super) fn record(&self, request: &RequestSpan<'_>) -> Option<String> {
         let end = SystemTime::now();
         let parent = request
@@ -126,7 +126,7 @@ impl Exporter {
     }
 }
 
-/// The client's span, as the SDK knows spans.
+/// Returns the client's span context.
 fn remote(parent: TraceParent<'_>, headers: &HeaderMap) -> Option<SpanContext> {
     let flags = match parent.is_sampled {
         true => TraceFlags::SAMPLED,
@@ -136,7 +136,7 @@ fn remote(parent: TraceParent<'_>, headers: &HeaderMap) -> Option<SpanContext> {
     let states: Option<Vec<&str>> = states.map(|value| value.to_str().ok()).collect();
     let state = states.map(|states| states.join(",")).unwrap_or_default();
     let state = match state.len() <= MAX_TRACE_STATE_CHARS {
-        // One that can't be read is left out; the trace goes on all the same.
+        // A malformed `tracestate` is left out; the trace continues without it.
         true => state.parse().unwrap_or_default(),
         false => TraceState::default(),
     };
@@ -149,7 +149,7 @@ fn remote(parent: TraceParent<'_>, headers: &HeaderMap) -> Option<SpanContext> {
     ))
 }
 
-/// Returns the method if it is a known one: a client may send any word.
+/// Returns the method if it is a standard one: a client may send any word.
 fn method(method: &http::Method) -> &'static str {
     const KNOWN: [&str; 9] = [
         "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE",
@@ -158,7 +158,7 @@ fn method(method: &http::Method) -> &'static str {
     known.unwrap_or("_OTHER")
 }
 
-/// The collector. That it fails is told once, and so is that it takes spans again.
+/// Client of the collector. Logs the first failure, and the first success after it.
 #[derive(Debug)]
 struct Collector {
     client: reqwest::blocking::Client,
@@ -178,7 +178,7 @@ impl HttpClient for Collector {
             let failure = match &answer {
                 Ok(answer) if answer.status().is_success() => None,
                 Ok(answer) => Some(format!("it answered with {}", answer.status().as_u16())),
-                // Not its own words: they have the address in them.
+                // Not the library's message, which contains the address.
                 Err(_) => Some("it can't be reached, or timed out".to_owned()),
             };
             let was_failing = self.is_failing.swap(failure.is_some(), Ordering::Relaxed);

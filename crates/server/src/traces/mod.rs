@@ -1,10 +1,10 @@
 //! Traces: one span for each request that is sampled, sent to an OpenTelemetry collector.
 //!
-//! All that needs a library or time is behind the feature `traces`. Without it, only `traceparent` is read,
-//! so that the access log can name the trace of a request.
+//! Everything that needs a library or takes time is behind the feature `traces`. Without it, only `traceparent` is
+//! parsed, so that the access log has the trace of a request.
 //!
-//! - `parent`: the client's trace
-//! - `exporter`: makes and sends spans
+//! - `parent`: the client's span
+//! - `exporter`: creates and sends spans
 
 #[cfg(feature = "traces")]
 mod exporter;
@@ -19,15 +19,15 @@ pub use parent::TraceParent;
 /// Collector's address, sampling and service name.
 #[derive(Debug, Clone)]
 pub struct TraceSettings {
-    /// The address that takes OTLP over HTTP, its path included.
+    /// URL of the collector's OTLP endpoint, including its path.
     pub endpoint: String,
-    /// Share of the requests without a trace of their own that is kept, from 0 to 1.
+    /// Share of requests without a trace of their own that are sampled, from 0 to 1.
     pub sample_ratio: f64,
-    /// The name that the server has among others.
+    /// Service name of the server in traces.
     pub service_name: String,
 }
 
-/// Exporter of a server's spans. By default none.
+/// Exporter of a server's spans, off by default.
 #[derive(Debug, Clone, Default)]
 pub struct Traces {
     #[cfg(feature = "traces")]
@@ -37,14 +37,14 @@ pub struct Traces {
 /// True if this program can send spans.
 pub const ARE_BUILT_IN: bool = cfg!(feature = "traces");
 
-/// An answered request, as its span tells of it: no path, no query, no key.
+/// An answered request, for its span. It has no path, query or key.
 #[derive(Debug)]
 #[cfg_attr(
     not(feature = "traces"),
     expect(dead_code, reason = "only the exporter reads it")
 )]
 pub(crate) struct RequestSpan<'r> {
-    /// The client's trace.
+    /// The client's span.
     pub(crate) parent: Option<TraceParent<'r>>,
     /// The request's headers, for `tracestate`.
     pub(crate) headers: &'r HeaderMap,
@@ -53,30 +53,30 @@ pub(crate) struct RequestSpan<'r> {
     pub(crate) route: Option<&'static str>,
     pub(crate) status: u16,
     pub(crate) request_id: &'r str,
-    /// The revision that answered.
+    /// Revision of the snapshot.
     pub(crate) revision: Option<u64>,
     pub(crate) took: Duration,
 }
 
 #[cfg(feature = "traces")]
 impl Traces {
-    /// Starts sending. Must not be called on a thread of an asynchronous runtime.
+    /// Starts the exporter. Must not be called on a thread of an async runtime.
     ///
     /// # Errors
     ///
-    /// If the exporter can't be made: the address isn't one, or TLS can't be set up.
+    /// If the address is invalid, or TLS can't be set up.
     pub fn start(settings: &TraceSettings) -> anyhow::Result<Self> {
         Ok(Self {
             exporter: Some(exporter::Exporter::start(settings)?),
         })
     }
 
-    /// Makes a span of a request if it is sampled; returns its trace.
+    /// Records the span of a request if it is sampled; returns its trace id.
     pub(crate) fn record(&self, span: &RequestSpan<'_>) -> Option<String> {
         self.exporter.as_ref()?.record(span)
     }
 
-    /// Sends what is left, and waits for that a moment.
+    /// Sends the remaining spans, within a time limit.
     pub fn finish(&self) {
         if let Some(exporter) = &self.exporter {
             exporter.finish();
@@ -90,7 +90,7 @@ impl Traces {
     ///
     /// # Errors
     ///
-    /// If the program was built without traces, as this one was.
+    /// Always: the program was built without traces.
     pub fn start(_: &TraceSettings) -> anyhow::Result<Self> {
         anyhow::bail!("this program was built without traces")
     }

@@ -1,26 +1,25 @@
-//! The trace that a request belongs to, as its client says in `traceparent` (W3C Trace Context, level 1).
+//! The client's span, from `traceparent` (W3C Trace Context, level 1).
 
 use http::{HeaderMap, HeaderName};
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
-/// Length of version 00 in bytes: `00-` + 32 + `-` + 16 + `-` + 2.
+/// Length of a version 00 header in bytes: `00-` + 32 + `-` + 16 + `-` + 2.
 const BYTES: usize = 55;
 
-/// A client's span, of which the request is a part.
+/// The client's span: the parent of the request's span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceParent<'r> {
-    /// The trace: 32 hexadecimal digits in lower case, not all of them 0.
+    /// Id of the trace: 32 hexadecimal digits in lower case, not all 0.
     pub trace_id: &'r str,
-    /// The client's span: 16 such digits.
+    /// Id of the client's span: 16 such digits.
     pub span_id: &'r str,
-    /// True if the client keeps its part of the trace.
+    /// True if the client samples the trace.
     pub is_sampled: bool,
 }
 
 impl<'r> TraceParent<'r> {
-    /// Reads the header. One that isn't to the letter, or is there twice, counts as none, as the
-    /// recommendation says.
+    /// Parses the header. A malformed or repeated one is ignored, as W3C Trace Context demands.
     pub(crate) fn of(headers: &'r HeaderMap) -> Option<Self> {
         let mut values = headers.get_all(TRACEPARENT).iter();
         match (values.next(), values.next()) {
@@ -38,7 +37,7 @@ impl<'r> TraceParent<'r> {
         if !text.is_ascii() || text.len() < BYTES {
             return None;
         }
-        // A later version may say more, behind another hyphen.
+        // A later version may have more fields after another hyphen.
         let (known, more) = text.split_at(BYTES);
         let mut parts = known.split('-');
         let (version, trace_id, span_id, flags) =

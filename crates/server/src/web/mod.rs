@@ -1,22 +1,21 @@
-//! Parts shared by all pages for people, on the main port and on the admin port: files that they name, and
-//! the policy that browsers apply to them. Templates are in `templates/`, every one of which starts from
-//! `layout.html`; files in `assets/`.
+//! Parts shared by all HTML pages, on the main port and on the admin port: assets and the content security policy.
+//! Templates are in `templates/`, all based on `layout.html`; assets are in `assets/`.
 //!
-//! Everything is in the program: pages ask no other origin for anything.
+//! Everything is compiled in: pages load nothing from other origins.
 
-/// Content security policy of pages: they may show and run what their own server sends, and nothing else. No
-/// style or script inside the page, no frame around it, no form or base address that leads elsewhere.
+/// Content security policy of pages: only resources of the same origin; no inline style or script, no framing, no form
+/// or base URL that leads elsewhere.
 pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; \
      connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// A file that pages name.
+/// An asset: a file that pages refer to.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Asset {
-    /// Its name, the last segment of its address.
+    /// Name, the last segment of its URL.
     pub name: &'static str,
-    /// Its `Content-Type`.
+    /// Content type.
     pub content_type: &'static str,
-    /// Its bytes.
+    /// Content.
     pub bytes: &'static [u8],
 }
 
@@ -24,7 +23,7 @@ const CSS: &str = "text/css; charset=utf-8";
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 const SVG: &str = "image/svg+xml";
 
-/// All files.
+/// All assets.
 pub const ASSETS: [Asset; 6] = [
     Asset {
         name: "base.css",
@@ -58,7 +57,7 @@ pub const ASSETS: [Asset; 6] = [
     },
 ];
 
-/// The file of this name, if there is one.
+/// Returns the asset of this name.
 #[must_use]
 pub fn asset(name: &str) -> Option<&'static Asset> {
     ASSETS.iter().find(|asset| asset.name == name)

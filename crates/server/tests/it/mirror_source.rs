@@ -192,13 +192,13 @@ pub struct Cutter {
 }
 
 impl Cutter {
-    /// Cuts after less than `most_bytes`; where, the seed says.
-    pub fn start(server: SocketAddr, seed: u64, most_bytes: u64) -> Self {
+    /// Cuts after less than `max_bytes`; where, the seed says.
+    pub fn start(server: SocketAddr, seed: u64, max_bytes: u64) -> Self {
         let cuts = Arc::new(AtomicU64::new(0));
         let (counted, connections) = (Arc::clone(&cuts), AtomicU64::new(0));
         let listening = Listening::start(move |client| {
             let number = connections.fetch_add(1, Ordering::Relaxed);
-            let budget = mixed(seed ^ mixed(number)) % most_bytes;
+            let budget = mixed(seed ^ mixed(number)) % max_bytes;
             let upstream = TcpStream::connect(server).expect("the server");
             let (mut asks, mut asked) = (copy(&client), copy(&upstream));
             std::thread::spawn(move || {

@@ -160,6 +160,8 @@ fn prune_names_the_time_from_which_tokens_go_on() {
             "tokens of `GET /product/changes` from before {since} end (410) once a server reads its history from the store again"
         )
     };
+    let idle = store.ok(&["prune", "--keep", "3"]);
+    assert!(!idle.contains("tokens"), "{idle}");
     let plan = store.ok(&["prune", "--keep", "2", "--dry-run"]);
     assert!(plan.contains(&line(2)), "{plan}");
     let plan = store.json(&["prune", "--keep", "2", "--dry-run", "--json"]);

@@ -197,5 +197,5 @@ fn host_gets_at_most_two_requests_at_once() {
     let store = Store::of(&products);
     let (exit, report) = fetch(&store, &["--concurrency", "12"]);
     assert_eq!((exit, counts(&report)), (0, [12, 12, 0, 0]), "{report}");
-    assert_eq!(web.most_at_once(), 2);
+    assert_eq!(web.max_concurrent(), 2);
 }

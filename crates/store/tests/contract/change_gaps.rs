@@ -192,6 +192,24 @@ fn texts_step_of_an_older_release_is_a_gap() {
 }
 
 #[test]
+fn history_ends_at_a_missing_revision() {
+    on_both(|kept| {
+        let store = kept.open();
+        for number in 1..=5 {
+            publish(
+                &*store,
+                &[product("A", &number.to_string())],
+                second(number),
+            )
+            .unwrap();
+        }
+        (kept.run)("delete from revision where number = 3");
+        let (history, items) = read(&*store, &EVERYTHING);
+        assert_eq!((numbers(&history), items.len()), (vec![4, 5], 2));
+    });
+}
+
+#[test]
 fn damaged_version_is_visited_as_damaged() {
     for damage in [
         "update product_version set countries = '[\"Germany\"]'",

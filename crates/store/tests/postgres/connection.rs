@@ -4,11 +4,10 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use vitrine_store::history::HistoryStart;
 use vitrine_store::{IfMissing, StoreError};
 
 use crate::cluster::{Cluster, is_installed};
-use crate::{address, codes, open, product, publish, told, wait_for};
+use crate::{address, codes, history, open, product, publish, told, wait_for};
 
 /// Creates an authority and a certificate of it for `localhost`, in the cluster's directory.
 fn certify(cluster: &Cluster) {
@@ -187,20 +186,7 @@ fn replica_is_followed_and_never_written() {
     });
     assert_eq!(codes(&*followed), ["B"]);
     assert!(followed.is_replica().unwrap() && !store.is_replica().unwrap());
-    let mut changed = 0;
-    let everything = HistoryStart {
-        revision: 0,
-        texts: None,
-        since: Timestamp::MIN,
-        max_changes: u64::MAX,
-    };
-    let history = followed.read_history(&everything, &mut |_| {
-        changed += 1;
-        Ok(())
-    });
-    let history = history.unwrap();
-    assert_eq!((history.revisions.len(), changed), (2, 2));
-    assert_eq!(history.state, store.state().unwrap());
+    assert_eq!(history(&*followed), (2, 2));
     assert_eq!(followed.check().unwrap(), []);
     assert!(followed.subscribe(std::sync::Arc::new(|| {})).is_none());
     followed

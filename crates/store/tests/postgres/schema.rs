@@ -9,7 +9,7 @@ use vitrine_store::{IfMissing, Store, StoreError};
 
 use crate::cluster::Bouncer;
 use crate::database::Database;
-use crate::{codes, open, product, publish, told, wait_for};
+use crate::{codes, history, open, product, publish, told, wait_for};
 
 #[test]
 fn store_is_created_once_by_many_processes() {
@@ -99,6 +99,7 @@ fn documented_roles_suffice() {
     let serving = serving.open_to_follow(IfMissing::Create, Duration::ZERO);
     let serving = serving.unwrap();
     assert_eq!(codes(&*serving), ["A"]);
+    assert_eq!(history(&*serving), (1, 0));
     let used = jiff::Timestamp::from_second(7).unwrap();
     serving.record_key_use(&[(key(1).prefix, used)]).unwrap();
     assert_eq!(serving.keys().unwrap()[0].last_used_at, Some(used));

@@ -10,7 +10,7 @@ use vitrine_model::Invalid;
 use vitrine_model::money::Amount;
 
 use super::spreadsheet::likely_cause;
-use crate::load::json::{MOST_PROBLEMS, Node};
+use crate::load::json::{MAX_PROBLEMS, Node};
 use crate::load::pointer::At;
 use crate::load::read::Record;
 use crate::load::report::{Finding, Severity, shown, shown_pointer};
@@ -98,7 +98,7 @@ impl Context<'_> {
     ) {
         // A record full of faults would else take a hundred times its size.
         self.counts[severity as usize] += 1;
-        if self.counts[severity as usize] > MOST_PROBLEMS {
+        if self.counts[severity as usize] > MAX_PROBLEMS {
             return;
         }
         let pointer = at.to_string();

@@ -18,7 +18,7 @@ use vitrine_model::product::{CustomerService, Detail, Product, State};
 use vitrine_model::single_line::SingleLine;
 
 use self::fields::{Context, Faulty, Fields};
-use super::json::{MOST_PROBLEMS, Node};
+use super::json::{MAX_PROBLEMS, Node};
 use super::pointer::At;
 use super::read::Record;
 use super::report::{Finding, Severity, shown};
@@ -52,7 +52,7 @@ pub fn check(record: &Record, findings: &mut Vec<Finding>) -> Checked {
         _ => None,
     };
     let is_readable = problems.is_empty();
-    let mut is_cut = problems.len() >= MOST_PROBLEMS;
+    let mut is_cut = problems.len() >= MAX_PROBLEMS;
     for problem in problems {
         let place = record.place_of(&problem.pointer);
         findings.push(Finding {
@@ -77,12 +77,12 @@ pub fn check(record: &Record, findings: &mut Vec<Finding>) -> Checked {
         }
     };
     let checked = checked.ok().filter(|_| is_readable);
-    is_cut |= context.counts.iter().any(|count| *count > MOST_PROBLEMS);
+    is_cut |= context.counts.iter().any(|count| *count > MAX_PROBLEMS);
     if is_cut {
         findings.push(Finding {
             severity: Severity::Warning,
             code: code.as_deref().map(shown),
-            message: format!("only the first {MOST_PROBLEMS} of this record are reported"),
+            message: format!("only the first {MAX_PROBLEMS} of this record are reported"),
             ..Finding::fault(&record.place, "findings_cut", "")
         });
     }

@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader, Cursor, Read};
 use flate2::bufread::MultiGzDecoder;
 
 /// The most that one input may unpack to, in bytes.
-const MOST_UNPACKED_BYTES: u64 = 64 << 30;
+const MAX_UNPACKED_BYTES: u64 = 64 << 30;
 
 const BUFFER_BYTES: usize = 64 << 10;
 
@@ -34,7 +34,7 @@ impl std::error::Error for Broken {}
 ///
 /// If the input can't be read.
 pub(super) fn unpacked<'i>(input: impl BufRead + 'i) -> io::Result<Box<dyn BufRead + 'i>> {
-    unpacked_up_to(MOST_UNPACKED_BYTES, input)
+    unpacked_up_to(MAX_UNPACKED_BYTES, input)
 }
 
 fn unpacked_up_to<'i>(

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::values::read_stream;
 use super::{Item, MAX_RECORD_BYTES, Record, Sink, Source, TOO_LARGE};
-use crate::load::report::{Finding, MOST_SHOWN_CHARACTERS, Place, shown};
+use crate::load::report::{Finding, MAX_SHOWN_CHARACTERS, Place, shown};
 
 /// Returns true if an input that begins with `head` has one record per line.
 pub(super) fn is_line_delimited(head: &[u8]) -> bool {
@@ -79,8 +79,8 @@ pub(super) fn read_lines(
             ..Place::file(file)
         };
         if taken as u64 > MAX_RECORD_BYTES {
-            let start = String::from_utf8_lossy(&line[..4 * MOST_SHOWN_CHARACTERS]);
-            let start: String = start.chars().take(MOST_SHOWN_CHARACTERS).collect();
+            let start = String::from_utf8_lossy(&line[..4 * MAX_SHOWN_CHARACTERS]);
+            let start: String = start.chars().take(MAX_SHOWN_CHARACTERS).collect();
             sink(Item::unreadable(Finding {
                 // How long it is isn't known: it wasn't read to its end.
                 value: Some(format!("{start}…")),

@@ -11,7 +11,7 @@ use csv_core::{ReadFieldResult, Reader, ReaderBuilder};
 use super::MAX_RECORD_BYTES;
 
 /// The most cells of a row: what spreadsheets can have.
-const MOST_CELLS: usize = 16_384;
+const MAX_CELLS: usize = 16_384;
 
 /// A row.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -131,7 +131,7 @@ impl<R: BufRead> Rows<R> {
             self.input.consume(taken);
             // Empty lines before a row aren't a part of it.
             bytes += if row.line == 0 { 0 } else { taken as u64 };
-            if bytes > MAX_RECORD_BYTES || row.cells.len() > MOST_CELLS {
+            if bytes > MAX_RECORD_BYTES || row.cells.len() > MAX_CELLS {
                 row.is_too_large = true;
                 return Ok(Some(row));
             }

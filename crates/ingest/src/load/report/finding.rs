@@ -8,10 +8,10 @@ use serde::Serialize;
 use crate::escape::single_line;
 
 /// The longest value that is shown, in characters.
-pub const MOST_SHOWN_CHARACTERS: usize = 120;
+pub const MAX_SHOWN_CHARACTERS: usize = 120;
 
 /// The longest pointer that is shown, in characters: keys can be as long as records.
-const MOST_POINTER_CHARACTERS: usize = 1_000;
+const MAX_POINTER_CHARACTERS: usize = 1_000;
 
 /// Place of a finding: the input, with its line, item or cell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -131,13 +131,13 @@ impl fmt::Display for Finding {
 /// A value as a report shows it.
 #[must_use]
 pub fn shown(value: &str) -> String {
-    cut(value, MOST_SHOWN_CHARACTERS)
+    cut(value, MAX_SHOWN_CHARACTERS)
 }
 
 /// A pointer as a report shows it.
 #[must_use]
 pub fn shown_pointer(pointer: &str) -> String {
-    cut(pointer, MOST_POINTER_CHARACTERS)
+    cut(pointer, MAX_POINTER_CHARACTERS)
 }
 
 fn cut(text: &str, most_characters: usize) -> String {

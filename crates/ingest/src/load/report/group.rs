@@ -9,7 +9,7 @@ use super::finding::{Finding, Place};
 use crate::escape::single_line;
 
 /// Maximum number of ranges kept for each rule.
-const MOST_RANGES: usize = 1_000;
+const MAX_RANGES: usize = 1_000;
 
 /// Maximum number of ranges shown in the text.
 const SHOWN_RANGES: usize = 8;
@@ -72,7 +72,7 @@ impl Group {
             && (range.last..=range.last + 1).contains(&position)
         {
             range.last = position;
-        } else if self.ranges.len() < MOST_RANGES {
+        } else if self.ranges.len() < MAX_RANGES {
             self.ranges.push(Range {
                 file: Arc::clone(&place.file),
                 unit,

@@ -17,7 +17,7 @@ use vitrine_model::revision::Revision;
 use vitrine_store::record::PublishedCounts;
 
 pub use complete::CompleteReport;
-pub use finding::{Finding, MOST_SHOWN_CHARACTERS, Place, Severity, shown, shown_pointer};
+pub use finding::{Finding, MAX_SHOWN_CHARACTERS, Place, Severity, shown, shown_pointer};
 pub use group::Group;
 
 use super::guard::Exceeded;
@@ -31,7 +31,7 @@ const WARNING_EXAMPLES: usize = 3;
 const FAULT_EXAMPLES: usize = 10;
 
 /// Maximum number of faults that the JSON lists one by one. A complete report has them all.
-const MOST_LISTED_FAULTS: usize = 10_000;
+const MAX_LISTED_FAULTS: usize = 10_000;
 
 /// Returns the counts of a publish, for programs.
 #[must_use]
@@ -142,7 +142,7 @@ impl Report {
             Severity::Warning => group.add(finding, WARNING_EXAMPLES),
             Severity::Fault => {
                 self.fault_count += 1;
-                if self.faults.len() < MOST_LISTED_FAULTS {
+                if self.faults.len() < MAX_LISTED_FAULTS {
                     self.faults.push(finding.clone());
                 }
                 group.add(finding, FAULT_EXAMPLES);

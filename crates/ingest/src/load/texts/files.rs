@@ -11,7 +11,7 @@ use vitrine_model::Invalid;
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::TextName;
 
-use super::markdown::{MOST_BYTES, markdown};
+use super::markdown::{MAX_BYTES, markdown};
 use crate::load::directory::{self, Listing};
 use crate::load::report::{Finding, Place, Report};
 
@@ -132,7 +132,7 @@ fn text_of(path: &Path) -> Result<(ProductCode, TextName), Invalid> {
 pub(super) fn read(path: &Path) -> io::Result<Result<String, Invalid>> {
     let mut bytes = Vec::new();
     File::open(path)?
-        .take(MOST_BYTES as u64 + 1)
+        .take(MAX_BYTES as u64 + 1)
         .read_to_end(&mut bytes)?;
     Ok(markdown(bytes))
 }

@@ -7,7 +7,7 @@ use vitrine_model::content::PackedMarkdown;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Maximum length of a text as it comes, a byte-order mark before it included, in bytes.
-pub const MOST_BYTES: usize = PackedMarkdown::MAX_LENGTH_BYTES + BYTE_ORDER_MARK.len();
+pub const MAX_BYTES: usize = PackedMarkdown::MAX_LENGTH_BYTES + BYTE_ORDER_MARK.len();
 
 /// Reads bytes as the Markdown of a text: UTF-8 with something in it, of at most 1 MiB. A byte-order
 /// mark is left out; nothing else is changed.

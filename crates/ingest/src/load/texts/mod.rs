@@ -27,11 +27,11 @@ use crate::view;
 
 pub use files::TextFiles;
 pub(super) use files::finding;
-pub use markdown::{MOST_BYTES, markdown};
+pub use markdown::{MAX_BYTES, markdown};
 
 /// Settings of a load of texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
+pub struct TextLoadSettings {
     /// Intent: apply the texts, or only plan that.
     pub intent: Intent,
     /// Name of the author.
@@ -46,7 +46,11 @@ pub struct Settings {
 /// # Errors
 ///
 /// If a file can't be read, or the store can't be written. Then nothing has changed.
-pub fn load(store: &dyn Store, directory: &Path, settings: Settings) -> anyhow::Result<Report> {
+pub fn load(
+    store: &dyn Store,
+    directory: &Path,
+    settings: TextLoadSettings,
+) -> anyhow::Result<Report> {
     let mut report = Report::default();
     let texts = TextFiles::scan(directory, &mut report)?;
     let mut publication = store.publish()?;
@@ -59,7 +63,7 @@ pub fn load(store: &dyn Store, directory: &Path, settings: Settings) -> anyhow::
     if overlay.is_refused {
         return Ok(report);
     }
-    let Settings { intent, by, note } = settings;
+    let TextLoadSettings { intent, by, note } = settings;
     let note = RevisionNote {
         by,
         note,

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use clap::Args;
-use vitrine_ingest::fetch::{self, Reach, Settings};
+use vitrine_ingest::fetch::{self, FetchSettings, Reach};
 use vitrine_ingest::load::apply::Intent;
 use vitrine_store::IfMissing;
 
@@ -50,7 +50,7 @@ pub(in crate::cli) struct Fetch {
 
 impl Fetch {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
-        let settings = Settings {
+        let settings = FetchSettings {
             intent: match self.dry_run {
                 true => Intent::DryRun,
                 false => Intent::Apply,
@@ -59,7 +59,7 @@ impl Fetch {
                 true => Reach::Anywhere,
                 false => Reach::Public,
             },
-            most_at_once: usize::from(self.concurrency),
+            max_concurrent: usize::from(self.concurrency),
             patience: Duration::from_secs(self.timeout),
             by: operator(),
             note: self.note.clone(),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use vitrine_ingest::load::apply::Intent;
-use vitrine_ingest::load::texts::{self, Settings};
+use vitrine_ingest::load::texts::{self, TextLoadSettings};
 use vitrine_store::IfMissing;
 
 use crate::cli::load::{operator, print_report};
@@ -44,7 +44,7 @@ pub(in crate::cli) struct Load {
 
 impl Load {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
-        let settings = Settings {
+        let settings = TextLoadSettings {
             intent: match self.dry_run {
                 true => Intent::DryRun,
                 false => Intent::Apply,

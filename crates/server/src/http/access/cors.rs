@@ -1,5 +1,5 @@
-//! Reads by pages of other origins (Fetch Standard, "CORS protocol"; docs/contract/endpoints.md#origins): what needs no key
-//! may be read from any origin, what needs one from the origins that the operator names.
+//! CORS (Fetch Standard, "CORS protocol"; docs/contract/endpoints.md#origins): any origin may read what needs no key;
+//! only origins that the operator names may read what needs one.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,7 +15,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use crate::http::response::{Response, vary_by};
 use crate::http::routes::{Operation, Route};
 
-/// Response headers that pages may read, beside those that any page may.
+/// Response headers that pages may read beside those of the safelist.
 const EXPOSED: HeaderValue = HeaderValue::from_static(
     "ETag, Link, RateLimit, RateLimit-Policy, Retry-After, X-Api-Version, X-Request-Id",
 );
@@ -104,7 +104,7 @@ impl Cors {
         self.0.store(origins.into());
     }
 
-    /// Returns true if a request that isn't GET or HEAD is a preflight that may be answered.
+    /// Returns true if a request with another method than GET or HEAD is a preflight to be answered.
     pub(crate) fn permits_preflight(&self, request: &Parts, route: Option<&Route>) -> bool {
         let headers = &request.headers;
         let is_preflight = request.method == Method::OPTIONS
@@ -113,7 +113,7 @@ impl Cors {
         is_preflight && (is_public(route) || self.allowed(headers).is_some())
     }
 
-    /// Adds to an answer which pages may read it.
+    /// Adds the headers that let pages read a response.
     pub(crate) fn describe(
         &self,
         request: &HeaderMap,
@@ -135,7 +135,7 @@ impl Cors {
         }
     }
 
-    /// Returns the origin of a request if it is one of those that were named.
+    /// Returns the origin of a request if the operator named it.
     fn allowed<'r>(&self, request: &'r HeaderMap) -> Option<&'r HeaderValue> {
         let mut origins = request.get_all(ORIGIN).iter();
         let (Some(origin), None) = (origins.next(), origins.next()) else {
@@ -147,7 +147,7 @@ impl Cors {
     }
 }
 
-/// Returns the answer to a preflight, but for what [`Cors::describe`] adds.
+/// Returns the response to a preflight, without the headers of [`Cors::describe`].
 pub(crate) fn preflight() -> Response {
     let mut answer = Response::default();
     *answer.status_mut() = StatusCode::NO_CONTENT;

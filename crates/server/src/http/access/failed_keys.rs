@@ -1,5 +1,5 @@
-//! Requests with invalid keys, counted per client address. A client with too many of them is told to wait; a valid key is
-//! answered whatever its address did.
+//! Limit of requests with invalid keys per client address. Beyond it, such requests get a 429; requests with a valid
+//! key are always answered.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
@@ -8,22 +8,22 @@ use vitrine_model::quota::{Admission, Quota, QuotaState};
 
 use super::client::{Peer, network};
 
-/// Number of counts, of 8 bytes each. Addresses that share one share the limit: with a thousand of them failing at a
-/// time, one in 65.
+/// Number of slots, of 8 bytes each. Addresses that share a slot share its limit: while a thousand addresses fail, the
+/// chance is one in 65.
 const SLOTS: usize = 1 << 16;
 
 /// Counts in a table of fixed size that evicts nothing. An attacker with many addresses can fill it; then all clients
-/// with invalid keys wait together. So memory is bounded, and so are the guesses that are answered.
+/// with invalid keys have to wait. So both memory and the number of guesses are bounded.
 #[derive(Debug, Default)]
 pub struct FailedKeys {
     limit: Option<Quota>,
     slots: Box<[QuotaState]>,
-    /// Randomly keyed, so that no client can choose to share a count with another.
+    /// Randomly keyed, so that no client can choose to share a slot with another.
     hashes: RandomState,
 }
 
 impl FailedKeys {
-    /// Creates counts with this limit; without one, nothing is counted.
+    /// Creates a table with this limit; without one, nothing is counted.
     #[must_use]
     pub fn new(limit: Option<Quota>) -> Self {
         let slots = limit.map_or(0, |_| SLOTS);

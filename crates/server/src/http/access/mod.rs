@@ -1,4 +1,4 @@
-//! Access: clients and their addresses, quotas, origins, and errors that test keys ask for.
+//! Access: authentication, client addresses, quotas, limits of failed keys, CORS, simulated errors.
 
 pub(crate) mod authentication;
 pub mod client;

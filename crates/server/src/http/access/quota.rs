@@ -59,7 +59,7 @@ impl<'k> KeyQuota<'k> {
             return Ok(());
         };
         let (place, taken) = match shared.filter(|shared| shared.are_reachable()) {
-            // Boxed, so that requests that don't wait need no room for it.
+            // Boxed, so that requests that don't wait have small futures.
             Some(shared) => Box::pin(self.charge_shared(shared, quota)).await,
             None => (
                 QuotaScope::Local,

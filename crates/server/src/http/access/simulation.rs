@@ -1,4 +1,4 @@
-//! `X-Simulate`: a test key gets the error that it asks for, with the details and headers of a real one
+//! `X-Simulate`: a test key gets the error that it requests, with the details and headers of a real one
 //! (docs/contract/access.md#simulated-errors).
 
 use http::header::CONNECTION;
@@ -13,7 +13,7 @@ use crate::http::request::single;
 
 const X_SIMULATE: HeaderName = HeaderName::from_static("x-simulate");
 
-/// Returns the error type that a test key asks for.
+/// Returns the error type that a test key requests.
 ///
 /// # Errors
 ///
@@ -35,15 +35,15 @@ pub(crate) fn requested(
     kind.map(|kind| Some(*kind)).ok_or_else(unknown)
 }
 
-/// Returns a simulated error: for refused parameters that of a query that has such a fault.
+/// Returns a simulated error. One for refused parameters is that of a query with such a fault.
 pub(crate) fn error(kind: ErrorType) -> ApiError {
     let refused = row(kind).refused_query;
     let refused = refused.and_then(|query| parameters::list(Some(query)).err());
     refused.unwrap_or_else(|| ApiError::plain(kind))
 }
 
-/// Adds the headers that the real error gets outside of the table of errors: after a body that wasn't read, the
-/// connection closes.
+/// Adds the headers of the real error that aren't in the table of errors: after a body that wasn't read, the connection
+/// closes.
 pub(crate) fn add_headers(kind: ErrorType, headers: &mut HeaderMap) {
     if row(kind).closes {
         headers.insert(CONNECTION, HeaderValue::from_static("close"));

@@ -8,40 +8,40 @@ use vitrine_ingest::escape::lines;
 
 use crate::http::access::client::Peer;
 
-/// One request, answered.
+/// Line of an answered request.
 #[derive(Debug)]
 pub struct Line<'a> {
-    /// Time at which the answer was ready.
+    /// Time at which the response was ready.
     pub time: Timestamp,
-    /// The request's id.
+    /// Id of the request.
     pub request_id: &'a str,
-    /// The client.
+    /// Address of the client.
     pub remote: Peer,
-    /// The method, cut to 16 characters.
+    /// Method, cut to 16 characters.
     pub method: &'a str,
-    /// The path as it was sent, cut to 256 characters; where a key stands in it, decoded and cut before the secret.
+    /// Path as sent, cut to 256 characters. If it contains a key, it is decoded, and cut before the secret.
     pub path: &'a str,
-    /// The route's template, null where no route was found.
+    /// Template of the route; null without a route.
     pub route: Option<&'static str>,
-    /// The status.
+    /// Status code.
     pub status: u16,
-    /// The body's length.
+    /// Length of the body, in bytes.
     pub bytes: u64,
-    /// From the head's arrival to the answer's readiness.
+    /// Time from the arrival of the head to the response being ready.
     pub duration_microseconds: u64,
-    /// The key's prefix.
+    /// Prefix of the key.
     pub key: Option<&'a str>,
-    /// The API version that answered.
+    /// API version of the response.
     pub version: Option<&'static str>,
-    /// The revision that answered.
+    /// Number of the snapshot's revision.
     pub revision: Option<u64>,
-    /// The trace that the request belongs to.
+    /// Id of the request's trace.
     pub trace_id: Option<&'a str>,
 }
 
 impl Line<'_> {
-    /// Appends the line as a JSON object, its end included. By hand: it is written for every request,
-    /// and a general serialiser looks for something to escape in the names too.
+    /// Appends the line as a JSON object with a line feed. It is formatted by hand, because it is written for every
+    /// request, and a general serialiser also looks for characters to escape in names.
     pub(super) fn write(&self, time: &mut TimeText, out: &mut Vec<u8>) {
         out.extend_from_slice(b"{\"time\":\"");
         out.extend_from_slice(time.of(self.time).as_bytes());
@@ -80,7 +80,7 @@ fn text_or_null(value: Option<&str>, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a text of ours, in which there is nothing to escape.
+/// Appends a constant text, which needs no escaping.
 fn plain_or_null(value: Option<&'static str>, out: &mut Vec<u8>) {
     match value {
         Some(value) => plain(value, out),
@@ -88,7 +88,7 @@ fn plain_or_null(value: Option<&'static str>, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a text as JSON, with what would steer a terminal escaped too; printable ASCII is copied as it is.
+/// Appends a text as JSON, with terminal control characters escaped; printable ASCII is copied.
 fn text(value: &str, out: &mut Vec<u8>) {
     let is_plain = |byte: u8| (b' '..0x7f).contains(&byte) & (byte != b'"') & (byte != b'\\');
     if value.bytes().fold(true, |all, byte| all & is_plain(byte)) {
@@ -105,7 +105,7 @@ fn plain(value: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Appends who a client is as JSON. Most have four numbers, which go quicker by hand than through a formatter.
+/// Appends an address as JSON. IPv4 addresses, the common case, are formatted by hand, which is faster.
 fn peer(peer: Peer, out: &mut Vec<u8>) {
     let Peer::Address(IpAddr::V4(address)) = peer else {
         return other(&peer, out);
@@ -119,13 +119,13 @@ fn peer(peer: Peer, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Appends anything else as JSON.
+/// Appends any other value as JSON.
 fn other(value: &(impl Serialize + ?Sized), out: &mut Vec<u8>) {
-    // Neither texts and numbers nor memory can fail.
+    // Neither serialising texts and numbers nor writing to memory can fail.
     let _ = serde_json::to_writer(out, value);
 }
 
-/// Writes times as text (RFC 3339, to the nanosecond), and remembers the second for the next.
+/// Formatter of times (RFC 3339, to the nanosecond), which caches the text of the last second.
 #[derive(Debug, Default)]
 pub(super) struct TimeText {
     second: Option<i64>,
@@ -136,7 +136,7 @@ pub(super) struct TimeText {
 
 impl TimeText {
     fn of(&mut self, time: Timestamp) -> &str {
-        // A clock that is as wrong as that needn't read well; so no part of a second is negative.
+        // Clamped, so that no fraction of a second is negative; such a clock is wrong anyway.
         let time = time.max(Timestamp::UNIX_EPOCH);
         let second = time.as_second();
         if self.second != Some(second) {
@@ -148,7 +148,7 @@ impl TimeText {
         self.text.truncate(self.second_bytes);
         let nanosecond = time.subsec_nanosecond();
         if nanosecond != 0 {
-            // With the leading zeros that the next power of ten brings along.
+            // The next power of ten is added, to get leading zeros.
             let mut digits = itoa::Buffer::new();
             self.text.push('.');
             self.text
@@ -163,7 +163,7 @@ impl TimeText {
 
 #[cfg(test)]
 impl<'a> Line<'a> {
-    /// Some line.
+    /// Returns an example.
     pub(super) fn example(path: &'a str, bytes: u64) -> Self {
         Self {
             time: Timestamp::UNIX_EPOCH,
@@ -234,7 +234,7 @@ mod tests {
         fn times_read_as_ever(nanoseconds in proptest::collection::vec(0..5_000_000_000_i64, 1..20)) {
             let mut text = TimeText::default();
             for nanosecond in nanoseconds {
-                // Fewer digits too, down to the whole second.
+                // Fewer digits as well, down to the whole second.
                 for unit in [1, 1_000, 1_000_000, 1_000_000_000] {
                     let time = i128::from(nanosecond / unit * unit);
                     let time = Timestamp::from_nanosecond(time).unwrap();

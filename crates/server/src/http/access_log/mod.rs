@@ -1,10 +1,10 @@
-//! The access log: one JSON object a line, written by a thread of its own (`log_output`).
+//! The access log: one JSON object per line, written by a thread of its own (`log_output`).
 //!
-//! Lines are dropped and counted when the reader of the log can't keep up; answers aren't delayed. Queries aren't
-//! logged: what a client puts there by mistake, a key for one, stays out.
+//! Lines are dropped and counted if the reader of the log can't keep up; responses aren't delayed. Queries aren't
+//! logged: a client may put a key there by mistake.
 //!
-//! - `context`: facts of a request that its head doesn't tell
-//! - `line`: fields of a line, and its bytes
+//! - `context`: facts about a request beyond its head
+//! - `line`: fields and format of a line
 //! - `shown`: parts of a request that may be shown
 
 mod context;
@@ -27,15 +27,15 @@ use crate::panic_point::PanicPoint;
 const LOG: Log = Log {
     name: "access log",
     thread: "access-log",
-    // Some 40,000 lines.
+    // About 40,000 lines.
     queue_bytes: 16 * 1024 * 1024,
-    // Waking a thread for every line costs as much as answering.
+    // Waking a thread for every line would take as long as the request.
     batching: Duration::from_millis(25),
     dropped: &ACCESS_LOG_DROPPED,
     panic_point: PanicPoint::AccessLog,
 };
 
-/// Maximum time that a server waits at its end for the last lines to be written.
+/// Time limit of writing the last lines at shutdown.
 const FINISH_LIMIT: Duration = Duration::from_secs(2);
 
 /// Destination of the access log.
@@ -50,17 +50,18 @@ pub enum Destination {
 /// The access log of one server.
 #[derive(Debug)]
 pub struct AccessLog {
-    /// None if there is no log.
+    /// `None` without a log.
     output: Option<LogOutput>,
 }
 
 thread_local! {
-    /// The line in the making, and the last second as text. Outside the queue's lock, so that threads format at once.
+    /// Buffer of a line, and the text of the last second. They are outside the queue's lock, so that threads format
+    /// concurrently.
     static BUFFERS: RefCell<(Vec<u8>, TimeText)> = RefCell::default();
 }
 
 impl AccessLog {
-    /// Starts writing.
+    /// Starts the thread that writes.
     ///
     /// # Errors
     ///

@@ -5,14 +5,14 @@ use std::borrow::Cow;
 use percent_encoding::percent_decode_str;
 use vitrine_model::key::NewKey;
 
-/// Maximum characters of a method: any word can be one, a key too.
+/// Maximum number of characters of a method: a client may send any word, even a key.
 const METHOD_CHARACTERS: usize = 16;
 
-/// Maximum characters of a path.
+/// Maximum number of characters of a path.
 const PATH_CHARACTERS: usize = 256;
 
 /// Minimum length of a key, in bytes.
-const LEAST_KEY_BYTES: usize = 50;
+const MIN_KEY_BYTES: usize = 50;
 
 /// Maximum length of a key's name, between its start and its secret, in bytes: `test_` and eleven letters or digits.
 const KEY_NAME_BYTES: usize = 16;
@@ -22,11 +22,11 @@ pub(crate) fn shown_method(method: &str) -> &str {
     start(method, METHOD_CHARACTERS)
 }
 
-/// Returns a path as the log shows it: its start, and of a key in it only the prefix. All that follows may be the secret,
-/// however it is encoded.
+/// Returns a path as the log shows it: its start, and only the prefix of a key in it. Everything after the prefix may
+/// be the secret, in any encoding.
 pub(crate) fn shown_path(path: &str) -> Cow<'_, str> {
     let path = start(path, PATH_CHARACTERS);
-    if path.len() < LEAST_KEY_BYTES {
+    if path.len() < MIN_KEY_BYTES {
         return path.into();
     }
     let decoded = decoded(path);
@@ -40,7 +40,7 @@ pub(crate) fn shown_path(path: &str) -> Cow<'_, str> {
     decoded[..name + name_bytes].to_owned().into()
 }
 
-/// Decodes a path until nothing in it is percent-encoded, not even twice: proxies decode, too.
+/// Decodes a path repeatedly, until nothing is percent-encoded: proxies decode, too.
 fn decoded(path: &str) -> Cow<'_, str> {
     let mut decoded = Cow::Borrowed(path);
     while decoded.contains('%') {

@@ -1,11 +1,12 @@
-//! Memory for bodies on their way to clients.
+//! Budget of memory for bodies in flight.
 //!
-//! Products go out as references into the snapshot. Whatever is made for an answer instead (compressed pages, texts,
-//! products with texts in them, pieces that short runs are copied into) takes memory until its client has taken it.
-//! It is reserved here first: in all, for each key, and for each connection. Requests without a key share one account.
+//! Products are sent as references into the snapshot. Everything that is made for a response (compressed pages, texts,
+//! products with texts in them, pieces that short runs are copied into) takes memory until the client has read it. It
+//! is reserved here first: in the server's account, the key's and the connection's. Requests without a key share one
+//! account.
 //!
-//! Each answer reserves the whole of what it sends, even if it shares that with others or the body cache. So what
-//! slow clients keep alive never exceeds the budget, whatever the cache has dropped meanwhile.
+//! Each response reserves all bytes that it sends, even if it shares them with others or with the body cache. So the
+//! memory that slow clients hold never exceeds the budget, even after the cache dropped the bodies.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,29 +15,29 @@ use bytes::Bytes;
 
 use crate::metrics::Counter;
 
-/// Bytes of all answers that are being sent.
+/// Limit of all bodies in flight, in bytes.
 const TOTAL_BYTES: u64 = 64 << 20;
 
-/// Bytes of one key's answers, or of all answers without a key.
+/// Limit of one key, and of all requests without a key, in bytes.
 const KEY_BYTES: u64 = TOTAL_BYTES / 2;
 
-/// Bytes of one connection's answers.
+/// Limit of one connection, in bytes.
 const CONNECTION_BYTES: u64 = TOTAL_BYTES / 8;
 
-/// Bytes reserved by one key, connection or server.
+/// Bytes reserved for one key, connection or server.
 pub(crate) type Account = Arc<AtomicU64>;
 
-/// The accounts of one server.
+/// Accounts of one server.
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
     total: Account,
     keyless: Account,
-    /// Requests refused because an account was full.
+    /// Number of requests refused because an account was full.
     pub(crate) refused: Counter,
 }
 
 impl Budget {
-    /// The accounts that pay for an answer over `connection`; `key` is the account of its key, if it has one.
+    /// Returns the accounts for a response over `connection`; `key` is the account of its key, if it has one.
     pub(crate) fn payer<'a>(
         &'a self,
         key: Option<&'a Account>,
@@ -49,13 +50,13 @@ impl Budget {
         }
     }
 
-    /// Bytes reserved at this moment.
+    /// Returns the bytes reserved now.
     pub(crate) fn reserved_bytes(&self) -> u64 {
         self.total.load(Ordering::Relaxed)
     }
 }
 
-/// The accounts that pay for one answer.
+/// Accounts of one response.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Payer<'a> {
     total: &'a Account,
@@ -64,12 +65,12 @@ pub(crate) struct Payer<'a> {
 }
 
 impl Payer<'_> {
-    /// The account of the key.
+    /// Returns the account of the key.
     pub(crate) fn key(&self) -> &Account {
         self.key
     }
 
-    /// Reserves room for a body; `None` if an account is full. One body fits into an empty account, however long it is.
+    /// Reserves memory for a body; `None` if an account is full. An empty account accepts one body of any length.
     pub(crate) fn reserve(&self, bytes: usize) -> Option<Permit> {
         let mut permit = Permit {
             accounts: [const { None }; 3],
@@ -80,30 +81,30 @@ impl Payer<'_> {
             let before = account.fetch_add(permit.bytes, Ordering::Relaxed);
             *place = Some(Arc::clone(account));
             if before > 0 && before + permit.bytes > limit {
-                // Dropped, the permit gives back what it took so far.
+                // Dropping the permit returns what it has reserved so far.
                 return None;
             }
         }
         Some(permit)
     }
 
-    /// A body that was made, reserved for until the last reference to it is dropped.
+    /// Reserves memory for a body that exists already, until the last reference to it is dropped.
     pub(crate) fn hold(&self, bytes: &Bytes) -> Option<Bytes> {
         Some(self.reserve(bytes.len())?.hold(bytes.clone()))
     }
 
-    /// The accounts, for longer than the request is looked at.
+    /// Returns owned accounts, which may outlive the request.
     pub(crate) fn to_owned(self) -> OwnedPayer {
         OwnedPayer([self.total, self.key, self.connection].map(Arc::clone))
     }
 }
 
-/// The accounts that pay for an answer which isn't whole yet.
+/// Owned accounts of a response whose body is still being put together.
 #[derive(Debug, Clone)]
 pub(crate) struct OwnedPayer([Account; 3]);
 
 impl OwnedPayer {
-    /// The same, borrowed.
+    /// Returns the accounts, borrowed.
     pub(crate) fn payer(&self) -> Payer<'_> {
         let [total, key, connection] = &self.0;
         Payer {
@@ -114,19 +115,19 @@ impl OwnedPayer {
     }
 }
 
-/// Memory reserved for a body, until this is dropped.
+/// Memory reserved for a body; dropping it releases the memory.
 #[derive(Debug)]
 pub(crate) struct Permit {
-    /// In the order of [`LIMITS`]. None only in a permit that was refused.
+    /// Accounts in the order of [`LIMITS`]; `None` only in a permit that was refused.
     accounts: [Option<Account>; 3],
     bytes: u64,
 }
 
-/// Limits of a server's, a key's and a connection's account.
+/// Limits of the server's, the key's and the connection's account.
 const LIMITS: [u64; 3] = [TOTAL_BYTES, KEY_BYTES, CONNECTION_BYTES];
 
 impl Permit {
-    /// Sets how much is reserved, once it is known to the byte.
+    /// Changes the reserved length, once the exact one is known.
     pub(crate) fn resize(&mut self, bytes: usize) {
         let bytes = bytes as u64;
         for account in self.accounts.iter().flatten() {
@@ -139,7 +140,7 @@ impl Permit {
         self.bytes = bytes;
     }
 
-    /// The bytes, reserved for until the last reference to them is dropped.
+    /// Ties the reservation to these bytes, until the last reference to them is dropped.
     pub(crate) fn hold(self, bytes: impl AsRef<[u8]> + Send + 'static) -> Bytes {
         Bytes::from_owner(Held {
             bytes,
@@ -177,7 +178,7 @@ mod tests {
         let most = usize::try_from(CONNECTION_BYTES).unwrap();
         let mut permit = payer.reserve(most).unwrap();
         assert!(payer.reserve(1).is_none());
-        // The refusal left nothing behind in the other accounts.
+        // The refused reservation left nothing in the other accounts.
         assert_eq!(budget.reserved_bytes(), CONNECTION_BYTES);
         permit.resize(3);
         let held = permit.hold(Bytes::from_static(b"abc"));
@@ -186,7 +187,7 @@ mod tests {
         assert_eq!(key.load(Ordering::Relaxed), 3);
         drop(part);
         assert_eq!(budget.reserved_bytes(), 0);
-        // A longer body than the limit is sent if it is alone.
+        // A body longer than the limit is sent if it is alone.
         let alone = payer.reserve(most * 2).unwrap();
         assert!(payer.reserve(1).is_none());
         drop(alone);

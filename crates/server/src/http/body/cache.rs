@@ -1,7 +1,8 @@
-//! Cache of bodies: compressed ones, and plain ones that cost time to make.
+//! Cache of bodies: compressed ones, and plain ones that are expensive to make.
 //!
-//! Its key is a hash of the content: an entry survives changes of the catalog that leave the content alone, and is never
-//! out of date. What is asked for most stays; plain bodies, cheap to make again, never push out compressed ones.
+//! Keys are hashes of the content: an entry stays valid when the catalog changes elsewhere, and is never stale. Popular
+//! entries stay. Plain bodies are cheap to make again, so they have a part of their own and never evict compressed
+//! ones.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,14 +21,14 @@ use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 use vitrine_model::content_hash::ContentHash;
 
-/// Memory of a cache entry beside its bytes, about.
+/// Estimated overhead of an entry, in bytes.
 const OVERHEAD_BYTES: u64 = 160;
 
-/// Minimum size of a shard, in bytes: the longest body that can be cached.
+/// Minimum size of a shard, and so the maximum length of a cached body, in bytes.
 const SHARD_BYTES: u64 = 8 << 20;
 
-/// Maximum length of a body that is compressed on the thread that serves it, in bytes: that takes less time than handing
-/// it to another.
+/// Maximum length of a body that is compressed on the request's thread, in bytes: that takes less time than a handover
+/// to another thread.
 pub(crate) const HERE_BYTES: usize = 16 << 10;
 
 /// Key of a body: its content and coding.
@@ -58,7 +59,7 @@ type Bodies = Cache<Key, CachedBody, ByLength>;
 #[derive(Debug, Clone)]
 struct CachedBody {
     bytes: Bytes,
-    /// True if compressing it again with more effort would make it smaller.
+    /// True if compressing again with more effort would make it smaller.
     could_be_smaller: bool,
 }
 
@@ -78,7 +79,7 @@ pub(crate) struct BodyCache {
     compressed_stats: HitStats,
     plain_stats: HitStats,
     turns: Arc<FairQueue>,
-    /// Requests refused because too many bodies waited to be compressed.
+    /// Number of requests refused because too many bodies were queued for compression.
     pub(crate) shed: Counter,
 }
 
@@ -96,8 +97,8 @@ impl BodyCache {
         }
     }
 
-    /// Returns true if a body of this account would find no place to wait for its turn to be compressed. One that is just being
-    /// compressed may be found to be so; its client asks again.
+    /// Returns true if a body of this account would have to be compressed while its queue is full. A body that is being
+    /// compressed at this moment counts as well: its client retries.
     pub(crate) fn is_too_busy_for(&self, key: Key, account: &Account) -> bool {
         let is_cached = |cache: &Arc<Bodies>| cache.peek(&key).is_some();
         key.coding != Coding::Identity
@@ -105,7 +106,7 @@ impl BodyCache {
             && !self.compressed.as_ref().is_some_and(is_cached)
     }
 
-    /// Returns a compressed body. One that was compressed quickly is compressed again in the background.
+    /// Returns a compressed body. One that was compressed quickly is recompressed in the background.
     pub(crate) fn compressed(&self, key: &Key) -> Option<Bytes> {
         let cache = self.compressed.as_ref()?;
         let kept = self.compressed_stats.count(cache.get(key))?;
@@ -116,11 +117,11 @@ impl BodyCache {
     }
 
     fn recompress(&self, cache: &Arc<Bodies>, key: &Key, bytes: &Bytes) {
-        // While there is other work, it can wait until it is asked for once more.
+        // It can wait for another request while all turns are taken.
         let Some(turn) = self.turns.try_take() else {
             return;
         };
-        // From here on it isn't to be begun again.
+        // Marks it, so that it isn't recompressed twice.
         cache.insert(*key, bytes.clone().into());
         let (cache, key, quick) = (Arc::clone(cache), *key, bytes.clone());
         tokio::task::spawn_blocking(move || {
@@ -160,7 +161,7 @@ impl BodyCache {
     /// Compresses a short body on this thread; `None` if that fails.
     pub(crate) fn compress_here(&self, key: Key, plain: &[u8]) -> Option<Bytes> {
         let made = log_error(compress(key.coding, Effort::Thorough, plain))?;
-        // A shorter one is for a client that refuses plain bodies; others would find it here.
+        // A shorter body is compressed only for clients that refuse plain bodies; other clients must not find it here.
         if let Some(cache) = &self.compressed
             && plain.len() >= WORTH_COMPRESSING_BYTES
         {
@@ -169,9 +170,9 @@ impl BodyCache {
         Some(made)
     }
 
-    /// Returns the compressed form of a body: the cached one, or one that a background thread makes. Requests for the
-    /// same body meanwhile wait for it; if its maker fails or goes away, one of them makes it. `None` if it can't be
-    /// made, or too many bodies of this account wait.
+    /// Returns the compressed body: from the cache, or from a background thread. Requests for a body that is being
+    /// compressed wait for it; if that fails or its request is cancelled, one of them takes over. `None` if compressing
+    /// fails, or the queue of this account is full.
     pub(crate) async fn compress(
         &self,
         key: Key,
@@ -185,7 +186,7 @@ impl BodyCache {
             Ok(kept) => Some(kept.bytes),
             Err(guard) => {
                 let made = self.make(key.coding, plain, account).await?;
-                // One that is too long to be cached is given to those who wait, all the same.
+                // Waiting requests get a body that is too long to be cached, too.
                 let _ = guard.insert(CachedBody {
                     bytes: made.clone(),
                     could_be_smaller: key.coding == Coding::Gzip,
@@ -199,7 +200,7 @@ impl BodyCache {
         let turn = self.turns.take(account).await?;
         let plain = plain.clone();
         let made = tokio::task::spawn_blocking(move || {
-            // The turn ends with the work, even if no request waits for it any more.
+            // The turn ends with the work, even if its request was cancelled.
             let _turn = turn;
             PanicPoint::CompressBody.pass();
             plain.with_bytes(|plain| compress(coding, Effort::Quick, plain))
@@ -208,7 +209,7 @@ impl BodyCache {
     }
 }
 
-/// Hits and misses of one part.
+/// Hits and misses of one part of the cache.
 #[derive(Debug, Default)]
 struct HitStats {
     hits: Counter,
@@ -233,7 +234,7 @@ impl HitStats {
     }
 }
 
-/// Logs a failure to compress. The client is sent the plain body.
+/// Logs a compression error. The client gets the plain body.
 fn log_error(made: std::io::Result<Bytes>) -> Option<Bytes> {
     made.inspect_err(|error| {
         let error = ErrorChain(error);
@@ -246,7 +247,7 @@ fn bodies(bytes: u64) -> Option<Bodies> {
     let shards = usize::try_from(bytes / SHARD_BYTES)
         .unwrap_or(1)
         .clamp(1, 64);
-    // Rounded down to a power of two: rounded up, a part would be too small for a long page.
+    // Rounded down to a power of two: rounded up, a shard would be too small for a long page.
     let shards = 1 << shards.ilog2();
     let options = OptionsBuilder::new()
         .shards(shards)

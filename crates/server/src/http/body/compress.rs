@@ -1,4 +1,4 @@
-//! Compression of bodies. `docs/decisions/0004-compression.md` gives the reasons for the levels.
+//! Compression of bodies. `docs/decisions/0004-compression.md` explains the choice of levels.
 
 use std::cell::RefCell;
 use std::io;
@@ -7,38 +7,38 @@ use bytes::Bytes;
 
 use crate::http::request::encoding::Coding;
 
-/// Minimum length of a body that is compressed, in bytes: less would save little. Shorter ones are sent plain, if the
-/// client accepts that.
+/// Minimum length of a body that is worth compressing, in bytes. Shorter ones are sent plain, if the client accepts
+/// that.
 pub const WORTH_COMPRESSING_BYTES: usize = 1000;
 
 /// Maximum length of a body that is compressed, in bytes: compressing takes twice its length of memory on each core.
 pub const MAX_COMPRESSED_BYTES: usize = 8 << 20;
 
-/// Level 2 takes less time than 1 on pages, which repeat themselves, and makes them no larger.
+/// Level of zstd: on pages, which repeat themselves, it takes less time than level 1 and makes them no larger.
 const ZSTD_LEVEL: i32 = 2;
 
-/// libdeflate's fastest level, for the first request.
+/// Level of gzip for the first request: libdeflate's fastest.
 const QUICK_GZIP_LEVEL: i32 = 1;
 
-/// Level for later requests: a page is a quarter smaller than at the fastest level.
+/// Level of gzip for later requests: pages are a quarter smaller than at the fastest level.
 const THOROUGH_GZIP_LEVEL: i32 = 6;
 
-/// The first level at which brotli is worth its time: below it, zstd is smaller.
+/// Level of brotli: the first that is smaller than zstd.
 const BROTLI_QUALITY: i32 = 5;
 
-/// As far back as brotli looks, as a power of two: a page is hardly longer than a mebibyte.
+/// Window of brotli, as a power of two: most pages are shorter than a mebibyte.
 const BROTLI_WINDOW_BITS: i32 = 20;
 
-/// Effort of compressing. Only gzip makes a difference.
+/// Effort of compressing; it matters only for gzip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
-    /// A client waits for it.
+    /// For a body that a request waits for.
     Quick,
-    /// It will be sent more than once, or is short.
+    /// For a body that will be sent more than once, or is short.
     Thorough,
 }
 
-/// Compressors of one thread. Creating them costs as much as compressing a small body.
+/// Compressors of one thread. Creating them takes as long as compressing a short body.
 struct Compressors {
     /// Output buffer. Results are copied out of it, so that cached ones don't fragment memory.
     room: Vec<u8>,
@@ -85,7 +85,7 @@ impl Compressors {
     }
 }
 
-/// Returns a buffer of at least this length. It takes memory only as far as it was written to.
+/// Returns a buffer of at least this length. The system allocates only pages that are written to.
 fn room(kept: &mut Vec<u8>, bytes: usize) -> &mut [u8] {
     if kept.len() < bytes {
         *kept = vec![0; bytes];
@@ -97,7 +97,7 @@ fn room(kept: &mut Vec<u8>, bytes: usize) -> &mut [u8] {
 ///
 /// # Errors
 ///
-/// If memory runs out: all bytes can be compressed.
+/// If memory runs out; any bytes can be compressed.
 pub fn compress(coding: Coding, effort: Effort, plain: &[u8]) -> io::Result<Bytes> {
     COMPRESSORS.with_borrow_mut(|kept| {
         let compressors = match kept {
@@ -113,13 +113,13 @@ pub fn compress(coding: Coding, effort: Effort, plain: &[u8]) -> io::Result<Byte
     })
 }
 
-/// Compresses a gzip body again that was compressed quickly.
+/// Recompresses a gzip body with more effort.
 ///
 /// # Errors
 ///
-/// If it isn't such a body.
+/// If it isn't a gzip body.
 pub fn gzip_thoroughly(quick: &[u8]) -> io::Result<Bytes> {
-    // How long the content is stands at the end (RFC 1952, 2.3.1).
+    // The length of the content is at the end (RFC 1952, section 2.3.1).
     let length = quick
         .last_chunk()
         .map_or(0, |bytes| u32::from_le_bytes(*bytes));
@@ -139,6 +139,6 @@ fn brotli(plain: &[u8]) -> io::Result<Bytes> {
     };
     let mut packed = Vec::new();
     brotli::BrotliCompress(&mut &*plain, &mut packed, &parameters)?;
-    // The room that grew beyond it isn't kept.
+    // Drops the spare capacity.
     Ok(packed.into_boxed_slice().into())
 }

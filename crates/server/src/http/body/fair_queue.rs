@@ -1,7 +1,7 @@
-//! Turns to compress a body: as many at a time as there are cores, and keys in turn.
+//! Fair queue for compressing bodies: as many at a time as there are cores, round-robin over keys.
 //!
-//! Each key has a queue of its own, and the next turn goes to the next key. So a key that asks for many new pages waits
-//! behind itself, and others wait for one body of it at most. Queues are bounded: what doesn't fit is sent plain.
+//! Each key has a queue of its own, and a free turn goes to the next key. So a key with many new pages delays itself,
+//! and other keys wait for one of its bodies at most. Queues are bounded; a body that doesn't fit is sent plain.
 
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicU64;
@@ -11,13 +11,13 @@ use tokio::sync::oneshot;
 
 use super::budget::Account;
 
-/// Waiting bodies of one key for each core: half a second at worst, with Brotli.
+/// Maximum number of waiting bodies of one key, for each core: half a second at worst, with brotli.
 const MAX_WAITING_OF_KEY: usize = 64;
 
-/// Waiting bodies of all keys for each core. Each key may have its share of them.
+/// Maximum number of waiting bodies of all keys, for each core. Each key may take its share of them.
 const MAX_WAITING: usize = 256;
 
-/// The queues of one server.
+/// Queues of one server.
 #[derive(Debug)]
 pub(crate) struct FairQueue {
     cores: usize,
@@ -27,23 +27,23 @@ pub(crate) struct FairQueue {
 #[derive(Debug)]
 struct State {
     free: usize,
-    /// In the order of their next turns; none is empty.
+    /// Queues in the order of their next turns; none is empty.
     queues: VecDeque<KeyQueue>,
 }
 
 #[derive(Debug)]
 struct KeyQueue {
-    /// Compared by identity.
+    /// Account of the key, compared by identity.
     key: Account,
     waiting: VecDeque<oneshot::Sender<Turn>>,
 }
 
-/// A turn, until this is dropped.
+/// A turn; dropping it passes it on.
 #[derive(Debug)]
 pub(crate) struct Turn(Arc<FairQueue>);
 
 impl FairQueue {
-    /// A queue for as many bodies at a time as there are cores.
+    /// Returns a queue for as many bodies at a time as there are cores.
     pub(crate) fn new(cores: usize) -> Arc<Self> {
         Arc::new(Self {
             cores,
@@ -54,14 +54,14 @@ impl FairQueue {
         })
     }
 
-    /// Takes a turn, if one is free.
+    /// Takes a turn if one is free.
     pub(crate) fn try_take(self: &Arc<Self>) -> Option<Turn> {
         let mut state = self.lock();
         state.free = state.free.checked_sub(1)?;
         Some(Turn(Arc::clone(self)))
     }
 
-    /// Waits for a turn; `None` if too many bodies of this key wait already.
+    /// Waits for a turn; `None` if the queue of this key is full.
     pub(crate) async fn take(self: &Arc<Self>, key: &Account) -> Option<Turn> {
         let turn = {
             let mut state = self.lock();
@@ -79,7 +79,7 @@ impl FairQueue {
         turn.await.ok()
     }
 
-    /// Returns true if a body of this key would find no place to wait.
+    /// Returns true if the queue of this key is full.
     pub(crate) fn is_full_for(&self, key: &Account) -> bool {
         self.lock().is_full_for(key, self.cores)
     }
@@ -114,7 +114,7 @@ impl State {
         &mut self.queues[place].waiting
     }
 
-    /// The first of those that still wait, of the key whose turn it is.
+    /// Returns the next waiting body that wasn't cancelled, round-robin over keys.
     fn next(&mut self) -> Option<oneshot::Sender<Turn>> {
         while let Some(mut queue) = self.queues.pop_front() {
             let next = std::iter::from_fn(|| queue.waiting.pop_front());
@@ -137,7 +137,7 @@ impl KeyQueue {
 }
 
 impl Drop for Turn {
-    /// Passes the turn to the next in the queue.
+    /// Passes the turn to the next waiting body.
     fn drop(&mut self) {
         let next = {
             let mut state = self.0.lock();
@@ -146,7 +146,7 @@ impl Drop for Turn {
             next
         };
         if let Some(next) = next {
-            // A client that went away in this moment drops the turn, which goes on to the next.
+            // If that body was cancelled meanwhile, dropping the turn passes it on.
             let _ = next.send(Turn(Arc::clone(&self.0)));
         }
     }
@@ -156,7 +156,7 @@ impl Drop for Turn {
 mod tests {
     use super::*;
 
-    /// Waits for a turn of this key, and notes its name when it comes.
+    /// Waits for a turn of this key, then records its name.
     fn wait(
         queue: &Arc<FairQueue>,
         key: &Account,
@@ -218,7 +218,7 @@ mod tests {
         settle().await;
         assert_eq!(*order.lock().unwrap(), ["refused"]);
         assert!(queue.is_full_for(&greedy) && !queue.is_full_for(&modest));
-        // A client that went away leaves its place to another.
+        // A cancelled body leaves its place to another.
         gone.abort();
         settle().await;
         assert!(!queue.is_full_for(&greedy));

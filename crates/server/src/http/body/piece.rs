@@ -1,5 +1,6 @@
-//! Memory for the pieces that short runs of a page are copied into. It isn't the allocator's: after many slow clients that
-//! would keep it, since smaller things lie between. A few pieces are kept for the next pages.
+//! Pool of pieces: memory that short runs of a page are copied into. The memory is mapped, not allocated: after many
+//! slow clients, the allocator would keep it, because smaller allocations lie between the pieces. A few free pieces are
+//! kept for the next pages.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -8,7 +9,7 @@ use memmap2::MmapMut;
 /// Length of a piece, in bytes.
 pub(crate) const PIECE_BYTES: usize = 64 << 10;
 
-/// Pieces kept while no page needs them.
+/// Maximum number of free pieces that are kept.
 const MAX_KEPT: usize = 32;
 
 static KEPT: Mutex<Vec<MmapMut>> = Mutex::new(Vec::new());
@@ -16,13 +17,13 @@ static KEPT: Mutex<Vec<MmapMut>> = Mutex::new(Vec::new());
 /// A piece of a body.
 #[derive(Debug)]
 pub(crate) struct Piece {
-    /// None only while it is dropped.
+    /// `None` only during the drop.
     memory: Option<MmapMut>,
     length: usize,
 }
 
 impl Piece {
-    /// An empty piece; `None` if the system has no memory.
+    /// Returns an empty piece; `None` if the system has no memory.
     pub(crate) fn new() -> Option<Self> {
         let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner).pop();
         Some(Self {
@@ -31,7 +32,7 @@ impl Piece {
         })
     }
 
-    /// Appends bytes, if they fit.
+    /// Appends bytes if they fit, and returns true if they did.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> bool {
         let memory = self.memory.as_deref_mut().unwrap_or_default();
         let Some(room) = memory.get_mut(self.length..self.length + bytes.len()) else {

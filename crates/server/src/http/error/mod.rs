@@ -1,5 +1,5 @@
-//! Errors on their way to clients: a constructor for each cause. `types` has a row for each error type. Layers below know
-//! no status; this one tells no cause that clients mustn't see.
+//! Errors for clients: a constructor for each cause. `types` has a row for each error type. Layers below know no
+//! status, and errors here show no cause that clients mustn't see.
 
 pub mod types;
 
@@ -9,7 +9,7 @@ use self::types::{Retry, row};
 use http::StatusCode;
 use vitrine_wire::error::{ErrorBody, ErrorType, FaultType, ParameterFault};
 
-/// An error on its way to a client.
+/// An error for a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiError {
     /// Type, for programs.
@@ -31,7 +31,7 @@ impl From<ApiError> for ErrorBody {
             message,
             help,
             details,
-            // A header says it.
+            // Sent as a header.
             retry_after: _,
         } = error;
         Self {

@@ -21,7 +21,7 @@ const KEYED_HEADERS: [&str; 9] = [
     "Access-Control-Expose-Headers",
 ];
 
-/// Headers of a 200 and a 304 of what needs no key.
+/// Headers of a 200 and a 304 of an operation without a key.
 const PUBLIC_HEADERS: [&str; 5] = [
     "X-Request-Id",
     "ETag",
@@ -33,7 +33,7 @@ const PUBLIC_HEADERS: [&str; 5] = [
 /// Headers that describe a body.
 const BODY_HEADERS: [&str; 2] = ["X-Content-Type-Options", "Content-Encoding"];
 
-/// Headers of every error; after the version step those of the key's version and quota, too.
+/// Headers of every error. Those of version and quota are sent only after the version was negotiated.
 const ERROR_HEADERS: [&str; 10] = [
     "X-Request-Id",
     "Cache-Control",
@@ -51,7 +51,7 @@ const ERROR_HEADERS: [&str; 10] = [
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Method {
     Get,
-    /// The same answers without bodies.
+    /// Same responses, without bodies.
     Head,
 }
 
@@ -135,7 +135,7 @@ fn references(headers: &[&str]) -> Value {
     Value::Object(headers.iter().map(reference).collect::<Map<_, _>>())
 }
 
-/// Returns the errors that operations share, one a status for each method.
+/// Returns the errors that operations share, one per status and method.
 pub(super) fn shared_errors() -> Value {
     let mut responses = json!({});
     for kind in ErrorType::ALL {

@@ -1,8 +1,8 @@
-//! Examples: what was asked, and what the server answers on the sample catalog.
+//! Examples: requests, and the server's responses to them on the sample catalog.
 //!
-//! The bodies beside this file are the server's own: `VITRINE_BLESS=1 cargo test --test it openapi` writes
-//! them, and without that the same test asks a server each request again and compares. Errors come out of
-//! the code that refuses requests.
+//! The bodies beside this file were written by a server: `VITRINE_BLESS=1 cargo test --test it openapi_examples` writes
+//! them; without the variable, the test repeats each request and compares. Errors come from the code that refuses
+//! requests.
 
 use serde_json::{Map, Value, json};
 use vitrine_wire::error::{ErrorBody, ErrorType};
@@ -12,14 +12,14 @@ use crate::http::error::types::{ExampleRequest, row};
 use crate::http::request::parameters;
 use crate::http::routes::{KeyedOperation, Operation};
 
-/// The digest of the text among the examples.
+/// Digest of the text in the examples.
 pub(super) const TEXT_DIGEST: &str =
     "b3b3466990d9c98a3d1503566ae69a9e556c29ac96b3b295cf456a965b8d473d";
 
-/// The weak tag of an answer.
+/// Weak tag of a response.
 pub(super) const ENTITY_TAG: &str = "W/\"5f1d3a0c9be24d7786a1c0ffee123456\"";
 
-/// Name, summary, target and body of each answer.
+/// Name, summary, target and body of a response.
 type Found = (&'static str, &'static str, &'static str, &'static str);
 
 const PRODUCTS: [Found; 6] = [
@@ -61,7 +61,7 @@ const PRODUCTS: [Found; 6] = [
     ),
 ];
 
-/// The examples of what an operation gives.
+/// Returns the examples of an operation's 200.
 pub(super) fn found(operation: Operation) -> Value {
     let one = |name, summary, target, body| -> Vec<Found> { vec![(name, summary, target, body)] };
     let list = match operation {
@@ -110,7 +110,7 @@ pub(super) fn found(operation: Operation) -> Value {
         Operation::GetOpenapi | Operation::Docs => Vec::new(),
     };
     let described = |(name, summary, target, body): Found| {
-        // The test that compares the bodies with the server's sees to it that they are JSON.
+        // A test that compares the bodies with the server's holds that they are JSON.
         let value = serde_json::from_str(body).unwrap_or_default();
         let request = format!("GET {target}");
         (name.to_owned(), example(summary, &request, "", &value))
@@ -118,7 +118,7 @@ pub(super) fn found(operation: Operation) -> Value {
     Value::Object(list.into_iter().map(described).collect())
 }
 
-/// An example. Its description says how to get it: a test does so.
+/// Returns an example. Its description has the request, which a test repeats.
 fn example(summary: &str, request: &str, with: &str, value: &Value) -> Value {
     json!({"summary": summary, "description": format!("Request: `{request}`{with}"), "value": value})
 }
@@ -129,7 +129,7 @@ fn error(summary: &str, request: &str, with: &str, error: &ApiError) -> Value {
     example(summary, request, with, &body)
 }
 
-/// Requests that are refused for their parameters: name, summary, target.
+/// Returns requests with refused parameters: name, summary, target.
 fn refused_targets(operation: Operation) -> Vec<(&'static str, &'static str, String)> {
     let several = "/v2/product?limit=501&countries=GB&before=A&after=B";
     let fixed = match operation {
@@ -201,7 +201,7 @@ fn refused_targets(operation: Operation) -> Vec<(&'static str, &'static str, Str
 
 const NO_PARAMETERS: &str = "This operation takes no parameters";
 
-/// The examples of an operation's answers with the status 400.
+/// Returns the examples of an operation's 400.
 pub(super) fn bad_requests(operation: Operation) -> Value {
     let mut examples = Map::new();
     for (name, summary, target) in refused_targets(operation) {
@@ -234,7 +234,7 @@ pub(super) fn bad_requests(operation: Operation) -> Value {
     Value::Object(examples)
 }
 
-/// The example of an operation's own answers with the status 404, where it has any.
+/// Returns the example of an operation's 404, if it has one.
 pub(super) fn not_found(operation: Operation) -> Option<Value> {
     let (summary, request, absent) = match operation {
         Operation::Keyed(KeyedOperation::GetProduct) => (

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::examples::ENTITY_TAG;
 
-/// Returns every header of a response of this version. The connection's own (`Content-Length`, `Date`, `Connection`) are
-/// left to HTTP.
+/// Returns every header of responses of this version. Those of the connection (`Content-Length`, `Date`, `Connection`)
+/// are left out.
 pub(super) fn headers(version: &str) -> Value {
     let text = || json!({"type": "string"});
     let mut headers = json!({
@@ -80,7 +80,7 @@ pub(super) fn headers(version: &str) -> Value {
     headers
 }
 
-/// Returns the headers that single errors have.
+/// Returns the headers that some errors have.
 fn of_errors() -> [(&'static str, Value); 3] {
     let text = json!({"type": "string"});
     let wait = json!({"type": "integer", "format": "int32", "minimum": 1});
@@ -112,7 +112,7 @@ fn of_errors() -> [(&'static str, Value); 3] {
     ]
 }
 
-/// Returns the headers by which browsers let pages of other origins read a response.
+/// Returns the headers by which browsers let pages of other origins read a response (CORS).
 fn of_origins() -> [(&'static str, Value); 2] {
     let text = json!({"type": "string"});
     [

@@ -1,6 +1,5 @@
-//! The OpenAPI 3.1 document, made of the same tables and types that the service runs on: routes,
-//! parameters, errors, wire types and the model's values. A frozen copy stands in `openapi/`; a test
-//! fails when the two part.
+//! The OpenAPI 3.1 document, generated from what the service itself uses: routes, parameters, errors, wire types and
+//! the model's values. `openapi/` has a frozen copy; a test compares the two.
 
 mod answers;
 mod examples;
@@ -15,10 +14,10 @@ use serde_json::{Map, Value, json};
 use super::routes::ROUTES;
 use super::versions::Version;
 
-/// Public address in documents that belong to no server: the frozen ones.
+/// Public URL in documents without a server, such as the frozen ones.
 pub const PLACEHOLDER_URL: &str = "https://catalog.example";
 
-/// Returns the document of a version for a service at a public address, two blanks to the level and a line break at its
+/// Returns the document of a version for a service at a public URL, indented by two spaces, with a line feed at the
 /// end.
 #[must_use]
 pub fn document(public_url: &str, version: &Version) -> String {

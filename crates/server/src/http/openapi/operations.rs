@@ -1,4 +1,4 @@
-//! The operations: their words, their parameters, their answers.
+//! Operations: descriptions, parameters, responses.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::answers::{self, Method};
 use super::parameters;
 use crate::http::routes::{KeyedOperation, Operation, Route};
 
-/// Words of an operation.
+/// Names and descriptions of an operation.
 struct Words<'w> {
     id: &'w str,
     tag: &'static str,
@@ -16,11 +16,11 @@ struct Words<'w> {
     found: &'static str,
 }
 
-/// Returns the operations of a route: every one takes GET and HEAD.
+/// Returns the operations of a route: GET and HEAD.
 pub(super) fn path_item(route: &Route) -> Value {
     let words = words(route.operation);
     let get = operation(route, Method::Get, &words);
-    // Generated clients name methods by the id.
+    // Generated clients derive names of methods from the id.
     let (initial, rest) = words.id.split_at(1);
     let id = format!("head{}{rest}", initial.to_ascii_uppercase());
     let summary = format!("{}: headers only", words.summary);

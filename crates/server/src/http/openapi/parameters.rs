@@ -1,4 +1,4 @@
-//! The parameters of operations, with examples.
+//! Parameters of operations, with examples.
 
 use serde_json::{Value, json};
 use vitrine_ingest::view::ContentForm;
@@ -10,11 +10,11 @@ use super::request_headers;
 use crate::http::request::parameters::{self, Example, Multiplicity, Parameter, Values};
 use crate::http::routes::{PathParameter, Route};
 
-/// Of [`ProductCode::RESERVED`], what can't be a code in a path. The other words aren't refused there: they are paths of
-/// their own.
+/// Reserved codes ([`ProductCode::RESERVED`]) that can't be a path segment. The others aren't refused there: they are
+/// paths of their own.
 const NO_SEGMENTS: [&str; 2] = [".", ".."];
 
-/// A product code, and so a cursor; `except` match the pattern and are refused.
+/// Returns the schema of a product code or cursor; `except` are texts that match the pattern and are refused.
 fn code_schema(except: &[&str]) -> Value {
     json!({
         "type": "string",
@@ -23,7 +23,7 @@ fn code_schema(except: &[&str]) -> Value {
     })
 }
 
-/// The parameters of a route's operation.
+/// Returns the parameters of a route's operation.
 pub(super) fn of(route: &Route) -> Vec<Value> {
     let mut described = Vec::new();
     match route.parameter {
@@ -43,7 +43,7 @@ pub(super) fn of(route: &Route) -> Vec<Value> {
                 "schema": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
                 "examples": {"description": {"summary": "What a gift card is", "value": TEXT_DIGEST}},
             })),
-        // The document leaves out the documentation.
+        // The documentation isn't part of the document.
         Some(PathParameter::Page | PathParameter::Asset) | None => {}
     }
     described.extend(

@@ -1,4 +1,4 @@
-//! Headers of requests, with examples.
+//! Request headers, with examples.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::headers::{Example, header};
 use super::schemas::SIMULATED_ERROR;
 use crate::http::routes::Operation;
 
-/// Returns references to the request headers that an operation reads, beside the key's.
+/// Returns references to the request headers that an operation reads, apart from the key's.
 pub(super) fn of(operation: Operation) -> Vec<Value> {
     let for_all = [
         "If-None-Match",
@@ -25,8 +25,8 @@ pub(super) fn of(operation: Operation) -> Vec<Value> {
     names.into_iter().map(reference).collect()
 }
 
-/// Returns every request header of this version. `X-Simulate` has no example: tools that send all examples would get an
-/// error.
+/// Returns every request header of this version. `X-Simulate` has no example, because tools that send all examples
+/// would get an error.
 pub(super) fn parameters(version: &str) -> Value {
     let text = json!({"type": "string"});
     json!({

@@ -1,4 +1,4 @@
-//! The schemas: made of the wire types, with the model's values.
+//! Schemas, generated from the wire types, with the model's values.
 
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
@@ -45,7 +45,7 @@ pub(super) fn schemas() -> Value {
 /// Name of the schema of `X-Simulate`.
 pub(super) const SIMULATED_ERROR: &str = "SimulatedError";
 
-/// Merges the three forms of a product's texts into one object. Of alternatives, generated clients take the first that
+/// Merges the three forms of a product's texts into one object. Generated clients would take the first alternative that
 /// decodes, and lose the texts of the others.
 fn merge_content_forms(schemas: &mut Map<String, Value>) {
     let mut properties = Map::new();
@@ -66,7 +66,7 @@ fn merge_content_forms(schemas: &mut Map<String, Value>) {
     });
 }
 
-/// Rust's formats of numbers become those that generators know.
+/// Replaces Rust's formats of numbers by those that generators know.
 fn usual_formats(schemas: &mut Value) {
     match schemas {
         Value::Object(fields) => {
@@ -87,13 +87,13 @@ fn usual_formats(schemas: &mut Value) {
 
 /// An enum that may grow within a version.
 ///
-/// Its fields are plain strings that list the values known today. A closed `enum`, or one among alternatives, lets
-/// generated clients refuse a whole page for a value that was added.
+/// Its fields are plain strings, with the known values listed. With a closed `enum`, or one among alternatives,
+/// generated clients would refuse a whole page for a new value.
 struct OpenEnum {
     values: Vec<&'static str>,
     /// Advice for clients that meet a value added later.
     unknown: &'static str,
-    /// Schemas and fields that have it: the wire types leave that to the model.
+    /// Schemas and fields that have this enum; wire types don't name it.
     fields: &'static [(&'static str, &'static str)],
 }
 

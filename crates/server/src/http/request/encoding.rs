@@ -55,8 +55,8 @@ impl Coding {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Accepted([u16; 4]);
 
-/// Weight of a plain body that the client doesn't name: accepted, but less than all that it names. Named weights are
-/// doubled, to leave room below.
+/// Weight of an unnamed plain body: accepted, but less than all named codings. Named weights are doubled, to leave room
+/// below.
 const UNNAMED_IDENTITY: u16 = 1;
 
 impl Accepted {
@@ -99,11 +99,11 @@ impl Accepted {
     }
 }
 
-/// Weights as the members of a request's list have them.
+/// Weights of a request's list.
 #[derive(Default)]
 struct ParsedWeights {
     named: [Option<u16>; 4],
-    /// The weight of `*`.
+    /// Weight of `*`.
     others: Option<u16>,
     /// True if the client accepts a coding that the server doesn't have.
     takes_unknown: bool,
@@ -133,7 +133,7 @@ impl ParsedWeights {
         if self.named[identity].or(self.others).is_none() {
             weights[identity] = UNNAMED_IDENTITY;
         }
-        // Plain is refused and nothing named instead: such a client is taken to understand gzip.
+        // Plain is refused and nothing else is named: such a client is assumed to understand gzip.
         let gzip = Coding::Gzip as usize;
         let is_gzip_open = self.named[gzip].or(self.others).is_none();
         if weights == [0; 4] && is_gzip_open && !self.takes_unknown {
@@ -143,7 +143,7 @@ impl ParsedWeights {
     }
 }
 
-/// A member of the list: a name, and a weight in thousandths; `None` where it can't be read.
+/// Parses a member of the list into name and weight in thousandths; `None` if it is malformed.
 fn member(member: &[u8]) -> Option<(&[u8], u16)> {
     let mut parts = member.splitn(2, |byte| *byte == b';');
     let name = parts.next()?.trim_ascii();
@@ -159,7 +159,7 @@ fn member(member: &[u8]) -> Option<(&[u8], u16)> {
     }
 }
 
-/// A `qvalue`: 0 to 1 with up to three digits behind the point.
+/// Parses a `qvalue`, 0 to 1 with up to three decimals, into thousandths.
 pub(crate) fn thousandths(value: &[u8]) -> Option<u16> {
     let (whole, digits) = match value {
         [whole] => (whole, &[][..]),
@@ -178,7 +178,7 @@ pub(crate) fn thousandths(value: &[u8]) -> Option<u16> {
     }
 }
 
-/// A character of a token (RFC 9110, section 5.6.2).
+/// Returns true for a character of a token (RFC 9110, section 5.6.2).
 pub(crate) fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
@@ -264,7 +264,7 @@ mod tests {
         }
     }
 
-    /// One member of a list as it is made and as it is written.
+    /// A generated member of a list, with its text.
     #[derive(Debug, Clone)]
     struct Made {
         name: &'static str,
@@ -294,7 +294,7 @@ mod tests {
         })
     }
 
-    /// The rules, read out of RFC 9110 one by one.
+    /// Reference implementation: the rules of RFC 9110 one by one.
     fn model(list: &[Made]) -> (Coding, bool) {
         let weight_of = |names: &[&str]| {
             let named = list.iter().filter(|made| names.contains(&made.name));

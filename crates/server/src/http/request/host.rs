@@ -1,5 +1,6 @@
-//! The `Host` header: RFC 9112, section 3.2, makes a server refuse an HTTP/1.1 request that has none, several, or one
-//! that can't be a host. Where servers behind one another disagree about that, one can be made to serve another's clients.
+//! The `Host` header. RFC 9112, section 3.2, makes a server refuse an HTTP/1.1 request without `Host`, with several, or
+//! with an invalid one. If a proxy and a server disagree about the host, a request for one can be answered as
+//! another's.
 
 use http::header::HOST;
 use http::request::Parts;
@@ -11,7 +12,7 @@ use crate::http::error::ApiError;
 pub(crate) fn check(request: &Parts) -> Result<(), ApiError> {
     let mut hosts = request.headers.get_all(HOST).iter();
     let is_right = match (hosts.next(), hosts.next()) {
-        // HTTP/2 names it in the target, HTTP/1.0 needn't.
+        // HTTP/2 has it in the target, HTTP/1.0 may omit it.
         (None, _) => request.version != Version::HTTP_11,
         (Some(host), None) => can_be_host(host),
         (Some(_), Some(_)) => false,

@@ -1,4 +1,4 @@
-//! Reads requests: query parameters, headers, and the identifier of each request.
+//! Parsing of requests: query parameters, headers, request ids.
 
 pub(crate) mod accept;
 pub(crate) mod changes_token;
@@ -11,19 +11,19 @@ pub(crate) mod version;
 
 use http::{HeaderMap, HeaderName};
 
-/// Marks a request, in its extensions, whose target had a fragment. The parser has dropped it.
+/// Extension of a request whose target had a fragment, which the parser dropped.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HasFragment;
 
-/// A header is there twice, or isn't text.
+/// Error of a header that is repeated, or isn't text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Unreadable;
 
-/// Returns the value of a header that may be there once; an empty one counts as none.
+/// Returns the value of a header that may be sent once; an empty one counts as missing.
 ///
 /// # Errors
 ///
-/// If it is there twice, or isn't text.
+/// If the header is repeated, or isn't text.
 pub(crate) fn single<'h>(
     headers: &'h HeaderMap,
     name: &HeaderName,

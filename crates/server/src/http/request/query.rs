@@ -6,26 +6,26 @@ use percent_encoding::{
     AsciiSet, NON_ALPHANUMERIC, PercentEncode, percent_decode, utf8_percent_encode,
 };
 
-/// Characters to encode in a query: all but the unreserved ones (RFC 3986, section 2.3).
+/// Characters that are percent-encoded in a query: all but the unreserved ones (RFC 3986, section 2.3).
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-/// A name or a value, decoded.
+/// Decoded name or value.
 type Decoded<'q> = Result<Cow<'q, str>, Undecodable<'q>>;
 
-/// A name or a value that can't be decoded.
+/// Error of a name or value that can't be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Undecodable<'q> {
-    /// The text as the query has it.
+    /// Text as in the query.
     pub(crate) raw: &'q str,
     /// Advice for the client's developer.
     pub(crate) help: &'static str,
 }
 
-/// The name and value of each pair of a query.
+/// Returns the name and value of each pair of a query.
 pub(crate) fn pairs(query: &str) -> impl Iterator<Item = (Decoded<'_>, Decoded<'_>)> {
     query
         .split('&')
@@ -36,7 +36,7 @@ pub(crate) fn pairs(query: &str) -> impl Iterator<Item = (Decoded<'_>, Decoded<'
         })
 }
 
-/// Undoes form encoding: `+` is a blank, `%XX` a byte.
+/// Decodes form encoding: `+` is a blank, `%XX` a byte.
 fn decoded(text: &str) -> Decoded<'_> {
     if !text.contains(['%', '+']) {
         return Ok(Cow::Borrowed(text));
@@ -56,13 +56,13 @@ fn decoded(text: &str) -> Decoded<'_> {
     }
 }
 
-/// Returns true if two hexadecimal digits don't follow each `%`.
+/// Returns true if a `%` isn't followed by two hexadecimal digits.
 fn has_malformed_escape(text: &str) -> bool {
     let mut parts = text.as_bytes().split(|byte| *byte == b'%').skip(1);
     parts.any(|part| !matches!(part, [a, b, ..] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit()))
 }
 
-/// A name or a value as it stands in a query.
+/// Encodes a name or value for a query.
 pub(crate) fn encoded(text: &str) -> PercentEncode<'_> {
     utf8_percent_encode(text, ENCODED)
 }

@@ -1,6 +1,6 @@
-//! Ids of requests: how they are made, and the one that a thread is judging, for messages that belong to it.
+//! Ids of requests: generating them, and the id of the request that a thread is working on, for log messages.
 //!
-//! Judging never awaits, so a thread judges one request at a time, and its id can lie beside it at no cost.
+//! A poll of a request doesn't await, so a thread works on one request at a time, and a thread-local holds its id.
 
 use std::cell::Cell;
 use std::mem;
@@ -14,7 +14,7 @@ thread_local! {
     static CURRENT: Cell<Option<HeaderValue>> = const { Cell::new(None) };
 }
 
-/// The id of the request that this thread is judging, if it is.
+/// Returns the id of the request that this thread is working on, if any.
 pub(crate) fn current() -> Option<String> {
     let id = CURRENT.take()?;
     let text = id.to_str().ok().map(str::to_owned);
@@ -22,29 +22,29 @@ pub(crate) fn current() -> Option<String> {
     text
 }
 
-/// Judges a request: until `judge` returns, messages of this thread belong to `id`. It mustn't panic.
-pub(crate) fn during<T>(id: &mut HeaderValue, judge: impl FnOnce() -> T) -> T {
+/// Runs one poll of a request: until `poll` returns, log messages of this thread get `id`. `poll` mustn't panic.
+pub(crate) fn during<T>(id: &mut HeaderValue, poll: impl FnOnce() -> T) -> T {
     CURRENT.set(Some(mem::replace(id, HeaderValue::from_static(""))));
-    let judged = judge();
+    let result = poll();
     if let Some(own) = CURRENT.take() {
         *id = own;
     }
-    judged
+    result
 }
 
 /// Length of the prefix of a server process's ids: 64 random bits and a hyphen.
 const START_BYTES: usize = 17;
 
-/// Makes ids of requests: a random start, then counting.
+/// Generator of request ids: a random prefix and a counter.
 #[derive(Debug)]
 pub(crate) struct RequestIds {
-    /// The random start and a hyphen; room for the count.
+    /// Random prefix and a hyphen, with room for the count.
     start: [u8; START_BYTES + 16],
     next: AtomicU64,
 }
 
 impl RequestIds {
-    /// Ids that no other server process makes.
+    /// Returns a generator whose ids no other server process generates.
     pub(crate) fn new() -> Result<Self, getrandom::Error> {
         let mut start = [b'-'; START_BYTES + 16];
         let random = format!("{:016x}", getrandom::u64()?);
@@ -55,7 +55,7 @@ impl RequestIds {
         })
     }
 
-    /// The client's own id where it is a fit one, else a new one.
+    /// Returns the client's own id if it is valid, else a new one.
     pub(crate) fn of(&self, headers: &HeaderMap) -> HeaderValue {
         let mut given = headers.get_all(X_REQUEST_ID).iter();
         if let (Some(id), None) = (given.next(), given.next())
@@ -71,7 +71,7 @@ impl RequestIds {
     }
 }
 
-/// Writes a number behind the start of an id; returns how many digits it has.
+/// Appends a number to the prefix; returns the number of its digits.
 fn hexadecimal(number: u64, id: &mut [u8; START_BYTES + 16]) -> usize {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let length = (number.max(1).ilog2() / 4 + 1) as usize;
@@ -81,7 +81,7 @@ fn hexadecimal(number: u64, id: &mut [u8; START_BYTES + 16]) -> usize {
     length
 }
 
-/// `[A-Za-z0-9._:-]{1,128}` (docs/contract/endpoints.md#request-identifiers).
+/// Returns true for `[A-Za-z0-9._:-]{1,128}` (docs/contract/endpoints.md#request-identifiers).
 fn is_fit(id: &[u8]) -> bool {
     (1..=128).contains(&id.len())
         && id

@@ -26,7 +26,7 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 pub(crate) const NO_SNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 
-/// Audience of a response: it determines who may cache it, and how long.
+/// Audience of a response, which determines its content type and caching.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
     /// The holder of the key.
@@ -42,7 +42,7 @@ pub enum Audience {
 }
 
 impl Audience {
-    // `const` has the values checked when this is built, and not for each answer.
+    // `const` values are checked at compile time, not for each response.
 
     pub(crate) const fn content_type(self) -> HeaderValue {
         match self {
@@ -89,7 +89,7 @@ pub(crate) fn encode(answer: &mut Response, coding: Coding, body: Bytes) {
     }
 }
 
-/// Encodes an error for a client that refuses plain bodies. All others get it plain: errors are short.
+/// Compresses an error for a client that refuses plain bodies. All others get it plain: errors are short.
 pub(crate) fn encode_error(answer: &mut Response, request: &HeaderMap) {
     let is_error = answer.status().is_client_error() || answer.status().is_server_error();
     if !is_error {
@@ -108,7 +108,7 @@ pub(crate) fn encode_error(answer: &mut Response, request: &HeaderMap) {
     vary_by(answer.headers_mut(), "Accept-Encoding");
 }
 
-/// Adds a request header to the single `Vary` of an answer.
+/// Adds the name of a request header to `Vary`.
 pub(crate) fn vary_by(headers: &mut HeaderMap, name: &'static str) {
     let value = match headers.get(VARY) {
         Some(before) => {
@@ -146,7 +146,7 @@ impl From<ApiError> for Response {
     }
 }
 
-/// Returns whole seconds, rounded up: waiting that long is enough.
+/// Returns whole seconds, rounded up, so that a client that waits for them waits long enough.
 pub(crate) fn seconds_up(time: Duration) -> u64 {
     time.as_secs() + u64::from(time.subsec_nanos() > 0)
 }

@@ -1,5 +1,5 @@
-//! Resources: what a read found, and the way from there to an answer. The body is made as late as possible, reserved in
-//! the budget, and taken from the cache or compressed.
+//! Resources: results of reads, and the steps from there to a response. The body is made as late as possible: reserved
+//! in the budget, then taken from the cache or made and compressed.
 
 use bytes::Bytes;
 use http::header::{
@@ -17,24 +17,24 @@ use crate::http::error::ApiError;
 use crate::http::request::encoding::{Accepted, Coding};
 use crate::web::CONTENT_SECURITY_POLICY;
 
-/// An answer has so many headers at most: nine of its own, the page's neighbours, two of a quota.
+/// Maximum number of headers of a response: nine of its own, `Link`, two of a quota.
 const MAX_HEADERS: usize = 12;
 
-/// Longest body that is sent plain, in bytes, because too many others wait to be compressed. A longer one is refused.
+/// Maximum length of a body that is sent plain if the queue for compression is full, in bytes. A longer one is refused.
 const MAX_PLAIN_INSTEAD_BYTES: usize = 2 << 20;
 
-/// Policy for caching the plain body of an answer.
+/// Policy for caching the plain body of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CachePolicy {
-    /// It lies ready, or is made quickly.
+    /// Never caches it: it exists already, or is quick to make.
     Never,
-    /// It is taken from the cache, but not put there: most pages are asked for once.
+    /// Looks it up, but doesn't insert it: most pages are requested only once.
     OnSecondHit,
-    /// It is.
+    /// Looks it up, and inserts it.
     Always,
 }
 
-/// Memory for the body of an answer: what is kept already, and who pays for what has to be made.
+/// Cache, budget and accounts for the body of a response.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SendContext<'a> {
     pub(crate) cache: &'a BodyCache,
@@ -42,7 +42,7 @@ pub(crate) struct SendContext<'a> {
     pub(crate) payer: Payer<'a>,
 }
 
-/// Result of a read. Its body is made only if it is sent and isn't cached.
+/// Result of a read: a tag, and a body that is made only if it is sent and isn't cached.
 pub struct Resource<'s> {
     tag: EntityTag,
     audience: Audience,
@@ -54,22 +54,22 @@ pub struct Resource<'s> {
     body: Box<DeferredBody<'s>>,
 }
 
-/// A body that isn't made yet. The payer pays for copies of parts of it.
+/// Function that makes a body. The payer pays for copies of parts of it.
 type DeferredBody<'s> = dyn FnOnce(Payer<'_>) -> Result<Body, ApiError> + Send + 's;
 
-/// Memory of a plain body.
+/// Memory of the plain body.
 enum Memory {
-    /// It refers to what lies in memory anyhow.
+    /// It refers to memory that exists anyway.
     Shared,
-    /// It is made for this answer.
+    /// It is made for this response.
     Made,
-    /// It is made for this answer, and reserved.
+    /// It is made for this response, and reserved.
     Reserved(Permit),
 }
 
 impl<'s> Resource<'s> {
-    /// Makes a resource for the holder of a key: the tag of a body of `length` bytes, which refers to memory that is
-    /// there anyhow.
+    /// Returns a resource for the holder of a key, with a body of `length` bytes that refers to memory which exists
+    /// anyway.
     pub(crate) fn new(
         tag: EntityTag,
         length: usize,
@@ -86,13 +86,13 @@ impl<'s> Resource<'s> {
         }
     }
 
-    /// A body that was made before.
+    /// Returns a resource whose body exists already.
     #[must_use]
     pub fn ready(tag: EntityTag, body: Bytes) -> Self {
         Self::new(tag, body.len(), move |_| Ok(Body::from(body)))
     }
 
-    /// A body of about `length` bytes that is made for this answer.
+    /// Returns a resource whose body of about `length` bytes is made for this response.
     pub(crate) fn made(
         tag: EntityTag,
         length: usize,
@@ -104,8 +104,8 @@ impl<'s> Resource<'s> {
         }
     }
 
-    /// Returns the resource with its body converted to an older version, whose date makes the tag another one. The
-    /// plain body is cached, because converting takes time.
+    /// Returns the resource with its body converted to an older version. The version's date gives it a tag of its own.
+    /// The plain body is cached, because converting takes time.
     pub(crate) fn converted(
         self,
         date: &str,
@@ -121,13 +121,13 @@ impl<'s> Resource<'s> {
         }
     }
 
-    /// With the page's neighbours, for the `Link` header.
+    /// Sets the `Link` header, which names the neighbours of a page.
     #[must_use]
     pub fn with_link(self, link: Option<HeaderValue>) -> Self {
         Self { link, ..self }
     }
 
-    /// With a plain body that is cached.
+    /// Sets the policy for caching the plain body.
     #[must_use]
     pub fn cached_plain(self, cache_plain: CachePolicy) -> Self {
         Self {
@@ -142,13 +142,13 @@ impl<'s> Resource<'s> {
         Self { audience, ..self }
     }
 
-    /// Returns true if the client already has this answer.
+    /// Returns true if `If-None-Match` has the tag: the client already has this response.
     #[must_use]
     pub fn is_known_to(&self, headers: &HeaderMap) -> bool {
         self.audience != Audience::Feed && self.tag.is_known_to(headers)
     }
 
-    /// The answer that the client needn't be sent the body.
+    /// Returns the 304 response, without a body.
     #[must_use]
     pub fn not_modified(self) -> Response {
         let mut answer = self.head();
@@ -156,7 +156,7 @@ impl<'s> Resource<'s> {
         answer
     }
 
-    /// The coding of the body, as the client likes it best.
+    /// Returns the coding that the client prefers; long bodies aren't compressed.
     fn coding(&self, request: &HeaderMap) -> Coding {
         match self.length <= MAX_COMPRESSED_BYTES {
             true => Accepted::by(request).best(),
@@ -180,11 +180,11 @@ impl<'s> Resource<'s> {
         Ok(self)
     }
 
-    /// Refuses a long body that would have to wait behind too many others to be compressed.
+    /// Refuses a long body if the queue for compressing it is full.
     ///
     /// # Errors
     ///
-    /// If it would have to wait.
+    /// If the queue is full.
     pub(crate) fn not_shed(
         self,
         request: &HeaderMap,
@@ -200,8 +200,8 @@ impl<'s> Resource<'s> {
         Ok(self)
     }
 
-    /// Makes the response with the body, encoded as the client prefers. A long body is compressed on another thread; it
-    /// is sent plain if too many others wait, if there is no room for it, or if compressing fails.
+    /// Makes the response, with the body in the coding that the client prefers. A long body is compressed on another
+    /// thread; it is sent plain if the queue is full, if the budget has no room, or if compressing fails.
     ///
     /// # Errors
     ///
@@ -232,7 +232,7 @@ impl<'s> Resource<'s> {
             return Ok(response);
         }
         let made = match plain.len() > HERE_BYTES {
-            // Boxed, so that requests that don't wait need no room for it.
+            // Boxed, so that requests that don't wait have small futures.
             true => Box::pin(cache.compress(key, &plain, payer.key())).await,
             false => cache.compress_here(key, &plain.clone().into_bytes()),
         };
@@ -243,7 +243,7 @@ impl<'s> Resource<'s> {
         Ok(response)
     }
 
-    /// The plain body: the cached one, or one that is made, and cached if it is worth that.
+    /// Returns the plain body: from the cache, or made, and then cached if the policy says so.
     fn plain(self, context: SendContext<'_>) -> Result<Body, ApiError> {
         let SendContext { cache, payer, .. } = context;
         let key = Key::new(self.tag.hash(), Coding::Identity);
@@ -260,7 +260,7 @@ impl<'s> Resource<'s> {
         let body = (self.body)(payer)?;
         let is_cached = self.cache_plain == CachePolicy::Always;
         let permit = permit.or_else(|| {
-            // Without room for a copy, it is sent from where it lies.
+            // Without room for a copy, the body is sent as references.
             is_cached.then(|| payer.reserve(body.len())).flatten()
         });
         let Some(mut permit) = permit else {
@@ -274,11 +274,11 @@ impl<'s> Resource<'s> {
         Ok(permit.hold(made).into())
     }
 
-    /// Returns the status and headers of an answer with this body.
+    /// Returns a response with the headers of this resource, and without a body.
     fn head(&self) -> Response {
         let mut answer = Response::new(Body::default());
         let headers = answer.headers_mut();
-        // Room for all that are to come, so that the map isn't moved as it grows.
+        // Reserved at once, so that the map isn't reallocated.
         headers.reserve(MAX_HEADERS);
         if self.audience != Audience::Feed {
             headers.insert(ETAG, self.tag.header_value());

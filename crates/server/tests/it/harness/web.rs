@@ -167,7 +167,7 @@ impl Web {
     }
 
     /// Returns the maximum number of requests that waited for an answer at the same time.
-    pub fn most_at_once(&self) -> usize {
+    pub fn max_concurrent(&self) -> usize {
         self.shared.most_inside.load(Ordering::SeqCst)
     }
 }
