@@ -4,13 +4,8 @@
 //! It has a thread of its own, so that it answers while a large catalog is read at the start, while the main port
 //! drains, and while all other threads are busy.
 //!
-<<<<<<< HEAD
-//! - `pages`: the answers
-//! - `scrape`: what `/metrics` says; `limits`: of limits; `changes`: of the changes feed
-=======
 //! - `pages`: responses
-//! - `scrape`: `/metrics`; `limits`: its metrics of limits
->>>>>>> main
+//! - `scrape`: `/metrics`; `limits`, `changes`: its metrics of limits and of the changes feed
 
 mod changes;
 mod limits;

@@ -71,13 +71,8 @@ impl Prune {
             "this frees {} for good; revisions before {} can no longer be read or rolled back to{}",
             freed(&plan),
             plan.oldest_readable.unwrap_or_default(),
-<<<<<<< HEAD
-            tokens_since(&*store, &plan)?
-                .map_or_else(String::new, |since| format!("; {}", ended_tokens(since))),
-=======
             ended_tokens(&plan, tokens_since(&*store, &plan)?)
                 .map_or_else(String::new, |ended| format!("; {ended}")),
->>>>>>> main
         ))?;
         let pruned = store.prune(self.keep, since);
         let pruned = pruned
@@ -108,13 +103,6 @@ fn tokens_since(store: &dyn Store, pruned: &PruneReport) -> anyhow::Result<Optio
     Ok(oldest.map(|published| published.revision.created_at))
 }
 
-<<<<<<< HEAD
-/// Describes the tokens that end. A running server has its own history, in memory and in its state directory.
-fn ended_tokens(since: Timestamp) -> String {
-    format!(
-        "tokens of `GET /product/changes` from before {since} end (410) once a server reads its history from the store again"
-    )
-=======
 /// Describes the tokens that end; none if no revision was ever pruned. A running server has its own history, in memory
 /// and in its state directory.
 fn ended_tokens(pruned: &PruneReport, since: Option<Timestamp>) -> Option<String> {
@@ -122,7 +110,6 @@ fn ended_tokens(pruned: &PruneReport, since: Option<Timestamp>) -> Option<String
     Some(format!(
         "tokens of `GET /product/changes` from before {since} end (410) once a server reads its history from the store again"
     ))
->>>>>>> main
 }
 
 /// Effect that a report tells of.
@@ -156,13 +143,8 @@ fn to_text(pruned: &PruneReport, tokens_since: Option<Timestamp>, effect: Effect
         Effect::Shown => format!("would free {}; nothing was changed\n", freed(pruned)),
     };
     text.push_str(&format!("the oldest kept revision is {oldest}\n"));
-<<<<<<< HEAD
-    if let Some(since) = tokens_since {
-        text.push_str(&format!("{}\n", ended_tokens(since)));
-=======
     if let Some(ended) = ended_tokens(pruned, tokens_since) {
         text.push_str(&format!("{ended}\n"));
->>>>>>> main
     }
     if pruned.waiting_versions > 0 {
         text.push_str(&format!(

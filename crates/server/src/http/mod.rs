@@ -1,13 +1,8 @@
 //! HTTP: answers requests from memory alone.
 //!
-<<<<<<< HEAD
-//! Endpoints are plain functions of a request's head and of what is live. Three things are waited for: a quota that servers
-//! share, a long body while another thread compresses it, and, by the changes feed, a change.
-//! Sockets belong to `edge`.
-=======
-//! Endpoints are plain functions of a request's head and the live snapshot. Requests await two things only, in
-//! `pipeline` and `response`: a shared quota, and a long body that another thread compresses. Sockets belong to `edge`.
->>>>>>> main
+//! Endpoints are plain functions of a request's head and the live snapshot. Requests await three things
+//! only: a shared quota, a long body that another thread compresses, and, in the changes feed, a change. Sockets belong to
+//! `edge`.
 //!
 //! # Path of a request
 //!
@@ -20,12 +15,8 @@
 //! - [`routes`]: table of all routes
 //! - [`error`]: errors; `error/types` has a row for each error type
 //! - [`versions`]: the served API versions, each with its conversion from the newest
-<<<<<<< HEAD
-//! - `service`, `pipeline`, `observe`: the path of a request; `state`: what all requests share
-//! - `changes_path`, [`waits`]: requests of the changes feed, and their waiting
-=======
 //! - `service`, `pipeline`, `observe`: path of a request; `state`: state that all requests share
->>>>>>> main
+//! - `changes_path`, [`waits`]: path of the changes feed, and its waiting requests
 //! - [`endpoints`]: product pages, products, texts, lists, the documentation
 //! - [`request`]: headers and queries; `request/parameters` has a row for each query parameter
 //! - [`access`]: authentication, quotas, client addresses, CORS, simulated errors
