@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use http::header::RETRY_AFTER;
 use jiff::Timestamp;
-use vitrine_model::changes::Position;
+use vitrine_model::changes::{ChangesQuery, Position};
 use vitrine_model::key::KnownKey;
+use vitrine_model::query::Limit;
 use vitrine_wire::error::ErrorType;
 
 use super::access_log::RequestLogContext;
@@ -78,12 +79,13 @@ impl<'r> Admitted<'_, 'r> {
             changes::find(&feed, &request, terms, waited.moved, now)?,
             &request.since,
         ) {
-            (changes::Found::Page(found), _) => found,
-            (changes::Found::Unknown, Some(token)) if waited.looked.is_none() => {
+            (Some(found), _) => found,
+            (None, Some(token)) if waited.looked.is_none() => {
                 return Ok(Outcome::Deferred(Deferred::Look(token.clone())));
             }
-            (changes::Found::Unknown, _) => {
-                let is_current = waited.looked.unwrap_or(false);
+            (None, _) => {
+                // Without a journal nothing is known to be gone.
+                let is_current = waited.looked == Some(true) && feed.journal.is_some();
                 return Err(changes::unknown(&request, is_current, now));
             }
         };
@@ -100,7 +102,11 @@ impl<'r> Admitted<'_, 'r> {
                     return Ok(Outcome::Deferred(Deferred::Wait(Wait {
                         since: feed.position,
                         until: tokio::time::Instant::now() + request.wait,
-                        query: request.query,
+                        // One change ends the wait.
+                        query: ChangesQuery {
+                            limit: Limit::ONE,
+                            ..request.query
+                        },
                         place,
                     })));
                 }

@@ -9,7 +9,6 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 use vitrine_model::changes::{ChangesQuery, Journal, Point, Position};
 use vitrine_model::content_hash::ContentHash;
-use vitrine_model::query::Limit;
 use vitrine_model::snapshot::Snapshot;
 use vitrine_store::Hint;
 
@@ -77,11 +76,7 @@ impl Feed {
         ) else {
             return true;
         };
-        let one = ChangesQuery {
-            limit: Limit::new(1).unwrap_or_default(),
-            ..query.clone()
-        };
-        let page = journal.changes(&self.snapshot, since, until, &one);
+        let page = journal.changes(&self.snapshot, since, until, query);
         !page.changes.is_empty()
     }
 }

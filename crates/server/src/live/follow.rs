@@ -66,6 +66,8 @@ impl Stores {
 pub(super) struct FollowContext {
     pub(super) store: Arc<dyn Store>,
     pub(super) live: Arc<Live>,
+    /// The store that a followed replica is a copy of.
+    pub(super) primary: Option<Arc<dyn Store>>,
     /// Directory of the files for the next start.
     state: Option<StateDirectory>,
     /// True if an earlier run saved a catalog of this store.
@@ -148,6 +150,7 @@ impl Follower {
         let followed = FollowContext {
             store: Arc::clone(store),
             live: Arc::clone(live),
+            primary: (!Arc::ptr_eq(store, &stores.written)).then(|| Arc::clone(&stores.written)),
             state: state.cloned(),
             was_full: state.is_some_and(StateDirectory::has_catalog),
         };

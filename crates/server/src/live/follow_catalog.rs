@@ -15,6 +15,7 @@ use super::build::{BUILD_STEP_LIMIT, apply_changes, build, grace_end};
 use super::feed::StoreRead;
 use super::follow::{FollowContext, PollTask};
 use super::follow_changes::ChangesFollower;
+use super::replica;
 use super::snapshot_file::{self, Identity, ReadError};
 use super::state_file::StateFileWriter;
 use crate::error_chain::ErrorChain;
@@ -307,17 +308,30 @@ impl CatalogPoll {
 
 impl CatalogPoll {
     /// Follows the changes, which aren't needed for a start.
-    fn follow_changes(&mut self) -> Result<(), StoreError> {
+    fn follow_changes(&mut self) {
         let is_started = std::mem::replace(&mut self.is_started, true);
         let Some(seen) = &self.seen else {
-            return Ok(());
+            return;
         };
         match is_started {
             false => drop(self.changes.publish_known(&self.followed, seen)),
             true => {
                 let heartbeat = &self.followed.live.metrics.follow_catalog.heartbeat;
-                self.changes.follow(&self.followed, seen, heartbeat)?;
+                self.changes.follow(&self.followed, seen, heartbeat);
             }
+        }
+    }
+
+    /// Reports a read of the store that a request asked for.
+    fn report_read(&self, began: Instant) -> Result<(), StoreError> {
+        let live = &self.followed.live;
+        match (self.followed.store.is_replica()?, &self.seen) {
+            (false, _) => live.store_reads.report(StoreRead {
+                began,
+                is_current: true,
+            }),
+            (true, Some(seen)) => replica::confirm(&self.followed, seen.clone(), began),
+            (true, None) => {}
         }
         Ok(())
     }
@@ -341,11 +355,9 @@ impl PollTask for CatalogPoll {
         let is_wanted = self.followed.live.store_reads.take_wanted();
         let began = Instant::now();
         self.follow_catalog()?;
-        self.follow_changes()?;
+        self.follow_changes();
         if is_wanted {
-            let is_current = !self.followed.store.is_replica()?;
-            let read = StoreRead { began, is_current };
-            self.followed.live.store_reads.report(read);
+            self.report_read(began)?;
         }
         self.checkpoint_log();
         Ok(())

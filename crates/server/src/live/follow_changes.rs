@@ -1,7 +1,7 @@
 //! Following the changes: the journal is made from the store's history, or from its file, and extended by each revision.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use vitrine_model::changes::{Facts, Journal, JournalUpdate, Position, StateId};
@@ -20,20 +20,27 @@ use crate::error_chain::ErrorChain;
 use crate::metrics::heartbeat::Heartbeat;
 
 /// Minimum memory of a change, in bytes: bounds what is read from the store.
-const MIN_CHANGE_BYTES: usize = 24;
+const MIN_CHANGE_BYTES: usize = 40;
 
 /// Maximum time of one step of reading the history.
 const STEP_LIMIT: Duration = Duration::from_secs(90);
+
+type JournalWriter = StateFileWriter<(String, Arc<Journal>)>;
 
 /// The journal, and its file.
 pub(super) struct ChangesFollower {
     limits: JournalLimits,
     journal: Option<Arc<Journal>>,
-    file: Option<(StateDirectory, StateFileWriter<(String, Arc<Journal>)>)>,
+    file: Option<(StateDirectory, JournalWriter)>,
     is_file_read: bool,
     /// Position that the store's history doesn't lead to; it isn't read again until there is another one.
     unknown: Option<Position>,
+    /// Time of the last failed read of the history.
+    failed: Option<Instant>,
 }
+
+/// Pause after a failed read of the history. The catalog is followed all the same.
+const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(2);
 
 impl ChangesFollower {
     /// # Errors
@@ -52,6 +59,7 @@ impl ChangesFollower {
             file,
             is_file_read: false,
             unknown: None,
+            failed: None,
         })
     }
 
@@ -85,23 +93,46 @@ impl ChangesFollower {
         Some(position)
     }
 
-    /// Brings the journal up to the live snapshot, which was made from the store at the state `seen`.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read.
+    /// Brings the journal up to the live snapshot, which was made from the store at the state `seen`. If the history can't
+    /// be read, the feed answers from the snapshot without a journal until it can.
     pub(super) fn follow(
         &mut self,
         followed: &FollowContext,
         seen: &StoreState,
         heartbeat: &Heartbeat,
-    ) -> Result<(), StoreError> {
+    ) {
         let Some(position) = self.publish_known(followed, seen) else {
-            return Ok(());
+            return;
         };
+        let pauses = |failed: &Instant| failed.elapsed() < PAUSE_AFTER_FAILURE;
         let Some(snapshot) = followed.live.snapshot() else {
-            return Ok(());
+            return;
         };
+        if self.failed.as_ref().is_some_and(pauses) {
+            return;
+        }
+        match self.read_changes(followed, seen, position, heartbeat) {
+            Ok(journal) => {
+                self.failed = None;
+                self.publish(followed, snapshot, position, journal);
+            }
+            Err(error) => {
+                let error = ErrorChain(&error);
+                tracing::warn!(%error, "can't read the history of changes; `since` gets 503");
+                self.failed = Some(Instant::now());
+                self.publish(followed, snapshot, position, None);
+            }
+        }
+    }
+
+    /// Reads the history up to a position. Returns the journal if it leads there.
+    fn read_changes(
+        &mut self,
+        followed: &FollowContext,
+        seen: &StoreState,
+        position: Position,
+        heartbeat: &Heartbeat,
+    ) -> Result<Option<Arc<Journal>>, StoreError> {
         let now = Timestamp::now();
         let since = now
             .saturating_sub(self.limits.keep)
@@ -132,8 +163,7 @@ impl ChangesFollower {
         if let (Some((_, writer)), Some(journal)) = (&self.file, &known) {
             writer.write((seen.store_id.clone(), Arc::clone(journal)));
         }
-        self.publish(followed, snapshot, position, known);
-        Ok(())
+        Ok(known)
     }
 
     fn read(

@@ -4,7 +4,7 @@
 //! - `follow`: the threads that poll a store; `follow_catalog`, `follow_keys`: their tasks; `key_use`: records the last use
 //!   of keys; `background`: low priority for work beside requests
 //! - `contact`: age of the keys, and its limit
-//! - `feed`: the state that the changes feed answers from, and reads that requests ask for; `follow_changes`: its task
+//! - `feed`: the state that the changes feed answers from, and reads that requests ask for; `follow_changes`: its task; `replica`: proof that a replica is current
 //! - `state_directory`: files for the next start: the `snapshot_file`, the `journal_file` and the `keys_file`; `state_file`:
 //!   the threads that write the first two
 //!
@@ -24,6 +24,7 @@ pub mod fuzzing;
 mod journal_file;
 mod key_use;
 mod keys_file;
+mod replica;
 mod snapshot_file;
 mod state_directory;
 mod state_file;

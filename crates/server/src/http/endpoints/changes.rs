@@ -22,14 +22,6 @@ use vitrine_wire::error::ErrorType;
 /// Minimum age of a token that is called gone, in seconds: a younger one may be of a state that isn't here yet.
 const MIN_GONE_SECONDS: i64 = 30;
 
-/// Result of a request for changes.
-pub(crate) enum Found {
-    /// Changes, or none.
-    Page(PageFound),
-    /// A position of the token is unknown here.
-    Unknown,
-}
-
 /// A page of changes, and the token for the next request.
 pub(crate) struct PageFound {
     pub(crate) page: ChangesPage,
@@ -44,7 +36,7 @@ impl PageFound {
 }
 
 /// Finds the changes since the request's token; or since `moved`, a later position since which nothing visible changed
-/// while the request waited.
+/// while the request waited. Returns `None` if a position of the token is unknown here.
 ///
 /// # Errors
 ///
@@ -55,7 +47,7 @@ pub(crate) fn find(
     terms: TermsDigest,
     moved: Option<Position>,
     now: Timestamp,
-) -> Result<Found, ApiError> {
+) -> Result<Option<PageFound>, ApiError> {
     let token = request.since.as_ref();
     if token.is_some_and(|token| token.terms != terms) {
         return Err(ApiError::plain(ErrorType::ChangesGone));
@@ -64,7 +56,7 @@ pub(crate) fn find(
         None => None,
         Some(token) => {
             if !is_known(feed, token, now) {
-                return Ok(Found::Unknown);
+                return Ok(None);
             }
             moved.or(token.base)
         }
@@ -74,7 +66,7 @@ pub(crate) fn find(
         Some(base) if base == feed.position => ChangesPage::default(),
         Some(base) => match changes_since(feed, &base, request, now) {
             Some(page) => page,
-            None => return Ok(Found::Unknown),
+            None => return Ok(None),
         },
     };
     let first = token.and_then(|token| token.first).unwrap_or(feed.position);
@@ -90,7 +82,7 @@ pub(crate) fn find(
         first: goes_on.then_some(first),
         after,
     };
-    Ok(Found::Page(PageFound { page, next }))
+    Ok(Some(PageFound { page, next }))
 }
 
 /// Returns true if all positions of a token are known. That of the snapshot is known without a journal.

@@ -21,6 +21,7 @@ use jiff::Timestamp;
 use vitrine_model::changes::{Position, StateId};
 use vitrine_model::code::ProductCode;
 use vitrine_model::content_hash::ContentHash;
+use vitrine_model::geo::Country;
 use vitrine_model::query::{Filter, Orderable};
 
 /// Prefix of tokens, with the version of the format.
@@ -62,7 +63,7 @@ impl FilterDigest {
             categories,
             orderable,
         } = filter;
-        let mut countries: Vec<&str> = countries.iter().map(|country| country.as_str()).collect();
+        let mut countries: Vec<&str> = countries.iter().map(Country::as_str).collect();
         let mut categories: Vec<&str> = categories.iter().map(String::as_str).collect();
         let mut text = match orderable {
             Orderable::Any => String::from("any"),
