@@ -1,4 +1,4 @@
-//! What the history of a store adds to a journal.
+//! Additions to a journal from a store's history.
 
 use std::collections::HashMap;
 

@@ -23,7 +23,7 @@ pub(super) const QUICK_START: Guide = Guide {
 };
 
 /// The others.
-pub(super) static GUIDES: [Guide; 10] = [
+pub(super) static GUIDES: [Guide; 11] = [
     Guide {
         name: "products",
         title: "Products",
@@ -41,6 +41,12 @@ pub(super) static GUIDES: [Guide; 10] = [
         title: "Paging",
         lead: "Read all products, each exactly once, even if the catalog changes meanwhile.",
         text: include_str!("../../docs-site/paging.md"),
+    },
+    Guide {
+        name: "changes",
+        title: "Keep a copy",
+        lead: "Read the catalog once, then only what differs: removals are told, and a copy stays right.",
+        text: include_str!("../../docs-site/changes.md"),
     },
     Guide {
         name: "texts",

@@ -23,7 +23,7 @@ use super::versions::Version;
 use super::waits::{self, Wait};
 use crate::live::Feed;
 
-/// What a request of the changes feed waits for.
+/// Event that a request of the changes feed waits for.
 pub(super) enum Deferred {
     /// A visible change.
     Wait(Wait),
@@ -31,7 +31,7 @@ pub(super) enum Deferred {
     Look(Token),
 }
 
-/// What a request of the changes feed has waited for.
+/// Results of the waits of a request of the changes feed.
 #[derive(Default)]
 pub(super) struct Waited {
     /// Position since which nothing visible changed, after a wait.

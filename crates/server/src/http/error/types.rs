@@ -267,7 +267,7 @@ static CHANGES_GONE: ErrorRow = ErrorRow {
     refused_query: None,
     example: ExampleRequest::Simulated("A token that is too old"),
     response: "The version or the token asked for is gone: decide by `type`.",
-    meaning: "The changes since the token aren't known any more: it is too old, the catalog was restored from a backup, or it was made for another API version, another address of the service or another assortment of the key.",
+    meaning: "The changes since the token aren't known any more: it is too old, the catalog was restored from a backup, or it was made for another API version or another address of the service.",
     remedy: "Begin without `since`, and replace the copy with what comes. See [Keep a copy]({up}docs/changes).",
 };
 

@@ -72,7 +72,7 @@ pub(super) fn found(operation: Operation) -> Value {
             include_str!("examples/page.json"),
         ),
         Operation::Keyed(KeyedOperation::ListChanges) => one(
-            "begin",
+            "changes",
             "The beginning of a copy",
             "/v2/product/changes?countries_redeemable_in=GB&limit=2",
             include_str!("examples/changes.json"),
