@@ -1,4 +1,4 @@
-//! Asks one address for its text, and judges what comes.
+//! Requests the text at an address, and checks the response.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use crate::outside::guard::{self, Refused};
 use crate::outside::retry::{Retries, send_retrying};
 use crate::outside::{Answer, Failure};
 
-/// Value of the `Accept` header: Markdown first. No content type but HTML's is refused by its name alone.
+/// Value of the `Accept` header: Markdown first. Only the content type of HTML is refused by its name.
 const ACCEPTED: &str = "text/markdown, text/plain;q=0.9, */*;q=0.1";
 
-/// The longest value of a header that is looked at or remembered, in bytes.
+/// Maximum length of a header's value that is read or remembered, in bytes.
 const LONGEST_HEADER_BYTES: usize = 1_024;
 
 /// Retries of a transient failure, within the time limit of one text.
@@ -29,7 +29,7 @@ const RETRIES: Retries = Retries {
     longest_pause: Duration::from_secs(5),
 };
 
-/// Tags with which documents of HTML begin, and Markdown never does.
+/// Tags with which HTML documents begin, and Markdown never does.
 const HTML_STARTS: [&str; 8] = [
     "!doctype", "?xml", "html", "head", "body", "title", "meta", "script",
 ];
@@ -50,9 +50,9 @@ pub(super) enum Came {
 /// Responsiveness of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Host {
-    /// It answered, or wasn't asked.
+    /// It responded, or wasn't asked.
     Answered,
-    /// No connection could be made, or no answer came in time.
+    /// It couldn't be reached, or didn't respond in time.
     Silent,
 }
 
@@ -116,11 +116,11 @@ impl From<Failure> for Failed {
     }
 }
 
-/// Asks `url`, which gave `before` when it was asked before.
+/// Requests the text at `url`; `before` is the result of the last fetch.
 ///
 /// # Errors
 ///
-/// If no text comes within `patience`, or what comes is none.
+/// If there is no usable response within `patience`.
 pub(super) async fn ask(
     client: &Client,
     url: &str,
@@ -189,13 +189,13 @@ fn judge(answer: Answer, was_conditional: bool) -> Result<Came, Failed> {
 }
 
 fn text_of(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
-    // One that isn't ASCII couldn't be sent back as it came.
+    // A validator that isn't ASCII couldn't be sent back.
     let value = headers.get(name)?.to_str().ok()?.trim();
     let is_fit = (1..=LONGEST_HEADER_BYTES).contains(&value.len());
     is_fit.then(|| value.to_owned())
 }
 
-/// Returns true if a text begins as HTML documents do, comments aside.
+/// Returns true if a text begins like an HTML document, comments aside.
 fn begins_like_a_page(text: &str) -> bool {
     let mut rest = text.trim_start();
     while let Some(comment) = rest.strip_prefix("<!--") {
