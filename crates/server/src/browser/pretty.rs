@@ -1,8 +1,8 @@
-//! JSON on several lines. Numbers and keys stay as they were written.
+//! Indented JSON. Numbers and keys stay as written.
 
 use vitrine_ingest::load::json::Node;
 
-/// A value, indented.
+/// Formats a value with indentation.
 pub(super) fn pretty(node: &Node<'_>) -> String {
     let mut out = String::new();
     write(node, 0, &mut out);
