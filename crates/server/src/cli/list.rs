@@ -11,7 +11,7 @@ use vitrine_ingest::escape::single_line;
 use vitrine_ingest::export::csv;
 use vitrine_ingest::load::report::shown;
 
-use super::remote::{FormatArgs, FormatName, RemoteArgs, csv_row, line, put};
+use super::remote::{FilterArgs, FormatArgs, FormatName, RemoteArgs, csv_row, line, put};
 use super::{CAN_NOT_WRITE, Outcome, output, written};
 
 const EXAMPLES: &str = "\
@@ -37,15 +37,8 @@ const MAX_SHOWN: usize = 6;
 pub(super) struct List {
     #[command(flatten)]
     remote: RemoteArgs,
-    /// Only products for this country (ISO 3166-1 alpha-2). Give it once for each country.
-    #[arg(long = "country", value_name = "CODE")]
-    countries: Vec<String>,
-    /// Only products of this category. Give it once for each category.
-    #[arg(long = "category", value_name = "NAME")]
-    categories: Vec<String>,
-    /// Only products that can be ordered.
-    #[arg(long)]
-    orderable: bool,
+    #[command(flatten)]
+    filters: FilterArgs,
     /// Maximum number of products in all. By default all products.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
@@ -80,9 +73,9 @@ impl List {
     fn request(&self, client: &Client) -> ProductsRequest<Json> {
         let mut request = client
             .products()
-            .countries(&self.countries)
-            .categories(&self.categories);
-        if self.orderable {
+            .countries(&self.filters.countries)
+            .categories(&self.filters.categories);
+        if self.filters.orderable {
             request = request.orderable();
         }
         if let Some(limit) = self.limit {

@@ -2,6 +2,7 @@
 
 mod admin_port;
 mod backup;
+mod changes;
 mod check;
 mod completions;
 mod config;
@@ -111,6 +112,7 @@ enum Command {
     Generate(generate::Generate),
     Get(get::Get),
     List(list::List),
+    Changes(changes::ChangesCommand),
     Openapi(openapi::Openapi),
     Completions(completions::Completions),
     Man(man::Man),
@@ -210,6 +212,7 @@ fn run(command_line: CommandLine, read: LoadedSettings) -> anyhow::Result<Outcom
         Command::Rollback(rollback) => rollback.run(&store),
         Command::Get(get) => get.run(),
         Command::List(list) => list.run(),
+        Command::Changes(changes) => changes.run(),
         Command::Openapi(openapi) => openapi.run(),
         Command::Completions(completions) => completions.run(),
         Command::Man(man) => man.run(),

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::io::{self, IsTerminal, Stderr, Stdout, Write};
 
+use rustix::io::Errno;
 use vitrine_ingest::escape::lines;
 use vitrine_ingest::load::plan::Listing;
 
@@ -45,6 +46,17 @@ impl<W: Write + IsTerminal> Output<W> {
         match self.is_terminal && !all {
             true => Listing::Summary,
             false => Listing::Complete,
+        }
+    }
+}
+
+impl Output<Stdout> {
+    /// Waits until the disk has what was written, if this is a file.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        match rustix::fs::fdatasync(&self.out) {
+            // Pipes and terminals have no disk.
+            Err(Errno::INVAL | Errno::NOTSUP) => Ok(()),
+            outcome => outcome.map_err(io::Error::from),
         }
     }
 }

@@ -14,7 +14,8 @@ const STORE_OPTIONS: [(&str, &str); 3] = [
 ];
 
 /// Commands that use no store.
-const WITHOUT_STORE: [&str; 9] = [
+const WITHOUT_STORE: [&str; 10] = [
+    "changes",
     "completions",
     "config",
     "demo",

@@ -1,4 +1,4 @@
-//! Client of another server of this contract: its URL, the key, and formats of printed products.
+//! Client of another server of this contract: its URL, the key, filters, and formats of printed products.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -56,6 +56,20 @@ impl RemoteArgs {
         })?;
         Key::new(&key).with_context(|| format!("{KEY_VARIABLE} is empty"))
     }
+}
+
+/// Filters of products.
+#[derive(Debug, Args)]
+pub(super) struct FilterArgs {
+    /// Only products for this country (ISO 3166-1 alpha-2). Give it once for each country.
+    #[arg(long = "country", value_name = "CODE")]
+    pub(super) countries: Vec<String>,
+    /// Only products of this category. Give it once for each category.
+    #[arg(long = "category", value_name = "NAME")]
+    pub(super) categories: Vec<String>,
+    /// Only products that can be ordered.
+    #[arg(long)]
+    pub(super) orderable: bool,
 }
 
 /// Reader of a table.
@@ -119,8 +133,13 @@ impl FormatArgs {
 
 /// Returns a product as the server sent it, on one line.
 pub(super) fn line(product: &Json) -> String {
+    on_one_line(product.get())
+}
+
+/// Returns JSON on one line.
+pub(super) fn on_one_line(json: &str) -> String {
     // Line breaks within strings are escaped, so these are between values.
-    product.get().replace(['\n', '\r'], " ")
+    json.replace(['\n', '\r'], " ")
 }
 
 /// Returns the fields of a product, unknown ones included.

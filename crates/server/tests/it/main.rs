@@ -16,6 +16,7 @@ mod browser_pages;
 mod browser_past;
 mod busy;
 mod caching;
+mod changes_command;
 mod client;
 mod config;
 mod config_faults;
