@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_are_never_longer_than_they_may_be_and_differ() {
+    fn pauses_stay_within_their_range_and_differ() {
         let pause = Duration::from_secs(4);
         let drawn = |jitter: fn(Duration) -> Duration| -> Vec<Duration> {
             let mut drawn: Vec<_> = (0..1_000).map(|_| jitter(pause)).collect();

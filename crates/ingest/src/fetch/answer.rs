@@ -36,7 +36,7 @@ const HTML_STARTS: [&str; 8] = [
 
 /// Usable response of an address.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Came {
+pub(super) enum Usable {
     /// Unchanged since the last fetch: status 304 to a conditional request.
     NotModified,
     /// A text.
@@ -127,10 +127,10 @@ pub(super) async fn ask(
     before: Option<&FetchedText>,
     reach: Reach,
     patience: Duration,
-) -> Result<Came, Failed> {
+) -> Result<Usable, Failed> {
     let url = Url::parse(url).map_err(|error| Failed::new("url", error.to_string()))?;
     if reach == Reach::Public {
-        guard::judge(&url)?;
+        guard::check(&url)?;
     }
     let request = || {
         let mut request = client.get(url.clone()).header(ACCEPT, ACCEPTED);
@@ -150,10 +150,10 @@ pub(super) async fn ask(
     };
     let was_conditional =
         before.is_some_and(|before| before.etag.is_some() || before.last_modified.is_some());
-    judge(answer?, was_conditional)
+    check_response(answer?, was_conditional)
 }
 
-fn judge(answer: Answer, was_conditional: bool) -> Result<Came, Failed> {
+fn check_response(answer: Answer, was_conditional: bool) -> Result<Usable, Failed> {
     let Answer {
         status,
         headers,
@@ -161,7 +161,7 @@ fn judge(answer: Answer, was_conditional: bool) -> Result<Came, Failed> {
     } = answer;
     match status {
         200 => {}
-        304 if was_conditional => return Ok(Came::NotModified),
+        304 if was_conditional => return Ok(Usable::NotModified),
         _ => {
             let message = format!("expected status 200; the response has {status}");
             return Err(Failed::new("status", message));
@@ -181,7 +181,7 @@ fn judge(answer: Answer, was_conditional: bool) -> Result<Came, Failed> {
         let message = "expected Markdown; the response looks like an HTML page";
         return Err(Failed::new("html", message));
     }
-    Ok(Came::Text {
+    Ok(Usable::Text {
         markdown,
         etag: text_of(&headers, &ETAG),
         last_modified: text_of(&headers, &LAST_MODIFIED),
@@ -219,7 +219,7 @@ fn begins_like_a_page(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn judged(status: u16, content_type: &str, body: &str) -> Result<Came, &'static str> {
+    fn checked(status: u16, content_type: &str, body: &str) -> Result<Usable, &'static str> {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, content_type.parse().unwrap());
         let body = body.as_bytes().to_vec();
@@ -228,11 +228,11 @@ mod tests {
             headers,
             body,
         };
-        judge(answer, true).map_err(|failed| failed.rule)
+        check_response(answer, true).map_err(|failed| failed.rule)
     }
 
     #[test]
-    fn pages_are_no_texts() {
+    fn html_pages_are_refused_as_texts() {
         for page in [
             "<!DOCTYPE html><p>Log in",
             "\u{feff}\r\n <html lang=en>",
@@ -242,7 +242,7 @@ mod tests {
             "<body\nclass=a>",
             "<script>",
         ] {
-            assert_eq!(judged(200, "text/plain", page), Err("html"), "{page}");
+            assert_eq!(checked(200, "text/plain", page), Err("html"), "{page}");
         }
         for text in [
             "<b>Terms</b>",
@@ -253,27 +253,27 @@ mod tests {
             "<",
             "# <html>",
         ] {
-            assert!(judged(200, "text/plain", text).is_ok(), "{text}");
+            assert!(checked(200, "text/plain", text).is_ok(), "{text}");
         }
         for page in [
             "text/html",
             "Text/HTML; charset=utf-8",
             "application/xhtml+xml",
         ] {
-            assert_eq!(judged(200, page, "# Terms"), Err("html"), "{page}");
+            assert_eq!(checked(200, page, "# Terms"), Err("html"), "{page}");
         }
     }
 
     #[test]
-    fn only_a_whole_answer_is_a_text() {
+    fn responses_other_than_a_whole_text_are_refused() {
         for status in [201, 204, 206, 301, 403, 404, 500] {
             assert_eq!(
-                judged(status, "text/plain", "# T"),
+                checked(status, "text/plain", "# T"),
                 Err("status"),
                 "{status}"
             );
         }
-        assert_eq!(judged(304, "text/plain", ""), Ok(Came::NotModified));
-        assert_eq!(judged(200, "text/markdown", " \n"), Err("text_blank"));
+        assert_eq!(checked(304, "text/plain", ""), Ok(Usable::NotModified));
+        assert_eq!(checked(200, "text/markdown", " \n"), Err("text_blank"));
     }
 }

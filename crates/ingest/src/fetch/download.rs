@@ -7,7 +7,7 @@ use reqwest::Client;
 use tokio::task::{JoinError, JoinSet};
 use vitrine_store::record::FetchedText;
 
-use super::answer::{self, Came, Failed, Host};
+use super::answer::{self, Failed, Host, Usable};
 use super::turns::{GivenUp, Turns};
 use super::wanted::{Fetched, Wanted};
 use super::{FetchSettings, Progress};
@@ -16,7 +16,7 @@ use crate::text_spool::TextSpool;
 /// Interval of progress reports while no address responds.
 const TELL_EVERY: Duration = Duration::from_secs(1);
 
-type Answered = (usize, String, Result<Came, Failed>);
+type Answered = (usize, String, Result<Usable, Failed>);
 
 /// Requests all addresses and records the results; texts go to the spool. A host that doesn't respond several times in
 /// a row is given up.
@@ -82,13 +82,13 @@ async fn next(
 
 fn keep(
     url: &str,
-    came: Result<Came, Failed>,
+    came: Result<Usable, Failed>,
     spool: &mut TextSpool,
 ) -> std::io::Result<Result<Fetched, Failed>> {
     Ok(match came {
         Err(failed) => Err(failed),
-        Ok(Came::NotModified) => Ok(Fetched::Unmodified),
-        Ok(Came::Text {
+        Ok(Usable::NotModified) => Ok(Fetched::Unmodified),
+        Ok(Usable::Text {
             markdown,
             etag,
             last_modified,

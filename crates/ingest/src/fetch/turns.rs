@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_take_turns_and_none_has_more_than_its_share() {
+    fn hosts_are_requested_in_turn_within_their_share() {
         let urls: Vec<String> = ["a/1", "a/2", "a/3", "a/4", "b/1", "c/1", "c:8080/2", "c/3"]
             .map(|url| format!("https://{url}"))
             .to_vec();
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(rest, ["https://a/4", "https://c/3"]);
     }
     #[test]
-    fn silent_host_is_given_up_and_other_ports_are_not() {
+    fn silent_host_is_given_up_but_not_its_other_ports() {
         let urls = (0..9).map(|n| format!("https://dead/{n}"));
         let mut urls: Vec<String> = urls.collect();
         urls.push("https://dead:8443/a".to_owned());

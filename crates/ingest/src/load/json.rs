@@ -302,7 +302,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn order_and_numbers_are_kept_to_the_letter() {
+    fn order_and_numbers_stay_as_written() {
         let text = r#"{"b":1.50,"a":[1e3,-0,{"z":null,"y":true}],"é\n":"\u00e9\u2028"}"#;
         let (node, problems) = Node::parse(text);
         assert_eq!(problems, []);
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_kept_is_refused_with_its_place() {
+    fn unusable_json_is_refused_with_its_position() {
         let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
         for (text, rule, pointer) in [
             ("{\"a\":}", "json", ""),
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn one_problem_does_not_hide_another() {
+    fn all_problems_of_a_value_are_found() {
         let (_, problems) = Node::parse(r#"{"a":"\u0000","b":["\ud800"],"a":1}"#);
         let rules: Vec<_> = problems.iter().map(|problem| problem.rule).collect();
         assert_eq!(rules, ["nul_character", "json", "duplicate_key"]);

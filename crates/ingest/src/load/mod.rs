@@ -266,7 +266,7 @@ pub fn load(
         report.applied = apply::apply(store, &mut records, order, &mut report, progress)?;
     }
     progress.finish();
-    report.finish().with_context(|| report.what_was_done())?;
+    report.finish().with_context(|| report.describe_outcome())?;
     Ok(report)
 }
 

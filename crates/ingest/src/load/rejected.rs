@@ -216,7 +216,7 @@ mod tests {
     use crate::load::report::Place;
 
     #[test]
-    fn what_was_rejected_is_kept_to_the_letter() {
+    fn rejected_record_is_written_back_unchanged() {
         let place = Place::file("feed");
         let reason = Finding::fault(&place, "json", "expected JSON");
         for (text, is_text) in [

@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn page_seen_keeps_nothing_of_its_buffer() {
+    fn seen_page_does_not_keep_its_buffer() {
         let buffer = Bytes::from(vec![b'"'; 400_000]);
         for (length, is_kept) in [(40, true), (MAX_TAG_BYTES, true), (399_999, false)] {
             let mut answer = answer("A");
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn source_without_end_is_refused_by_its_pages() {
+    fn endless_source_is_refused() {
         let mut walk = Walk::default();
         let take = |walk: &mut Walk, number: usize| {
             let code = format!("P{number}");

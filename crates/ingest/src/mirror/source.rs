@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_those_of_servers() {
+    fn server_addresses_are_normalised_and_others_refused() {
         for (base, expected) in [
             ("https://catalog.example", "https://catalog.example"),
             ("https://catalog.example/", "https://catalog.example"),

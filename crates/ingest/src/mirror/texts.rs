@@ -247,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn content_is_found_where_it_stands() {
+    fn content_resources_are_found_in_a_record() {
         let line = r#"{"payout_type":"voucher","other":{"content_resources":{"a":1}},"voucher":{"n": 1.0E+2, "content_resources" : {"locale": null} , "z":1}}"#;
         let (range, content) = content_of(line).unwrap();
         assert_eq!(&line[range], r#"{"locale": null}"#);
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn only_names_of_held_texts_are_digests() {
+    fn only_own_text_addresses_have_a_digest() {
         let digest = TextDigest::of("# A");
         for address in [
             format!("https://a.example/v2/texts/{digest}.md"),

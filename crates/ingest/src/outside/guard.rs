@@ -111,7 +111,7 @@ impl Refused {
 /// # Errors
 ///
 /// If the host is no public address, or the scheme neither http nor https.
-pub fn judge(url: &Url) -> Result<(), Refused> {
+pub fn check(url: &Url) -> Result<(), Refused> {
     if !matches!(url.scheme(), "http" | "https") {
         let scheme = url.scheme().to_owned();
         return Err(Refused::Scheme { scheme });
@@ -127,14 +127,14 @@ pub fn judge(url: &Url) -> Result<(), Refused> {
     }
 }
 
-/// Restricts a client to public addresses, at redirects, too. URLs must be [judged](judge) before each request. It uses
+/// Restricts a client to public addresses, at redirects, too. URLs must be [checked](check) before each request. It uses
 /// no proxy, whose connections couldn't be checked here.
 pub fn public_only(builder: ClientBuilder) -> ClientBuilder {
     let redirects = Policy::custom(|attempt: Attempt<'_>| {
         if attempt.previous().len() > MAX_REDIRECTS {
             return attempt.error(format!("more than {MAX_REDIRECTS} redirects"));
         }
-        match judge(attempt.url()) {
+        match check(attempt.url()) {
             Ok(()) => attempt.follow(),
             Err(refused) => attempt.error(refused),
         }
@@ -194,7 +194,7 @@ mod tests {
          2002:a9fe:a9fe::";
 
     #[test]
-    fn only_the_public_internet_is_public() {
+    fn special_purpose_addresses_are_not_public() {
         for public in PUBLIC.split(' ') {
             assert!(is_public(public.parse().unwrap()), "{public}");
         }
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_to_write_a_private_address_is_judged() {
+    fn private_addresses_are_refused_in_any_notation() {
         for refused in [
             "http://127.0.0.1/",
             "http://127.1/",
@@ -221,14 +221,14 @@ mod tests {
             "file:///etc/passwd",
             "ftp://a.example/",
         ] {
-            assert!(judge(&refused.parse().unwrap()).is_err(), "{refused}");
+            assert!(check(&refused.parse().unwrap()).is_err(), "{refused}");
         }
         for fine in [
             "http://a.example:8080/",
             "https://8.8.8.8/",
             "http://[2400::1]/",
         ] {
-            assert!(judge(&fine.parse().unwrap()).is_ok(), "{fine}");
+            assert!(check(&fine.parse().unwrap()).is_ok(), "{fine}");
         }
     }
 
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_a_name_nor_a_redirect_leads_inside() {
+    fn names_and_redirects_to_private_addresses_are_refused() {
         let ok = "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n";
         assert_eq!(ask("http://public.example:PORT/", ok).unwrap(), 204);
         let failure = ask("http://localhost:PORT/", ok).unwrap_err();

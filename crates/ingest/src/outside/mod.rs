@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_unpacks_to_too_much_is_not_read() {
+    fn oversized_decompressed_body_is_refused() {
         let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
         bomb.write_all(&vec![b' '; 3_000_000]).unwrap();
         let bomb = answer("200 OK\r\nContent-Encoding: gzip", &bomb.finish().unwrap());
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_passes_is_tried_again_and_the_rest_is_not() {
+    fn transient_failures_are_retried_and_others_are_not() {
         let (ok, busy) = (answer("200 OK", b"here"), answer("503 Busy", b"no"));
         let cut = ok[..ok.len() - 1].to_vec();
         let found = ask(&serve(vec![cut.clone(), busy.clone(), ok.clone()]), 9).unwrap();

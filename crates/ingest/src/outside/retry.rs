@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pause_that_a_server_asks_for_is_bounded() {
+    fn retry_after_is_obeyed_up_to_a_maximum() {
         for (value, expected) in [
             ("0", Some(0)),
             ("7", Some(7)),
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn pauses_grow_up_to_a_bound_and_end() {
+    fn pauses_grow_to_a_maximum_and_end() {
         let retries = Retries {
             most: 40,
             first_pause: Duration::from_millis(100),

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_are_as_people_write_them() {
+    fn amounts_are_formatted_for_people() {
         let open = r#"{"type":"open","minimum_value":"50.00","maximum_value":"5000.00","available_list":["50.00"]}"#;
         assert_eq!(shown(open), "EUR 50 – 5,000");
         let fixed = r#"{"type":"fixed","minimum_value":"5.00","maximum_value":"25.00","available_list":["5.00","10.50","25.00"]}"#;

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_show_what_went_and_what_came() {
+    fn lists_show_removed_and_added_entries() {
         let change = |old: Option<&str>, new: Option<&str>| {
             let view = view(&FieldChange {
                 pointer: "/gift_card/website_url".to_owned(),

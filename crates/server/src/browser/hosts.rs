@@ -26,7 +26,7 @@ impl Hosts {
     /// # Errors
     ///
     /// If the name isn't allowed; the text says why.
-    pub(super) fn judge(&self, host: Option<&str>) -> Result<(), &'static str> {
+    pub(super) fn check(&self, host: Option<&str>) -> Result<(), &'static str> {
         let name = host.map(without_port).unwrap_or_default();
         let name = name.trim_end_matches('.').to_ascii_lowercase();
         let in_brackets = name
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_addresses_and_named_hosts_are_answered() {
+    fn hosts_other_than_addresses_and_named_ones_are_refused() {
         let hosts = Hosts::new(vec!["Admin.Example".to_owned()]);
         for fine in [
             "127.0.0.1",
@@ -70,7 +70,7 @@ mod tests {
             "admin.example:9090",
             "ADMIN.EXAMPLE",
         ] {
-            assert!(hosts.judge(Some(fine)).is_ok(), "{fine}");
+            assert!(hosts.check(Some(fine)).is_ok(), "{fine}");
         }
         for refused in [
             "evil.example",
@@ -82,8 +82,8 @@ mod tests {
             "127.0.0.1@evil.example",
             "[::1",
         ] {
-            assert!(hosts.judge(Some(refused)).is_err(), "{refused}");
+            assert!(hosts.check(Some(refused)).is_err(), "{refused}");
         }
-        assert!(hosts.judge(None).is_err());
+        assert!(hosts.check(None).is_err());
     }
 }

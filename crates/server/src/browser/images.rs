@@ -128,7 +128,7 @@ impl Images {
 async fn fetch(client: &Client, source: ImageSource, address: &str) -> Option<Image> {
     let url = Url::parse(address).ok()?;
     if source == ImageSource::Fetch
-        && let Err(refused) = guard::judge(&url)
+        && let Err(refused) = guard::check(&url)
     {
         tracing::debug!(%refused, "an image is not fetched");
         return None;

@@ -144,7 +144,7 @@ impl Browser {
         if let Some(hidden) = self.hidden {
             return answer::plain(StatusCode::NOT_FOUND, hidden);
         }
-        if let Err(refusal) = self.hosts.judge(asked.host.as_deref()) {
+        if let Err(refusal) = self.hosts.check(asked.host.as_deref()) {
             return answer::plain(StatusCode::MISDIRECTED_REQUEST, refusal);
         }
         if let Some(name) = asked.path.strip_prefix("/assets/") {
@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn browser_owns_only_its_addresses() {
+    fn browser_owns_only_its_paths() {
         for own in [
             "/",
             "/catalog",

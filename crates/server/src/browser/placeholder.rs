@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn initials_are_readable_on_every_ground() {
+    fn initials_have_contrast_on_all_colours() {
         for ground in [
             [0, 0, 0],
             [255, 255, 255],

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_stays_what_it_was() {
+    fn formatted_json_keeps_its_value() {
         let text = r#"{"a":[1.10,{"b":"<\"é"}],"c":{},"d":[],"e":null}"#;
         let (node, _) = Node::parse(text);
         let pretty = pretty(&node);

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pictures_are_known_by_their_bytes() {
+    fn picture_types_are_detected_by_their_bytes() {
         assert_eq!(content_type(b"\x89PNG\r\n\x1a\n...."), Some("image/png"));
         assert_eq!(content_type(b"\xff\xd8\xff\xe0"), Some("image/jpeg"));
         assert_eq!(content_type(b"RIFF....WEBPVP8 "), Some("image/webp"));

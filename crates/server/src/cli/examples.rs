@@ -37,7 +37,7 @@ fn each_command(command: &mut Command, look: &mut impl FnMut(&mut Command)) {
 }
 
 #[test]
-fn every_command_has_examples_that_it_takes() {
+fn each_command_has_examples_that_parse() {
     let mut root = Cli::command().disable_help_subcommand(true);
     root.clone().debug_assert();
     root.build();

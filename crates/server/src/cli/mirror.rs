@@ -174,7 +174,7 @@ impl MirrorRun<'_> {
         let Err(error) = recorded else {
             return Ok(outcome);
         };
-        let error = error.context(report.what_was_done());
+        let error = error.context(report.describe_outcome());
         if outcome != Outcome::Refused {
             return Err(error);
         }
@@ -243,7 +243,7 @@ impl MirrorRun<'_> {
             print_json(&report.to_json())?;
         }
         if let Err(error) = recorded {
-            let error = format!("{:#}", error.context(report.what_was_done()));
+            let error = format!("{:#}", error.context(report.describe_outcome()));
             tracing::error!("{}", single_line(&error));
         }
         Ok(())

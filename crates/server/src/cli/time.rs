@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_dates_times_or_spans() {
+    fn times_are_dates_times_or_durations() {
         let now: Timestamp = "2026-11-21T10:00:00Z".parse().unwrap();
         for (text, expected) in [
             ("2027-01-31", "2027-01-31T00:00:00Z"),

@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thousands_are_recognised() {
+    fn thousands_separators_are_recognised() {
         for (text, expected) in [
             ("1.000", true),
             ("999.990", true),

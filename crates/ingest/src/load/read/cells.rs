@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pointer_leads_to_its_column() {
+    fn pointer_has_its_source_column() {
         let cells = Cells {
             payout_type: "gift_card".to_owned(),
             stated_in_detail: vec!["website_url"],

@@ -208,7 +208,7 @@ mod tests {
     use vitrine_model::content::TextName;
 
     #[test]
-    fn every_text_has_its_columns() {
+    fn each_text_has_its_columns() {
         for name in TextName::ALL {
             for suffix in ["_md", "_markdown_url"] {
                 let name = format!("{}{suffix}", name.as_str());
@@ -219,14 +219,14 @@ mod tests {
     }
 
     #[test]
-    fn the_template_has_every_column() {
+    fn template_has_all_columns() {
         let names: Vec<&str> = COLUMNS.iter().map(|column| column.name).collect();
         let header = super::super::CSV_TEMPLATE.lines().next();
         assert_eq!(header, Some(names.join(",").as_str()));
     }
 
     #[test]
-    fn the_documents_have_the_table_of_columns() {
+    fn documents_have_the_same_table_of_columns() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/loading.md");
         let document = std::fs::read_to_string(path).expect("the document");
         let rows = COLUMNS.iter().map(|column| {

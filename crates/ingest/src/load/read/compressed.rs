@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_unpacks_to_too_much_is_ended() {
+    fn oversized_decompressed_input_is_refused() {
         let bytes = vec![b'\n'; 100_000];
         let two_members = [gzip(&bytes), gzip(&bytes)].concat();
         let frame = zstd::encode_all(bytes.as_slice(), 1).expect("memory");
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn short_inputs_are_not_taken_for_compressed_ones() {
+    fn short_plain_inputs_are_not_decompressed() {
         for bytes in [&b""[..], b"{", b"{}", b"\x28\xb5\x2f"] {
             assert_eq!(read(1, bytes), Ok(bytes.len()));
         }

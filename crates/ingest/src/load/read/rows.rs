@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_and_rows_are_counted_whatever_ends_them() {
+    fn lines_and_rows_are_counted_with_any_line_ending() {
         for end in ["\n", "\r\n", "\r"] {
             let lines = ["a;b", "", "\"1", "", "2\";3", "x;\"y", "z\"", ";", "", "l"];
             let found = rows(&lines.join(end));
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_open_and_close_a_cell_or_are_told() {
+    fn wrong_quotes_of_a_cell_are_reported() {
         for (text, expected) in [
             ("a;\"b;c\"", None),
             ("5\" screen;\"say \"\"yes\"\"\"", None),

@@ -175,7 +175,7 @@ impl Report {
 
     /// Describes the effect on the catalog, as context for a later error.
     #[must_use]
-    pub fn what_was_done(&self) -> String {
+    pub fn describe_outcome(&self) -> String {
         match self.applied.as_ref().map(|applied| &applied.outcome) {
             Some(Outcome::Published(revision)) => {
                 format!("the load was applied, revision {}", revision.number)

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_rule_is_told_by_its_name() {
+    fn each_rule_is_reported_by_its_name() {
         let rule = |bytes: &[u8]| markdown(bytes.to_vec()).map_err(|invalid| invalid.rule);
         assert_eq!(rule("Grüße\r\n".as_bytes()), Ok("Grüße\r\n".to_owned()));
         assert_eq!(rule(b"\xef\xbb\xbf# T"), Ok("# T".to_owned()));

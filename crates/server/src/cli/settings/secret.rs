@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn passwords_are_hidden_and_nothing_else_is() {
+    fn only_passwords_are_hidden() {
         for (name, plain) in [
             ("store", "sqlite:/var/lib/vitrine/vitrine.db"),
             (

@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_setting_without_a_default_has_an_example_that_it_takes() {
+    fn settings_without_default_have_examples_that_parse() {
         let settings = all(&program());
         for setting in &settings {
             let known = EXAMPLES.iter().find(|(name, _)| *name == setting.name);
