@@ -1,9 +1,6 @@
 //! Path of the changes feed: a request may have to wait before it can be answered. Then it goes along the whole path again,
 //! so that its key is judged anew, and holds no snapshot meanwhile.
 
-use std::time::Duration;
-
-use http::header::RETRY_AFTER;
 use jiff::Timestamp;
 use vitrine_model::changes::{ChangesQuery, Position};
 use vitrine_model::key::KnownKey;
@@ -17,7 +14,6 @@ use super::pipeline::{Admitted, Outcome};
 use super::request::changes_token::{TermsDigest, Token};
 use super::request::parameters;
 use super::response::resource::SendContext;
-use super::response::{Response, seconds_up};
 use super::routes::KeyedOperation;
 use super::versions::Version;
 use super::waits::{self, Wait};
@@ -123,14 +119,4 @@ impl<'r> Admitted<'_, 'r> {
             }
         }
     }
-}
-
-/// Adds the pause that the client should make before its next request.
-pub(super) fn with_pause(mut response: Response, pause: Option<Duration>) -> Response {
-    if let Some(pause) = pause {
-        response
-            .headers_mut()
-            .insert(RETRY_AFTER, seconds_up(pause).into());
-    }
-    response
 }
