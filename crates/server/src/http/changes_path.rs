@@ -87,12 +87,7 @@ impl<'r> Admitted<'_, 'r> {
         };
         let mut pause = None;
         let is_empty = found.is_empty();
-        // At the end of a walk, what changed meanwhile may be before its last code.
-        let is_walk = request
-            .since
-            .as_ref()
-            .is_some_and(|token| token.first.is_some());
-        if is_empty && !is_walk && !request.wait.is_zero() && waited.moved.is_none() {
+        if is_empty && !request.wait.is_zero() && waited.moved.is_none() {
             match self.app.waits.place(&key.usage) {
                 Some(place) => {
                     return Ok(Outcome::Deferred(Deferred::Wait(Wait {
@@ -100,6 +95,7 @@ impl<'r> Admitted<'_, 'r> {
                         until: tokio::time::Instant::now() + request.wait,
                         // One change ends the wait.
                         query: ChangesQuery {
+                            after: None,
                             limit: Limit::ONE,
                             ..request.query
                         },
