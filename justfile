@@ -1,13 +1,13 @@
-# Every command of this repository. `just` lists them; each can be run as it stands here, too.
+# All commands of this repository. `just` lists them; each can also be run directly.
 # `ci/install` puts `just` into target/python/bin; your system may have a package of it.
 
 [private]
 default:
     @{{just_executable()}} --justfile {{justfile()}} --list --unsorted
 
-# The inner loop: what most changes break, within minutes. Rooms of `it` can be added
-check *rooms:
-    ci/check {{rooms}}
+# The inner loop: what most changes break, within minutes. Further modules of `it` can be named
+check *modules:
+    ci/check {{modules}}
 
 # Everything that must pass; `.ci/run` calls it
 test:
@@ -25,23 +25,23 @@ install:
 demo *args:
     cargo run -- demo {{args}}
 
-# Rooms of the integration tests, such as `just it walks::`
+# Modules of the integration tests, such as `just it walks::`
 it *filters:
     cargo test --test it -- {{filters}}
 
-# The store contract and the tests of PostgreSQL, with a PostgreSQL and a Redis of its own beside them
+# The store contract, with a temporary PostgreSQL and Redis
 store:
     ci/with-services cargo test -p vitrine-store
 
-# Rooms of the integration tests on PostgreSQL
+# Modules of the integration tests on PostgreSQL
 it-postgres *filters:
     VITRINE_TEST_STORE=postgres ci/with-services cargo test --test it -- {{filters}}
 
-# Any command with a PostgreSQL and a Redis of its own beside it
+# Any command with a temporary PostgreSQL and Redis
 with-services +command:
     ci/with-services {{command}}
 
-# Any command beside the demo
+# Any command with a running demo
 with-demo +command:
     ci/with-demo {{command}}
 
@@ -49,15 +49,15 @@ with-demo +command:
 checker:
     cargo test --test checker
 
-# Three servers over a PostgreSQL that is killed, stopped and cut off
+# Three servers on a PostgreSQL that is killed, stopped and disconnected
 fleet:
     cargo test --test fleet
 
-# Attacks on a server, and what healthy clients see meanwhile
+# Attacks on a server, and their effect on other clients
 attacks:
     cargo test --test attacks
 
-# Death and failing disks at each step that writes
+# Kills and failing disks at each step that writes
 faults:
     cargo test --features fail-points --test faults
 
@@ -69,7 +69,7 @@ replay:
 fuzz *args:
     ci/fuzz {{args}}
 
-# Code of the model or the server changed without a test noticing: part, shard
+# Mutations of the code that no test detects: part, shard
 mutants *args:
     ci/mutants {{args}}
 
@@ -81,7 +81,7 @@ browser *files:
 schemathesis *examples:
     ci/schemathesis {{examples}}
 
-# The OpenAPI document as others use it: linters, mock server, generated clients
+# The OpenAPI document in linters, a mock server and generated clients
 clients:
     ci/clients
 
@@ -97,11 +97,11 @@ recipes:
 deployment:
     ci/deployment
 
-# Whether the client crate still offers what it offered
+# Breaking changes of the client crate since a commit
 semver *commit:
     ci/semver {{commit}}
 
-# Whether the oldest Rust that is promised builds it
+# Build with the oldest supported Rust
 oldest-rust:
     ci/oldest-rust
 
@@ -109,42 +109,42 @@ oldest-rust:
 release:
     ci/release
 
-# Whether two release builds are the same bytes
+# Two release builds, compared byte for byte
 reproducible:
     ci/reproducible
 
-# The Debian package: made, looked at, installed over a copy of the system
+# The Debian package: built, checked, installed on a copy of the system
 package *args:
     ci/package {{args}}
 
-# What the program is made of, as CycloneDX
+# Software bill of materials, as CycloneDX
 sbom:
     ci/sbom
 
-# How fast serving is, beside other servers (bench/README.md)
+# Benchmark of serving, compared with other servers (bench/README.md)
 bench *args:
     ci/bench {{args}}
 
-# Whether serving became slower than in another commit, the parent by default
+# Regression of serving since another commit, by default the parent
 bench-regression *args:
     ci/bench-regression {{args}}
 
-# How fast loading is (docs/performance.md)
+# Benchmark of loading (docs/performance.md)
 bench-load *args:
     ci/bench-load {{args}}
 
-# How fast the catalog browser is
+# Benchmark of the catalog browser
 bench-browser *args:
     ci/bench-browser {{args}}
 
-# How fast a server over PostgreSQL starts and follows
+# Benchmark of starting and following on PostgreSQL
 bench-postgres *args:
     ci/bench-postgres {{args}}
 
-# What single steps of a request cost
+# Micro-benchmarks of the steps of a request
 micro-bench:
     cargo bench -p vitrine -p vitrine-ingest -p vitrine-model
 
-# Where the instructions of a request go; needs valgrind
+# Instructions of a request by function; needs valgrind
 budget *args:
     ci/budget {{args}}

@@ -1,4 +1,4 @@
-//! The sample catalog as a snapshot in memory, and what a naive model knows of its products.
+//! The sample catalog: as a snapshot, and as a naive model.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use vitrine_model::snapshot::{
 
 const RECORDS: &str = include_str!("../../fixtures/catalog.ndjson");
 
-/// Small blocks: pages begin and end in many of them.
+/// Size of blocks: small, so that pages begin and end in many of them.
 const PRODUCTS_PER_BLOCK: usize = 7;
 
 /// Public address of the service.
@@ -24,13 +24,13 @@ pub const PUBLIC_URL: &str = "https://catalog.example";
 
 /// The sample catalog.
 pub struct Catalog {
-    /// The products, ascending by code.
+    /// Products, ascending by code.
     pub products: Vec<Product>,
-    /// The same, as requests see them.
+    /// Snapshot of the same products.
     pub snapshot: Snapshot,
 }
 
-/// The sample catalog's first products, `most` of them.
+/// Returns the first products of the sample catalog, at most `most`.
 #[must_use]
 pub fn catalog(most: usize) -> Catalog {
     let mut checked: Vec<(Product, Content)> = Vec::new();

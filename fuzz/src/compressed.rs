@@ -1,4 +1,5 @@
-//! gzip and zstd around what loads read: unpacked, it is the same; cut off or damaged, that is said.
+//! Compressed inputs of loads (gzip, zstd): decompressed, they give the same items; truncated or damaged, they give a
+//! fault.
 
 use std::io::{BufReader, Write};
 
@@ -9,24 +10,24 @@ use vitrine_ingest::load::report::Severity;
 
 use crate::load::Pieces;
 
-/// Damage to the packed bytes.
+/// Damage to compressed bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Damage {
     None,
-    /// They end before this place.
+    /// Truncated at this position.
     Cut(usize),
-    /// The byte at this place is another.
+    /// This byte is changed.
     Flip(usize, u8),
 }
 
-/// The first byte says what the rest is: packed bytes as they are, or what is packed here, in how many parts, and
-/// how it is damaged. The second says in which pieces they come.
+/// Checks an input. The first byte selects what the rest is: compressed bytes, or bytes to be compressed here, in
+/// several members and with damage. The second is the size of reads.
 pub fn check(bytes: &[u8]) {
     let [how, pieces, bytes @ ..] = bytes else {
         return;
     };
     if how & 1 == 0 {
-        // However short, it may unpack to a lot.
+        // Short, because it may decompress to a lot.
         let packed = &bytes[..bytes.len().min(1_024)];
         assert_eq!(items(packed, None), items(packed, Some(*pieces)));
         return;
@@ -52,7 +53,8 @@ pub fn check(bytes: &[u8]) {
         return;
     }
     assert_ne!(damage, Damage::None, "{found:?} for {expected:?}");
-    // A header's byte can mean nothing; any other damage is told. Nothing at all is told by the load itself.
+    // Some bytes of a header have no meaning; all other damage must be reported. An empty input is reported by the load
+    // itself.
     let is_fault = |item: &Item| match item {
         Item::Unreadable { findings, .. } => findings
             .iter()
@@ -100,7 +102,7 @@ fn gzip(plain: &[u8]) -> Vec<u8> {
     encoder.finish().expect("memory")
 }
 
-/// With a checksum, without which damage can't be told.
+/// Compresses with a checksum, without which damage can't be detected.
 fn zstd(plain: &[u8]) -> Vec<u8> {
     let mut encoder = zstd::Encoder::new(Vec::new(), 1).expect("memory");
     encoder.include_checksum(true).expect("a parameter");

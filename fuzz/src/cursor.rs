@@ -1,5 +1,5 @@
-//! Cursors, pages and walks, beside a list that is filtered one product after another: a page is what follows or
-//! precedes the cursor, and a walk from it meets every product once.
+//! Cursors, pages and walks, compared with a list that is filtered product by product: a page is next to its cursor,
+//! and a walk returns each product once.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ use crate::query::is_code;
 
 static CATALOG: LazyLock<Catalog> = LazyLock::new(|| catalog(usize::MAX));
 
-/// The first byte chooses limit and direction, the second filters; the rest is the cursor.
+/// Checks an input: the first byte selects limit and direction, the second filters; the rest is the cursor.
 pub fn check(bytes: &[u8]) {
     let [first, second, cursor @ ..] = bytes else {
         return;
@@ -27,7 +27,7 @@ pub fn check(bytes: &[u8]) {
     let filters = filters(*second);
     let query = format!("{name}={encoded}&limit={limit}{filters}");
     let asked = parameters::list(Some(&query));
-    // A cursor is good or it isn't, however it is written.
+    // A cursor's validity doesn't depend on its encoding.
     if let Ok(raw) = std::str::from_utf8(cursor)
         && !raw.contains(['&', '%', '+', '#'])
     {
@@ -120,13 +120,13 @@ fn check_page(list: &ListQuery) {
     assert_eq!(page.last(), meant[from..to].last().copied(), "{list:?}");
     assert_eq!(page.has_previous(), !is_empty && from > 0, "{list:?}");
     assert_eq!(page.has_next(), !is_empty && to < meant.len(), "{list:?}");
-    // As they are sent, in slices of neighbours.
+    // As sent: in slices of neighbouring products.
     let sent: Vec<&[u8]> = page.runs().map(|run| CATALOG.snapshot.run(run)).collect();
     let apart: Vec<&[u8]> = page.products().map(|product| product.bytes()).collect();
     assert_eq!(sent.join(&b','), apart.join(&b','), "{list:?}");
 }
 
-/// From page to page in the cursor's direction: what one page after another has is what one page of all has.
+/// Walks from page to page in the cursor's direction: the pages together equal one page of all.
 fn walk(mut list: ListQuery) {
     let whole = ListQuery {
         limit: vitrine_model::query::Limit::default(),

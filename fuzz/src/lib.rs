@@ -1,18 +1,18 @@
-//! Rules for every input from outside, held against made-up ones: each module has a `check` that takes any
-//! bytes and panics if the program differs from a naive model, or from its promises.
+//! Fuzz targets for inputs from outside: each module has a `check`, which takes any bytes, and panics if the program
+//! differs from a naive model or breaks a promise.
 //!
-//! A file in `targets/` hands libFuzzer's inputs to it, `corpus/` has inputs to start from, and `dictionaries/` has
-//! words for some. `ci/fuzz` runs all.
+//! Files in `targets/` pass libFuzzer's inputs to it; `corpus/` has initial inputs, `dictionaries/` words for some
+//! targets. `ci/fuzz` runs all.
 //!
-//! - [`query`]: the parameters of a list and of a product
+//! - [`query`]: parameters of a list and of a product
 //! - [`cursor`]: cursors, pages and walks
-//! - [`headers`]: key, version, `If-None-Match`, `Accept-Encoding`, request id: whole answers
-//! - [`load`]: JSON and CSV, to records, to products and back
-//! - [`compressed`]: gzip and zstd around them
-//! - [`markdown`]: HTML that is harmless; [`markdown_time`]: and made in no time
+//! - [`headers`]: key, version, `If-None-Match`, `Accept-Encoding`, request id: whole responses
+//! - [`load`]: JSON and CSV to records, products and back
+//! - [`compressed`]: compressed inputs of loads
+//! - [`markdown`]: safety of HTML; [`markdown_time`]: time of rendering
 //! - [`snapshot`]: damaged snapshot files
 //! - [`settings`]: settings files
-//! - [`catalog`]: the products that requests are about
+//! - [`catalog`]: the sample catalog for these
 
 pub mod catalog;
 pub mod compressed;

@@ -10,7 +10,7 @@ use vitrine_model::content::{Content, Text};
 
 use crate::catalog::PUBLIC_URL;
 
-/// The first byte says in which pieces the rest comes.
+/// Checks an input: the first byte is the size of reads of the rest.
 pub fn check(bytes: &[u8]) {
     let [pieces, bytes @ ..] = bytes else {
         return;
@@ -24,14 +24,14 @@ pub fn check(bytes: &[u8]) {
     assert_eq!(items, in_pieces, "in pieces of {pieces}");
 }
 
-/// Gives bytes a few at a time.
+/// Reader with short reads.
 pub struct Pieces<'b> {
     rest: &'b [u8],
     most: usize,
 }
 
 impl<'b> Pieces<'b> {
-    /// Pieces of `most` bytes, or of one.
+    /// Returns a reader of `most` bytes at a time, at least one.
     #[must_use]
     pub fn new(rest: &'b [u8], most: u8) -> Self {
         let most = usize::from(most).max(1);
@@ -51,11 +51,11 @@ impl Read for Pieces<'_> {
 
 /// Checks the rules for all that was read.
 pub fn check_items(bytes: &[u8], items: &[Item]) {
-    // A record, or a finding, takes at least a byte.
+    // A record or finding takes at least a byte.
     assert!(items.len() <= bytes.len() + 1, "{} items", items.len());
     let is_blank = without_prelude(bytes).trim_ascii_start().is_empty();
     if !is_blank && items.is_empty() {
-        // An empty array, list or stream of them is told by the load itself.
+        // An empty array, list or stream of them is reported by the load itself.
         assert!(bytes.contains(&b'['), "nothing was read, and nothing said");
     }
     let lines = bytes

@@ -1,5 +1,5 @@
-//! HTML made of Markdown, read as browsers read it: nothing in it acts (docs/contract/texts.md#html), also after it was
-//! written out and read once more.
+//! HTML of Markdown, parsed like a browser does: nothing in it runs code (docs/contract/texts.md#html), even after
+//! another round of serialising and parsing.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use html5ever::{Attribute, QualName, local_name, ns, parse_fragment};
 use markup5ever_rcdom::{Handle, NodeData, RcDom, SerializableHandle};
 use vitrine::http::endpoints::html::HtmlRenderer;
 
-/// The elements of CommonMark with tables and strikethrough.
+/// Elements of CommonMark with tables and strikethrough.
 const ELEMENTS: [&str; 26] = [
     "a",
     "blockquote",
@@ -39,14 +39,13 @@ const ELEMENTS: [&str; 26] = [
     "ul",
 ];
 
-/// Maximum number of elements that so many levels of Markdown can make: each is two elements at most, and a
-/// table four.
+/// Maximum depth of elements: each level of Markdown is two elements at most, a table four.
 const MAX_LEVELS: usize = 210;
 
-/// Renders.
+/// Renderer of all checks.
 pub static RENDERER: LazyLock<HtmlRenderer> = LazyLock::new(HtmlRenderer::new);
 
-/// Judges the HTML of a text.
+/// Checks the HTML of a text.
 pub fn check(bytes: &[u8]) {
     let markdown = String::from_utf8_lossy(bytes);
     let html = RENDERER.sanitised(&markdown);
@@ -54,7 +53,7 @@ pub fn check(bytes: &[u8]) {
     assert_eq!(RENDERER.sanitised(&markdown), html, "twice the same");
 }
 
-/// Judges HTML, and what becomes of it when a page reads it and writes it out again.
+/// Checks HTML, and its form after a page has parsed and serialised it.
 pub fn check_html(html: &str, markdown: &str) {
     let root = parsed(html);
     judge(&root, html, markdown);
@@ -78,7 +77,7 @@ fn parsed(html: &str) -> Handle {
         false,
     );
     let dom = parser.one(html);
-    // A fragment stands below one element of its own.
+    // A parsed fragment has a root element of its own.
     let children = dom.document.children.borrow();
     children.first().expect("an element").clone()
 }

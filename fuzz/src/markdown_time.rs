@@ -1,10 +1,10 @@
-//! Rendering 64 kB takes no longer than 50 ms, whatever is repeated in them. How quick this machine and this build are,
-//! which has a counter at every turn, is told by a list: it takes some 20 ms in a release build. So no other text may
-//! take four times as long.
+//! Time of rendering: 64 kB take at most 50 ms, whatever they repeat. A list, which takes some 20 ms in a release
+//! build, measures the speed of this machine and build (fuzzing builds count branches); no other text may take four
+//! times as long.
 //!
-//! An input is a start, a part to repeat, a middle and a tail to repeat as often, with bytes 0xFF between them.
-//! `fixtures/pathological-markdown.ndjson` has what is known to be slow elsewhere; `cargo bench --bench markdown`
-//! measures that in a release build.
+//! An input is a start, a part to repeat, a middle and a tail to repeat as often, separated by bytes 0xFF.
+//! `fixtures/pathological-markdown.ndjson` has texts that are slow in other renderers; `cargo bench --bench markdown`
+//! measures them in a release build.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -16,10 +16,10 @@ use crate::markdown::RENDERER;
 /// Length of a text, in bytes.
 const TEXT_BYTES: usize = 64 << 10;
 
-/// Part of a text that takes as long as people's texts take at most.
+/// Part of the slowest realistic text.
 const BASELINE: &str = "- a\n";
 
-/// Maximum time of a text, as a multiple of that.
+/// Maximum time of a text, as a multiple of the baseline's.
 const MAX_RATIO: u32 = 4;
 
 static BASELINE_TIME: LazyLock<Duration> = LazyLock::new(baseline_time);
@@ -41,7 +41,7 @@ pub fn check(bytes: &[u8]) {
     if time(&text) <= *BASELINE_TIME * MAX_RATIO {
         return;
     }
-    // Others may have made the processor's caches cold. Then the usual takes longer, too.
+    // Other processes may have evicted the caches. Then the baseline is slower, too.
     let shortest = (0..5).map(|_| time(&text)).min().unwrap_or_default();
     let usual = baseline_time().max(*BASELINE_TIME);
     assert!(
@@ -55,7 +55,7 @@ fn baseline_time() -> Duration {
     (0..5).map(|_| time(&text)).min().unwrap_or_default()
 }
 
-/// The processor's time that rendering takes.
+/// Returns the CPU time of rendering.
 fn time(text: &str) -> Duration {
     let before = processor_time();
     let html = RENDERER.sanitised(text);

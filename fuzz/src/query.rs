@@ -1,5 +1,5 @@
-//! The parameters of a list and of a product, beside a naive reading of the rules (docs/contract/listing.md,
-//! docs/contract/errors.md#body): the same is accepted, the same is refused, in the same order.
+//! Parameters of a list and of a product, compared with a naive parser (docs/contract/listing.md,
+//! docs/contract/errors.md#body): both accept the same queries, and refuse the same parameters in the same order.
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use vitrine::http::error::ApiError;
@@ -10,22 +10,22 @@ use vitrine_wire::error::{ErrorType, FaultType};
 /// Paths of the API that can't be codes.
 const RESERVED: [&str; 5] = [".", "..", "categories", "countries", "changes"];
 
-/// So many faults are told at most.
+/// Maximum number of reported faults.
 const MAX_LISTED_FAULTS: usize = 100;
 
-/// Result of a naive reading.
+/// Result of the naive parser.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Reading {
     orderable: bool,
     countries: Vec<String>,
     categories: Vec<String>,
-    /// The parameter and its value.
+    /// Parameter and value.
     cursor: Option<(String, String)>,
     limit: Option<u16>,
     faults: Vec<(FaultType, String)>,
 }
 
-/// Holds the readers of parameters against the rules.
+/// Compares the parsers.
 pub fn check(bytes: &[u8]) {
     let query = String::from_utf8_lossy(bytes);
     let expected = read_naively(&query);
@@ -46,7 +46,7 @@ pub fn check(bytes: &[u8]) {
     check_others(&query);
 }
 
-/// Undoes form encoding; `None` for a malformed escape and for bytes that aren't UTF-8.
+/// Decodes form encoding; `None` for malformed escapes and bytes that aren't UTF-8.
 fn decode(text: &str) -> Option<String> {
     let mut decoded = Vec::new();
     let mut rest = text.as_bytes();
@@ -90,7 +90,7 @@ fn read_naively(query: &str) -> Reading {
     reading
 }
 
-/// Takes one value, or says what is wrong with it. Of a second cursor two things may be.
+/// Adds a value, or returns its faults; a second cursor may have two.
 fn take(
     reading: &mut Reading,
     seen: &[String],
@@ -146,7 +146,7 @@ fn limit(reading: &mut Reading, value: &str) -> Option<FaultType> {
     }
     let number: f64 = value.parse().expect("digits");
     if (1.0..=500.0).contains(&number) {
-        // 500 is what it is unsaid.
+        // 500 is the default.
         let limit = digits.trim_start_matches('0').parse().ok();
         reading.limit = limit.filter(|limit| *limit != 500);
         None
@@ -155,7 +155,7 @@ fn limit(reading: &mut Reading, value: &str) -> Option<FaultType> {
     }
 }
 
-/// Returns whether a text can be a code (docs/contract/resources.md#codes).
+/// Returns true if a text can be a code (docs/contract/resources.md#codes).
 #[must_use]
 pub fn is_code(text: &str) -> bool {
     let in_alphabet = |c: char| c.is_ascii_alphanumeric() || "._~-".contains(c);
@@ -184,7 +184,7 @@ fn reading_of(list: &ListQuery) -> Reading {
     }
 }
 
-/// A query that asks for the same.
+/// Returns an equivalent query.
 #[must_use]
 pub fn rendered(list: &ListQuery) -> String {
     let reading = reading_of(list);
@@ -206,7 +206,7 @@ pub fn rendered(list: &ListQuery) -> String {
     query
 }
 
-/// Returns the refused parameters, as a naive reading says them. Names are shortened in errors.
+/// Returns the refused parameters of an error, for comparison. Names are shortened in errors.
 fn faults(error: &ApiError) -> Vec<(FaultType, String)> {
     let fault = |detail: &vitrine_wire::error::ParameterFault| {
         let [query, name] = &detail.location;
@@ -244,7 +244,7 @@ fn check_error(error: &ApiError) {
     }
 }
 
-/// Operations that take `content`, or nothing.
+/// Checks operations with the parameter `content`, or with none.
 fn check_others(query: &str) {
     let pairs: Vec<_> = query.split('&').filter(|pair| !pair.is_empty()).collect();
     assert_eq!(parameters::none(Some(query)).is_ok(), pairs.is_empty());

@@ -1,4 +1,4 @@
-//! Settings files: what is taken is what TOML says, and each fault has its line, its column and its advice.
+//! Settings files: accepted values equal those of a TOML parser, and each fault has line, column and advice.
 
 use std::fs;
 use std::sync::LazyLock;
@@ -7,10 +7,10 @@ use tempfile::NamedTempFile;
 use toml::de::DeTable;
 use vitrine::cli::fuzzing::{FileFault, FileSetting, effective, names, read};
 
-/// Settings of the whole are read from a file.
+/// File for checks of whole settings.
 static FILE: LazyLock<NamedTempFile> = LazyLock::new(|| NamedTempFile::new().expect("a file"));
 
-/// Holds what is read of a file against what TOML says.
+/// Compares the settings read with those of a TOML parser.
 pub fn check(bytes: &[u8]) {
     match read(bytes) {
         Ok(set) => {
@@ -42,14 +42,14 @@ fn check_set(set: &FileSetting, text: &str) {
     assert!(!set.values.is_empty(), "{set:?}");
     let line = text.split('\n').nth(set.line - 1).expect("a line");
     let key = line.trim_start().trim_start_matches(['"', '\'']);
-    // A quoted key may be written with escapes.
+    // A quoted key may have escapes.
     assert!(
         key.starts_with(&set.name) || key.contains('\\'),
         "{set:?} in {text}"
     );
 }
 
-/// Written as the program writes settings, they are the same.
+/// Checks that settings, formatted by the program, are read as the same.
 fn check_again(set: &[FileSetting]) {
     let lines: Vec<String> = set.iter().map(FileSetting::to_toml).collect();
     let again = read(lines.join("\n").as_bytes());
@@ -65,7 +65,7 @@ fn check_again(set: &[FileSetting]) {
     assert_eq!(said(&again), said(set));
 }
 
-/// Checks a file whose settings are each right: together they are in effect, or refused with a line.
+/// Checks a file of valid settings: together they are in effect, or refused with a line.
 fn check_whole(bytes: &[u8], set: &[FileSetting]) {
     fs::write(FILE.path(), bytes).expect("a file");
     match effective(FILE.path()) {
@@ -97,7 +97,7 @@ fn check_wrong(wrong: &FileFault, bytes: &[u8]) {
         "{wrong:?} in {text}"
     );
     let line = lines[wrong.line - 1];
-    // The place behind the last character is where something is missing.
+    // The position after the last character is that of something missing.
     assert!(
         (1..=line.chars().count() + 1).contains(&wrong.column),
         "{wrong:?} in {text}"

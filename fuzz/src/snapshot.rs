@@ -1,5 +1,5 @@
-//! Snapshot files that somebody damaged, or made up: refused, or the same as what was written; and whatever is taken
-//! can be asked anything.
+//! Snapshot files that are damaged or forged: they are refused, or equal what was written; an accepted one can be
+//! queried.
 
 use std::fs;
 use std::sync::LazyLock;
@@ -14,19 +14,19 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::catalog::catalog;
 
-/// Mark, format, three lengths and the checksum.
+/// Length of the preamble: magic number, format, three lengths, checksum.
 const PREAMBLE_BYTES: usize = 16 + 8 + 3 * 8 + 16;
 
 struct World {
     directory: StateDirectory,
-    /// A file as it was written, and what it was written from.
+    /// A written file, and its snapshot.
     file: Vec<u8>,
     snapshot: Snapshot,
     _place: TempDir,
 }
 
 static WORLD: LazyLock<World> = LazyLock::new(|| {
-    // In memory, where `ci/fuzz` runs this.
+    // On a memory file system, if `ci/fuzz` runs this.
     let place = TempDir::new().expect("a directory");
     let Ok(store) = "sqlite:fuzzing.db".parse();
     let directory = StateDirectory::new(place.path().to_owned(), &store);
@@ -40,8 +40,8 @@ static WORLD: LazyLock<World> = LazyLock::new(|| {
     }
 });
 
-/// The first byte says whether the checksum is made right after the edits of a file that follow: two bytes of
-/// place each, what to do and with what.
+/// Checks an input. The first byte selects if the checksum is corrected after the edits of the file; each edit has two
+/// bytes of position, an operation and a value.
 pub fn check(bytes: &[u8]) {
     let [how, bytes @ ..] = bytes else {
         return;
@@ -68,7 +68,7 @@ pub fn check(bytes: &[u8]) {
     written_again();
 }
 
-/// Checks that a snapshot that was read is written, and read again.
+/// Checks that a snapshot read from a file can be written and read again.
 fn written_again() {
     let now = Timestamp::UNIX_EPOCH;
     let Some(read) = read_snapshot(&WORLD.directory, Source::Read) else {
@@ -76,7 +76,7 @@ fn written_again() {
     };
     write_snapshot(&WORLD.directory, &read, now).expect("a file");
     let again = read_snapshot(&WORLD.directory, Source::Read).expect("what was just written");
-    // Texts whose time is over aren't written.
+    // Texts that are no longer served aren't written.
     let served = read.texts().to_bytes(now);
     assert_eq!(again.texts().to_bytes(now), served);
     assert!(has_same_products(&read, &again));
@@ -90,7 +90,7 @@ fn edited(edits: &[u8]) -> Vec<u8> {
         };
         let place = usize::from(u16::from_le_bytes([low, high]));
         let place = match what & 1 {
-            // Most of a file is data.
+            // Most positions are in the data.
             0 => place % file.len().max(1),
             _ => place % (PREAMBLE_BYTES + 600).min(file.len()).max(1),
         };
@@ -112,7 +112,7 @@ fn edited(edits: &[u8]) -> Vec<u8> {
     file
 }
 
-/// A file whose lengths and checksum are those of its parts, as far as they can be.
+/// Corrects the lengths and the checksum of a file, as far as possible.
 fn summed(mut file: Vec<u8>) -> Vec<u8> {
     if file.len() < PREAMBLE_BYTES {
         return file;
@@ -148,7 +148,7 @@ fn is_same(left: &Snapshot, right: &Snapshot) -> bool {
     has_same_products(left, right) && texts(left) == texts(right)
 }
 
-/// Asks all that requests ask.
+/// Runs all queries of requests.
 fn ask(snapshot: &Snapshot) {
     let products: Vec<(&str, &[u8])> = snapshot
         .blocks()
@@ -208,7 +208,7 @@ fn ask(snapshot: &Snapshot) {
         let text = snapshot
             .text(&digest, Timestamp::MIN)
             .expect("a text of the snapshot");
-        // Damaged where the checksum was made after the edit.
+        // It may be damaged, if the checksum was corrected.
         let _ = text.unpack_as(&digest);
     }
 }

@@ -1,13 +1,13 @@
-//! Replays the corpora, and inputs made of them by a seeded generator: the same inputs in every run, so that only a
-//! change of the program can change the outcome. `ci/fuzz` searches for new inputs.
+//! Replays the corpora and seeded mutations of them: the same inputs in every run, so that only a change of the program
+//! changes the outcome. `ci/fuzz` searches for new inputs.
 //!
-//! `markdown_time` measures time, which other tests disturb: `ci/fuzz` alone runs it.
+//! `markdown_time` measures time, which parallel tests disturb, so only `ci/fuzz` runs it.
 
 use std::path::{Path, PathBuf};
 
 const SEED: u64 = 24;
 
-/// Inputs generated for each target.
+/// Number of inputs generated for each target.
 const GENERATED: usize = 2_000;
 
 /// Maximum length of a generated input, in bytes.
@@ -98,7 +98,7 @@ fn run(check: fn(&[u8]), input: &[u8]) {
     check(input);
 }
 
-/// Prints the input of a check that panics.
+/// Guard that prints the input of a check that panics.
 struct ShownOnPanic<'i>(&'i [u8]);
 
 impl Drop for ShownOnPanic<'_> {
@@ -109,7 +109,7 @@ impl Drop for ShownOnPanic<'_> {
     }
 }
 
-/// Returns the words of a target's dictionary, none if it has none.
+/// Returns the words of a target's dictionary, if it has one.
 fn words(target: &str) -> Vec<Vec<u8>> {
     let Ok(dictionary) = std::fs::read_to_string(folder("dictionaries").join(target)) else {
         return Vec::new();
@@ -120,7 +120,7 @@ fn words(target: &str) -> Vec<Vec<u8>> {
     quoted.map(unescaped).collect()
 }
 
-/// Reads libFuzzer's escapes: `\xAB`, `\\` and `\"`.
+/// Decodes libFuzzer's escapes: `\xAB`, `\\` and `\"`.
 fn unescaped(word: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut rest = word.bytes();
@@ -161,7 +161,7 @@ impl Random {
         &of[self.below(of.len())]
     }
 
-    /// Makes an input: one of the corpus, changed in one to four places.
+    /// Returns an input of the corpus, changed in one to four places.
     fn input(&mut self, corpus: &[Vec<u8>], words: &[Vec<u8>]) -> Vec<u8> {
         let mut input = self.one(corpus).to_vec();
         for _ in 0..=self.below(4) {

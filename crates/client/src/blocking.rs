@@ -24,10 +24,12 @@ use serde::de::DeserializeOwned;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::builder::{BuildError, ClientBuilder};
+use crate::changes::{ChangesPage, ChangesRequest};
 use crate::client::Content;
 use crate::content::{ContentHtml, ContentMarkdown};
 use crate::list::ProductsRequest;
 use crate::product::Product;
+use crate::sync::SyncEvent;
 use crate::{Category, Key, Page, Result};
 
 /// A [`crate::Client`] whose methods block. It is cheap to clone, and threads may share it.
@@ -98,6 +100,34 @@ impl Client {
     ) -> impl Iterator<Item = Result<T>> + use<T> {
         let (runtime, mut products) = (Arc::clone(&self.runtime), list.stream());
         std::iter::from_fn(move || runtime.block_on(products.next()))
+    }
+
+    /// Returns a request for what changed, for [`changes_page`](Self::changes_page) and [`sync`](Self::sync).
+    pub fn changes(&self) -> ChangesRequest {
+        self.client.changes()
+    }
+
+    /// Fetches one page of changes, like [`ChangesRequest::page`].
+    ///
+    /// # Errors
+    ///
+    /// As [`ChangesRequest::page`].
+    pub fn changes_page<T: DeserializeOwned>(
+        &self,
+        changes: &ChangesRequest<T>,
+    ) -> Result<ChangesPage<T>> {
+        self.runtime.block_on(changes.page())
+    }
+
+    /// Keeps a copy of the catalog right, like [`ChangesRequest::sync`]: iterates over changes and their tokens. The iterator
+    /// ends only with an error, and waits for the server while nothing changes.
+    pub fn sync<T: DeserializeOwned + Send + 'static>(
+        &self,
+        changes: ChangesRequest<T>,
+        stored: Option<String>,
+    ) -> impl Iterator<Item = Result<SyncEvent<T>>> + use<T> {
+        let (runtime, mut events) = (Arc::clone(&self.runtime), changes.sync(stored));
+        std::iter::from_fn(move || runtime.block_on(events.next()))
     }
 
     /// As [`crate::Client::product`].

@@ -106,7 +106,8 @@ impl ClientBuilder {
     }
 
     /// Sets the timeout of one attempt, from connecting to the body's last byte. Default: 30 s. [`Retries::longest_total`]
-    /// limits all attempts together.
+    /// limits all attempts together. Time for which the server holds an answer ([`ChangesRequest::wait`](
+    /// crate::ChangesRequest::wait)) is added to both.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
@@ -182,6 +183,7 @@ impl ClientBuilder {
             base_url: base_url.into(),
             key: self.key,
             retries: self.retries,
+            timeout: self.timeout,
             most_body_bytes: self.most_body_bytes,
             cache: Cache::new(self.cache_bytes),
         })))

@@ -1,6 +1,7 @@
 //! Client of one server, with a method for each operation.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 
@@ -9,6 +10,7 @@ use crate::address::{can_be_code, encode};
 use crate::answer::{Category, CategoryList, CountryList, Pong};
 use crate::builder::{BuildError, ClientBuilder};
 use crate::cache::Cache;
+use crate::changes::ChangesRequest;
 use crate::content::{ContentHtml, ContentMarkdown};
 use crate::error::Error;
 use crate::key::Key;
@@ -56,6 +58,8 @@ pub(crate) struct Inner {
     pub(crate) base_url: String,
     pub(crate) key: Key,
     pub(crate) retries: Retries,
+    /// Timeout of one attempt.
+    pub(crate) timeout: Duration,
     pub(crate) most_body_bytes: usize,
     pub(crate) cache: Option<Cache>,
 }
@@ -85,6 +89,12 @@ impl Client {
     /// Returns a list request: add filters, then fetch one page, all pages or all products.
     pub fn products(&self) -> ProductsRequest {
         ProductsRequest::new(self.clone())
+    }
+
+    /// Returns a request for what changed, which keeps a copy of the catalog right: add filters, then
+    /// [`sync`](ChangesRequest::sync), or fetch one page.
+    pub fn changes(&self) -> ChangesRequest {
+        ChangesRequest::new(self.clone())
     }
 
     /// Fetches a product with the URLs of its texts.

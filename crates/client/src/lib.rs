@@ -28,6 +28,8 @@
 //! - **Pages are streams** ([`ProductsRequest::pages`], [`ProductsRequest::stream`]). They follow cursors until a page is
 //!   empty or has none. Products that stay in the catalog come exactly once, even while the catalog changes, and a walk
 //!   can be resumed later from any cursor.
+//! - **A copy of the catalog stays right** ([`ChangesRequest::sync`]): changes and removals come as they happen, each with the
+//!   token to store together with them.
 //! - **Transient failures are retried** ([`Retries`]); permanent ones aren't.
 //! - **ETag cache**, optional ([`ClientBuilder::cache_bytes`]). Unchanged responses are a 304, which costs no quota and
 //!   hardly any bytes.
@@ -62,7 +64,8 @@
 //! # Layout
 //!
 //! - `client`, `blocking` (a feature): the operations. `builder`, `address`, `key`, `tls`: configuration
-//! - `list`, `pages`: list requests, and walks over their pages
+//! - `list`, `pages`: list requests, and walks over their pages; `changes`, `sync`, `pacing`: requests for changes, copies
+//!   that follow them, and their pauses; `filters`: the filters of lists and changes
 //! - `product`, `content`, `answer`: response types; `open`, `object`, `value`: their building blocks
 //! - `send`, `retry`, `cache`: one request, retries, the ETag cache
 //! - `error`: errors
@@ -73,22 +76,27 @@ mod answer;
 pub mod blocking;
 mod builder;
 mod cache;
+mod changes;
 mod client;
 mod content;
 mod error;
+mod filters;
 mod key;
 mod list;
 mod object;
 mod open;
+mod pacing;
 mod pages;
 mod product;
 mod retry;
 mod send;
+mod sync;
 mod tls;
 mod value;
 
 pub use answer::{Category, Cursors, Page, PageSize, Pagination};
 pub use builder::{BuildError, ClientBuilder};
+pub use changes::{Change, ChangesPage, ChangesRequest};
 pub use client::{Client, Content};
 pub use content::{ContentHtml, ContentMarkdown, ContentUrls};
 pub use error::{ApiError, Error, ErrorType, FaultType, ParameterFault};
@@ -105,6 +113,7 @@ pub use product::{
     PaymentDenominations, Product, Subscription, SubscriptionPlan,
 };
 pub use retry::Retries;
+pub use sync::{SyncEvent, SyncEvents};
 pub use value::{Decimal, Json};
 
 /// The dated API version of these types. All requests ask for it.

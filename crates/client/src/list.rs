@@ -1,14 +1,14 @@
 //! List requests.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::DeserializeOwned;
 
 use crate::Result;
-use crate::address::encode;
 use crate::answer::Page;
 use crate::client::Client;
+use crate::filters::{Filters, Target, filter_methods};
 use crate::pages::{Items, Pages};
 use crate::product::Product;
 
@@ -27,9 +27,7 @@ pub(crate) enum Cursor {
 #[must_use = "a request does nothing until a page or a stream is taken of it"]
 pub struct ProductsRequest<T = Product> {
     client: Client,
-    countries: Vec<String>,
-    categories: Vec<String>,
-    is_orderable: Option<bool>,
+    filters: Filters,
     limit: Option<u16>,
     pub(crate) cursor: Cursor,
     product: PhantomData<fn() -> T>,
@@ -39,9 +37,7 @@ impl ProductsRequest {
     pub(crate) fn new(client: Client) -> Self {
         Self {
             client,
-            countries: Vec::new(),
-            categories: Vec::new(),
-            is_orderable: None,
+            filters: Filters::default(),
             limit: None,
             cursor: Cursor::Start,
             product: PhantomData,
@@ -50,42 +46,7 @@ impl ProductsRequest {
 }
 
 impl<T> ProductsRequest<T> {
-    /// Adds a country, an ISO 3166-1 alpha-2 code: products must be redeemable in one of the added countries.
-    pub fn country(mut self, country: &str) -> Self {
-        self.countries.push(country.to_owned());
-        self
-    }
-
-    /// Adds countries: products must be redeemable in one of the added countries.
-    pub fn countries<C: AsRef<str>>(self, countries: impl IntoIterator<Item = C>) -> Self {
-        countries
-            .into_iter()
-            .fold(self, |list, country| list.country(country.as_ref()))
-    }
-
-    /// Adds a category: products must be in one of the added categories.
-    pub fn category(mut self, category: &str) -> Self {
-        self.categories.push(category.to_owned());
-        self
-    }
-
-    /// Adds categories: products must be in one of the added categories.
-    pub fn categories<C: AsRef<str>>(self, categories: impl IntoIterator<Item = C>) -> Self {
-        categories
-            .into_iter()
-            .fold(self, |list, category| list.category(category.as_ref()))
-    }
-
-    /// Selects only products that can be ordered: those to show to end users.
-    pub fn orderable(self) -> Self {
-        self.is_orderable(true)
-    }
-
-    /// Sets the parameter `is_orderable`; `false` filters nothing.
-    pub fn is_orderable(mut self, is_orderable: bool) -> Self {
-        self.is_orderable = Some(is_orderable);
-        self
-    }
+    filter_methods!();
 
     /// Sets the maximum number of products on a page, from 1 to 500. The server's default is 500.
     pub fn limit(mut self, limit: u16) -> Self {
@@ -110,9 +71,7 @@ impl<T> ProductsRequest<T> {
     pub fn read_as<U: DeserializeOwned>(self) -> ProductsRequest<U> {
         let Self {
             client,
-            countries,
-            categories,
-            is_orderable,
+            filters,
             limit,
             cursor,
             product: _,
@@ -120,9 +79,7 @@ impl<T> ProductsRequest<T> {
         let product = PhantomData;
         ProductsRequest {
             client,
-            countries,
-            categories,
-            is_orderable,
+            filters,
             limit,
             cursor,
             product,
@@ -130,30 +87,17 @@ impl<T> ProductsRequest<T> {
     }
 
     pub(crate) fn target(&self) -> String {
-        let mut target = "/product".to_owned();
-        let mut put = |name: &str, value: &str| {
-            let sign = if target.contains('?') { '&' } else { '?' };
-            // Writing to a string can't fail.
-            let _ = write!(target, "{sign}{name}={}", encode(value));
-        };
-        self.countries
-            .iter()
-            .for_each(|country| put("countries_redeemable_in", country));
-        self.categories
-            .iter()
-            .for_each(|category| put("categories", category));
-        if let Some(is_orderable) = self.is_orderable {
-            put("is_orderable", if is_orderable { "true" } else { "false" });
-        }
+        let mut target = Target::new("/product");
+        self.filters.put(&mut target);
         if let Some(limit) = self.limit {
-            put("limit", &limit.to_string());
+            target.put("limit", &limit.to_string());
         }
         match &self.cursor {
             Cursor::Start => {}
-            Cursor::After(cursor) => put("after", cursor),
-            Cursor::Before(cursor) => put("before", cursor),
+            Cursor::After(cursor) => target.put("after", cursor),
+            Cursor::Before(cursor) => target.put("before", cursor),
         }
-        target
+        target.into_string()
     }
 }
 
@@ -184,9 +128,7 @@ impl<T> Clone for ProductsRequest<T> {
     fn clone(&self) -> Self {
         Self {
             client: self.client.clone(),
-            countries: self.countries.clone(),
-            categories: self.categories.clone(),
-            is_orderable: self.is_orderable,
+            filters: self.filters.clone(),
             limit: self.limit,
             cursor: self.cursor.clone(),
             product: PhantomData,

@@ -86,7 +86,7 @@ impl Retries {
     }
 
     /// Returns a random pause after that many failures, from 1.
-    fn pause(&self, failures: u32) -> Duration {
+    pub(crate) fn pause(&self, failures: u32) -> Duration {
         let doubled = 1_u32.checked_shl(failures.saturating_sub(1));
         let longest = self.first_pause.saturating_mul(doubled.unwrap_or(u32::MAX));
         let longest = longest.min(self.longest_pause);

@@ -15,6 +15,8 @@ use crate::{API_VERSION, Result};
 
 const JSON: &str = "application/json";
 const MARKDOWN: &str = "text/markdown";
+/// Fault of a 304 to a request without `If-None-Match`.
+const UNTAGGED: &str = "it was asked for no tag";
 /// Maximum length of a request id that is kept (docs/contract/endpoints.md#request-identifiers), in bytes.
 const MAX_REQUEST_ID_BYTES: usize = 128;
 
@@ -22,14 +24,35 @@ impl Inner {
     /// Requests an operation, and reads the response as a `T`.
     pub(crate) async fn get_json<T: DeserializeOwned>(&self, target: &str) -> Result<T> {
         let url = format!("{}{target}", self.base_url);
-        let request = || {
-            let request = self.http.get(&url).header(ACCEPT, JSON);
-            request
-                .header("x-api-key", self.key.header())
-                .header("x-api-version", API_VERSION)
-        };
-        let body = self.fetch(&url, JSON, request).await?;
+        let body = self.fetch(&url, JSON, || self.json_request(&url)).await?;
         self.decode(&body)
+    }
+
+    /// Requests an operation once, without retries and cache, and reads the response as a `T`, beside its `Retry-After`. The
+    /// server may `hold` the response for that time.
+    pub(crate) async fn get_json_once<T: DeserializeOwned>(
+        &self,
+        target: &str,
+        hold: Duration,
+    ) -> std::result::Result<(T, Option<Duration>), Failure> {
+        let request = self.json_request(&format!("{}{target}", self.base_url));
+        let request = request.timeout(self.timeout.saturating_add(hold));
+        let (headers, body) = self
+            .attempt(request, JSON, None)
+            .await?
+            .ok_or_else(|| unexpected(304, UNTAGGED))?;
+        Ok((
+            self.decode(&body)?,
+            retry_after(&headers, SystemTime::now()),
+        ))
+    }
+
+    /// Returns a request for JSON, with the key.
+    fn json_request(&self, url: &str) -> RequestBuilder {
+        let request = self.http.get(url).header(ACCEPT, JSON);
+        request
+            .header("x-api-key", self.key.header())
+            .header("x-api-version", API_VERSION)
     }
 
     /// Fetches a text at any URL, without sending the key.
@@ -60,7 +83,7 @@ impl Inner {
                 Ok(body)
             }
             (None, Some(cached)) => Ok(cached.body.clone()),
-            (None, None) => Err(unexpected(304, "it was asked for no tag")),
+            (None, None) => Err(unexpected(304, UNTAGGED)),
         }
     }
 

@@ -1,13 +1,13 @@
-//! Escapes characters that steer a terminal or reorder text: control characters and bidirectional formatting.
+//! Escapes of characters that control a terminal or reorder text: control characters and bidirectional formatting.
 //!
-//! Reports and tables escape what comes from outside with [`single_line`]; logs, and output on a terminal
-//! (`cli/output`), pass as a whole through [`lines`]. Escapes are JSON's, so JSON stays valid.
+//! [`single_line`] escapes texts from outside in reports and tables; [`lines`] escapes logs and terminal output
+//! (`cli/output`) as a whole. Escapes are those of JSON, so JSON stays valid.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Returns whether a terminal, or a reader, would be steered by a character: C0, DEL and C1 control characters,
-/// line and paragraph separators, marks and overrides of direction.
+/// Returns true for C0, DEL and C1 control characters, line and paragraph separators, and bidirectional marks and
+/// overrides.
 #[must_use]
 pub fn is_steering(character: char) -> bool {
     character.is_control()
@@ -17,13 +17,13 @@ pub fn is_steering(character: char) -> bool {
         )
 }
 
-/// Escapes a text from outside for a place within a line.
+/// Escapes a text from outside for use within a line.
 #[must_use]
 pub fn single_line(text: &str) -> Cow<'_, str> {
     escaped(text, |_| false)
 }
 
-/// Escapes a whole output; line feeds, tabs, and carriage returns that end a line are its structure and stay.
+/// Escapes a whole output. Line feeds, tabs, and carriage returns before line feeds stay.
 #[must_use]
 pub fn lines(text: &str) -> Cow<'_, str> {
     escaped(text, |rest| {
@@ -31,7 +31,7 @@ pub fn lines(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// Escapes every steering character, but for those at which `is_structure` holds of the rest of the text.
+/// Escapes all such characters, except where `is_structure` accepts the rest of the text.
 fn escaped(text: &str, is_structure: impl Fn(&str) -> bool) -> Cow<'_, str> {
     if !text.contains(is_steering) {
         return Cow::Borrowed(text);

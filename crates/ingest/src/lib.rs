@@ -3,13 +3,13 @@
 //! # Layout
 //!
 //! - [`load`]: files to a revision: read, check, apply
-//! - [`export`]: stored products back to records
+//! - [`export`]: stored products as records
 //! - [`mirror`]: the catalog of another server, loaded in place of the store's own
-//! - [`fetch`]: texts known by outside addresses, brought into the store
-//! - [`outside`]: HTTP clients that ask other servers; [`jitter`]: randomness in pauses
-//! - `text_spool`: texts brought by a mirror or a fetch, until they are published
-//! - [`view`]: model to canonical document, canonical document to what is served
-//! - [`escape`]: escapes for characters that steer a terminal
+//! - [`fetch`]: texts at outside addresses, brought into the store
+//! - [`outside`]: HTTP client for other servers; [`jitter`]: jitter of pauses
+//! - `text_spool`: texts of a mirror or fetch, until they are published
+//! - [`view`]: model to canonical document, canonical document to responses
+//! - [`escape`]: escapes of characters that control a terminal
 
 pub mod escape;
 pub mod export;

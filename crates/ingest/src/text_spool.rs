@@ -1,5 +1,4 @@
-//! Texts that came from other servers, kept until they are published: in memory while they are few, else in a file
-//! without a name.
+//! Texts from other servers, until they are published: in memory or, if they are many, in an unnamed temporary file.
 
 use std::collections::HashMap;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -7,14 +6,14 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use tempfile::SpooledTempFile;
 use vitrine_model::content::TextDigest;
 
-/// From how many bytes on a file is used.
+/// Maximum length kept in memory, in bytes.
 const MAX_IN_MEMORY_BYTES: usize = 8 << 20;
 
 /// Texts by their digests.
 pub(crate) struct TextSpool {
     file: SpooledTempFile,
     end: u64,
-    /// Place of each text: its first byte and its length.
+    /// Offset and length of each text.
     places: HashMap<TextDigest, (u64, usize)>,
 }
 
@@ -27,7 +26,7 @@ impl TextSpool {
         }
     }
 
-    /// Keeps a text, once.
+    /// Stores a text, once.
     pub(crate) fn put(&mut self, markdown: &str) -> io::Result<TextDigest> {
         let digest = TextDigest::of(markdown);
         if !self.places.contains_key(&digest) {
@@ -39,7 +38,7 @@ impl TextSpool {
         Ok(digest)
     }
 
-    /// A text that was put; `None` where it wasn't.
+    /// Returns a stored text.
     pub(crate) fn get(&mut self, digest: &TextDigest) -> io::Result<Option<String>> {
         let Some((start, length)) = self.places.get(digest) else {
             return Ok(None);

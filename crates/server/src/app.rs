@@ -1,4 +1,4 @@
-//! Wiring: joins the parts of a server into the application that answers its requests. Only here do `http` and `docs`
+//! Wiring: builds the application that answers requests from the parts of a server. Only here do `http` and `docs`
 //! meet.
 
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::live::Live;
 use crate::metrics::{Metrics, TlsMetrics};
 use crate::traces::Traces;
 
-/// Settings of an application.
+/// Settings of the application.
 #[derive(Debug, Default)]
 pub struct AppSettings {
     /// Public URL of the service, without `/v2`.

@@ -1,22 +1,22 @@
-//! The `vitrine` program as a library, so that its tests can reach every room.
+//! The `vitrine` program as a library, so that tests can reach all modules.
 //!
 //! # Layout
 //!
-//! - [`admin`]: the port for those who watch a server
-//! - [`browser`]: pages on that port for the people who look after a catalog
-//! - [`cli`]: the commands, one file each
-//! - [`limits`]: quotas that several servers share
-//! - [`live`]: the snapshot and the keys that requests read
-//! - [`edge`]: where clients connect: listening, TLS, limits, the end
-//! - [`http`]: requests and answers
-//! - [`app`]: joins `http`, `docs` and what is live
-//! - [`docs`]: the documentation site
-//! - [`metrics`]: what a running server counts
-//! - [`web`]: what all pages for people share
+//! - [`admin`]: admin port: health and metrics
+//! - [`browser`]: catalog browser on the admin port, for operators
+//! - [`cli`]: commands, one file each
+//! - [`limits`]: quotas shared by several servers
+//! - [`live`]: live snapshot and keys, and the threads that follow the store
+//! - [`edge`]: listeners, TLS, connections and their limits, shutdown
+//! - [`http`]: requests and responses
+//! - [`app`]: wiring of `http`, `docs` and `live`
+//! - [`docs`]: documentation site
+//! - [`metrics`]: metrics of a server
+//! - [`web`]: assets and headers shared by all pages
 //! - [`traces`]: spans of requests for an OpenTelemetry collector
-//! - `error_chain`: an error with its causes, for logs
-//! - `log_output`: log lines, queued and written without blocking anybody
-//! - `panics`: what becomes of them; [`panic_point`]: where tests let a thread panic
+//! - `error_chain`: error with its causes, for logs
+//! - `log_output`: log queues that never block
+//! - `panics`: handling of panics; [`panic_point`]: places where tests cause one
 
 pub mod admin;
 pub mod app;

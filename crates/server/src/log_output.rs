@@ -1,8 +1,7 @@
 //! Log output that never blocks its callers: a bounded queue of lines for each descriptor, and a thread that writes them.
 //!
-//! If the reader of a log is slow or gone, lines are dropped and counted; the number is logged once writing
-//! works again. The access log and the server's messages each have a queue, so that neither waits for the
-//! other's reader.
+//! If the reader of a log is slow or gone, lines are dropped and counted; their number is logged once writing works
+//! again. The access log and the server's messages have separate queues, so that neither waits for the other's reader.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -19,7 +18,7 @@ use crate::panics::caught;
 /// Pause after a failed write, before the next one.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// A log, as its queue and its thread need to know it.
+/// Settings of a log.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Log {
     /// Name in messages, such as "access log".
@@ -30,13 +29,13 @@ pub(crate) struct Log {
     pub(crate) queue_bytes: usize,
     /// Time for which lines are collected before they are written together.
     pub(crate) batching: Duration,
-    /// Total of lines that were dropped.
+    /// Counter of dropped lines.
     pub(crate) dropped: &'static Counter,
     /// Panic point of the writing thread.
     pub(crate) panic_point: PanicPoint,
 }
 
-/// Queue of a log whose lines are being written.
+/// Running log output: a queue and its writing thread.
 #[derive(Debug)]
 pub(crate) struct LogOutput {
     queue: Arc<Queue>,
@@ -72,8 +71,8 @@ impl LogOutput {
         self.queue.push(lines);
     }
 
-    /// Closes the queue and waits for its last lines to be written, at most for `limit`: a stalled reader must not
-    /// keep the program from ending.
+    /// Closes the queue and waits until its last lines are written, up to `limit`: a stalled reader must not keep the
+    /// program from exiting.
     pub(crate) fn finish(&self, limit: Duration) {
         self.queue.close();
         let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
@@ -81,7 +80,7 @@ impl LogOutput {
     }
 }
 
-/// Lines of many threads, taken by one.
+/// Queue with many writers and one reader.
 #[derive(Debug)]
 struct Queue {
     log: Log,
@@ -93,7 +92,7 @@ struct Queue {
 struct State {
     lines: Vec<u8>,
     is_closed: bool,
-    /// Dropped lines that no message has told of.
+    /// Number of dropped lines not reported yet.
     untold: u64,
 }
 
@@ -114,7 +113,7 @@ impl Queue {
         let was_empty = state.lines.is_empty();
         state.lines.extend_from_slice(lines);
         drop(state);
-        // The writer takes everything: it waits for the first line only.
+        // The reader takes everything, so only the first line wakes it.
         if was_empty {
             self.changed.notify_one();
         }
@@ -125,7 +124,7 @@ impl Queue {
         self.changed.notify_one();
     }
 
-    /// Waits for lines, then for as long as more are collected. Returns false once the queue is closed.
+    /// Waits for a line, then for the batching time. Returns false once the queue is closed.
     fn wait(&self, batching: Duration) -> bool {
         let mut state = self.lock();
         while state.lines.is_empty() && !state.is_closed {
@@ -144,7 +143,7 @@ impl Queue {
         !state.is_closed
     }
 
-    /// Swaps the waiting lines for an empty buffer.
+    /// Swaps the queued lines for an empty buffer.
     fn take(&self, buffer: &mut Vec<u8>) {
         buffer.clear();
         std::mem::swap(&mut self.lock().lines, buffer);
@@ -156,18 +155,18 @@ impl Queue {
         state.untold += dropped;
     }
 
-    /// Returns the number of dropped lines since it was last called.
+    /// Returns the number of lines dropped since the last call.
     fn take_unreported(&self) -> u64 {
         std::mem::take(&mut self.lock().untold)
     }
 
-    /// Locks the state, which holds whole lines even after a panic.
+    /// Locks the state, which is valid even after a panic: it has whole lines.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Writes lines as they come, until the queue is closed and empty. What can't be written, because a disk is full, is
+/// Writes lines until the queue is closed and empty. Lines that can't be written, for instance to a full disk, are
 /// dropped.
 fn write_lines(queue: &Queue, out: impl Write) {
     let Log {
@@ -234,7 +233,7 @@ impl<W: Write> LineWriter<W> {
         }
     }
 
-    /// Writes lines; after half a line, from the start of the next one.
+    /// Writes lines. If the last write ended within a line, it begins with the next whole line.
     fn write_batch(&mut self, lines: &[u8]) -> io::Result<()> {
         if self.is_within_line && !lines.is_empty() {
             self.write(b"\n")?;
@@ -273,7 +272,7 @@ mod tests {
         }
     }
 
-    /// A disk that has so many bytes left, once.
+    /// Writer with limited space, like a full disk, once.
     struct Full {
         left: Option<usize>,
         log: Vec<u8>,

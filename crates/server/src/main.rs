@@ -1,4 +1,4 @@
-//! The `vitrine` program: hands over to [`vitrine::cli`].
+//! The `vitrine` program: calls [`vitrine::cli`].
 
 use std::process::ExitCode;
 

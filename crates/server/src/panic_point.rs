@@ -1,21 +1,21 @@
-//! Panic points: the named places at which a test lets a thread of a server panic, as a bug would.
+//! Panic points: named places at which a test makes a thread of a server panic, as a bug would.
 //!
-//! They do nothing without the feature `fail-points`, and a released program hasn't got it. With it,
-//! `VITRINE_FAIL_POINT` in the environment says what happens:
+//! Without the feature `fail-points`, which no release has, they do nothing. With it, `VITRINE_FAIL_POINT` in the
+//! environment selects one:
 //!
 //! - `NAME=panic@N`: the Nth pass panics
-//! - `NAME=panic@N+`: so do all that follow
+//! - `NAME=panic@N+`: the Nth and all later passes panic
 
 macro_rules! panic_points {
     ($($point:ident $name:literal,)*) => {
-        /// A place that a test can let panic.
+        /// A place at which a test causes a panic.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum PanicPoint {
             $(#[doc = $name] $point,)*
         }
 
         impl PanicPoint {
-            /// All of them. Tests walk them all.
+            /// All panic points; tests pass through each.
             pub const ALL: &'static [Self] = &[$(Self::$point,)*];
 
             /// Returns the name that tests use.
@@ -46,11 +46,11 @@ panic_points! {
 }
 
 impl PanicPoint {
-    /// Passes it: nothing happens.
+    /// Does nothing.
     #[cfg(not(feature = "fail-points"))]
     pub fn pass(self) {}
 
-    /// Passes it: what the environment says happens.
+    /// Passes the point, which panics if the environment says so.
     ///
     /// # Panics
     ///
@@ -59,7 +59,7 @@ impl PanicPoint {
     pub fn pass(self) {
         use std::sync::atomic::{AtomicU64, Ordering};
 
-        /// Number of passes of the one point that the environment names.
+        /// Number of passes of the selected point.
         static PASSES: AtomicU64 = AtomicU64::new(0);
 
         let said = std::env::var("VITRINE_FAIL_POINT").unwrap_or_default();

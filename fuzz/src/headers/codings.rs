@@ -1,4 +1,4 @@
-//! `Accept-Encoding` (RFC 9110, 12.5.3), read naively.
+//! Naive parser of `Accept-Encoding` (RFC 9110, section 12.5.3).
 
 use std::io::Read;
 
@@ -11,7 +11,7 @@ use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING};
 pub(super) struct Weights(Vec<(String, u16)>);
 
 impl Weights {
-    /// Of what is named more than once the least counts; `*` stands for gzip and plain bodies.
+    /// Returns the least weight of these names, else that of `*`, which includes only gzip and plain bodies.
     fn of(&self, names: &[&str]) -> Option<u16> {
         let least = |names: &[&str]| {
             let named = self
@@ -39,7 +39,7 @@ impl Weights {
     }
 }
 
-/// The weights of all members, and whether each is as the RFC writes it.
+/// Returns the weights of all members, and whether each is well-formed.
 pub(super) fn weights(headers: &HeaderMap) -> (Weights, bool) {
     let mut weights = Weights::default();
     let mut is_sound = true;
@@ -81,7 +81,7 @@ fn weight(member: &str) -> Option<(String, u16)> {
     is_token.then(|| (name.to_ascii_lowercase(), weight))
 }
 
-/// The coding of a body of so many bytes is one that the client takes, and none that it likes better is left out.
+/// Checks that the coding of a body of this length is accepted, and that the client prefers no other one.
 pub(super) fn check_coding(
     headers: &HeaderMap,
     answered: &HeaderMap,
@@ -107,7 +107,7 @@ pub(super) fn check_coding(
     }
     assert!(ours.contains(&coding), "{coding} for {about}");
     match weight(coding) {
-        // Nothing was said of it, but that plain bodies are refused.
+        // It wasn't named, but plain bodies were refused.
         None => assert!(coding == "gzip" && plain == Some(0), "{coding} for {about}"),
         Some(0) => panic!("{coding} for {about}"),
         Some(weight) => {
@@ -120,7 +120,7 @@ pub(super) fn check_coding(
     }
 }
 
-/// A body without its coding.
+/// Decodes a body.
 pub(super) fn decoded(answered: &HeaderMap, body: &Bytes) -> Bytes {
     let mut plain = Vec::new();
     let coding = answered

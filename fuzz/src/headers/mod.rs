@@ -1,10 +1,9 @@
-//! Whole answers to requests with any headers, beside the rules read one by one: key, version, simulation,
-//! `If-None-Match` (RFC 9110, 13.1.2), `Accept-Encoding` (RFC 9110, 12.5.3), request id (docs/contract/access.md,
-//! docs/contract/errors.md, docs/contract/caching.md).
+//! Whole responses to requests with any headers, compared with the rules one by one: key, version, simulation,
+//! `If-None-Match` (RFC 9110, section 13.1.2), `Accept-Encoding` (RFC 9110, section 12.5.3), request id
+//! (docs/contract/access.md, docs/contract/errors.md, docs/contract/caching.md).
 //!
-//! An input is lines: a letter for the header, then its value. In values, `{K}` stands for a key, `{T}` for a test key,
-//! `{P}` for one that is pinned to a removed version, `{X}` for an expired and `{R}` for a revoked one; `{E}` for
-//! the entity tag of what is asked for.
+//! An input is lines: a letter for the header, then its value. In values, `{K}` is a key, `{T}` a test key, `{P}` one
+//! pinned to a removed version, `{X}` an expired one, `{R}` a revoked one, `{E}` the entity tag of the resource.
 
 mod codings;
 mod tags;
@@ -32,8 +31,8 @@ const X_API_VERSION: HeaderName = HeaderName::from_static("x-api-version");
 const X_SIMULATE: HeaderName = HeaderName::from_static("x-simulate");
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Paths of requests: a long list, a short one, a product, a text's forms, and one without a body worth
-/// compressing.
+/// Paths of requests: a long list, a short one, a product, its texts in other forms, and one with a body too short to
+/// be compressed.
 const TARGETS: [&str; 5] = [
     "/v2/product?limit=9",
     "/v2/product?limit=1",
@@ -64,7 +63,7 @@ struct World {
     answering: Answering,
     runtime: tokio::runtime::Runtime,
     keys: Vec<(Key, String)>,
-    /// The plain body of each target, and its tag.
+    /// Plain body and tag of each target.
     plain: Vec<(Bytes, HeaderValue)>,
 }
 
@@ -145,11 +144,11 @@ impl World {
         (parts.status, parts.headers, body.into_bytes())
     }
 
-    /// The request that lines describe.
+    /// Returns the request that an input describes.
     fn request(&self, bytes: &[u8]) -> (usize, HeaderMap) {
         let mut target = 0;
         let mut headers = HeaderMap::new();
-        // Fewer than are refused for their number.
+        // Fewer than the maximum number of headers.
         for line in bytes.split(|byte| *byte == b'\n').take(40) {
             let Some((letter, value)) = line.split_first() else {
                 continue;
@@ -196,7 +195,7 @@ fn replaced(text: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Holds an answer against the rules.
+/// Checks a response against the rules.
 pub fn check(bytes: &[u8]) {
     WORLD.with(|world| {
         let (target, headers) = world.request(bytes);
@@ -226,7 +225,7 @@ pub fn check(bytes: &[u8]) {
     });
 }
 
-/// The one value of a header; empty counts as none.
+/// Returns the single value of a header; an empty one counts as missing.
 fn single<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>, ()> {
     let values: Vec<&HeaderValue> = headers.get_all(name).iter().collect();
     let [value] = values.as_slice() else {
@@ -241,7 +240,7 @@ fn single<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h st
     }
 }
 
-/// The first step that fails, and whether it lies past the version.
+/// Returns the first step that fails, and true if that is after the version was negotiated.
 fn judge(world: &World, headers: &HeaderMap) -> Result<(), (ErrorType, bool)> {
     let key = match single(headers, &X_API_KEY) {
         Ok(None) => return Err((ErrorType::Unauthorized, false)),
@@ -307,7 +306,7 @@ fn check_error(
     assert_eq!(answered["content-type"], "application/json", "{about}");
     assert_eq!(answered["cache-control"], "no-store", "{about}");
     assert!(!answered.contains_key(ETAG), "{about}");
-    // Plain, unless that is refused.
+    // Plain, unless plain was refused.
     if answered.contains_key(CONTENT_ENCODING) {
         check_coding(headers, answered, usize::MAX, about);
         let (weights, _) = weights(headers);
@@ -315,7 +314,7 @@ fn check_error(
     }
 }
 
-/// No answer says a key, unless the client asked for that by its own request id.
+/// Checks that no response contains a key, unless the client sent it as its request id.
 fn check_secrets(world: &World, headers: &HeaderMap, answered: &HeaderMap, body: &Bytes) {
     let body = decoded(answered, body);
     for (_, key) in &world.keys {

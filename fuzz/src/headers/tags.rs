@@ -1,9 +1,9 @@
-//! `If-None-Match` (RFC 9110, 13.1.2), read naively.
+//! Naive parser of `If-None-Match` (RFC 9110, section 13.1.2).
 
 use http::header::IF_NONE_MATCH;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
-/// Tags are compared weakly: 304 is for who has the tag, in a list as the RFC writes it.
+/// Checks that the status is 304 if, and only if, a well-formed list has the tag, compared weakly.
 pub(super) fn check_tag(headers: &HeaderMap, tag: &HeaderValue, status: StatusCode, about: &str) {
     let lists = headers.get_all(IF_NONE_MATCH).iter();
     let lists: Vec<&[u8]> = lists.map(HeaderValue::as_bytes).collect();
@@ -17,7 +17,7 @@ pub(super) fn check_tag(headers: &HeaderMap, tag: &HeaderValue, status: StatusCo
     if read.iter().all(Option::is_some) {
         assert_eq!(status == StatusCode::NOT_MODIFIED, is_known, "{about}");
     } else if status == StatusCode::NOT_MODIFIED {
-        // Of what isn't a list, anything may be taken but a tag that isn't there.
+        // In a malformed list, tags may or may not be found, but only those that are there.
         let names = |list: &&[u8]| list.windows(opaque.len()).any(|part| part == opaque);
         assert!(is_known || lists.iter().any(names), "{about}");
     } else {
@@ -25,7 +25,7 @@ pub(super) fn check_tag(headers: &HeaderMap, tag: &HeaderValue, status: StatusCo
     }
 }
 
-/// The opaque tags of `#entity-tag`, or the star; `None` where it is neither.
+/// Returns the opaque tags of `#entity-tag`, or the star; `None` for anything else.
 fn tags(list: &[u8]) -> Option<Vec<&[u8]>> {
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
     let trim = |mut text: &'_ [u8]| -> usize {

@@ -6,7 +6,10 @@ mod stand_in;
 
 mod answers;
 mod cache;
+mod changes;
 mod failures;
 mod hostile;
 mod picker;
+mod sync;
+mod sync_failures;
 mod walks;

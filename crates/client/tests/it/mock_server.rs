@@ -21,6 +21,11 @@ impl MockServer {
     /// Starts a server that sends one of these responses per connection, and the last one for all further ones. An empty
     /// response is silence until the client disconnects.
     pub(crate) fn of(answers: Vec<Vec<u8>>) -> Self {
+        Self::holding(answers, Duration::ZERO)
+    }
+
+    /// Starts a server that holds each response for a time.
+    pub(crate) fn holding(answers: Vec<Vec<u8>>, hold: Duration) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
         let heads = Arc::new(Mutex::new(Vec::new()));
@@ -30,7 +35,7 @@ impl MockServer {
             for socket in listener.incoming().map_while(Result::ok) {
                 let number = next.fetch_add(1, Ordering::Relaxed).min(answers.len() - 1);
                 let (answer, seen) = (answers[number].clone(), Arc::clone(&seen));
-                std::thread::spawn(move || serve(socket, &answer, &seen));
+                std::thread::spawn(move || serve(socket, &answer, hold, &seen));
             }
         });
         Self { address, heads }
@@ -58,19 +63,29 @@ impl MockServer {
         self.heads.lock().expect("unpoisoned").clone()
     }
 
+    /// Returns the queries of all requests so far, in lower case. `path` is that of their operation.
+    pub(crate) fn queries(&self, path: &str) -> Vec<String> {
+        let query = |head: &String| {
+            let target = head.split(' ').nth(1).unwrap_or_default();
+            target.strip_prefix(path).expect("that path").to_owned()
+        };
+        self.heads().iter().map(query).collect()
+    }
+
     /// Returns the number of requests.
     pub(crate) fn count(&self) -> usize {
         self.heads().len()
     }
 }
 
-fn serve(mut socket: TcpStream, answer: &[u8], seen: &Mutex<Vec<String>>) {
+fn serve(mut socket: TcpStream, answer: &[u8], hold: Duration, seen: &Mutex<Vec<String>>) {
     let reader = BufReader::new(socket.try_clone().expect("a socket"));
     let lines = reader.lines().map_while(Result::ok);
     let head: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
     seen.lock()
         .expect("unpoisoned")
         .push(head.join("\n").to_ascii_lowercase());
+    std::thread::sleep(hold);
     match answer {
         b"" => drop(socket.read(&mut [0])),
         answer => drop(socket.write_all(answer)),

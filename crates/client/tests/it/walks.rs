@@ -16,14 +16,7 @@ fn right(codes: &[&str]) -> Vec<u8> {
 }
 
 fn queries(server: &MockServer) -> Vec<String> {
-    let heads = server.heads();
-    let target = |head: &String| {
-        head.split(' ')
-            .nth(1)
-            .unwrap_or_default()
-            .replace("/v2/product", "")
-    };
-    heads.iter().map(target).collect()
+    server.queries("/v2/product")
 }
 
 #[tokio::test]

@@ -1,8 +1,8 @@
-//! Records as rows of a table, by the same columns that loads read (`load::read::columns`), so that each row
-//! loads again as the record that it was.
+//! Records as rows of a table, with the columns of loads (`load::read::columns`), so that each row loads as the same
+//! record.
 //!
-//! Quoted as RFC 4180 has it; lines end with a line feed, as in the template. Cells are data: only for spreadsheets
-//! one that they would run gets an apostrophe, which loads remove (`load::read::formula`).
+//! Quoting follows RFC 4180; lines end with a line feed, as in the template. For spreadsheets only, a cell that they
+//! would run gets an apostrophe, which loads remove (`load::read::formula`).
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use crate::load::read::formula;
 
 type Members<'a> = Vec<(Cow<'a, str>, Node<'a>)>;
 
-/// The reader that a table is written for.
+/// Reader of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reader {
     /// Programs: cells are written as they are.
@@ -23,17 +23,17 @@ pub enum Reader {
     Spreadsheet,
 }
 
-/// The first line, without its end.
+/// Returns the first line, without its line feed.
 #[must_use]
 pub fn header() -> String {
     COLUMNS.each_ref().map(|column| column.name).join(",")
 }
 
-/// The row of a record, without its line's end.
+/// Returns the row of a record, without its line feed.
 ///
 /// # Errors
 ///
-/// If the record has a value that no column holds: it isn't one of ours.
+/// If the record has a value without a column, which no stored product has.
 pub fn row(record: Node<'_>, reader: Reader) -> anyhow::Result<String> {
     let Node::Object(mut product) = record else {
         bail!("a record that isn't an object");
@@ -50,7 +50,7 @@ pub fn row(record: Node<'_>, reader: Reader) -> anyhow::Result<String> {
     let mut row = String::new();
     for column in &COLUMNS {
         let value = match column.of {
-            // The last column: what the others don't hold.
+            // The last column has the rest.
             _ if column.kind == Kind::Detail => rest(std::mem::take(&mut detail), is_known),
             Of::Product => take(&mut product, column.path),
             Of::Types(types) if !types.contains(&&*payout_type) => None,
@@ -76,7 +76,7 @@ pub fn row(record: Node<'_>, reader: Reader) -> anyhow::Result<String> {
     Ok(row)
 }
 
-/// Takes the value at `path` out of an object, if it is there.
+/// Removes the value at `path` from an object, and returns it.
 fn take<'a>(members: &mut Members<'a>, path: &[&str]) -> Option<Node<'a>> {
     let (first, below) = path.split_first()?;
     let position = members.iter().position(|(key, _)| key == first)?;
@@ -87,8 +87,8 @@ fn take<'a>(members: &mut Members<'a>, path: &[&str]) -> Option<Node<'a>> {
     }
 }
 
-/// Returns the rest of an object after its columns were taken out. For an unknown payout type this includes
-/// emptied objects: it is served as it was loaded, and columns fill those again.
+/// Returns the rest of an object after its columns were removed. For an unknown payout type this includes emptied
+/// objects: it is served as loaded, and columns fill those again.
 fn rest<'a>(mut members: Members<'a>, is_known: bool) -> Option<Node<'a>> {
     if is_known {
         members.retain(|(_, value)| !matches!(value, Node::Object(members) if members.is_empty()));
@@ -96,7 +96,7 @@ fn rest<'a>(mut members: Members<'a>, is_known: bool) -> Option<Node<'a>> {
     (!is_known || !members.is_empty()).then_some(Node::Object(members))
 }
 
-/// A value as the cell that reads as this value again.
+/// Returns the cell that loads as this value.
 fn cell(kind: Kind, value: Node<'_>) -> anyhow::Result<Cow<'_, str>> {
     Ok(match (kind, value) {
         (Kind::Texts, Node::Null) => bail!("a missing list"),
@@ -114,7 +114,7 @@ fn cell(kind: Kind, value: Node<'_>) -> anyhow::Result<Cow<'_, str>> {
     })
 }
 
-/// A list with `|` between its items; none where that would be read as another list.
+/// Returns a list with `|` between its items; `None` if that would load as another list.
 fn joined(items: &[Node<'_>]) -> Option<String> {
     let mut texts = Vec::with_capacity(items.len());
     for item in items {
@@ -126,7 +126,7 @@ fn joined(items: &[Node<'_>]) -> Option<String> {
     if let [text] = &texts[..]
         && text.contains([',', ';', '\n'])
     {
-        // A load would ask if it is several.
+        // A load would warn that it may be several items.
         return None;
     }
     let joined = texts.join("|");
@@ -134,7 +134,7 @@ fn joined(items: &[Node<'_>]) -> Option<String> {
     is_plain.then_some(joined)
 }
 
-/// Appends a cell, with quotes where it needs them.
+/// Appends a cell, quoted if necessary.
 fn write_quoted(cell: &str, row: &mut String) {
     if cell.contains([',', '"', '\r', '\n']) {
         row.push('"');

@@ -1,7 +1,7 @@
-//! From stored products back to records that load again into the same catalog.
+//! Exports stored products as records that load again into the same catalog.
 //!
-//! A record is the canonical text with what that leaves out: the discount exactly as it was loaded, and
-//! the Markdown of texts in place of their own addresses. `csv` makes rows of a table of them.
+//! A record is the canonical document with the discount exactly as loaded, and with Markdown instead of the store's own
+//! addresses. `csv` makes rows of them.
 
 pub mod csv;
 
@@ -14,11 +14,11 @@ use vitrine_store::record::{OwnText, StoredProduct};
 
 use crate::load::json::Node;
 
-/// The record of a product; as compact JSON, `to_json` makes a line of it.
+/// Returns the record of a product; `to_json` makes a line of it.
 ///
 /// # Errors
 ///
-/// If the store can't be read, or holds what it shouldn't.
+/// If the store can't be read, or is damaged.
 pub fn record<'a>(store: &dyn Store, product: &'a StoredProduct) -> anyhow::Result<Node<'a>> {
     let damaged = || format!("the product {} is damaged", product.code);
     let (document, problems) = Node::parse(&product.document);
@@ -51,7 +51,7 @@ pub fn record<'a>(store: &dyn Store, product: &'a StoredProduct) -> anyhow::Resu
     Ok(Node::Object(members))
 }
 
-/// Content resources with Markdown, and its source, where there is any.
+/// Returns the content resources with Markdown and its source, where there is any.
 fn with_texts<'a>(
     store: &dyn Store,
     content: Node<'a>,

@@ -1,4 +1,4 @@
-//! Asks one address for its text, and judges what comes.
+//! Requests the text at an address, and checks the response.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use crate::outside::guard::{self, Refused};
 use crate::outside::retry::{Retries, send_retrying};
 use crate::outside::{Answer, Failure};
 
-/// Value of the `Accept` header: Markdown first. No content type but HTML's is refused by its name alone.
+/// Value of the `Accept` header: Markdown first. Only the content type of HTML is refused by its name.
 const ACCEPTED: &str = "text/markdown, text/plain;q=0.9, */*;q=0.1";
 
-/// The longest value of a header that is looked at or remembered, in bytes.
+/// Maximum length of a header's value that is read or remembered, in bytes.
 const LONGEST_HEADER_BYTES: usize = 1_024;
 
 /// Retries of a transient failure, within the time limit of one text.
@@ -29,14 +29,14 @@ const RETRIES: Retries = Retries {
     longest_pause: Duration::from_secs(5),
 };
 
-/// Tags with which documents of HTML begin, and Markdown never does.
+/// Tags with which HTML documents begin, and Markdown never does.
 const HTML_STARTS: [&str; 8] = [
     "!doctype", "?xml", "html", "head", "body", "title", "meta", "script",
 ];
 
 /// Usable response of an address.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Came {
+pub(super) enum Usable {
     /// Unchanged since the last fetch: status 304 to a conditional request.
     NotModified,
     /// A text.
@@ -50,9 +50,9 @@ pub(super) enum Came {
 /// Responsiveness of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Host {
-    /// It answered, or wasn't asked.
+    /// It responded, or wasn't asked.
     Answered,
-    /// No connection could be made, or no answer came in time.
+    /// It couldn't be reached, or didn't respond in time.
     Silent,
 }
 
@@ -116,21 +116,21 @@ impl From<Failure> for Failed {
     }
 }
 
-/// Asks `url`, which gave `before` when it was asked before.
+/// Requests the text at `url`; `before` is the result of the last fetch.
 ///
 /// # Errors
 ///
-/// If no text comes within `patience`, or what comes is none.
+/// If there is no usable response within `patience`.
 pub(super) async fn ask(
     client: &Client,
     url: &str,
     before: Option<&FetchedText>,
     reach: Reach,
     patience: Duration,
-) -> Result<Came, Failed> {
+) -> Result<Usable, Failed> {
     let url = Url::parse(url).map_err(|error| Failed::new("url", error.to_string()))?;
     if reach == Reach::Public {
-        guard::judge(&url)?;
+        guard::check(&url)?;
     }
     let request = || {
         let mut request = client.get(url.clone()).header(ACCEPT, ACCEPTED);
@@ -150,10 +150,10 @@ pub(super) async fn ask(
     };
     let was_conditional =
         before.is_some_and(|before| before.etag.is_some() || before.last_modified.is_some());
-    judge(answer?, was_conditional)
+    check_response(answer?, was_conditional)
 }
 
-fn judge(answer: Answer, was_conditional: bool) -> Result<Came, Failed> {
+fn check_response(answer: Answer, was_conditional: bool) -> Result<Usable, Failed> {
     let Answer {
         status,
         headers,
@@ -161,7 +161,7 @@ fn judge(answer: Answer, was_conditional: bool) -> Result<Came, Failed> {
     } = answer;
     match status {
         200 => {}
-        304 if was_conditional => return Ok(Came::NotModified),
+        304 if was_conditional => return Ok(Usable::NotModified),
         _ => {
             let message = format!("expected status 200; the response has {status}");
             return Err(Failed::new("status", message));
@@ -181,7 +181,7 @@ fn judge(answer: Answer, was_conditional: bool) -> Result<Came, Failed> {
         let message = "expected Markdown; the response looks like an HTML page";
         return Err(Failed::new("html", message));
     }
-    Ok(Came::Text {
+    Ok(Usable::Text {
         markdown,
         etag: text_of(&headers, &ETAG),
         last_modified: text_of(&headers, &LAST_MODIFIED),
@@ -189,13 +189,13 @@ fn judge(answer: Answer, was_conditional: bool) -> Result<Came, Failed> {
 }
 
 fn text_of(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
-    // One that isn't ASCII couldn't be sent back as it came.
+    // A validator that isn't ASCII couldn't be sent back.
     let value = headers.get(name)?.to_str().ok()?.trim();
     let is_fit = (1..=LONGEST_HEADER_BYTES).contains(&value.len());
     is_fit.then(|| value.to_owned())
 }
 
-/// Returns true if a text begins as HTML documents do, comments aside.
+/// Returns true if a text begins like an HTML document, comments aside.
 fn begins_like_a_page(text: &str) -> bool {
     let mut rest = text.trim_start();
     while let Some(comment) = rest.strip_prefix("<!--") {
@@ -219,7 +219,7 @@ fn begins_like_a_page(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn judged(status: u16, content_type: &str, body: &str) -> Result<Came, &'static str> {
+    fn checked(status: u16, content_type: &str, body: &str) -> Result<Usable, &'static str> {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, content_type.parse().unwrap());
         let body = body.as_bytes().to_vec();
@@ -228,11 +228,11 @@ mod tests {
             headers,
             body,
         };
-        judge(answer, true).map_err(|failed| failed.rule)
+        check_response(answer, true).map_err(|failed| failed.rule)
     }
 
     #[test]
-    fn pages_are_no_texts() {
+    fn html_pages_are_refused_as_texts() {
         for page in [
             "<!DOCTYPE html><p>Log in",
             "\u{feff}\r\n <html lang=en>",
@@ -242,7 +242,7 @@ mod tests {
             "<body\nclass=a>",
             "<script>",
         ] {
-            assert_eq!(judged(200, "text/plain", page), Err("html"), "{page}");
+            assert_eq!(checked(200, "text/plain", page), Err("html"), "{page}");
         }
         for text in [
             "<b>Terms</b>",
@@ -253,27 +253,27 @@ mod tests {
             "<",
             "# <html>",
         ] {
-            assert!(judged(200, "text/plain", text).is_ok(), "{text}");
+            assert!(checked(200, "text/plain", text).is_ok(), "{text}");
         }
         for page in [
             "text/html",
             "Text/HTML; charset=utf-8",
             "application/xhtml+xml",
         ] {
-            assert_eq!(judged(200, page, "# Terms"), Err("html"), "{page}");
+            assert_eq!(checked(200, page, "# Terms"), Err("html"), "{page}");
         }
     }
 
     #[test]
-    fn only_a_whole_answer_is_a_text() {
+    fn responses_other_than_a_whole_text_are_refused() {
         for status in [201, 204, 206, 301, 403, 404, 500] {
             assert_eq!(
-                judged(status, "text/plain", "# T"),
+                checked(status, "text/plain", "# T"),
                 Err("status"),
                 "{status}"
             );
         }
-        assert_eq!(judged(304, "text/plain", ""), Ok(Came::NotModified));
-        assert_eq!(judged(200, "text/markdown", " \n"), Err("text_blank"));
+        assert_eq!(checked(304, "text/plain", ""), Ok(Usable::NotModified));
+        assert_eq!(checked(200, "text/markdown", " \n"), Err("text_blank"));
     }
 }

@@ -1,4 +1,4 @@
-//! Asks all addresses: several at once, but few of one host.
+//! Requests all addresses concurrently, but few of one host at a time.
 
 use std::time::Duration;
 
@@ -7,19 +7,19 @@ use reqwest::Client;
 use tokio::task::{JoinError, JoinSet};
 use vitrine_store::record::FetchedText;
 
-use super::answer::{self, Came, Failed, Host};
+use super::answer::{self, Failed, Host, Usable};
 use super::turns::{GivenUp, Turns};
 use super::wanted::{Fetched, Wanted};
 use super::{FetchSettings, Progress};
 use crate::text_spool::TextSpool;
 
-/// Interval at which progress is told while no address answers.
+/// Interval of progress reports while no address responds.
 const TELL_EVERY: Duration = Duration::from_secs(1);
 
-type Answered = (usize, String, Result<Came, Failed>);
+type Answered = (usize, String, Result<Usable, Failed>);
 
-/// Asks all addresses and notes what each gave; texts go into the spool. Of a host that gives no answer several times in
-/// a row, the others aren't asked.
+/// Requests all addresses and records the results; texts go to the spool. A host that doesn't respond several times in
+/// a row is given up.
 pub(super) async fn all(
     client: &Client,
     settings: &FetchSettings,
@@ -67,7 +67,7 @@ pub(super) async fn all(
     }
 }
 
-/// Waits for the next answer, and calls `waiting` now and then.
+/// Waits for the next result, and calls `waiting` at intervals.
 async fn next(
     asked: &mut JoinSet<Answered>,
     waiting: impl Fn(),
@@ -82,13 +82,13 @@ async fn next(
 
 fn keep(
     url: &str,
-    came: Result<Came, Failed>,
+    came: Result<Usable, Failed>,
     spool: &mut TextSpool,
 ) -> std::io::Result<Result<Fetched, Failed>> {
     Ok(match came {
         Err(failed) => Err(failed),
-        Ok(Came::NotModified) => Ok(Fetched::Unmodified),
-        Ok(Came::Text {
+        Ok(Usable::NotModified) => Ok(Fetched::Unmodified),
+        Ok(Usable::Text {
             markdown,
             etag,
             last_modified,

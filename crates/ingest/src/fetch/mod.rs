@@ -1,13 +1,14 @@
-//! Fetching: texts of live products that are known only by an outside address are brought into the store, so
-//! that they can be shown as Markdown and HTML too.
+//! Fetching: texts of live products that are known only by an outside address are brought into the store, so that they
+//! are available as Markdown and HTML.
 //!
-//! 1. `wanted`: which addresses live products name, and what is remembered of each
-//! 2. `download`: asks them, several at once but few of one host (`turns`); `answer` judges what comes, a `text_spool` keeps it
-//! 3. `publish`: puts what came on products, as one revision
-//! 4. `report`: what was asked, what failed, what changed
+//! 1. `wanted`: lists the addresses that live products name, with the results of earlier fetches
+//! 2. `download`: requests them, few of one host at a time (`turns`); `answer` checks responses, a `text_spool` stores
+//!    texts
+//! 3. `publish`: puts the texts on products, as one revision
+//! 4. `report`: requests, failures, changes
 //!
-//! The store is written only when nobody is waited for any more. So products may have changed meanwhile: a text
-//! is replaced only where it is still what was asked about. An address that fails holds nobody else up.
+//! The store is written only after all requests. Products may have changed meanwhile: a text is replaced only if its
+//! address is still the same. A failing address doesn't affect the others.
 
 mod answer;
 mod download;
@@ -30,9 +31,9 @@ pub use report::FetchReport;
 /// Servers that an address may lead to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// Servers in the public internet.
+    /// Public internet only.
     Public,
-    /// Anybody, through a proxy too where the environment names one.
+    /// Any server, through a proxy if the environment names one.
     Anywhere,
 }
 
@@ -53,24 +54,24 @@ pub struct FetchSettings {
     pub note: Option<String>,
 }
 
-/// Is told how far a fetch is.
+/// Observer of a fetch's progress.
 pub trait Progress {
-    /// So many addresses will be asked.
+    /// The fetch begins, with this number of addresses.
     fn begin(&self, addresses: u64);
-    /// So many have been asked or given up, and so many of these gave no text. Called at least every few seconds.
+    /// This number of addresses is done, of which `failed` gave no text. Called at least every few seconds.
     fn asked(&self, done: u64, failed: u64);
-    /// A host gave no answer, and so many of its addresses won't be asked.
+    /// A host was given up, with this number of addresses not requested.
     fn gave_up(&self, host: &str, addresses: u64);
-    /// All were asked.
+    /// All requests have ended.
     fn finish(&self);
 }
 
-/// Asks the addresses that live products name, and puts what came on these products, as one revision.
+/// Requests the addresses that live products name, and puts the texts on these products, as one revision.
 ///
 /// # Errors
 ///
-/// If the store can't be read or written, or there is no room for what came. Then nothing has changed. That
-/// an address fails is no error: the report tells of it.
+/// If the store can't be read or written, or the spool is full. Then nothing has changed. A failing address isn't an
+/// error; it is in the report.
 pub fn fetch(
     store: &dyn Store,
     settings: &FetchSettings,
@@ -91,7 +92,7 @@ pub fn fetch(
     let asked = download::all(&client, settings, &mut wanted, &mut spool, progress);
     let asked = runtime.block_on(asked);
     progress.finish();
-    // A look-up of a name that was given up may go on for a while; nobody waits for it.
+    // A DNS lookup that timed out may continue; it isn't waited for.
     runtime.shutdown_background();
     asked?;
     let applied = match wanted.has_successes() {

@@ -1,4 +1,4 @@
-//! Puts what came on live products, as one revision.
+//! Puts fetched texts on live products, as one revision.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -15,7 +15,7 @@ use crate::load::report::Applied;
 use crate::load::texts::put_content;
 use crate::text_spool::TextSpool;
 
-/// Publishes what came.
+/// Publishes the fetched texts.
 ///
 /// # Errors
 ///
@@ -26,7 +26,7 @@ pub(super) fn publish(
     wanted: &Wanted,
     spool: &mut TextSpool,
 ) -> anyhow::Result<Applied> {
-    // From here on nobody else writes: what is read below is what is live.
+    // No other writer from here on: products read below stay live.
     let mut publication = store.publish()?;
     let mut plan = Plan::new(settings.intent.detail());
     let mut kept = HashSet::new();
@@ -43,8 +43,8 @@ pub(super) fn publish(
         }
         Ok(())
     })?;
-    // With the texts and not after them: a text of which nobody knew that it was fetched would be taken for one
-    // that was loaded, and never be asked for again.
+    // In the same transaction as the texts: a fetched text that isn't recorded as such would count as loaded, and never
+    // be fetched again.
     for url in used {
         if let Some(news) = wanted.addresses.get(url).and_then(news) {
             publication.put_fetched(news)?;
@@ -58,8 +58,7 @@ pub(super) fn publish(
     apply::finish(publication, plan, Vec::new(), settings.intent, &note)
 }
 
-/// Puts what came into a product's content, where a text is still what was asked about. Returns which
-/// addresses were used, and what they gave.
+/// Replaces the texts of a product whose address is still the same. Returns the addresses used, with their texts.
 fn replace<'w>(content: &mut Content, wanted: &'w Wanted) -> Vec<(&'w str, TextDigest)> {
     let mut replaced = Vec::new();
     for name in TextName::ALL {
@@ -83,7 +82,7 @@ fn replace<'w>(content: &mut Content, wanted: &'w Wanted) -> Vec<(&'w str, TextD
     replaced
 }
 
-/// Keeps a text that came now; one that came before is kept already.
+/// Stores a text of this fetch; one of an earlier fetch is stored already.
 fn put_text(
     publication: &mut dyn Publication,
     digest: &TextDigest,
@@ -102,7 +101,7 @@ fn put_text(
     Ok(())
 }
 
-/// Returns the text that an address gave, if it or its validators differ from what is remembered.
+/// Returns the text of an address, if it or its validators differ from the last fetch.
 fn news(address: &Address) -> Option<&FetchedText> {
     let Some(Ok(Fetched::Text(fetched))) = &address.outcome else {
         return None;

@@ -12,7 +12,7 @@ use crate::escape::single_line;
 use crate::load::plan::Listing;
 use crate::load::report::{Applied, Report};
 
-/// Maximum number of addresses listed for each reason in text. JSON has them all.
+/// Maximum number of addresses listed for each reason in text; JSON has all.
 const SHOWN_ADDRESSES: usize = 20;
 
 /// Maximum number of products listed for each address in text.
@@ -25,22 +25,22 @@ pub struct AddressCounts {
     pub asked: u64,
     /// Number of addresses that gave a new text.
     pub fetched: u64,
-    /// Number of addresses that gave the same text as before, or answered that it is unmodified.
+    /// Number of addresses with the same text as before, or a 304.
     pub unchanged: u64,
     /// Number of requested addresses that gave no text.
     pub failed: u64,
-    /// Number of addresses that weren't asked, because their host gave no answer to others.
+    /// Number of addresses not requested, because their host was given up.
     pub given_up: u64,
     /// Number of texts not requested, because an earlier text of their address was taken down.
     pub taken_down: u64,
 }
 
-/// A host that gave no answer.
+/// A host that was given up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GivenUpHost {
     /// Its name, with the port if the addresses name one.
     pub host: String,
-    /// Number of its addresses that weren't asked.
+    /// Number of its addresses that weren't requested.
     pub addresses: u64,
 }
 
@@ -55,7 +55,7 @@ pub struct FailedAddress {
     pub message: String,
     /// Number of texts of products that name it.
     pub products: u64,
-    /// The codes of the first of these.
+    /// First codes of these products.
     pub codes: Vec<String>,
 }
 
@@ -64,9 +64,9 @@ pub struct FailedAddress {
 pub struct FetchReport {
     /// Number of addresses by result.
     pub addresses: AddressCounts,
-    /// Those that gave no text, in ascending order.
+    /// Failed addresses, in ascending order.
     pub failures: Vec<FailedAddress>,
-    /// Hosts that gave no answer, whose other addresses weren't asked.
+    /// Hosts that were given up.
     pub given_up: Vec<GivenUpHost>,
     /// Changes of products, applied or planned; `None` if no request succeeded.
     pub applied: Option<Applied>,
@@ -119,7 +119,7 @@ impl FetchReport {
         }
     }
 
-    /// The report for people.
+    /// Returns the report for people.
     #[must_use]
     pub fn into_text(self, listing: Listing) -> String {
         let mut text = String::new();
@@ -177,10 +177,10 @@ impl FetchReport {
         Ok(())
     }
 
-    /// The report for programs.
+    /// Returns the report for programs.
     #[must_use]
     pub fn into_json(self) -> serde_json::Value {
-        // Of a load's report what is told of a publish; here nothing is refused as records are.
+        // Uses the part of a load's report about the publish; there are no rejected records here.
         let mut published = Report::of(self.addresses.asked, self.applied).to_json();
         let mut told = |key: &str| published[key].take();
         serde_json::json!({
@@ -195,7 +195,7 @@ impl FetchReport {
     }
 }
 
-/// The products of an address in a few words.
+/// Returns the products of an address in a few words.
 fn named(failure: &FailedAddress) -> String {
     let shown: Vec<&str> = failure
         .codes

@@ -1,4 +1,5 @@
-//! Order of requests: hosts take turns, few addresses of one are requested at once, and a silent one is given up.
+//! Order of requests: round-robin over hosts, with few concurrent requests to each; a host that doesn't respond is
+//! given up.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -6,20 +7,20 @@ use reqwest::Url;
 
 use super::answer::Host;
 
-/// Maximum number of addresses of one host that are asked at once: it is somebody's web server, not ours.
+/// Maximum number of concurrent requests to a host, which belongs to somebody else.
 const MAX_OF_A_HOST: usize = 2;
 
-/// Number of addresses in a row without an answer after which a host is given up.
+/// Number of consecutive failures to respond after which a host is given up.
 pub(super) const MAX_SILENT: u32 = 3;
 
-/// The addresses that wait. Each host has as many slots as it may be asked at once; a slot goes round while its host
-/// has addresses left.
+/// Waiting addresses. Each host has as many slots as concurrent requests; a slot returns to the queue while its host
+/// has addresses.
 pub(super) struct Turns {
-    /// The addresses of each host that wait.
+    /// Waiting addresses of each host.
     waiting: Vec<VecDeque<String>>,
-    /// The slots that are free, by host.
+    /// Free slots, by host.
     free: VecDeque<usize>,
-    /// Addresses in a row without an answer, by host and port.
+    /// Number of consecutive failures to respond, by host and port.
     silent: HashMap<String, u32>,
 }
 
@@ -28,7 +29,7 @@ pub(super) struct Turns {
 pub(super) struct GivenUp {
     /// Its name, with the port if the addresses name one.
     pub(super) host: String,
-    /// Number of its addresses that weren't asked.
+    /// Number of its addresses that weren't requested.
     pub(super) addresses: u64,
 }
 
@@ -37,7 +38,7 @@ impl Turns {
         let mut hosts = HashMap::new();
         let mut waiting: Vec<VecDeque<String>> = Vec::new();
         for url in urls {
-            // What can't be read fails when it is asked.
+            // An invalid address fails when it is requested.
             let parsed = Url::parse(url).ok();
             let host = parsed.and_then(|url| url.host_str().map(str::to_owned));
             let index = *hosts.entry(host).or_insert(waiting.len());
@@ -54,18 +55,18 @@ impl Turns {
         }
     }
 
-    /// Returns an address that may be asked now, and the slot to give back after that.
+    /// Returns the next address, and the slot to give back afterwards.
     pub(super) fn next(&mut self) -> Option<(usize, String)> {
         loop {
             let slot = self.free.pop_front()?;
-            // A host that has nothing left loses its slot.
+            // A host without waiting addresses loses its slot.
             if let Some(url) = self.waiting[slot].pop_front() {
                 return Some((slot, url));
             }
         }
     }
 
-    /// Gives back the slot of an address that was asked. Returns its host if that is given up now.
+    /// Gives back the slot of a requested address. Returns its host if that is given up now.
     pub(super) fn give_back(&mut self, slot: usize, url: &str, host: Host) -> Option<GivenUp> {
         self.free.push_back(slot);
         let place = place(url)?;
@@ -104,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_take_turns_and_none_has_more_than_its_share() {
+    fn hosts_are_requested_in_turn_within_their_share() {
         let urls: Vec<String> = ["a/1", "a/2", "a/3", "a/4", "b/1", "c/1", "c:8080/2", "c/3"]
             .map(|url| format!("https://{url}"))
             .to_vec();
@@ -130,7 +131,7 @@ mod tests {
         assert_eq!(rest, ["https://a/4", "https://c/3"]);
     }
     #[test]
-    fn silent_host_is_given_up_and_other_ports_are_not() {
+    fn silent_host_is_given_up_but_not_its_other_ports() {
         let urls = (0..9).map(|n| format!("https://dead/{n}"));
         let mut urls: Vec<String> = urls.collect();
         urls.push("https://dead:8443/a".to_owned());

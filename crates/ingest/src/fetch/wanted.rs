@@ -1,4 +1,4 @@
-//! Addresses that live products name for their texts, and what is known of each.
+//! Addresses that live products name for their texts, with the results of earlier fetches.
 
 use std::collections::BTreeMap;
 
@@ -12,16 +12,16 @@ use crate::load::apply;
 /// Maximum number of products listed for an address that fails; the others are counted.
 const MAX_NAMED: usize = 20;
 
-/// An address that is asked.
+/// Address to request.
 #[derive(Debug, Default)]
 pub(super) struct Address {
     /// Text of the last fetch.
     pub(super) before: Option<FetchedText>,
     /// Result of the request, once it was made.
     pub(super) outcome: Option<Result<Fetched, Failed>>,
-    /// The first products that name it.
+    /// Codes of the first products that name it.
     pub(super) codes: Vec<String>,
-    /// Number of all products that name it; one that names it for two texts counts twice.
+    /// Number of texts of products that name it.
     pub(super) products: u64,
 }
 
@@ -35,8 +35,8 @@ pub(super) enum Fetched {
 }
 
 impl Address {
-    /// Returns true if `text` came from this address in the last fetch, or is known by its address only. A text
-    /// that was loaded, with or without its address, isn't replaced by what the address gives.
+    /// Returns true if `text` came from this address in the last fetch, or is known only by its address. A loaded text,
+    /// with or without an address, isn't replaced by a fetch.
     pub(super) fn gave(before: Option<&FetchedText>, text: &Text) -> bool {
         match text {
             Text::None => false,
@@ -45,7 +45,7 @@ impl Address {
         }
     }
 
-    /// The text that it gives now.
+    /// Returns the digest of its current text.
     pub(super) fn digest(&self) -> Option<TextDigest> {
         match self.outcome.as_ref()?.as_ref().ok()? {
             Fetched::Unmodified => self.before.as_ref().map(|before| before.digest),
@@ -54,10 +54,10 @@ impl Address {
     }
 }
 
-/// All addresses that are asked.
+/// All addresses to request.
 #[derive(Debug, Default)]
 pub(super) struct Wanted {
-    /// By their text, as products have it.
+    /// Addresses by URL, as products have it.
     pub(super) addresses: BTreeMap<String, Address>,
     /// Number of texts not requested, because an earlier text of their address was taken down.
     pub(super) taken_down: u64,
@@ -72,7 +72,7 @@ impl Wanted {
     }
 }
 
-/// Looks through the live catalog.
+/// Collects the addresses in the live catalog.
 pub(super) fn wanted(store: &dyn Store) -> anyhow::Result<Wanted> {
     let mut wanted = Wanted::default();
     store.read_products(Moment::Live, &mut |live| {
@@ -90,7 +90,7 @@ pub(super) fn wanted(store: &dyn Store) -> anyhow::Result<Wanted> {
             if !Address::gave(before.as_ref(), text) {
                 continue;
             }
-            // What was taken down mustn't come back because a word of it was changed over there.
+            // A text that was taken down mustn't return because a word of it changed at its address.
             if served == TextStatus::TakenDown {
                 wanted.taken_down += 1;
                 continue;

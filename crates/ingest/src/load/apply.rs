@@ -1,4 +1,4 @@
-//! From checked products to one revision: a transaction that holds all of them or nothing.
+//! Applies checked records: one publish, which holds all of them or nothing.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -26,9 +26,9 @@ use crate::view;
 /// Handling of live products missing from the input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mode {
-    /// They are retired: the inputs are the whole catalog.
+    /// Retires them: the inputs are the whole catalog.
     Replace,
-    /// They stay, but for those named here.
+    /// Leaves them live, except for those named here.
     Merge {
         /// The products to retire.
         retire: Vec<Retirement>,
@@ -38,7 +38,7 @@ pub enum Mode {
 /// A product that is to be retired by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Retirement {
-    /// Its code.
+    /// Code of the product.
     pub code: ProductCode,
     /// Place of the request to retire it.
     pub place: Place,
@@ -74,7 +74,7 @@ pub struct Order<'o> {
     pub detail: Detail,
     /// Limits of the guard that replace the default ones.
     pub allowances: &'o [Allowance],
-    /// Texts that take the place of the records', and the directory that they lie in.
+    /// Files that replace the texts of records, and their directory.
     pub texts: Option<(&'o TextFiles, &'o Path)>,
     /// Name of the author.
     pub by: String,

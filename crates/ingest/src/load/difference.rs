@@ -17,8 +17,8 @@ pub struct FieldChange {
     pub new: Option<String>,
 }
 
-/// The fields in which `new` differs from `old`, in the order of the product object. Lists count as
-/// one field, the discount is compared exactly, and a text by the digest of its Markdown.
+/// Returns the fields in which `new` differs from `old`, in the order of the product object. A list counts as one
+/// field, the discount is compared exactly, and texts by the digests of their Markdown.
 #[must_use]
 pub fn difference(old: &StoredProduct, new: &StoredProduct) -> Vec<FieldChange> {
     let mut changes = Vec::new();
@@ -73,7 +73,7 @@ fn compare(old: &Node<'_>, new: &Node<'_>, pointer: &str, changes: &mut Vec<Fiel
     }
 }
 
-/// Texts whose Markdown stayed and whose source didn't.
+/// Adds the texts with a new source and the same Markdown.
 fn sources(old: &[OwnText], new: &[OwnText], changes: &mut Vec<FieldChange>) {
     for after in new {
         let same = |before: &&OwnText| (before.name, before.digest) == (after.name, after.digest);

@@ -1,14 +1,14 @@
-//! The files of a directory that is loaded: all regular ones below it, in the order of their paths.
+//! Files of a directory to load: all regular files below it, in the order of their paths.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// The files below `directory`, in byte-wise order of their paths.
+/// Returns the files below `directory`, in byte-wise order of their paths.
 ///
-/// Left out is what is hidden, whatever isn't a file, and symbolic links, except to files within the
-/// directory that aren't among the others: that is how mounted configuration looks.
+/// Skips hidden files, special files and symbolic links, except links to files within the directory that aren't listed
+/// otherwise: Kubernetes mounts configuration that way.
 ///
 /// # Errors
 ///
@@ -30,23 +30,23 @@ pub(super) fn files(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The file that a link within `root` leads to, where it lies within `root` too.
+/// Returns the target of a link within `root`, if it is a file within `root`, too.
 pub(super) fn file_within(root: &Path, link: &Path) -> Option<PathBuf> {
-    // A link to nothing leads nowhere within the directory either.
+    // A dangling link has no target within the directory either.
     let target = link.canonicalize().ok()?;
     (target.starts_with(root) && target.is_file()).then_some(target)
 }
 
 /// Files and links below a directory, without hidden ones.
 pub(super) struct Listing {
-    /// The regular files.
+    /// Regular files.
     pub(super) files: Vec<PathBuf>,
-    /// The symbolic links, wherever they lead.
+    /// Symbolic links, whatever their targets.
     pub(super) links: Vec<PathBuf>,
 }
 
-/// Lists what is below `directory`, in byte-wise order of paths: which of two links to one file is taken
-/// mustn't depend on the file system.
+/// Lists the files below `directory`, in byte-wise order of paths, so that the choice among links to one file doesn't
+/// depend on the file system.
 ///
 /// # Errors
 ///
@@ -83,7 +83,7 @@ fn bytes(path: &Path) -> &[u8] {
     path.as_os_str().as_encoded_bytes()
 }
 
-/// A file that is open only while it is read: a directory may have more files than a process may open.
+/// File that is open only while it is read: a directory may have more files than a process may open.
 pub(super) struct OpenedLate {
     path: PathBuf,
     file: Option<File>,
@@ -91,11 +91,11 @@ pub(super) struct OpenedLate {
 }
 
 impl OpenedLate {
-    /// A file that can be opened now.
+    /// Returns a file, after checking that it can be opened.
     ///
     /// # Errors
     ///
-    /// If it can't be.
+    /// If it can't be opened.
     pub(super) fn new(path: &Path) -> io::Result<Self> {
         File::open(path)?;
         Ok(Self {

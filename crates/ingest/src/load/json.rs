@@ -1,4 +1,4 @@
-//! A JSON value as it was written: members in order, each key once, numbers to the letter.
+//! JSON values as written: members in order, each key once, numbers as text.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -32,14 +32,14 @@ pub enum Node<'a> {
     List(Vec<Node<'a>>),
     /// An object.
     Object(Vec<(Cow<'a, str>, Node<'a>)>),
-    /// A value that can't be used; why, is among what reading found.
+    /// Unusable value; the problems say why.
     Unreadable,
 }
 
 /// Reason why a text, or a part of it, isn't a usable value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// The rule that it breaks.
+    /// Rule that it breaks.
     pub rule: &'static str,
     /// Position: a JSON pointer, shortened.
     pub pointer: String,
@@ -50,8 +50,7 @@ pub struct Problem {
 }
 
 impl<'a> Node<'a> {
-    /// Reads a value, and finds everything that can't be used of it: what isn't JSON, nests too deep,
-    /// names a key twice, or has U+0000 in a string.
+    /// Parses a value. Finds all problems: malformed JSON, too deep nesting, repeated keys, U+0000 in strings.
     #[must_use]
     pub fn parse(text: &'a str) -> (Self, Vec<Problem>) {
         let mut problems = Vec::new();
@@ -65,7 +64,7 @@ impl<'a> Node<'a> {
         (node, problems)
     }
 
-    /// The member of this name, if this is an object that has it.
+    /// Returns the member of this name, if this is an object that has it.
     #[must_use]
     pub fn member(&self, name: &str) -> Option<&Self> {
         match self {
@@ -76,7 +75,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The items, if this is an array.
+    /// Returns the items, if this is an array.
     #[must_use]
     pub fn items(&self) -> &[Self] {
         match self {
@@ -85,7 +84,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The string, if this is one.
+    /// Returns the string, if this is one.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         match self {
@@ -94,7 +93,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The value as compact JSON.
+    /// Returns the value as compact JSON.
     #[must_use]
     pub fn to_json(&self) -> String {
         let mut out = String::new();
@@ -143,7 +142,7 @@ pub fn write_text(text: &str, out: &mut String) {
 
 fn not_json(error: &serde_json::Error, at: &At<'_>, text: &str) -> Problem {
     let message = error.to_string();
-    // The line within a record is always 1 or means nothing to whoever has the file before them.
+    // The line within a record is always 1, or has no meaning for the file's author.
     let what = message.split(" at line ").next().unwrap_or_default();
     let column = match error.column() {
         0 => String::new(),
@@ -221,7 +220,7 @@ fn object<'a>(
             note(problems, || {
                 problem("duplicate_key", &at, raw.get(), message)
             });
-            // Which one is meant can't be known: neither is looked at further.
+            // It's unknown which one is meant, so neither is checked further.
             nodes[first].1 = Node::Unreadable;
             continue;
         }
@@ -237,8 +236,8 @@ fn object<'a>(
     Node::Object(nodes)
 }
 
-/// Index of an object's keys. Up to 32 are searched linearly, which is fastest; more are hashed, so that the time
-/// for an object of a million keys doesn't grow with their square.
+/// Index of an object's keys. Up to 32 are searched linearly, which is fastest; more are hashed, so that the time isn't
+/// quadratic.
 enum Positions {
     Few,
     Many(HashMap<String, usize>),
@@ -269,11 +268,11 @@ impl Positions {
     }
 }
 
-/// A string, borrowed where it has no escapes.
+/// String, borrowed if it has no escapes.
 #[derive(serde::Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// An object's members in order.
+/// Members of an object, in order.
 struct Members<'a>(Vec<(Text<'a>, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for Members<'de> {
@@ -303,7 +302,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn order_and_numbers_are_kept_to_the_letter() {
+    fn order_and_numbers_stay_as_written() {
         let text = r#"{"b":1.50,"a":[1e3,-0,{"z":null,"y":true}],"é\n":"\u00e9\u2028"}"#;
         let (node, problems) = Node::parse(text);
         assert_eq!(problems, []);
@@ -314,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_kept_is_refused_with_its_place() {
+    fn unusable_json_is_refused_with_its_position() {
         let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
         for (text, rule, pointer) in [
             ("{\"a\":}", "json", ""),
@@ -335,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn one_problem_does_not_hide_another() {
+    fn all_problems_of_a_value_are_found() {
         let (_, problems) = Node::parse(r#"{"a":"\u0000","b":["\ud800"],"a":1}"#);
         let rules: Vec<_> = problems.iter().map(|problem| problem.rule).collect();
         assert_eq!(rules, ["nul_character", "json", "duplicate_key"]);

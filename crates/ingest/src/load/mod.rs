@@ -1,13 +1,13 @@
-//! Loading: from files to a revision, in three steps that know nothing of each other's insides.
+//! Loading: from files to a revision, in three independent steps.
 //!
-//! - [`read`]: bytes → records, told apart by content
-//! - [`check`]: a record → a product that can't be wrong, or findings; `reading` does both for all inputs,
-//!   and keeps what is good in a `spool`, as `records`, and what is `rejected` in a `whole_file`
-//! - [`apply`]: products → one revision, or nothing; [`plan`] and [`difference`] say what changes, and
-//!   [`guard`] what mustn't
+//! - [`read`]: splits inputs into records; detects formats by content
+//! - [`check`]: turns a record into a valid product, or findings; `reading` reads and checks all inputs, and puts good
+//!   records into a `spool`, as `records`, and `rejected` ones into a `whole_file`
+//! - [`apply`]: publishes products as one revision, or nothing; [`plan`] and [`difference`] list the changes, and
+//!   [`guard`] refuses suspicious ones
 //!
-//! [`report`] holds what was found on the way. One fault means that nothing is applied, unless skipping
-//! was asked for. [`texts`] are Markdown files, put on products that are loaded or live.
+//! [`report`] has the findings. One fault means that nothing is applied, unless faults are skipped. [`texts`] are
+//! Markdown files for products that are loaded or live.
 
 pub mod apply;
 pub mod check;
@@ -49,19 +49,19 @@ use report::{CompleteReport, Report};
 pub use reading::OnError;
 pub use rejected::RejectedPath;
 
-/// Something to load.
+/// Input of a load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
     /// Standard input.
     Stdin,
     /// A file, or all files below a directory.
     File(PathBuf),
-    /// Bytes that the program brings itself, with their name.
+    /// Bytes compiled into the program, with their name.
     Embedded(&'static str, &'static [u8]),
 }
 
 impl Input {
-    /// The input's name in reports.
+    /// Returns the name of the input in reports.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
@@ -95,13 +95,13 @@ impl Input {
     }
 }
 
-/// Time after which the wait for a pipe's writer is reported.
+/// Time after which waiting for a pipe's writer is reported.
 const TOLD_AFTER: Duration = Duration::from_secs(1);
 
-/// Receives a message about what an open waits for.
+/// Callback for a message while an open blocks.
 pub type OnWait = fn(&str);
 
-/// Opens a file. The open of a named pipe waits for a writer, and says so.
+/// Opens a file. Opening a named pipe waits for a writer, and reports that.
 fn open_file(path: &Path, on_wait: OnWait) -> io::Result<File> {
     if !std::fs::metadata(path)?.file_type().is_fifo() {
         return File::open(path);
@@ -120,7 +120,7 @@ fn open_file(path: &Path, on_wait: OnWait) -> io::Result<File> {
     file
 }
 
-/// The files of a directory; of an empty one an empty input, which is a fault as any is.
+/// Opens the files of a directory; an empty directory gives an empty input, which is a fault like any.
 fn open_directory(directory: &Path) -> anyhow::Result<Vec<Opened>> {
     let can_not = |path: &Path| format!("can't read {}", path.display());
     let files = directory::files(directory).with_context(|| can_not(directory))?;
@@ -142,7 +142,7 @@ fn open_directory(directory: &Path) -> anyhow::Result<Vec<Opened>> {
     files.iter().map(open).collect()
 }
 
-/// An input that can be read.
+/// Opened input.
 pub struct Opened {
     name: String,
     bytes: Box<dyn Read>,
@@ -151,7 +151,7 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// An input that is open already, with its name in reports.
+    /// Returns an input that is open already, with its name in reports.
     #[must_use]
     pub fn new(name: String, bytes: Box<dyn Read>) -> Self {
         Self {
@@ -162,8 +162,7 @@ impl Opened {
     }
 }
 
-/// Opens all inputs, before anything else is done: a misspelt name is said at once. Where one keeps it waiting,
-/// `on_wait` is told.
+/// Opens all inputs first, so that a misspelt name is reported at once. `on_wait` is called if one blocks.
 ///
 /// # Errors
 ///
@@ -185,9 +184,9 @@ pub struct LoadSettings {
     pub intent: Intent,
     /// Handling of faults.
     pub on_error: OnError,
-    /// Guard limits that replace the usual ones.
+    /// Limits of the guard that replace the default ones.
     pub allowances: Vec<Allowance>,
-    /// A directory of Markdown that takes the place of the products' texts.
+    /// Directory of Markdown files that replace the products' texts.
     pub texts: Option<PathBuf>,
     /// Path of the complete report, if one is written.
     pub report: Option<PathBuf>,
@@ -198,7 +197,7 @@ pub struct LoadSettings {
 }
 
 impl LoadSettings {
-    /// The usual load by `by`: a replace that is refused where anything is wrong.
+    /// Returns the default settings of a load by `by`: replace, refused on any fault.
     #[must_use]
     pub fn replace(by: String) -> Self {
         Self {
@@ -214,13 +213,13 @@ impl LoadSettings {
     }
 }
 
-/// Loads the products of `inputs` in one transaction; or, where there is any fault that isn't to be
-/// skipped or the guard refuses, changes nothing. The report says which, and all that was found.
+/// Loads the products of `inputs` in one transaction. Changes nothing if there is a fault that isn't skipped, or if the
+/// guard refuses. The report has the outcome and all findings.
 ///
 /// # Errors
 ///
-/// If an input can't be read, or the store or the report can't be written. Then nothing has changed,
-/// unless it was the report that failed last.
+/// If an input can't be read, or the store or the report can't be written. Then nothing has changed, unless only the
+/// report failed, last.
 pub fn load(
     store: &dyn Store,
     inputs: Vec<Opened>,
@@ -267,7 +266,7 @@ pub fn load(
         report.applied = apply::apply(store, &mut records, order, &mut report, progress)?;
     }
     progress.finish();
-    report.finish().with_context(|| report.what_was_done())?;
+    report.finish().with_context(|| report.describe_outcome())?;
     Ok(report)
 }
 
@@ -276,7 +275,7 @@ fn total_bytes(inputs: &[Opened]) -> Option<u64> {
     inputs.iter().map(|input| input.length).sum()
 }
 
-/// A reader that takes the digest of what is read.
+/// Reader that updates a digest with the bytes read.
 struct Digested<'d> {
     bytes: Box<dyn Read>,
     digest: &'d mut Sha256,

@@ -15,15 +15,15 @@ use crate::escape::single_line;
 /// Maximum number of products of each kind, and of shared changes, that a summary names.
 const MAX_SUMMARY: usize = 20;
 
-/// Minimum number of products with an identical change for it to be summed up.
+/// Minimum number of products with an identical change for it to be summarised.
 const MIN_SHARED_PRODUCTS: usize = 5;
 
 /// Detail of a plan's text; JSON has all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Listing {
-    /// Every product with every change: for files, pipes, and `--all`.
+    /// All products with all changes: for files, pipes, and `--all`.
     Complete,
-    /// The first products, and identical changes only once: for a terminal.
+    /// The first products, and identical changes only once: for terminals.
     Summary,
 }
 
@@ -36,35 +36,35 @@ impl Listing {
     }
 }
 
-/// A product that changes.
+/// A changed product.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChangedProduct {
-    /// Its code.
+    /// Code of the product.
     pub code: String,
-    /// Its fields that differ.
+    /// Fields that differ.
     pub fields: Vec<FieldChange>,
 }
 
 /// Detail that a plan keeps in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Detail {
-    /// Every product and field that differs.
+    /// All products and fields that differ.
     #[default]
     Fields,
     /// Only the number of products that differ: enough for an applied plan, in constant memory.
     Counts,
 }
 
-/// The difference between the live catalog and what is to be.
+/// Difference between the live catalog and the next one.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Plan {
-    /// The codes of new products.
+    /// Codes of new products.
     pub created: Vec<String>,
-    /// The products that change.
+    /// Changed products.
     pub changed: Vec<ChangedProduct>,
-    /// The codes of products that go.
+    /// Codes of retired products.
     pub retired: Vec<String>,
-    /// Number of products that stay as they are.
+    /// Number of unchanged products.
     pub unchanged: u64,
     #[serde(skip)]
     detail: Detail,
@@ -73,7 +73,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// A plan of nothing yet.
+    /// Returns an empty plan.
     #[must_use]
     pub fn new(detail: Detail) -> Self {
         Self {
@@ -82,7 +82,7 @@ impl Plan {
         }
     }
 
-    /// A plan that leaves so many products as they are.
+    /// Returns a plan with this number of unchanged products.
     #[must_use]
     pub fn unchanged(products: u64) -> Self {
         Self {
@@ -95,7 +95,7 @@ impl Plan {
         }
     }
 
-    /// Takes note of a product, as it is live and as it is to be.
+    /// Adds a product: its live and its next version.
     pub fn compare(&mut self, live: Option<&StoredProduct>, next: &StoredProduct) {
         let keeps_fields = self.detail == Detail::Fields;
         match live {
@@ -115,26 +115,26 @@ impl Plan {
         }
     }
 
-    /// Takes note of a live product that stays as it is.
+    /// Adds an unchanged live product.
     pub fn keep(&mut self) {
         self.counts.unchanged += 1;
         self.unchanged += 1;
     }
 
-    /// Takes note of a product that goes.
+    /// Adds a retired product.
     pub fn retire(&mut self, code: &ProductCode) {
         self.counts.retired += 1;
         let keeps_fields = self.detail == Detail::Fields;
         self.retired.extend(keeps_fields.then(|| code.to_string()));
     }
 
-    /// The plan in numbers.
+    /// Returns the plan's counts.
     #[must_use]
     pub fn counts(&self) -> PublishedCounts {
         self.counts
     }
 
-    /// The plan field by field, if it knows that.
+    /// Returns the plan with its fields, if it has them.
     #[must_use]
     pub fn fields(&self) -> Option<&Self> {
         (self.detail == Detail::Fields).then_some(self)
@@ -151,7 +151,7 @@ impl Plan {
         write_codes(out, '-', &self.retired, listing)
     }
 
-    /// Writes the products that change. What many share comes first, summed up; a summary doesn't repeat it under
+    /// Writes the changed products. Changes that many share come first, summarised; a summary doesn't repeat them for
     /// each product.
     fn write_changed(&self, out: &mut impl fmt::Write, listing: Listing) -> fmt::Result {
         let shared = self.shared_changes();
@@ -178,7 +178,7 @@ impl Plan {
         write_rest(out, '~', "products", named, listing)
     }
 
-    /// Returns the changes that many products share, with how many.
+    /// Returns the changes that many products share, with the number of products.
     fn shared_changes(&self) -> BTreeMap<&FieldChange, usize> {
         let mut counts: BTreeMap<&FieldChange, usize> = BTreeMap::new();
         for change in self.changed.iter().flat_map(|product| &product.fields) {
@@ -226,7 +226,7 @@ fn write_codes(
     write_rest(out, sign, "products", codes.len(), listing)
 }
 
-/// Writes how many a summary leaves out.
+/// Writes the number of products that a summary leaves out.
 fn write_rest(
     out: &mut impl fmt::Write,
     sign: char,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Position in a record: the path down to a value.
+/// Position in a record: the path to a value.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct At<'p> {
     parent: Option<&'p At<'p>>,
@@ -17,13 +17,13 @@ enum Step<'p> {
 }
 
 impl<'p> At<'p> {
-    /// The value itself.
+    /// Position of the record itself.
     pub(super) const ROOT: Self = Self {
         parent: None,
         step: Step::Root,
     };
 
-    /// A member below it.
+    /// Returns the position of a member.
     pub(super) fn key<'q>(&'q self, key: &'q str) -> At<'q> {
         At {
             parent: Some(self),
@@ -31,7 +31,7 @@ impl<'p> At<'p> {
         }
     }
 
-    /// An item below it.
+    /// Returns the position of an item.
     pub(super) fn index<'q>(&'q self, index: usize) -> At<'q> {
         At {
             parent: Some(self),
@@ -41,7 +41,7 @@ impl<'p> At<'p> {
 }
 
 impl fmt::Display for At<'_> {
-    /// The way as a JSON pointer.
+    /// Formats the position as a JSON pointer.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(parent) = self.parent {
             parent.fmt(out)?;
@@ -54,7 +54,7 @@ impl fmt::Display for At<'_> {
     }
 }
 
-/// A key as it stands in a JSON pointer (RFC 6901).
+/// Escapes a key for a JSON pointer (RFC 6901).
 #[must_use]
 pub(super) fn escaped(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")

@@ -1,20 +1,20 @@
 //! Progress of a load.
 
-/// Is told how far a load is. Calls are frequent and must be cheap.
+/// Observer of a load's progress. Calls are frequent and must be cheap.
 pub trait Progress {
-    /// Reading begins: so many bytes, if that is known.
+    /// Reading begins, of `bytes` if that is known.
     fn reading(&self, bytes: Option<u64>);
-    /// So many more bytes were read.
+    /// More bytes were read.
     fn read(&self, bytes: u64);
-    /// Applying begins: so many records.
+    /// Applying begins, of this number of records.
     fn applying(&self, records: u64);
-    /// One more record was applied.
+    /// A record was applied.
     fn applied(&self);
     /// The load has ended.
     fn finish(&self);
 }
 
-/// Tells nobody.
+/// Observer that does nothing.
 #[derive(Debug, Clone, Copy)]
 pub struct Silent;
 

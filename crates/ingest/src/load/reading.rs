@@ -1,4 +1,4 @@
-//! From inputs to records without faults, which wait in a spool, and what was found on the way.
+//! Reads and checks inputs: records without faults go to a spool, findings to the report.
 
 use std::collections::HashMap;
 use std::io::{self, BufReader, Read};
@@ -21,9 +21,9 @@ use super::texts::{self, TextFiles};
 /// Handling of a load with faults.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OnError {
-    /// It is refused.
+    /// Refuses the load.
     Reject,
-    /// The records without faults are loaded.
+    /// Loads the records without faults.
     Skip {
         /// Destination of rejected records, if there is one.
         rejected: Option<RejectedPath>,
@@ -33,16 +33,16 @@ pub enum OnError {
 /// Results of reading so far.
 pub(super) struct Reading {
     pub(super) report: Report,
-    /// Every code that stands in the inputs, with the place where it stands first.
+    /// Codes in the inputs, with their first places.
     codes: HashMap<String, Place>,
     skips: bool,
     rejected: Option<RejectedFiles>,
-    /// The tables of rows that wait in the spool.
+    /// Tables of the rows in the spool.
     tables: Vec<Arc<Table>>,
-    /// Codes with a record that was rejected, and where that stands.
+    /// Codes of rejected records, with their places.
     rejected_codes: HashMap<String, Place>,
     spool: Spool,
-    /// A failure to keep what was read; said when the input has ended.
+    /// First error of the spool or of rejected records; returned when the input has ended.
     failure: Option<anyhow::Error>,
 }
 
@@ -91,7 +91,7 @@ impl Reading {
         match item {
             Item::Warning(finding) => self.report.add(finding),
             Item::Record(mut record) => {
-                // One name for all, however many records there are.
+                // All records share one name.
                 record.place.file = Arc::clone(file);
                 match text_within(&record.json) {
                     Some(text) => self.take_text(&record.place, &text),
@@ -102,7 +102,7 @@ impl Reading {
         }
     }
 
-    /// Reads the text of a record that was rejected before.
+    /// Reads the text of an earlier rejected record as an input.
     fn take_text(&mut self, place: &Place, text: &str) {
         let mut is_empty = true;
         let read = read::read_plain(&place.file, text.as_bytes(), &mut |item| {
@@ -118,7 +118,7 @@ impl Reading {
         }
     }
 
-    /// Takes an item of such a text, and gives it the text's place.
+    /// Takes an item of such a text, and sets the text's place.
     fn take_within(&mut self, place: &Place, mut item: Item) {
         match &mut item {
             Item::Record(record) => record.place = place.clone(),
@@ -129,13 +129,13 @@ impl Reading {
             }
         }
         match item {
-            // A text within the text isn't read.
+            // Texts aren't nested.
             Item::Record(record) => self.check(&record),
             other => self.take(&place.file, other),
         }
     }
 
-    /// Takes note of an input, or a part of it, of which no code can be read.
+    /// Adds an input, or a part of it, without a readable code.
     fn take_unreadable(&mut self, findings: Vec<Finding>, source: Option<Source>) {
         self.report.rejected.keeps_all = true;
         match source {
@@ -155,8 +155,7 @@ impl Reading {
             code,
             record: checked,
         } = check::check(record, &mut findings);
-        // Of a code that no product can have, the fault is said already, and it can be long. Which product is
-        // meant can't be told.
+        // An invalid code was reported already, and can be long. It identifies no product.
         let code = code.filter(|code| code.parse::<ProductCode>().is_ok());
         if let Some(code) = &code {
             self.check_unique(code, record, &mut findings);
@@ -166,7 +165,7 @@ impl Reading {
             .any(|found| found.severity == Severity::Fault);
         if is_faulty {
             match code {
-                // Where nothing is skipped, nothing will be asked of them.
+                // Without skipping, nothing needs them.
                 Some(code) if self.skips => {
                     self.rejected_codes.insert(code, record.place.clone());
                 }
@@ -187,7 +186,7 @@ impl Reading {
 
     /// Puts a record without faults into the spool.
     fn keep(&mut self, record: &Record) -> io::Result<()> {
-        // Another record of its code may still be rejected, and this one with it.
+        // Another record of its code may still be rejected, and then this one is, too.
         let row = record.row.as_ref().filter(|_| self.rejected.is_some());
         let row = row.map(|row| {
             let is_last = self.tables.last() == Some(&row.table);
@@ -214,7 +213,7 @@ impl Reading {
         }
     }
 
-    /// Takes note of what can't be loaded.
+    /// Adds a rejected record.
     fn reject(&mut self, findings: &[Finding], text: &str, row: Option<&SourceRow>) {
         self.report.rejected.records += 1;
         let Some(file) = &mut self.rejected else {
@@ -238,8 +237,8 @@ impl Reading {
         self.failure.get_or_insert(error);
     }
 
-    /// Finds products that are to be retired and loaded, or given texts, at once: what is meant can't be told, so that
-    /// isn't skipped either.
+    /// Reports products that would be retired and loaded, or retired and given texts. Such a fault isn't skipped,
+    /// because it's unclear what is meant.
     pub(super) fn check_retirements(
         &mut self,
         retirements: &[Retirement],
@@ -260,8 +259,7 @@ impl Reading {
         }
     }
 
-    /// Finds the texts below a directory. Of what is wrong with them nothing is skipped: they are files of
-    /// the operator's own.
+    /// Scans the texts below a directory. Their faults aren't skipped: they are the operator's own files.
     pub(super) fn texts(&mut self, directory: &Path, mode: &Mode) -> anyhow::Result<TextFiles> {
         let before = self.report.fault_count();
         let texts = TextFiles::scan(directory, &mut self.report)?;
@@ -280,9 +278,9 @@ impl Reading {
         Ok(texts)
     }
 
-    /// Ends reading: with the records to load, or where faults stand against that, without.
+    /// Ends reading. Returns the report, and the records unless faults prevent the load.
     pub(super) fn finish(mut self) -> anyhow::Result<(Report, Option<Records>)> {
-        // Each code that was read is that of one record to load, or of one that was rejected.
+        // Each code read belongs to a record to load, or to a rejected one.
         let can_skip = self.skips && self.codes.len() > self.rejected_codes.len();
         if self.report.has_faults() && !can_skip {
             self.report.rejected = super::report::Rejected::default();

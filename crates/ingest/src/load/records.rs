@@ -1,4 +1,4 @@
-//! The records that can be loaded, on their way from the spool to the store.
+//! Records to load, on their way from the spool to the store.
 
 use std::collections::HashMap;
 use std::sync::{Arc, mpsc};
@@ -12,24 +12,24 @@ use super::rejected::{Original, RejectedFiles};
 use super::report::{Place, Report};
 use super::spool::{Spooled, SpooledRow};
 
-/// Maximum number of records that are read ahead of the store's writes.
+/// Maximum number of records read ahead of the store's writes.
 const READ_AHEAD: usize = 256;
 
-/// The records that can be loaded.
+/// Records to load.
 pub(super) struct Records {
-    /// Maximum number of records.
+    /// Number of records, including those rejected later.
     pub(super) count: u64,
     pub(super) spooled: Spooled,
-    /// Products whose live version stays, since a record of them was rejected: the places of the first
-    /// record and of a rejected one.
+    /// Codes whose live version stays, because one of their records was rejected; with the places of the first record
+    /// and of the rejected one.
     pub(super) kept: HashMap<String, [Place; 2]>,
     pub(super) rejected: Option<RejectedFiles>,
-    /// The tables of rows that wait in the spool.
+    /// Tables of the rows in the spool.
     pub(super) tables: Vec<Arc<Table>>,
 }
 
 impl Records {
-    /// The products whose live version stays.
+    /// Returns the codes whose live version stays.
     pub(super) fn kept(&self) -> impl Iterator<Item = &str> {
         self.kept.keys().map(String::as_str)
     }
@@ -39,10 +39,10 @@ impl Records {
         self.kept.contains_key(code.as_str())
     }
 
-    /// Gives the records to `put`, some at a time. One whose code stands again in a record that was rejected is
-    /// rejected as well: which of them is right can't be told.
+    /// Calls `put` with a few records at a time. A record whose code has a rejected record as well is rejected, too:
+    /// it's unknown which of them is right.
     ///
-    /// The records are unpacked and read on a thread of their own, while the store writes.
+    /// Another thread decompresses and checks the records while the store writes.
     pub(super) fn each_few(
         &mut self,
         report: &mut Report,
@@ -59,13 +59,13 @@ impl Records {
             let (sender, receiver) = mpsc::sync_channel(READ_AHEAD);
             scope.spawn(move || {
                 for spooled in spooled {
-                    // Nobody receives any more where putting failed.
+                    // The receiver is gone if `put` failed.
                     if sender.send(spooled.and_then(read_back)).is_err() {
                         break;
                     }
                 }
             });
-            // Waits for one record, and takes those with it that are there already.
+            // Waits for one record, then takes those that are queued.
             while let Ok(first) = receiver.recv() {
                 let mut few = Vec::new();
                 for record in std::iter::once(first).chain(receiver.try_iter().take(READ_AHEAD)) {
@@ -92,8 +92,7 @@ impl Records {
         })
     }
 
-    /// Puts what was rejected onto the disk; to be called before anything is committed, so that nothing
-    /// is lost.
+    /// Syncs the rejected records to disk. Call it before a commit, so that nothing is lost.
     pub(super) fn finish(&mut self, report: &mut Report) -> anyhow::Result<()> {
         if let Some(files) = self.rejected.take() {
             report.rejected.files = files.finish()?;
@@ -102,7 +101,7 @@ impl Records {
     }
 }
 
-/// A record that was found good before.
+/// Reads a record back that was checked before.
 fn read_back(
     (json, row): (String, Option<SpooledRow>),
 ) -> anyhow::Result<(String, Option<SpooledRow>, CheckedRecord)> {

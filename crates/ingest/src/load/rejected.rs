@@ -1,10 +1,9 @@
-//! Records that were rejected, in a file, beside their reasons: ready to be mended and loaded.
+//! Files of rejected records with the reasons, ready to be corrected and loaded.
 //!
-//! A row of a table comes back as a row, in a table of the same columns and dialect, behind a first cell with the reasons.
-//! Anything else is a line of JSON. An object keeps its members after a first one, `_rejected`, with the reasons. What is no
-//! object that could be written back to the letter stands in the member `_text`, which is read as an input
-//! of its own. No payout type can be named like these (docs/contract/resources.md#later-payout-types), so nothing else
-//! means them.
+//! A row is written to a table with the same columns and dialect, after a first cell with the reasons. Everything else
+//! is written as a line of JSON. An object keeps its members, after a first member `_rejected` with the reasons. Text
+//! that isn't an object, or couldn't be written back unchanged, is in the member `_text`, which is loaded like an input
+//! of its own. No payout type can have these names (docs/contract/resources.md#later-payout-types).
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -18,38 +17,37 @@ use super::report::Finding;
 use super::whole_file::{self, WholeFile};
 use crate::escape::single_line;
 
-/// The member with the reasons.
+/// Member with the reasons.
 pub(super) const REASONS: &str = "_rejected";
 
-/// The member with the text of what was no record.
+/// Member with text that isn't a record.
 const TEXT: &str = "_text";
 
-/// Number in a file's name at which the search for a free name gives up.
+/// Maximum number in a file's name; then the search for a free name ends.
 const MAX_NAMES: u32 = 10_000;
 
-/// Maximum number of faults that the cell of a rejected row tells.
+/// Maximum number of faults in the cell of a rejected row.
 const MAX_REASONS: usize = 20;
 
 /// Destination of rejected records. Existing files stay: the name gets a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RejectedPath {
-    /// A file that was named, whatever it will hold.
+    /// A named file, for any format.
     Named(PathBuf),
-    /// Beside an input, with its name up to here; the format's extension is added.
+    /// A file beside an input, with this start of its name; the format's extension is added.
     Beside(PathBuf),
 }
 
-/// A record as it stood in its input.
+/// Original form of a record.
 #[derive(Clone, Copy)]
 pub(super) enum Original<'o> {
-    /// JSON, or what was in the place of it.
+    /// Text: JSON, or what was in its place.
     Text(&'o str),
-    /// A row of a table, as the table writes it.
+    /// Row, in its table's dialect.
     Row(&'o Arc<Table>, &'o [u8]),
 }
 
-/// The files, while they are written: one for JSON, and one for each kind of table. They have names once they are
-/// whole.
+/// Files under construction: one for JSON, and one for each table format. They get their names at the end.
 pub(super) struct RejectedFiles {
     path: RejectedPath,
     files: Vec<RejectedFile>,
@@ -62,13 +60,13 @@ struct RejectedFile {
 }
 
 impl RejectedFiles {
-    /// Files that are made when there is something to write.
+    /// Returns files that are created once there is something to write.
     pub(super) fn new(path: RejectedPath) -> Self {
         let files = Vec::new();
         Self { path, files }
     }
 
-    /// Adds what was rejected.
+    /// Adds a rejected record.
     pub(super) fn add(
         &mut self,
         reasons: &[Finding],
@@ -99,7 +97,7 @@ impl RejectedFiles {
         self.files[index].file.write_all(line)
     }
 
-    /// Gives the files their names and puts them onto the disk; returns the names.
+    /// Names the files and syncs them to disk; returns the names.
     pub(super) fn finish(self) -> anyhow::Result<Vec<PathBuf>> {
         let Self { path, files } = self;
         let persist = |RejectedFile { table, file }| {
@@ -140,7 +138,7 @@ fn can_not_write(path: &RejectedPath) -> String {
     )
 }
 
-/// Never over a file that is there: someone may be mending it.
+/// Names a file. Never replaces one: it may be open in an editor.
 fn persist(file: WholeFile, path: &RejectedPath, extension: &str) -> io::Result<PathBuf> {
     let mut file = file.finish()?;
     for number in 1..MAX_NAMES {
@@ -159,7 +157,7 @@ fn persist(file: WholeFile, path: &RejectedPath, extension: &str) -> io::Result<
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Returns the cell that says why a row was rejected.
+/// Returns the cell with the reasons of a rejected row.
 fn reasons_cell(reasons: &[Finding]) -> String {
     let reason = |found: &Finding| {
         let at = found.place.column.as_deref().unwrap_or(&found.pointer);
@@ -172,7 +170,7 @@ fn reasons_cell(reasons: &[Finding]) -> String {
     single_line(&told.join("; ")).into_owned()
 }
 
-/// The line of a rejected record.
+/// Returns the line of a rejected record.
 fn line(reasons: &[Finding], text: &str) -> anyhow::Result<String> {
     let mut line = format!("{{\"{REASONS}\":{}", serde_json::to_string(reasons)?);
     match Node::parse(text) {
@@ -195,7 +193,7 @@ fn line(reasons: &[Finding], text: &str) -> anyhow::Result<String> {
     Ok(line)
 }
 
-/// Returns the text of a rejected record that has nothing else: it is an input of its own.
+/// Returns the text of a rejected record that consists of its `_text` only.
 pub(super) fn text_within(json: &str) -> Option<String> {
     if !json.contains(TEXT) {
         return None;
@@ -218,7 +216,7 @@ mod tests {
     use crate::load::report::Place;
 
     #[test]
-    fn what_was_rejected_is_kept_to_the_letter() {
+    fn rejected_record_is_written_back_unchanged() {
         let place = Place::file("feed");
         let reason = Finding::fault(&place, "json", "expected JSON");
         for (text, is_text) in [
@@ -233,7 +231,7 @@ mod tests {
             assert_eq!(within.as_deref(), is_text.then_some(text), "{line}");
             if !is_text {
                 assert!(line.ends_with(&text[1..]), "{line}");
-                // Rejected once more, it has the new reasons only.
+                // Rejected again, it has only the new reasons.
                 let again = super::line(&[], &line).unwrap();
                 assert_eq!(again, format!("{{\"_rejected\":[],{}", &text[1..]));
             }

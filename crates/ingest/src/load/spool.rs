@@ -1,7 +1,7 @@
-//! Records that wait for the end of the inputs: in memory while they are few, else in an unnamed file.
+//! Spool: records that wait for the end of the inputs, in memory or, if they are many, in an unnamed temporary file.
 //!
-//! Inputs are read to their end before a publish begins. So a slow input never holds the store, no fault
-//! comes too late, and memory doesn't grow with the inputs.
+//! Inputs are read to their end before a publish begins. So a slow input never holds the store, all faults are found
+//! before it, and memory doesn't grow with the inputs.
 
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 
@@ -11,21 +11,21 @@ use tempfile::SpooledTempFile;
 /// Maximum length kept in memory, in bytes after compression; a longer spool goes to a temporary file.
 const MAX_IN_MEMORY_BYTES: usize = 16 << 20;
 
-/// Speed counts here; products resemble each other enough for the least effort.
+/// Fastest level: products resemble each other enough for it.
 const COMPRESSION_LEVEL: i32 = 1;
 
-/// In the place of a table's number: the record wasn't a row.
+/// Number of the table of a record that wasn't a row.
 const NO_TABLE: u64 = u64::MAX;
 
-/// A row that became a record.
+/// Row of a record.
 pub(super) struct SpooledRow {
-    /// The number of its table.
+    /// Number of its table.
     pub(super) table: usize,
-    /// The row as its table writes it, without the line's end.
+    /// Row in its table's dialect, without the line ending.
     pub(super) line: Vec<u8>,
 }
 
-/// Records on their way in.
+/// Spool that is being written.
 pub(super) struct Spool {
     file: zstd::Encoder<'static, BufWriter<SpooledTempFile>>,
     records: u64,
@@ -41,7 +41,7 @@ impl Spool {
         })
     }
 
-    /// Takes a record, with the row that it was if that may have to be written back.
+    /// Adds a record, with its row if that may have to be written back.
     pub(super) fn push(&mut self, json: &str, row: Option<&SpooledRow>) -> io::Result<()> {
         self.records += 1;
         self.write(json.as_bytes())?;
@@ -64,7 +64,7 @@ impl Spool {
         self.records
     }
 
-    /// All records, in the order in which they came.
+    /// Returns all records, in the order in which they were added.
     pub(super) fn read(self) -> io::Result<Spooled> {
         let buffered = self.file.finish()?;
         let mut file = buffered
@@ -78,7 +78,7 @@ impl Spool {
     }
 }
 
-/// Records on their way out.
+/// Spool that is being read.
 pub(super) struct Spooled {
     file: zstd::Decoder<'static, BufReader<SpooledTempFile>>,
     left: u64,

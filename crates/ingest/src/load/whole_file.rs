@@ -1,5 +1,4 @@
-//! A file that gets its name once it is whole. While it grows it has none, so that a load that is
-//! interrupted or killed leaves nothing beside its inputs.
+//! Files that get their names once they are complete, so that an interrupted or killed load leaves nothing behind.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
@@ -7,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-/// The file, while it is written.
+/// A file under construction.
 #[derive(Debug)]
 pub(super) struct WholeFile {
     directory: PathBuf,
@@ -15,21 +14,21 @@ pub(super) struct WholeFile {
 }
 
 impl WholeFile {
-    /// An empty file that is going to stand at `path`.
+    /// Creates an unnamed file for `path`.
     pub(super) fn create(path: &Path) -> io::Result<Self> {
         let directory = directory_of(path).to_owned();
         let file = BufWriter::new(tempfile::tempfile_in(&directory)?);
         Ok(Self { directory, file })
     }
 
-    /// The file on the disk, ready to be given its name.
+    /// Syncs the file to disk, ready to be named.
     pub(super) fn finish(self) -> io::Result<NamedTempFile> {
         let mut file = self
             .file
             .into_inner()
             .map_err(io::IntoInnerError::into_error)?;
         file.seek(SeekFrom::Start(0))?;
-        // Hidden: should the process be killed right now, no load of the directory takes it for an input.
+        // Hidden, so that no load of the directory reads it if the process is killed now.
         let mut named = tempfile::Builder::new();
         let named = named.prefix(".vitrine-").suffix(".partial");
         let mut named = named.tempfile_in(self.directory)?;
@@ -39,12 +38,12 @@ impl WholeFile {
     }
 }
 
-/// Sees to it that a file's name outlives the machine, too.
+/// Syncs the directory of a file, so that its name survives a power failure.
 pub(super) fn keep_name(path: &Path) -> io::Result<()> {
     File::open(directory_of(path))?.sync_all()
 }
 
-/// The directory that a file of this path lies in.
+/// Returns the directory of a path.
 fn directory_of(path: &Path) -> &Path {
     match path.parent() {
         Some(directory) if !directory.as_os_str().is_empty() => directory,

@@ -1,11 +1,10 @@
-//! Mirroring: the catalog of another server of this contract, read over HTTP and loaded in place of the
-//! store's own.
+//! Mirroring: the catalog of another server of this contract is read over HTTP and replaces the store's own.
 //!
-//! - [`source`]: that server, its address and its key
+//! - [`source`]: the mirrored server: address, key, requests
 //! - `pages`: its whole catalog, as of one moment
 //! - `texts`: the Markdown of its texts
 //!
-//! Nothing is changed before everything has been read: the load is one transaction.
+//! Nothing changes before everything was read: the load is one transaction.
 
 mod pages;
 pub mod source;
@@ -31,9 +30,9 @@ const NO_TEMPORARY_FILE: &str =
 /// Handling of texts that the source holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextForm {
-    /// The mirror names the source's addresses.
+    /// The mirror's products name the source's addresses.
     Addresses,
-    /// The mirror holds them too.
+    /// The mirror has the texts, too.
     Markdown,
 }
 
@@ -49,23 +48,23 @@ pub struct Mirror {
 #[derive(Debug)]
 struct LastLoaded {
     walk: Walk,
-    /// The id of the revision that is known to have it.
+    /// Id of the revision that has it.
     revision_id: String,
 }
 
-/// The source's catalog, read and ready to be loaded.
+/// Catalog of the source, ready to be loaded.
 #[derive(Debug)]
 pub struct Fetched {
     walk: Walk,
     records: Records,
 }
 
-/// The records of a catalog.
+/// Records of a catalog.
 #[derive(Debug)]
 enum Records {
-    /// They are to be loaded.
+    /// A file of records to load.
     New(File),
-    /// The revision of this id has them.
+    /// The revision with this id has them already.
     Held { revision_id: String },
 }
 
@@ -78,7 +77,7 @@ impl Fetched {
 }
 
 impl Mirror {
-    /// A mirror that has loaded nothing yet.
+    /// Returns a mirror that has loaded nothing yet.
     #[must_use]
     pub fn new(source: Source, texts: TextForm) -> Self {
         Self {
@@ -88,11 +87,11 @@ impl Mirror {
         }
     }
 
-    /// Reads the source's catalog. The store isn't changed, whenever this is dropped.
+    /// Reads the source's catalog. Doesn't change the store; cancelling is safe.
     ///
     /// # Errors
     ///
-    /// If the source can't be read, or doesn't answer as the contract says.
+    /// If the source can't be read, or violates the contract.
     pub async fn fetch(&mut self, store: &dyn Store) -> anyhow::Result<Fetched> {
         let is_current = match &self.last {
             Some(LastLoaded { walk, revision_id }) => {
@@ -115,7 +114,7 @@ impl Mirror {
         Ok(Fetched { walk, records })
     }
 
-    /// Makes what was read the catalog of the store: a load with these settings.
+    /// Loads the fetched catalog with these settings.
     ///
     /// # Errors
     ///
@@ -136,7 +135,7 @@ impl Mirror {
             }
         };
         file.rewind().context(NO_TEMPORARY_FILE)?;
-        // A line of it is a product of the list.
+        // Each line is a product of the list.
         let name = format!("{}/v2/product", self.source.base());
         let input = Opened::new(name, Box::new(file));
         let before = store.state()?.revision_id;
@@ -149,14 +148,14 @@ impl Mirror {
     }
 }
 
-/// The id of the revision that is known to have what was loaded; `before` is that of the live one before the load.
+/// Returns the id of the revision that has the loaded catalog; `before` is the id of the live one before the load.
 ///
-/// Others write to the store, too: the revision that is live after the load may be theirs, and taken for the load's own
-/// it would be left as it is for ever.
+/// Other writers are possible: the revision that is live after the load may be theirs. Taken for the load's own, it
+/// would never be replaced.
 fn loaded_revision(report: &Report, before: Option<String>, store: &dyn Store) -> Option<String> {
     match &report.applied.as_ref()?.outcome {
         Outcome::Published(revision) => Some(revision.id.clone()),
-        // The load is done: that the store can't be read any more only means that the next round reads all pages again.
+        // The load has succeeded: if the store can't be read now, the next round only reads all pages again.
         Outcome::Unchanged => before.filter(|before| {
             let now = store.state();
             now.is_ok_and(|now| now.revision_id.as_ref() == Some(before))
@@ -179,13 +178,13 @@ fn unchanged(walk: &Walk) -> Report {
 /// Outcome of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RoundOutcome {
-    /// There is a new revision.
+    /// A revision was published.
     Published,
-    /// The catalog is the source's already.
+    /// The store had the source's catalog already.
     Unchanged,
     /// The source's catalog has faults; nothing was changed.
     Refused,
-    /// The source couldn't be read, or the store not written.
+    /// The source couldn't be read, or the store couldn't be written.
     Failed,
 }
 
@@ -198,7 +197,7 @@ impl RoundOutcome {
         Self::Failed,
     ];
 
-    /// The outcome in a word.
+    /// Returns the outcome in a word.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -1,8 +1,7 @@
-//! The whole catalog of the source, page by page, as of one moment.
+//! Whole catalog of the source, page by page, as of one moment.
 //!
-//! While it is walked the source may change, and the pages would be a mixture of two catalogs. So each walk
-//! is followed by a look at the same pages again: where none has changed since, all of them were there at
-//! once. They are asked for by their tags, so that this costs hardly anything.
+//! The source may change during the walk, and then the pages are a mixture of two catalogs. So each walk is followed by
+//! a revalidation of all pages by their tags, which is cheap: if none has changed, all were current at the same moment.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -22,24 +21,24 @@ use super::source::{Source, WithKey};
 use crate::load::report::shown;
 use crate::outside::Answer;
 
-/// The most products a page can have (docs/contract/listing.md#limit).
+/// Maximum number of products of a page (docs/contract/listing.md#limit).
 const PAGE_PRODUCTS: usize = 500;
-/// The longest page, in bytes.
+/// Maximum length of a page, in bytes.
 const MAX_PAGE_BYTES: usize = 64 << 20;
-/// The longest cursor, in bytes: it has to fit into an address.
+/// Maximum length of a cursor, in bytes: it has to fit into a URL.
 const MAX_CURSOR_BYTES: usize = 1_024;
-/// The most products of a catalog.
+/// Maximum number of products of a catalog.
 const MAX_PRODUCTS: usize = 10_000_000;
-/// The most pages of a catalog: as many products, in full pages.
+/// Maximum number of pages of a catalog.
 const MAX_PAGES: usize = MAX_PRODUCTS / PAGE_PRODUCTS;
-/// The longest tag that is kept to ask again with, in bytes. A page with a longer one is compared by its digest.
+/// Maximum length of a tag for revalidation, in bytes. A page with a longer one is compared by its digest.
 const MAX_TAG_BYTES: usize = 256;
-/// The most bytes of a catalog's products.
+/// Maximum length of all products, in bytes.
 const MAX_CATALOG_BYTES: u64 = 64 << 30;
 /// Maximum number of walks of a catalog that changes meanwhile.
 const MAX_WALKS: usize = 5;
 
-/// A page as it was when it was read.
+/// A page that was read.
 #[derive(Debug)]
 struct SeenPage {
     target: String,
@@ -48,20 +47,20 @@ struct SeenPage {
 }
 
 impl SeenPage {
-    /// The page of an answer, none of whose memory is kept.
+    /// Returns the page of a response, without references to the response's memory.
     fn new(target: String, answer: &Answer) -> Self {
         let tag = answer.headers.get(ETAG).map(HeaderValue::as_bytes);
         let tag = tag.filter(|tag| tag.len() <= MAX_TAG_BYTES);
         Self {
             target,
-            // A header shares the buffer that it came in, which holds a page's first part too.
+            // Copied, because a header shares its buffer with the start of the page.
             tag: tag.and_then(|tag| HeaderValue::from_bytes(tag).ok()),
             digest: Sha256::digest(&answer.body).into(),
         }
     }
 }
 
-/// A catalog as it was at one moment.
+/// Pages of a walk.
 #[derive(Debug, Default)]
 pub(super) struct Walk {
     pages: Vec<SeenPage>,
@@ -79,7 +78,7 @@ impl Walk {
     ///
     /// # Errors
     ///
-    /// If the source can't be asked.
+    /// If the source doesn't respond.
     pub(super) async fn is_current(&self, source: &Source) -> anyhow::Result<bool> {
         for SeenPage {
             target,
@@ -103,11 +102,11 @@ impl Walk {
     }
 }
 
-/// Writes the products of the source to `file`, one a line, to the letter; all as of one moment.
+/// Writes the products of the source to `file`, one per line, unchanged, as of one moment.
 ///
 /// # Errors
 ///
-/// If the source can't be asked, doesn't answer as the contract says, or changes all the time.
+/// If the source doesn't respond, violates the contract, or changes during each walk.
 pub(super) async fn read(source: &Source, file: &mut File) -> anyhow::Result<Walk> {
     for _ in 0..MAX_WALKS {
         file.set_len(0).context(NO_TEMPORARY_FILE)?;
@@ -160,7 +159,7 @@ fn target(cursor: Option<&str>) -> String {
     )
 }
 
-/// A page (docs/contract/listing.md#cursors). Links in headers aren't looked at: a cursor can't lead elsewhere.
+/// A page (docs/contract/listing.md#cursors). `Link` headers are ignored: a cursor can't lead to another server.
 #[derive(Deserialize)]
 struct Page<'p> {
     #[serde(borrow)]
@@ -188,8 +187,8 @@ struct Coded<'p> {
 }
 
 impl Walk {
-    /// Takes the products of a page; none of them may be among `codes` already. Returns the cursor of the next page;
-    /// none after an empty one, which is the end.
+    /// Writes the products of a page, none of which may be among `codes`. Returns the cursor of the next page; `None`
+    /// after an empty page, which is the end.
     fn take(
         &mut self,
         answer: &Answer,
@@ -226,7 +225,7 @@ impl Walk {
                 let code = shown(&format!("{code:?}"));
                 bail!("the product {code} was on an earlier page; cursors must not lead back");
             }
-            // Within strings line breaks are escaped: those that stand here lie between values.
+            // Line breaks within strings are escaped, so these are between values.
             let line = match product.get().contains(['\n', '\r']) {
                 true => Cow::Owned(product.get().replace(['\n', '\r'], " ")),
                 false => Cow::Borrowed(product.get()),
@@ -253,7 +252,7 @@ mod tests {
 
     use super::*;
 
-    /// A page of one product.
+    /// Returns a page of one product.
     fn answer(code: &str) -> Answer {
         let body = format!(
             r#"{{"catalog":[{{"code":"{code}"}}],"pagination":{{"cursors":{{"after":"{code}"}}}}}}"#
@@ -267,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn page_seen_keeps_nothing_of_its_buffer() {
+    fn seen_page_does_not_keep_its_buffer() {
         let buffer = Bytes::from(vec![b'"'; 400_000]);
         for (length, is_kept) in [(40, true), (MAX_TAG_BYTES, true), (399_999, false)] {
             let mut answer = answer("A");
@@ -281,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn source_without_end_is_refused_by_its_pages() {
+    fn endless_source_is_refused() {
         let mut walk = Walk::default();
         let take = |walk: &mut Walk, number: usize| {
             let code = format!("P{number}");

@@ -1,4 +1,4 @@
-//! The server that is mirrored: its address, the key, and a request to it.
+//! The mirrored server: address, key, requests.
 
 use std::net::IpAddr;
 
@@ -13,45 +13,44 @@ use vitrine_wire::error::ErrorType;
 use crate::outside::retry::{Retries, send_retrying};
 use crate::outside::{self, Answer};
 
-/// The environment variable that holds the key. There is no option for it: command lines can be read by
-/// others on the machine.
+/// Environment variable with the key. There is no flag for it: other users of the machine can read command lines.
 pub const KEY_VARIABLE: &str = "VITRINE_MIRROR_KEY";
 
 /// Permission to send the key unencrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Insecure {
-    /// Only over https, or within this machine.
+    /// Refused, except within this machine.
     Refuse,
-    /// Over plain http too.
+    /// Allowed.
     Allow,
 }
 
 /// Presence of the key in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WithKey {
-    /// It does.
+    /// With the key.
     Yes,
-    /// It doesn't: texts are public.
+    /// Without: texts are public.
     No,
 }
 
-/// A server of this contract. Its `Debug` shows no key.
+/// A server of this contract. `Debug` shows no key.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// Its address, without `/v2` and without a slash at the end.
+    /// Base address, without `/v2` and without a slash at the end.
     base: String,
-    /// The key, marked as sensitive.
+    /// Key, marked as sensitive.
     key: HeaderValue,
     client: Client,
     retries: Retries,
 }
 
 impl Source {
-    /// A server at `base`, such as `https://catalog.example`.
+    /// Returns the source at `base`, such as `https://catalog.example`.
     ///
     /// # Errors
     ///
-    /// If the address isn't one of a server of this contract, or the key would travel in the clear.
+    /// If the address is invalid, or the key would be sent unencrypted.
     pub fn new(
         base: &str,
         key: &str,
@@ -73,7 +72,7 @@ impl Source {
         key.set_sensitive(true);
         let client = outside::builder()?.redirect(outside::same_origin_redirects());
         let client = match is_plain {
-            // A proxy on the way could read the key.
+            // A proxy could read the key.
             true => client.no_proxy(),
             false => client,
         };
@@ -85,14 +84,13 @@ impl Source {
         })
     }
 
-    /// Its address, without `/v2` and without a slash at the end.
+    /// Returns the base address, without `/v2` and without a slash at the end.
     #[must_use]
     pub fn base(&self) -> &str {
         &self.base
     }
 
-    /// Asks for `target`, such as `/v2/product?limit=500`, until there is an answer that another try
-    /// wouldn't mend. With a tag, the answer may be a 304.
+    /// Requests `target`, such as `/v2/product?limit=500`, with retries. With a tag, the response may be a 304.
     pub(super) async fn get(
         &self,
         target: &str,
@@ -118,14 +116,13 @@ impl Source {
         })
     }
 
-    /// Returns an error about the answer to a request. The key is removed from text that came from
-    /// outside.
+    /// Returns an error about a response. Text from outside is shown without the key.
     pub(super) fn wrong(&self, target: &str, what: &str) -> anyhow::Error {
         let key = self.key.to_str().unwrap_or_default();
         anyhow!("GET {}{target}: {}", self.base, what.replace(key, "[key]"))
     }
 
-    /// Returns an error about an answer with an unexpected status, with advice.
+    /// Returns an error about an unexpected status, with advice.
     pub(super) fn unexpected(&self, target: &str, answer: &Answer) -> anyhow::Error {
         let Answer { status, body, .. } = answer;
         let kind = error_type(body).map(|kind| format!(" {}", kind.as_str()));
@@ -149,7 +146,7 @@ fn version() -> HeaderValue {
     HeaderValue::from_static(version_date())
 }
 
-/// The error type of a body, where it is one of the contract's: nothing else of it is repeated.
+/// Returns the error type of a body, if it is one of the contract's; nothing else of the body is shown.
 pub(super) fn error_type(body: &[u8]) -> Option<ErrorType> {
     #[derive(Deserialize)]
     struct Body {
@@ -165,7 +162,7 @@ pub(super) fn error_type(body: &[u8]) -> Option<ErrorType> {
 
 fn base_url(base: &str) -> anyhow::Result<Url> {
     let example = "expected an address such as https://catalog.example";
-    // What may hold a password isn't repeated.
+    // A text that may contain a password isn't repeated.
     let mut url =
         Url::parse(base).map_err(|error| anyhow!("--from isn't a URL: {error}; {example}"))?;
     if !url.username().is_empty() || url.password().is_some() {
@@ -207,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_those_of_servers() {
+    fn server_addresses_are_normalised_and_others_refused() {
         for (base, expected) in [
             ("https://catalog.example", "https://catalog.example"),
             ("https://catalog.example/", "https://catalog.example"),

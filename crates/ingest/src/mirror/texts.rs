@@ -1,8 +1,8 @@
-//! The Markdown of the source's texts, where it is to come along.
+//! Markdown of the source's texts, for mirrors that have texts of their own.
 //!
-//! A text that the source holds has the address `…/v2/texts/DIGEST.md`. It is fetched once per digest, from
-//! the source itself wherever the address points to, and only where the store doesn't have it: an unchanged
-//! catalog costs no request. Other addresses stay addresses.
+//! A text of the source has the address `…/v2/texts/DIGEST.md`. It is fetched once per digest, always from the source
+//! itself, and only if the store doesn't have it: an unchanged catalog costs no request. Other addresses stay
+//! addresses.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
@@ -23,15 +23,15 @@ use super::NO_TEMPORARY_FILE;
 use super::source::{Source, WithKey, error_type};
 use crate::text_spool::TextSpool;
 
-/// Maximum number of texts fetched at a time.
+/// Maximum number of concurrent requests.
 const AT_A_TIME: usize = 8;
 
-/// Puts the Markdown into the records of `file`. Returns the file to load: the same one, where the store
-/// has all texts in their places.
+/// Puts the Markdown into the records of `file`. Returns the file to load: the same one, if the store has all texts in
+/// place.
 ///
 /// # Errors
 ///
-/// If a text can't be had, or isn't what its name says.
+/// If a text can't be fetched, or doesn't match its digest.
 pub(super) async fn bring(source: &Source, store: &dyn Store, file: File) -> anyhow::Result<File> {
     let mut wanted = BTreeSet::new();
     for_each_line(&file, |line| {
@@ -70,7 +70,7 @@ fn for_each_line(
     Ok(())
 }
 
-/// The texts of a record that the source holds, and that aren't live under their names already.
+/// Returns the texts of a record that the source has, and that aren't live under the same names.
 fn new_texts(store: &dyn Store, line: &str) -> anyhow::Result<Vec<(TextName, TextDigest)>> {
     let Some((_, content)) = content_of(line) else {
         return Ok(Vec::new());
@@ -92,7 +92,7 @@ fn new_texts(store: &dyn Store, line: &str) -> anyhow::Result<Vec<(TextName, Tex
         .and_then(|Coded { code }| code.parse().ok());
     let live = match code {
         Some(code) => store.product(&code, Moment::Live)?,
-        // A fault, which the load will report.
+        // A fault, which the load reports.
         None => None,
     };
     if let Some(live) = live {
@@ -109,21 +109,20 @@ fn url_key(name: TextName) -> String {
     format!("{}_markdown_url", name.as_str())
 }
 
-/// The digest in the address of a text that a server holds (docs/contract/texts.md#urls).
+/// Returns the digest in the address of a server's own text (docs/contract/texts.md#urls).
 fn digest_of(address: &str) -> Option<TextDigest> {
     let (_, name) = address.rsplit_once("/v2/texts/")?;
     name.strip_suffix(".md")?.parse().ok()
 }
 
-/// The content resources of a record, and where in it they lie. A record that isn't as it must be has none:
-/// the load will say what is wrong with it.
+/// Returns the content resources of a record, and their range. A faulty record has none: the load reports it.
 fn content_of(line: &str) -> Option<(Range<usize>, Map<String, Value>)> {
     type Fields<'f> = HashMap<String, &'f RawValue>;
     let product: Fields<'_> = serde_json::from_str(line).ok()?;
     let payout_type: String = serde_json::from_str(product.get("payout_type")?.get()).ok()?;
     let detail: Fields<'_> = serde_json::from_str(product.get(&payout_type)?.get()).ok()?;
     let content = detail.get("content_resources")?.get();
-    // Both point into `line`.
+    // Both are within `line`.
     let start = (content.as_ptr() as usize).checked_sub(line.as_ptr() as usize)?;
     Some((
         start..start + content.len(),
@@ -131,7 +130,7 @@ fn content_of(line: &str) -> Option<(Range<usize>, Map<String, Value>)> {
     ))
 }
 
-/// A record with the Markdown in the place of the addresses of new texts.
+/// Returns a record with Markdown in place of the addresses of new texts.
 fn with_markdown(
     store: &dyn Store,
     line: &str,
@@ -149,7 +148,7 @@ fn with_markdown(
                 content.remove(&key);
                 content.insert(format!("{}_md", name.as_str()), Value::String(markdown));
             }
-            // The address of another server, whose text the source doesn't hold either.
+            // Address of another server; the source doesn't have its text.
             None => {
                 let target = target(&digest);
                 let is_own = content
@@ -208,7 +207,7 @@ fn keep(fetched: Option<Fetched>, spool: &mut TextSpool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The Markdown, where the source or the store has it.
+/// Returns the Markdown, if the source or the store has it.
 fn markdown(
     spool: &mut TextSpool,
     store: &dyn Store,
@@ -221,7 +220,7 @@ fn markdown(
     Ok(held.map(|held| held.unpack_as(digest)).transpose()?)
 }
 
-/// A text of the source; none where it has no text of this digest.
+/// Fetches a text of the source; `None` if it has none with this digest.
 async fn fetch(source: &Source, digest: &TextDigest) -> anyhow::Result<Option<String>> {
     let target = target(digest);
     let max_bytes = PackedMarkdown::MAX_LENGTH_BYTES;
@@ -248,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn content_is_found_where_it_stands() {
+    fn content_resources_are_found_in_a_record() {
         let line = r#"{"payout_type":"voucher","other":{"content_resources":{"a":1}},"voucher":{"n": 1.0E+2, "content_resources" : {"locale": null} , "z":1}}"#;
         let (range, content) = content_of(line).unwrap();
         assert_eq!(&line[range], r#"{"locale": null}"#);
@@ -266,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn only_names_of_held_texts_are_digests() {
+    fn only_own_text_addresses_have_a_digest() {
         let digest = TextDigest::of("# A");
         for address in [
             format!("https://a.example/v2/texts/{digest}.md"),

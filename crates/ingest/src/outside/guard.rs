@@ -1,9 +1,8 @@
-//! Keeps requests out of private networks: whoever writes an address into a feed mustn't reach with it what
-//! only this machine can reach.
+//! Keeps requests out of private networks: an address in a feed mustn't reach servers that only this machine can reach.
 //!
-//! Names are looked up here and what is found is what is connected to, so that a name can't lead to one
-//! address when it is judged and to another when it is used. Hosts that are addresses themselves never come
-//! to the resolver; they are judged before a request and at each redirect.
+//! Names are resolved here, and connections use exactly the resolved addresses, so that a name can't resolve
+//! differently after the check (DNS rebinding). Hosts that are IP addresses bypass the resolver; they are checked
+//! before a request and at each redirect.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -13,8 +12,7 @@ use reqwest::{ClientBuilder, Url};
 
 use super::MAX_REDIRECTS;
 
-/// Networks that aren't the public internet (IANA's registry of special-purpose addresses): the first
-/// address, and how many bits of it count.
+/// Networks that aren't public (IANA's registry of special-purpose addresses): first address and prefix length.
 const SPECIAL_V4: [(Ipv4Addr, u32); 15] = [
     (Ipv4Addr::new(0, 0, 0, 0), 8),       // this network, and unspecified
     (Ipv4Addr::new(10, 0, 0, 0), 8),      // private
@@ -33,15 +31,14 @@ const SPECIAL_V4: [(Ipv4Addr, u32); 15] = [
     (Ipv4Addr::new(240, 0, 0, 0), 4),     // reserved, and broadcast
 ];
 
-/// As [`SPECIAL_V4`], of what lies within 2000::/3; all public addresses lie there.
+/// The same within 2000::/3, which has all public IPv6 addresses.
 const SPECIAL_V6: [(Ipv6Addr, u32); 3] = [
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23), // protocol assignments, Teredo among them
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32), // documentation
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20), // documentation
 ];
 
-/// Returns true if an address is public. An IPv6 address that contains an IPv4 address is judged by
-/// that one.
+/// Returns true if an address is public. An IPv6 address that contains an IPv4 address counts as that one.
 #[must_use]
 pub fn is_public(address: IpAddr) -> bool {
     match address {
@@ -69,13 +66,13 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         }
         // 6to4.
         [0x2002, high, low, ..] => is_public_v4(v4(high, low)),
-        // Everything else outside of 2000::/3 is local, multicast, translated locally, or nobody's yet;
-        // so are the deprecated IPv4-compatible addresses.
+        // Everything else outside of 2000::/3 is local, multicast, local translation, or unassigned, and so are the
+        // deprecated IPv4-compatible addresses.
         [first, ..] => first >> 13 == 1 && !SPECIAL_V6.iter().any(is_in),
     }
 }
 
-/// An address that may not be asked.
+/// Refusal of an address.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
     /// It isn't in the public internet.
@@ -86,16 +83,16 @@ pub enum Refused {
         /// Its address.
         address: IpAddr,
     },
-    /// A redirect leads to what isn't asked.
+    /// A redirect leads to another scheme than http or https.
     #[error("it leads to {scheme}; only http and https are allowed")]
     Scheme {
-        /// Scheme that it leads to.
+        /// Scheme of the redirect.
         scheme: String,
     },
 }
 
 impl Refused {
-    /// The refusal that is the cause of `error`, if one is.
+    /// Returns the refusal among the causes of `error`.
     #[must_use]
     pub fn find<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e Self> {
         let mut next = Some(error);
@@ -109,19 +106,18 @@ impl Refused {
     }
 }
 
-/// Judges an address before it is asked: that of a host that is an address itself. Names are judged when they
-/// are looked up.
+/// Checks a URL before a request, if its host is an IP address. Names are checked when they are resolved.
 ///
 /// # Errors
 ///
 /// If the host is no public address, or the scheme neither http nor https.
-pub fn judge(url: &Url) -> Result<(), Refused> {
+pub fn check(url: &Url) -> Result<(), Refused> {
     if !matches!(url.scheme(), "http" | "https") {
         let scheme = url.scheme().to_owned();
         return Err(Refused::Scheme { scheme });
     }
     let host = url.host_str().unwrap_or_default();
-    // The address's parser has made one form of all the ways to write an address.
+    // The URL parser normalises all notations of an address.
     match host.trim_matches(['[', ']']).parse::<IpAddr>() {
         Ok(address) if !is_public(address) => Err(Refused::NotPublic {
             host: host.to_owned(),
@@ -131,14 +127,14 @@ pub fn judge(url: &Url) -> Result<(), Refused> {
     }
 }
 
-/// Makes a client reach public addresses only, at each redirect too. Whom it asks is still to be
-/// [judged](judge) before. It uses no proxy: where that would connect to can't be known here.
+/// Restricts a client to public addresses, at redirects, too. URLs must be [checked](check) before each request. It uses
+/// no proxy, whose connections couldn't be checked here.
 pub fn public_only(builder: ClientBuilder) -> ClientBuilder {
     let redirects = Policy::custom(|attempt: Attempt<'_>| {
         if attempt.previous().len() > MAX_REDIRECTS {
             return attempt.error(format!("more than {MAX_REDIRECTS} redirects"));
         }
-        match judge(attempt.url()) {
+        match check(attempt.url()) {
             Ok(()) => attempt.follow(),
             Err(refused) => attempt.error(refused),
         }
@@ -149,13 +145,13 @@ pub fn public_only(builder: ClientBuilder) -> ClientBuilder {
         .redirect(redirects)
 }
 
-/// Looks names up, and gives what it finds only where all of it is public.
+/// Resolver that returns addresses only if all of them are public.
 struct PublicResolver;
 
 impl Resolve for PublicResolver {
     fn resolve(&self, name: Name) -> Resolving {
         Box::pin(async move {
-            // Port 0 stands for the one in the address, or the scheme's.
+            // Port 0 means the port of the URL or scheme.
             let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
             let found: Vec<SocketAddr> = found.collect();
             if let Some(private) = found.iter().find(|address| !is_public(address.ip())) {
@@ -198,7 +194,7 @@ mod tests {
          2002:a9fe:a9fe::";
 
     #[test]
-    fn only_the_public_internet_is_public() {
+    fn special_purpose_addresses_are_not_public() {
         for public in PUBLIC.split(' ') {
             assert!(is_public(public.parse().unwrap()), "{public}");
         }
@@ -208,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_to_write_a_private_address_is_judged() {
+    fn private_addresses_are_refused_in_any_notation() {
         for refused in [
             "http://127.0.0.1/",
             "http://127.1/",
@@ -225,19 +221,19 @@ mod tests {
             "file:///etc/passwd",
             "ftp://a.example/",
         ] {
-            assert!(judge(&refused.parse().unwrap()).is_err(), "{refused}");
+            assert!(check(&refused.parse().unwrap()).is_err(), "{refused}");
         }
         for fine in [
             "http://a.example:8080/",
             "https://8.8.8.8/",
             "http://[2400::1]/",
         ] {
-            assert!(judge(&fine.parse().unwrap()).is_ok(), "{fine}");
+            assert!(check(&fine.parse().unwrap()).is_ok(), "{fine}");
         }
     }
 
-    /// Asks `url` where `public.example` is a local server that answers with `answer`; other names are looked
-    /// up as always.
+    /// Requests `url`; `public.example` is a local server that responds with `answer`, other names are resolved as
+    /// usual.
     fn ask(url: &str, answer: &str) -> Result<u16, Failure> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -259,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_a_name_nor_a_redirect_leads_inside() {
+    fn names_and_redirects_to_private_addresses_are_refused() {
         let ok = "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n";
         assert_eq!(ask("http://public.example:PORT/", ok).unwrap(), 204);
         let failure = ask("http://localhost:PORT/", ok).unwrap_err();

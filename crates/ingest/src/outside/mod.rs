@@ -1,9 +1,9 @@
-//! The one place from which the program asks other servers: how its HTTP clients are made, how much of an
-//! answer is read, and which failures are worth another try.
+//! HTTP client for other servers: settings, limits of responses, retries. All requests of the program to other servers
+//! come from here.
 //!
-//! A request is one try with [`send`] or several with [`retry::send_retrying`]. Both read the whole answer, up
-//! to a bound that holds for what unpacks too. What a status means is the caller's business. Addresses that
-//! others wrote are asked through [`guard`], which keeps requests out of private networks.
+//! [`send`] sends a request once, [`retry::send_retrying`] with retries. Both read the whole response, up to a maximum
+//! decompressed length. Callers interpret the status. URLs from outside are requested through [`guard`], which keeps
+//! requests out of private networks.
 
 pub mod guard;
 pub mod retry;
@@ -23,17 +23,17 @@ use guard::Refused;
 const USER_AGENT: &str = concat!("vitrine/", env!("CARGO_PKG_VERSION"));
 /// Timeout of a connection, including its TLS handshake.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Timeout for the next bytes of an answer.
+/// Timeout of a read.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
-/// Timeout of a whole request: a server that sends a byte now and then is never silent.
+/// Timeout of a whole request, for servers that send a byte now and then.
 const TOTAL_TIMEOUT: Duration = Duration::from_secs(300);
 /// Maximum number of redirects.
 const MAX_REDIRECTS: usize = 5;
 
-/// Returns a builder with settings of all clients: timeouts, the name, TLS by ring with the system's certificates, gzip,
-/// few redirects, no cookies. A proxy is taken from the environment (`HTTPS_PROXY`, `NO_PROXY`).
+/// Returns a builder with the settings of all clients: timeouts, user agent, TLS by ring with the system's
+/// certificates, gzip, few redirects, no cookies, the proxy of the environment (`HTTPS_PROXY`, `NO_PROXY`).
 ///
-/// The caller narrows it further: by [`same_origin_redirects`], or by `no_proxy`.
+/// The caller restricts it further, by [`same_origin_redirects`] or `no_proxy`.
 ///
 /// # Errors
 ///
@@ -48,7 +48,7 @@ pub fn builder() -> anyhow::Result<ClientBuilder> {
         .redirect(Policy::limited(MAX_REDIRECTS)))
 }
 
-/// A client that blocks, for threads without a runtime. It follows no redirects.
+/// Returns a blocking client, for threads without a runtime. It follows no redirects.
 ///
 /// # Errors
 ///
@@ -64,7 +64,7 @@ pub fn blocking_client(timeout: Duration) -> anyhow::Result<reqwest::blocking::C
 }
 
 fn tls() -> anyhow::Result<ClientConfig> {
-    // On a machine without certificates plain http still works; TLS fails, and says why.
+    // Without system certificates, plain http still works; TLS fails and reports it.
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     Ok(
@@ -76,8 +76,7 @@ fn tls() -> anyhow::Result<ClientConfig> {
     )
 }
 
-/// Follows redirects within the origin that was asked, and refuses others: a header with a key in it is
-/// sent along with each.
+/// Returns a policy that follows redirects within the same origin only, because a header with a key is sent along.
 #[must_use]
 pub fn same_origin_redirects() -> Policy {
     Policy::custom(|attempt: Attempt<'_>| {
@@ -93,32 +92,32 @@ pub fn same_origin_redirects() -> Policy {
     })
 }
 
-/// An answer that was read whole.
+/// A response, read completely.
 #[derive(Debug)]
 pub struct Answer {
-    /// Its status.
+    /// Status code.
     pub status: u16,
-    /// Its headers.
+    /// Headers.
     pub headers: HeaderMap,
-    /// Its body, unpacked.
+    /// Body, decompressed.
     pub body: Vec<u8>,
 }
 
-/// Failure of a request. Its texts contain neither the address nor what was sent.
+/// Failure of a request. Messages contain neither the URL nor what was sent.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The answer is too long.
+    /// The response is too long.
     #[error("the response is longer than {max_bytes} bytes")]
     TooLong {
         /// Maximum length, in bytes.
         max_bytes: usize,
     },
-    /// It didn't come, or not whole.
+    /// The response didn't arrive, or is incomplete.
     #[error("{what}")]
     Transport {
         /// Short description.
         what: &'static str,
-        /// Error of the HTTP client, without the address.
+        /// Error of the HTTP client, without the URL.
         source: reqwest::Error,
     },
 }
@@ -140,7 +139,7 @@ impl Failure {
 }
 
 impl Failure {
-    /// Returns whether no connection could be made, or nothing came over it in time.
+    /// Returns true if the server couldn't be reached, or didn't respond in time.
     #[must_use]
     pub fn is_unreachable(&self) -> bool {
         match self {
@@ -177,7 +176,7 @@ fn is_about_certificates(error: &reqwest::Error) -> bool {
         if let Some(rustls::Error::InvalidCertificate(_)) = error.downcast_ref() {
             return true;
         }
-        // An `io::Error` passes over the error it wraps when asked for its source.
+        // `source()` of an `io::Error` skips the error that it wraps.
         let wrapped = error
             .downcast_ref::<std::io::Error>()
             .and_then(std::io::Error::get_ref);
@@ -189,11 +188,11 @@ fn is_about_certificates(error: &reqwest::Error) -> bool {
     false
 }
 
-/// Sends a request once and reads the whole answer, whatever its status.
+/// Sends a request once and reads the whole response, of any status.
 ///
 /// # Errors
 ///
-/// If there is no answer, or a body of more than `max_bytes`.
+/// If there is no response, or its body is longer than `max_bytes`.
 pub async fn send(request: RequestBuilder, max_bytes: usize) -> Result<Answer, Failure> {
     let response = request.send().await?;
     let (status, headers) = (response.status().as_u16(), response.headers().clone());
@@ -205,11 +204,11 @@ pub async fn send(request: RequestBuilder, max_bytes: usize) -> Result<Answer, F
     })
 }
 
-/// Reads a body of at most `max_bytes`, counted as unpacked.
+/// Reads a body of at most `max_bytes` after decompression.
 ///
 /// # Errors
 ///
-/// If there are more, or the body is cut off.
+/// If the body is longer, or truncated.
 pub async fn read_bounded(mut response: Response, max_bytes: usize) -> Result<Vec<u8>, Failure> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await? {
@@ -231,7 +230,7 @@ mod tests {
     use super::retry::{Retries, send_retrying};
     use super::*;
 
-    /// Answers each connection with the next of `answers`, then ends; returns the address.
+    /// Responds to each connection with the next of `answers`, then ends; returns the address.
     fn serve(answers: Vec<Vec<u8>>) -> String {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -246,7 +245,7 @@ mod tests {
         format!("http://{address}/")
     }
 
-    /// Asks, with two retries at once.
+    /// Sends a request with two immediate retries.
     fn ask(address: &str, max_bytes: usize) -> Result<Answer, Failure> {
         let client = builder().unwrap().no_proxy();
         let client = client.redirect(same_origin_redirects()).build().unwrap();
@@ -268,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_unpacks_to_too_much_is_not_read() {
+    fn oversized_decompressed_body_is_refused() {
         let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
         bomb.write_all(&vec![b' '; 3_000_000]).unwrap();
         let bomb = answer("200 OK\r\nContent-Encoding: gzip", &bomb.finish().unwrap());
@@ -282,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_passes_is_tried_again_and_the_rest_is_not() {
+    fn transient_failures_are_retried_and_others_are_not() {
         let (ok, busy) = (answer("200 OK", b"here"), answer("503 Busy", b"no"));
         let cut = ok[..ok.len() - 1].to_vec();
         let found = ask(&serve(vec![cut.clone(), busy.clone(), ok.clone()]), 9).unwrap();

@@ -1,4 +1,4 @@
-//! Asking again: after which failures, how often, and how long the pauses are.
+//! Retries: which failures, how often, after which pauses.
 
 use std::time::{Duration, SystemTime};
 
@@ -9,13 +9,12 @@ use reqwest::RequestBuilder;
 use super::{Answer, Failure, send};
 use crate::jitter;
 
-/// Maximum time that a `Retry-After` is obeyed.
+/// Maximum `Retry-After` that is obeyed.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(120);
-/// The statuses that another try may mend: timeouts, limits, and servers that are down for a moment.
+/// Transient statuses: timeouts, limits, unavailable servers.
 const PASSING_STATUSES: [u16; 7] = [408, 425, 429, 500, 502, 503, 504];
 
-/// Number of retries and their pauses: exponential, with full jitter, so that clients that failed together
-/// don't retry together.
+/// Retry policy: exponential backoff with full jitter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retries {
     /// Maximum number of retries.
@@ -37,7 +36,7 @@ impl Default for Retries {
 }
 
 impl Retries {
-    /// The pause after so many failures, from 1; `None` where the last one was the last try.
+    /// Returns the pause after this number of failures, from 1; `None` if there is no further retry.
     #[must_use]
     pub fn pause(&self, failures: u32) -> Option<Duration> {
         if failures > self.most {
@@ -50,12 +49,12 @@ impl Retries {
     }
 }
 
-/// Sends a request until there is an answer that another try wouldn't mend, or tries run out: then that
-/// answer or failure is what the caller gets. `request` makes the request anew for each try.
+/// Sends a request with retries. Returns the first result that isn't a transient failure, else the last one. `request`
+/// creates the request of each attempt.
 ///
 /// # Errors
 ///
-/// As [`send`], of the last try.
+/// Those of [`send`], of the last attempt.
 pub async fn send_retrying(
     request: impl Fn() -> RequestBuilder,
     max_bytes: usize,
@@ -85,11 +84,11 @@ pub async fn send_retrying(
     }
 }
 
-/// Returns the time in `Retry-After` (RFC 9110, 10.2.3), up to a bound.
+/// Returns the time in `Retry-After` (RFC 9110, section 10.2.3), up to the maximum.
 #[must_use]
 pub fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    // Digits only: the parser of numbers would take `+1` too.
+    // Digits only: `parse` would accept `+1`, too.
     let asked = match text.bytes().all(|byte| byte.is_ascii_digit()) {
         true => Duration::from_secs(text.parse().ok()?),
         false => {
@@ -114,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pause_that_a_server_asks_for_is_bounded() {
+    fn retry_after_is_obeyed_up_to_a_maximum() {
         for (value, expected) in [
             ("0", Some(0)),
             ("7", Some(7)),
@@ -134,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn pauses_grow_up_to_a_bound_and_end() {
+    fn pauses_grow_to_a_maximum_and_end() {
         let retries = Retries {
             most: 40,
             first_pause: Duration::from_millis(100),
@@ -146,7 +145,7 @@ mod tests {
                 (0..200).map(|_| retries.pause(failures).unwrap()).collect();
             let longest = longest.min(Duration::from_secs(1));
             assert!(pauses.iter().all(|pause| *pause <= longest), "{failures}");
-            // Jitter: they aren't all alike, and reach over the whole span.
+            // With jitter, pauses differ and cover the whole range.
             assert!(pauses.iter().any(|pause| *pause < longest / 2));
             assert!(pauses.iter().any(|pause| *pause > longest / 2));
         }

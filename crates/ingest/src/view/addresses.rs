@@ -1,4 +1,4 @@
-//! The public addresses of texts, put into a canonical text by copying around them.
+//! Public URLs of texts, inserted into a canonical document by copying.
 
 use std::ops::Range;
 
@@ -7,19 +7,18 @@ use vitrine_model::content::TextDigest;
 
 use super::OWN_TEXT_PREFIX;
 
-/// The path below the public address where texts are.
+/// Path of texts below the public URL.
 const TEXTS: &str = "/v2/texts/";
 
-/// The public addresses of the texts that the service holds, made from configuration and never from
-/// a request's `Host`.
+/// Public URLs of the service's texts, made from configuration, never from a request's `Host`.
 #[derive(Debug, Clone)]
 pub struct TextAddresses {
-    /// Replacement of [`OWN_TEXT_PREFIX`], escaped as it stands within a JSON string.
+    /// Replacement of [`OWN_TEXT_PREFIX`], escaped for a JSON string.
     prefix: String,
 }
 
 impl TextAddresses {
-    /// The addresses of a service whose clients find it at `public_url`.
+    /// Returns the addresses of a service at `public_url`.
     #[must_use]
     pub fn new(public_url: &str) -> Self {
         Self {
@@ -27,26 +26,26 @@ impl TextAddresses {
         }
     }
 
-    /// The address at which clients find the service.
+    /// Returns the public URL of the service.
     #[must_use]
     pub fn public_url(&self) -> &str {
         self.prefix.strip_suffix(TEXTS).unwrap_or_default()
     }
 
-    /// Returns the prefix of all these addresses.
+    /// Returns the common prefix of these URLs.
     #[must_use]
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// The digest of the text that an address names, if it is one of these.
+    /// Returns the digest in a URL, if it is one of the service's texts.
     #[must_use]
     pub fn digest(&self, url: &str) -> Option<TextDigest> {
         let name = url.strip_prefix(&self.prefix)?;
         name.strip_suffix(".md")?.parse().ok()
     }
 
-    /// The digests of the texts that a canonical text names as held here, but for those that were taken down.
+    /// Returns the digests of the service's texts in a canonical document, except those taken down.
     pub fn own_texts<'d>(
         document: &'d str,
         content: Option<&Range<usize>>,
@@ -62,9 +61,9 @@ impl TextAddresses {
             .filter(|digest| !taken_down.contains(digest))
     }
 
-    /// Puts the public addresses into a canonical text. A text that was taken down becomes null.
+    /// Appends a canonical document with public URLs to `out`. A text that was taken down becomes null.
     ///
-    /// Copies; parses nothing. Returns where the content resources lie afterwards.
+    /// Copies without parsing. Returns the new range of the content resources.
     pub fn publish(
         &self,
         document: &str,
@@ -84,7 +83,7 @@ impl TextAddresses {
         while let Some(at) = memmem::find(rest.as_bytes(), marker.as_bytes()) {
             out.extend_from_slice(&rest.as_bytes()[..at]);
             let value = &rest[at + marker.len()..];
-            // `DIGEST.md"`: 64 digits, then as far as the closing quote.
+            // `DIGEST.md"`: 64 digits, up to the closing quote.
             let (name, after) = value.split_once('"').unwrap_or((value, ""));
             let digest = name
                 .strip_suffix(".md")

@@ -1,4 +1,4 @@
-//! The canonical text of a product, and its texts read back from it.
+//! Canonical document of a product: rendering it, and parsing its texts.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -16,24 +16,24 @@ use vitrine_wire::product as wire;
 use super::OWN_TEXT_PREFIX;
 use super::form::{ParsedContent, parse_content};
 
-/// A product's canonical text, and where in it the content resources lie.
+/// Canonical document, with the range of its content resources.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
-    /// The text, JSON.
+    /// JSON of the document.
     pub json: String,
-    /// The bytes of the content resources' value, where there is one.
+    /// Range of the content resources' value, if there is one, in bytes.
     pub content: Option<Range<usize>>,
 }
 
-/// Renders the canonical text of a product with its texts.
+/// Renders the canonical document of a product with its texts.
 ///
 /// # Errors
 ///
-/// If the detail object of a later payout type isn't JSON, which the loader has seen to.
+/// If the detail object of a later payout type isn't JSON, which the load has ruled out.
 pub fn document(product: &Product, content: &Content) -> serde_json::Result<Document> {
     let urls = content_urls(content);
     let content_json = serde_json::to_string(&urls)?;
-    // What follows the content resources: they end the detail object, which ends the product.
+    // Bytes after the content resources: they end the detail object, which ends the product.
     let (other, content_tail_bytes) = match &product.detail {
         Detail::Other(other) => {
             let (detail, tail) = other_detail(other, &content_json)?;
@@ -49,12 +49,11 @@ pub fn document(product: &Product, content: &Content) -> serde_json::Result<Docu
     Ok(Document { json, content })
 }
 
-/// A document with other texts; everything else of it stays as it is, to the byte. `range` is where its
-/// content resources lie.
+/// Returns a document with other texts; the rest stays byte for byte. `range` is that of its content resources.
 ///
 /// # Errors
 ///
-/// If `range` doesn't lie in the document.
+/// If `range` is outside of the document.
 pub fn with_content(
     document: &str,
     range: Range<usize>,
@@ -71,7 +70,7 @@ pub fn with_content(
     })
 }
 
-/// The detail object with the content resources in place, and how many bytes follow these up to the
+/// Returns the detail object with the content resources in place, and the number of bytes after these up to the
 /// product's end.
 fn other_detail(
     other: &OtherDetail,
@@ -266,11 +265,11 @@ fn content_urls(content: &Content) -> ContentUrls<'_> {
     }
 }
 
-/// The texts of a stored product, read back from its canonical text.
+/// Parses the texts of a canonical document.
 ///
 /// # Errors
 ///
-/// If the text isn't as [`document`] rendered it.
+/// If the document isn't as [`document`] rendered it.
 pub fn stored_content(content_json: &str, own_texts: &[OwnText]) -> serde_json::Result<Content> {
     let ParsedContent { urls, locale } = parse_content(content_json.as_bytes())?;
     let mut content = Content {

@@ -1,11 +1,11 @@
-//! The three forms of a product's texts.
+//! Three forms of a product's texts.
 
 use std::borrow::Cow;
 
 use vitrine_model::content::{PerText, TextName};
 use vitrine_wire::content::{ContentHtml, ContentMarkdown, ContentResources, ContentUrls};
 
-/// The form of a product's texts that the `content` parameter asks for.
+/// Form of a product's texts, chosen by the parameter `content`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ContentForm {
     /// Addresses of Markdown.
@@ -18,10 +18,10 @@ pub enum ContentForm {
 }
 
 impl ContentForm {
-    /// Every form, the default first.
+    /// All forms, the default first.
     pub const ALL: [Self; 3] = [Self::Url, Self::Md, Self::Html];
 
-    /// The form in the contract's spelling.
+    /// Returns the form in the contract's spelling.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -35,17 +35,17 @@ impl ContentForm {
 /// Content resources in URL form, parsed.
 #[derive(Debug)]
 pub struct ParsedContent<'a> {
-    /// The address of each text.
+    /// Address of each text.
     pub urls: PerText<Option<Cow<'a, str>>>,
-    /// Their locale.
+    /// Locale of the texts.
     pub locale: Option<Cow<'a, str>>,
 }
 
-/// Reads the URL form of content resources.
+/// Parses content resources in URL form.
 ///
 /// # Errors
 ///
-/// If `urls_json` isn't that.
+/// If `urls_json` isn't content resources in URL form.
 pub fn parse_content(urls_json: &[u8]) -> serde_json::Result<ParsedContent<'_>> {
     let ContentUrls {
         description_markdown_url,
@@ -75,7 +75,7 @@ pub fn parse_content(urls_json: &[u8]) -> serde_json::Result<ParsedContent<'_>> 
     Ok(ParsedContent { urls, locale })
 }
 
-/// Renders content resources; `text` gives the text of a name in that form.
+/// Renders content resources; `text` returns the text of a name in that form.
 ///
 /// # Errors
 ///

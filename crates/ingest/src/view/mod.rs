@@ -1,14 +1,12 @@
-//! Conversion between model and wire: a checked product becomes its canonical text, and that text
-//! becomes what is served.
+//! Conversion from model to wire: a checked product is rendered as canonical document, and that becomes the response.
 //!
-//! The canonical text is the product object of the newest version in URL form. In it, a text whose
-//! Markdown the service holds is named `texts/DIGEST.md`, without the server's public address: that
-//! is put in when a snapshot is built, by copying around it. Outside addresses are absolute, so a
-//! value that begins with `texts/` can't be anything else.
+//! The canonical document is the product object of the newest version in URL form. A text whose Markdown the store has
+//! is named `texts/DIGEST.md`, without the server's public URL, which is inserted when a snapshot is built. Outside
+//! addresses are absolute, so a value that begins with `texts/` is unambiguous.
 //!
-//! - `document`: from the model to the canonical text
-//! - `addresses`: from the canonical text to what is served
-//! - `form`: the texts as addresses, Markdown or HTML
+//! - `document`: model to canonical document
+//! - `addresses`: canonical document to response
+//! - `form`: texts as addresses, Markdown or HTML
 
 mod addresses;
 mod document;
@@ -18,5 +16,5 @@ pub use addresses::TextAddresses;
 pub use document::{Document, document, stored_content, with_content};
 pub use form::{ContentForm, ParsedContent, content_json, parse_content};
 
-/// Prefix by which the canonical document names texts that the service holds.
+/// Prefix of the store's own texts in a canonical document.
 const OWN_TEXT_PREFIX: &str = "texts/";

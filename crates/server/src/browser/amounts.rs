@@ -1,4 +1,4 @@
-//! The amounts of a product in a line.
+//! Amounts of a product, in one line.
 
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -6,7 +6,7 @@ use std::borrow::Cow;
 /// Maximum number of amounts of a list that are shown.
 const MAX_SHOWN: usize = 4;
 
-/// Amounts in a detail object; every part may be missing.
+/// Amounts of a detail object, each of which may be missing.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Denominations<'a> {
     #[serde(borrow, rename = "type")]
@@ -25,7 +25,7 @@ pub(super) struct Plan<'a> {
     price: Option<Cow<'a, str>>,
 }
 
-/// The amounts with their currency: `EUR 5, 10, 25`, `SEK 50 – 5,000`, `USD 4.99 – 149 · 3 plans`.
+/// Returns the amounts with their currency: `EUR 5, 10, 25`, `SEK 50 – 5,000`, `USD 4.99 – 149 · 3 plans`.
 pub(super) fn in_words(
     currency: &str,
     denominations: Option<&Denominations<'_>>,
@@ -66,7 +66,7 @@ fn describe_plans(plans: &[Plan<'_>]) -> String {
         .iter()
         .filter_map(|plan| plan.price.as_deref())
         .collect();
-    // By value: amounts have two fraction digits, so a longer one is the greater.
+    // Sorted by value: amounts have two decimals, so the longer text is the greater amount.
     prices.sort_unstable_by_key(|price| (price.len(), *price));
     let range = range(
         prices.first().map(|price| readable(price)),
@@ -84,7 +84,7 @@ fn range(minimum: Option<String>, maximum: Option<String>) -> String {
     }
 }
 
-/// An amount as people write it: `5000.00` is `5,000`.
+/// Formats an amount for people: `5000.00` is `5,000`.
 pub(super) fn readable(amount: &str) -> String {
     let (whole, fraction) = amount.split_once('.').unwrap_or((amount, ""));
     if whole.is_empty() || !whole.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -97,7 +97,7 @@ pub(super) fn readable(amount: &str) -> String {
     }
 }
 
-/// Digits with commas by the thousand.
+/// Groups digits by thousands, with commas.
 pub(super) fn grouped(digits: &str) -> String {
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.char_indices() {
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_are_as_people_write_them() {
+    fn amounts_are_formatted_for_people() {
         let open = r#"{"type":"open","minimum_value":"50.00","maximum_value":"5000.00","available_list":["50.00"]}"#;
         assert_eq!(shown(open), "EUR 50 – 5,000");
         let fixed = r#"{"type":"fixed","minimum_value":"5.00","maximum_value":"25.00","available_list":["5.00","10.50","25.00"]}"#;

@@ -1,4 +1,4 @@
-//! Headers of all the browser's answers, and pages that report a problem.
+//! Responses of the browser: their headers, and pages that report a problem.
 
 use askama::Template;
 use bytes::Bytes;
@@ -12,22 +12,22 @@ use http_body_util::Full;
 use crate::error_chain::ErrorChain;
 use crate::web;
 
-/// An answer.
+/// A response.
 pub type Page = Response<Full<Bytes>>;
 
-/// A page, or what is in its way.
+/// A page, or the problem that keeps it from being shown.
 pub(super) type Shown = Result<Page, Problem>;
 
-/// Base address of pages' files.
+/// Path of assets.
 pub(super) const ASSETS: &str = "/assets";
 
 const HTML: &str = "text/html; charset=utf-8";
 const NO_STORE: &str = "no-store";
 
-/// Caching of pictures and files by a reader's browser: long enough for a walk through the pages.
+/// Caching of pictures and assets: long enough to look through the pages.
 const ASSET_CACHE_CONTROL: &str = "private, max-age=300";
 
-/// Content security policy of another server's picture that is opened by itself: it may show itself.
+/// Content security policy of another server's picture that is opened by itself: it may show itself only.
 const PICTURE_POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'none'";
 
@@ -56,7 +56,7 @@ fn answer(
     page
 }
 
-/// A page made from its template.
+/// Renders a page from its template.
 pub(super) fn html(status: StatusCode, template: &impl Template) -> Shown {
     match template.render() {
         Ok(body) => Ok(answer(
@@ -73,7 +73,7 @@ pub(super) fn html(status: StatusCode, template: &impl Template) -> Shown {
     }
 }
 
-/// A few words without markup.
+/// Returns a plain text.
 pub(super) fn plain(status: StatusCode, words: &'static str) -> Page {
     answer(
         status,
@@ -84,7 +84,7 @@ pub(super) fn plain(status: StatusCode, words: &'static str) -> Page {
     )
 }
 
-/// The way to another page.
+/// Returns a redirect.
 pub(super) fn redirect(to: &'static str) -> Page {
     let mut page = plain(StatusCode::FOUND, "");
     page.headers_mut()
@@ -92,7 +92,7 @@ pub(super) fn redirect(to: &'static str) -> Page {
     page
 }
 
-/// A file that pages name.
+/// Returns an asset.
 pub(super) fn asset(name: &str) -> Page {
     match web::asset(name) {
         Some(asset) => answer(
@@ -106,7 +106,7 @@ pub(super) fn asset(name: &str) -> Page {
     }
 }
 
-/// A picture that another server gave.
+/// Returns a picture of another server.
 pub(super) fn image(content_type: &'static str, bytes: Bytes) -> Page {
     answer(
         StatusCode::OK,
@@ -117,7 +117,7 @@ pub(super) fn image(content_type: &'static str, bytes: Bytes) -> Page {
     )
 }
 
-/// A picture that was made here.
+/// Returns a picture made by this server.
 pub(super) fn svg(svg: String) -> Page {
     image("image/svg+xml", svg.into())
 }
@@ -136,7 +136,7 @@ struct ProblemPage<'a> {
     assets: &'static str,
     here: &'static str,
     title: &'a str,
-    /// Text and code in turn.
+    /// Text and code, alternating.
     help: Vec<&'a str>,
 }
 
@@ -149,17 +149,17 @@ impl Problem {
         }
     }
 
-    /// Returns the problem of an address that can't be read.
+    /// Returns the problem of an invalid URL.
     pub(super) fn bad_request(why: &str) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "This URL can't be read", why)
     }
 
-    /// Returns the problem of an address at which there is nothing.
+    /// Returns the problem of a URL that doesn't exist.
     pub(super) fn not_found(title: &str, help: &str) -> Self {
         Self::new(StatusCode::NOT_FOUND, title, help)
     }
 
-    /// Returns the problem of a server that has no catalog yet.
+    /// Returns the problem of a server without a catalog.
     pub(super) fn no_catalog() -> Self {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -168,7 +168,7 @@ impl Problem {
         )
     }
 
-    /// Logs a store's error; returns the problem of a store that can't be read.
+    /// Logs a store's error; returns the problem of an unreadable store.
     pub(super) fn store_away(error: &(dyn std::error::Error + 'static)) -> Self {
         tracing::warn!(error = %ErrorChain(error), "the catalog browser can't read the store");
         Self::new(
@@ -178,13 +178,13 @@ impl Problem {
         )
     }
 
-    /// Returns the problem of a failure in the server.
+    /// Returns the problem of an internal error.
     pub(super) fn failed(title: &str) -> Self {
         let help = "Internal error; see the server's log.";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, title, help)
     }
 
-    /// The page that says so.
+    /// Renders the page of the problem.
     pub(super) fn page(self) -> Page {
         let page = ProblemPage {
             assets: ASSETS,

@@ -1,5 +1,4 @@
-//! The cards of up to 256 neighbouring products, and which of them have which filter value. Snapshots share blocks, and
-//! so do indexes of them.
+//! Cards of up to 256 neighbouring products, with their filter values. Like snapshots, indexes share unchanged blocks.
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
@@ -11,20 +10,20 @@ use super::card::Card;
 use super::group::Group;
 use super::values::Value;
 
-/// The cards of a block.
+/// Cards of a block.
 #[derive(Debug)]
 pub(super) struct CardBlock {
     pub(super) cards: Box<[Card]>,
-    /// Cards that have a filter value, by value, ascending.
+    /// Members by filter value, ascending.
     pub(super) values: Box<[(Value, BitSet256)]>,
-    /// Text that is searched: each card's name and code in lower case, a line's end after each.
+    /// Searched text: name and code of each card in lower case, each with a line feed.
     searched: Box<str>,
     /// End of each card in the searched text.
     ends: Box<[usize]>,
 }
 
 impl CardBlock {
-    /// Reads the cards of a block; `number` gives a name its filter value.
+    /// Reads the cards of a block; `number` returns the filter value of a name.
     pub(super) fn read(block: &Block, mut number: impl FnMut(Group, &str) -> Value) -> Self {
         let mut searched = String::new();
         let mut ends = Vec::new();
@@ -50,12 +49,12 @@ impl CardBlock {
         }
     }
 
-    /// All cards.
+    /// Returns all cards.
     pub(super) fn all(&self) -> BitSet256 {
         BitSet256::below(self.cards.len())
     }
 
-    /// The cards in whose name or code a word occurs.
+    /// Returns the cards whose name or code contains a word.
     pub(super) fn search(&self, word: &Finder<'_>) -> BitSet256 {
         let mut found = BitSet256::default();
         let mut at = 0;
@@ -70,7 +69,7 @@ impl CardBlock {
         found
     }
 
-    /// The place of the first card whose code isn't below `code`.
+    /// Returns the index of the first card with a code of at least `code`.
     pub(super) fn first_not_below(&self, code: &str) -> usize {
         self.cards
             .partition_point(|card| <Box<str> as Borrow<str>>::borrow(&card.code) < code)

@@ -1,4 +1,4 @@
-//! Cards of products in the grid, read once from the products' served bytes.
+//! Cards of products in the grid, parsed once from the products' bytes.
 
 use std::borrow::Cow;
 
@@ -11,17 +11,17 @@ use super::group::{Group, NO, YES};
 use super::placeholder::{self, Colour};
 use super::values::Value;
 
-/// A product in the grid.
+/// Card of a product.
 #[derive(Debug)]
 pub(super) struct Card {
     pub(super) name: Box<str>,
     pub(super) code: Box<str>,
-    /// The amounts in a line, with their currency.
+    /// Amounts in one line, with their currency.
     pub(super) amounts: Box<str>,
-    /// The first countries, and how many more there are.
+    /// First countries, and the number of others.
     pub(super) countries: Box<str>,
     pub(super) colour: Option<Colour>,
-    /// Its filter values, ascending.
+    /// Filter values, ascending.
     pub(super) values: Box<[Value]>,
 }
 
@@ -71,7 +71,7 @@ struct Assets<'a> {
 
 impl<'a> Parsed<'a> {
     fn read(bytes: &'a [u8]) -> (Self, Detail<'a>) {
-        // What is served was rendered here: it can be read.
+        // Served bytes were rendered by this program, so they can be parsed.
         let mut parsed: Self = serde_json::from_slice(bytes).unwrap_or_default();
         let known = [
             &mut parsed.gift_card,
@@ -84,8 +84,7 @@ impl<'a> Parsed<'a> {
     }
 }
 
-/// Reads name and pictures of a payout type added later, as far as its detail object has them where the
-/// others do.
+/// Reads name and pictures of a later payout type, if its detail object has them where the known ones do.
 fn later_detail<'a>(bytes: &'a [u8], payout_type: &str) -> Detail<'a> {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return Detail::default();
@@ -116,7 +115,7 @@ fn colour_of(detail: &Detail<'_>) -> Option<Colour> {
 }
 
 impl Card {
-    /// The card of a product as it is served; `number` gives a name its filter value.
+    /// Returns the card of a served product; `number` returns the filter value of a name.
     pub(super) fn read(
         code: &str,
         bytes: &[u8],
@@ -148,7 +147,7 @@ impl Card {
     }
 }
 
-/// The first of some words, and how many more there are: `SE, NO, DK +4`.
+/// Returns the first of some words, and the number of others: `SE, NO, DK +4`.
 fn abbreviated(words: &[Cow<'_, str>]) -> String {
     let shown = words.iter().take(MAX_COUNTRIES).map(AsRef::as_ref);
     let shown = shown.collect::<Vec<&str>>().join(", ");
@@ -167,7 +166,7 @@ pub(super) struct ProductPictures<'a> {
 }
 
 impl<'a> ProductPictures<'a> {
-    /// Those of a product as it is served.
+    /// Reads them from a served product.
     pub(super) fn of(bytes: &'a [u8]) -> Self {
         let (parsed, detail) = Parsed::read(bytes);
         Self {
@@ -177,7 +176,7 @@ impl<'a> ProductPictures<'a> {
         }
     }
 
-    /// The address of a picture.
+    /// Returns the URL of a picture.
     pub(super) fn address(&self, picture: Picture) -> Option<&str> {
         let card = self.assets.card_image_url.as_deref();
         let icon = self.assets.icon_image_url.as_deref();

@@ -1,4 +1,4 @@
-//! The grid: cards, a search, and filters with counts.
+//! Page of the grid: cards, search, and filters with counts.
 
 use std::borrow::Cow;
 
@@ -17,10 +17,10 @@ use super::placeholder::Colour;
 use super::query::Query;
 use super::selection::{PageRange, Selection};
 
-/// Number of products on a page: it fills rows of 2, 3, 4 and 6.
+/// Number of products on a page: a multiple of 2, 3, 4 and 6, the widths of rows.
 const PAGE: usize = 48;
 
-/// Number of values of a group that are shown at once; more are behind a disclosure.
+/// Number of values of a group that are always visible; the others are in a disclosure.
 const MAX_OPEN: usize = 8;
 
 #[derive(Template)]
@@ -32,7 +32,7 @@ struct CatalogPage<'a> {
     query: &'a Query,
     groups: Vec<GroupView<'a>>,
     picked: Vec<PickedView>,
-    /// Number of products in the catalog; of those selected, which are shown.
+    /// Number of products in the catalog, or of those selected and shown.
     total: String,
     shown: Option<(String, String)>,
     cards: Vec<CardView<'a>>,
@@ -41,7 +41,7 @@ struct CatalogPage<'a> {
 }
 
 impl CatalogPage<'_> {
-    /// Returns whether there is any value to filter by.
+    /// Returns true if there is any value to filter by.
     fn has_filters(&self) -> bool {
         self.groups.iter().any(|group| !group.open.is_empty())
     }
@@ -50,27 +50,27 @@ impl CatalogPage<'_> {
 /// A group of filter values.
 struct GroupView<'a> {
     group: Group,
-    /// The values that are shown at once, and those behind a disclosure.
+    /// Values that are always visible, and those in a disclosure.
     open: Vec<ValueView<'a>>,
     more: Vec<ValueView<'a>>,
 }
 
 /// A filter value.
 struct ValueView<'a> {
-    /// Value as it stands in the address.
+    /// Value in the URL.
     value: &'a str,
     label: Cow<'a, str>,
     count: usize,
     is_picked: bool,
 }
 
-/// Something that was picked, and the address without it.
+/// A picked value, and the URL without it.
 struct PickedView {
     label: String,
     without: String,
 }
 
-/// A card, and what its numbers mean.
+/// A card, with its numbers formatted.
 struct CardView<'a> {
     card: &'a Card,
     is_live: bool,
@@ -91,12 +91,12 @@ impl ValueView<'_> {
     }
 }
 
-/// A colour as SVG takes it.
+/// Formats a colour for SVG.
 fn hexadecimal(colour: Colour) -> String {
     format!("#{}", Hexadecimal(&colour))
 }
 
-/// The page of the grid that a query asks for.
+/// Renders the page of the grid for a query.
 pub(super) fn page(browser: &Browser, query: Option<&str>) -> Shown {
     let query = Query::parse(query)?;
     let snapshot = browser.app.live.snapshot();
@@ -128,7 +128,7 @@ pub(super) fn page(browser: &Browser, query: Option<&str>) -> Shown {
     answer::html(StatusCode::OK, &page)
 }
 
-/// The addresses of the pages before and after.
+/// Returns the URLs of the previous and next page.
 fn neighbours(
     query: &Query,
     selection: &Selection,
@@ -141,7 +141,7 @@ fn neighbours(
     };
     let previous = at(cards.first(), Cursor::Before).filter(|_| stretch.start > 0);
     let next = at(cards.last(), Cursor::After).filter(|_| stretch.end < selection.len());
-    // Behind the last product, and ahead of the first, lies nothing: the way back is the first page.
+    // A cursor beyond the first or last product gives an empty page, from which a link leads to the first.
     let is_lost = cards.is_empty() && selection.len() > 0;
     (
         previous.or_else(|| is_lost.then(|| query.first_page().address())),
@@ -169,7 +169,7 @@ fn group_view<'a>(
         .zip(&**selection.counts(group));
     let mut values: Vec<ValueView<'a>> =
         counted.map(|(value, count)| view(value, *count)).collect();
-    // What was picked is shown even where the catalog doesn't know it.
+    // Picked values are shown even if the catalog doesn't have them.
     for value in picked {
         if !values.iter().any(|other| other.value == value) {
             values.push(view(value, 0));

@@ -5,22 +5,22 @@ use vitrine_ingest::load::json::Node;
 
 use super::fields::{label, plain};
 
-/// A field that differs, as people read it.
+/// A field that differs.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ChangeView {
-    /// Name of the field: the words of its place.
+    /// Name of the field for people.
     pub(super) place: String,
-    /// The place as programs name it.
+    /// JSON pointer of the field.
     pub(super) pointer: String,
-    /// True if only a part of a list is shown.
+    /// True if only part of a list is shown.
     pub(super) is_part: bool,
-    /// Old value; of lists only the entries that aren't in the new one.
+    /// Old value; for lists, only the removed entries.
     pub(super) old: Option<String>,
-    /// New value; of lists only the entries that weren't in the old one.
+    /// New value; for lists, only the added entries.
     pub(super) new: Option<String>,
 }
 
-/// A difference for people.
+/// Returns the view of a change.
 pub(super) fn view(change: &FieldChange) -> ChangeView {
     let words = change.pointer.split('/').skip(1).map(label);
     let (old, new) = match (&change.old, &change.new) {
@@ -55,7 +55,7 @@ fn pair(old: &str, new: &str) -> (Option<String>, Option<String>) {
         (!words.is_empty()).then(|| words.join(", "))
     };
     match (missing(gone, came), missing(came, gone)) {
-        // The same in another order.
+        // The same entries in another order.
         (None, None) => (Some(plain(&before)), Some(plain(&after))),
         differing => differing,
     }
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_show_what_went_and_what_came() {
+    fn lists_show_removed_and_added_entries() {
         let change = |old: Option<&str>, new: Option<&str>| {
             let view = view(&FieldChange {
                 pointer: "/gift_card/website_url".to_owned(),

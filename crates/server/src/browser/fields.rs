@@ -1,5 +1,5 @@
-//! The fields of a product as people read them. They are read from the JSON that is served, so fields and payout types
-//! that come later are shown too.
+//! Fields of a product for people, read from the served JSON, so that fields and payout types added later are shown,
+//! too.
 
 use std::borrow::Cow;
 
@@ -40,7 +40,7 @@ pub(super) enum Value {
     List(Vec<String>),
 }
 
-/// The sections of a product; its texts are shown elsewhere.
+/// Returns the sections of a product, without its texts.
 pub(super) fn sections(product: &Node<'_>) -> Vec<Section> {
     let mut sections = Vec::new();
     add(product, "Product", &mut sections);
@@ -74,7 +74,7 @@ fn add(node: &Node<'_>, title: &str, sections: &mut Vec<Section>) {
     }
 }
 
-/// A key as people read it: `countries_redeemable_in` is `Countries redeemable in`.
+/// Formats a key for people: `countries_redeemable_in` is `Countries redeemable in`.
 pub(super) fn label(key: &str) -> String {
     let words: Vec<Cow<'_, str>> = key.split('_').map(word).collect();
     let text = words.join(" ");
@@ -102,7 +102,7 @@ fn value(node: &Node<'_>) -> Value {
     }
 }
 
-/// Returns true if a text may be a link: schemes other than `http` and `https` can act.
+/// Returns true if a text may be a link. Schemes other than `http` and `https` may run code.
 pub(super) fn is_address(text: &str) -> bool {
     ["https://", "http://"].iter().any(|start| {
         let head = text.get(..start.len());
@@ -110,7 +110,7 @@ pub(super) fn is_address(text: &str) -> bool {
     })
 }
 
-/// A value in a line.
+/// Formats a value in one line.
 pub(super) fn plain(node: &Node<'_>) -> String {
     match node {
         Node::Null | Node::Unreadable => "none".to_owned(),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::fields::label;
 
-/// A group of filter values: alternatives of each other, while groups narrow each other.
+/// A group of filter values. Values of a group are alternatives; groups narrow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Group {
     Orderable,
@@ -16,7 +16,7 @@ pub(super) enum Group {
 }
 
 impl Group {
-    /// All, in the order of the page.
+    /// All groups, in the order of the page.
     pub(super) const ALL: [Self; 6] = [
         Self::Orderable,
         Self::State,
@@ -26,7 +26,7 @@ impl Group {
         Self::Currency,
     ];
 
-    /// The parameter's name in addresses.
+    /// Returns the name of the query parameter.
     pub(super) fn parameter(self) -> &'static str {
         match self {
             Self::Orderable => "orderable",
@@ -38,7 +38,7 @@ impl Group {
         }
     }
 
-    /// The heading on the page.
+    /// Returns the heading on the page.
     pub(super) fn heading(self) -> &'static str {
         match self {
             Self::Orderable => "Can be ordered",
@@ -50,13 +50,13 @@ impl Group {
         }
     }
 
-    /// The group of a parameter.
+    /// Returns the group of a query parameter.
     pub(super) fn of_parameter(name: &str) -> Option<Self> {
         let is_it = |group: &Self| group.parameter() == name;
         Self::ALL.into_iter().find(is_it)
     }
 
-    /// A value as it is read: words of the contract without their underscores.
+    /// Formats a value for people: names of the contract without underscores.
     pub(super) fn shown(self, value: &str) -> Cow<'_, str> {
         match (self, value) {
             (Self::Orderable, YES) => "Yes".into(),
@@ -69,7 +69,7 @@ impl Group {
 
 /// The value of [`Group::Orderable`] for products that can be ordered.
 pub(super) const YES: &str = "yes";
-/// The other one.
+/// The value of [`Group::Orderable`] for all other products.
 pub(super) const NO: &str = "no";
-/// The state of products of which nothing is to be said.
+/// The usual state of products, which isn't shown.
 pub(super) const LIVE: &str = "LIVE";

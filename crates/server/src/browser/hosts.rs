@@ -1,10 +1,10 @@
-//! Names under which the pages answer. The admin port asks for no key; if it is on loopback, that is what
-//! keeps others out. A foreign page whose name is made to lead to 127.0.0.1 ("DNS rebinding") would reach it
-//! all the same, from within the operator's own browser. Such a request bears that name in its `Host`.
+//! Host names of the pages. The admin port asks for no key; on loopback, that is its only protection. A foreign page
+//! whose name resolves to 127.0.0.1 ("DNS rebinding") could reach it from the operator's own browser, but its requests
+//! have that name in `Host`.
 
 use std::net::IpAddr;
 
-/// The names that may be in `Host`.
+/// Allowed names in `Host`.
 #[derive(Debug)]
 pub(super) struct Hosts {
     names: Vec<String>,
@@ -25,8 +25,8 @@ impl Hosts {
     ///
     /// # Errors
     ///
-    /// If the pages don't answer under it; the text says so.
-    pub(super) fn judge(&self, host: Option<&str>) -> Result<(), &'static str> {
+    /// If the name isn't allowed; the text says why.
+    pub(super) fn check(&self, host: Option<&str>) -> Result<(), &'static str> {
         let name = host.map(without_port).unwrap_or_default();
         let name = name.trim_end_matches('.').to_ascii_lowercase();
         let in_brackets = name
@@ -40,7 +40,7 @@ impl Hosts {
     }
 }
 
-/// A host without its port. What stands in brackets is an address of IPv6, colons and all.
+/// Returns a host without its port. An IPv6 address in brackets keeps its colons.
 fn without_port(host: &str) -> &str {
     match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => {
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_addresses_and_named_hosts_are_answered() {
+    fn hosts_other_than_addresses_and_named_ones_are_refused() {
         let hosts = Hosts::new(vec!["Admin.Example".to_owned()]);
         for fine in [
             "127.0.0.1",
@@ -70,7 +70,7 @@ mod tests {
             "admin.example:9090",
             "ADMIN.EXAMPLE",
         ] {
-            assert!(hosts.judge(Some(fine)).is_ok(), "{fine}");
+            assert!(hosts.check(Some(fine)).is_ok(), "{fine}");
         }
         for refused in [
             "evil.example",
@@ -82,8 +82,8 @@ mod tests {
             "127.0.0.1@evil.example",
             "[::1",
         ] {
-            assert!(hosts.judge(Some(refused)).is_err(), "{refused}");
+            assert!(hosts.check(Some(refused)).is_err(), "{refused}");
         }
-        assert!(hosts.judge(None).is_err());
+        assert!(hosts.check(None).is_err());
     }
 }

@@ -1,8 +1,8 @@
-//! Pictures that products name by addresses of other servers. A page asks no other origin, so that nobody whom a catalog
-//! names learns who looks at it; this server asks instead, and keeps for a while what came.
+//! Pictures at other servers. Pages load them through this server, which caches them, so that a picture's server
+//! doesn't learn who looks at it.
 //!
-//! Whoever writes an address into a feed mustn't reach with it what only this machine can reach: unless operators say
-//! otherwise, requests stay in the public internet.
+//! A URL in a feed mustn't reach servers that only this machine can reach: unless the operator allows private networks,
+//! requests go to public addresses only.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,26 +21,26 @@ use super::sniff;
 /// Source of pictures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ImageSource {
-    /// They are made here: nobody is asked.
+    /// Placeholders, made by this server.
     #[default]
     Placeholder,
-    /// The servers that products name, in the public internet.
+    /// Servers that products name, in the public internet.
     Fetch,
-    /// Those in private networks too, through a proxy if the environment names one.
+    /// Private networks, too, through a proxy if the environment names one.
     FetchPrivate,
 }
 
-/// The longest picture, in bytes.
+/// Maximum length of a picture, in bytes.
 const MAX_IMAGE_BYTES: usize = 2 << 20;
-/// Maximum size of kept pictures, in bytes.
+/// Maximum size of the cache, in bytes.
 const CACHE_BYTES: u64 = 32 << 20;
-/// Maximum number of servers asked at once.
+/// Maximum number of concurrent requests.
 const MAX_CONCURRENT: usize = 8;
-/// Timeout of a picture, and of waiting for a turn.
+/// Timeout of a request, and of waiting for a turn.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
-/// Time for which a picture is kept.
+/// Time for which a picture is cached.
 const IMAGE_TTL: Duration = Duration::from_secs(60 * 60);
-/// Time for which an address that gave none isn't asked again.
+/// Time for which a failure is cached.
 const FAILURE_TTL: Duration = Duration::from_secs(5 * 60);
 
 /// A picture.
@@ -50,7 +50,7 @@ pub(super) struct Image {
     pub(super) bytes: Bytes,
 }
 
-/// Result of asking an address, and its expiry.
+/// Cached result of a request, with its expiry.
 #[derive(Debug, Clone)]
 struct CachedImage {
     image: Option<Image>,
@@ -67,10 +67,10 @@ impl Weighter<String, CachedImage> for BySize {
     }
 }
 
-/// Fetches pictures, and keeps them.
+/// Fetches and caches pictures.
 #[derive(Debug)]
 pub(super) struct Images {
-    /// Client that fetches pictures, in private networks too if so set; none if pictures are made here.
+    /// HTTP client; `None` if placeholders are shown.
     client: Option<Client>,
     source: ImageSource,
     turns: Arc<Semaphore>,
@@ -93,7 +93,7 @@ impl Images {
         })
     }
 
-    /// The picture at an address; none if it can't be had.
+    /// Returns the picture at a URL; `None` if it can't be fetched.
     pub(super) async fn get(&self, address: &str) -> Option<Image> {
         let client = self.client.as_ref()?;
         if let Some(known) = self.known(address) {
@@ -101,7 +101,7 @@ impl Images {
         }
         let turn = tokio::time::timeout(FETCH_TIMEOUT, self.turns.acquire()).await;
         let (Ok(Ok(_turn)), None) = (turn, self.known(address)) else {
-            // Too many are asked for, or somebody else asked for this one meanwhile.
+            // Too many requests wait, or another one has fetched this picture meanwhile.
             return self.known(address).and_then(|known| known.image);
         };
         let image = tokio::time::timeout(FETCH_TIMEOUT, fetch(client, self.source, address)).await;
@@ -128,7 +128,7 @@ impl Images {
 async fn fetch(client: &Client, source: ImageSource, address: &str) -> Option<Image> {
     let url = Url::parse(address).ok()?;
     if source == ImageSource::Fetch
-        && let Err(refused) = guard::judge(&url)
+        && let Err(refused) = guard::check(&url)
     {
         tracing::debug!(%refused, "an image is not fetched");
         return None;

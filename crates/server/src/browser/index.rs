@@ -1,5 +1,5 @@
-//! The index of cards: made when the grid is first asked for, then again for each snapshot that is asked for, from what
-//! the one before knows of the blocks that both share.
+//! Index of cards: built when the grid is first requested, and for each later snapshot from the blocks shared with the
+//! previous one.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -15,29 +15,28 @@ use super::query::Query;
 use super::selection::{Counts, Selection};
 use super::values::Values;
 
-/// Maximum size of an index's selections, and of its counts, in bytes.
+/// Maximum size of an index's cached selections, and of its cached counts, in bytes.
 const SELECTION_BYTES: u64 = 16 << 20;
 const COUNTS_BYTES: u64 = 4 << 20;
 
-/// Digest that identifies a block's bytes: an index must not keep them alive.
+/// Digest of a block. The index must not keep a block's bytes alive.
 type BlockDigest = [u8; 32];
 
-/// The cards that have a filter value: their positions among the blocks that have such cards. Counting by columns
-/// reads memory from one end to the other.
+/// Cards with a filter value, by block; blocks without such cards are left out. Counting by columns reads memory
+/// sequentially.
 pub(super) type Column = Vec<(usize, BitSet256)>;
 
-/// The cards of one snapshot.
+/// Cards of one snapshot.
 #[derive(Debug)]
 pub(super) struct Index {
     pub(super) blocks: Vec<Arc<CardBlock>>,
     pub(super) values: Arc<Values>,
-    /// By group and number of a filter value: which cards of which blocks have it.
+    /// Columns by group and number of the filter value.
     columns: [Vec<Column>; Group::ALL.len()],
     digests: Vec<BlockDigest>,
-    /// Recent selections, by the address of the first page: a reader turns pages.
+    /// Recent selections, by the URL of the first page, for turning pages.
     selections: Cache<String, Arc<Selection>, BySize>,
-    /// Numbers of products that a group's values leave, by the other values picked: a reader tries one value
-    /// after the other.
+    /// Counts of a group's values, by the other values picked, for trying one value after the other.
     counts: Cache<(Group, String), Counts, BySize>,
 }
 
@@ -89,12 +88,12 @@ impl Index {
         }
     }
 
-    /// Returns the cards that have each value of a group, by the values' numbers.
+    /// Returns the columns of a group, by the values' numbers.
     pub(super) fn columns(&self, group: Group) -> &[Column] {
         &self.columns[group as usize]
     }
 
-    /// Returns the selection of a query, on any page.
+    /// Returns the selection of a query, the same for all its pages.
     pub(super) fn select(&self, query: &Query) -> Arc<Selection> {
         let address = query.first_page().address();
         if let Some(known) = self.selections.get(&address) {
@@ -113,20 +112,19 @@ impl Index {
     }
 }
 
-/// Returns the digest of a block's directory. It determines the products: it has their codes and the hashes
-/// of their bytes.
+/// Returns the digest of a block's directory, which has the codes of its products and the hashes of their bytes.
 fn digest(block: &Block) -> BlockDigest {
     Sha256::digest(block.directory()).into()
 }
 
-/// The index of the snapshot that was last asked for.
+/// Index of the snapshot that was last requested.
 #[derive(Debug, Default)]
 pub(super) struct Indexes(Mutex<Option<(Weak<Snapshot>, Arc<Index>)>>);
 
 impl Indexes {
-    /// The index of a snapshot. The first takes a while, during which others wait for it.
+    /// Returns the index of a snapshot. The first request builds it, and others wait.
     pub(super) fn of(&self, snapshot: &Arc<Snapshot>) -> Arc<Index> {
-        // A panic in a build leaves the one before, which is sound.
+        // A panic during a build leaves the previous index, which is valid.
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((of, index)) = &*last
             && Weak::as_ptr(of) == Arc::as_ptr(snapshot)

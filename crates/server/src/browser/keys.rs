@@ -1,5 +1,4 @@
-//! List of all keys: their labels, status and last use. Neither a key's secret nor that secret's hash is
-//! known here.
+//! Page of all keys: labels, status and last use. It has neither secrets nor their hashes.
 
 use askama::Template;
 use http::StatusCode;
@@ -27,18 +26,18 @@ struct KeyView {
     quota: Option<String>,
     version: Option<String>,
     created: String,
-    /// Time at which it ends or ended: expiry or revocation.
+    /// Time of expiry or revocation.
     expires: Option<String>,
     revoked: Option<String>,
     last_used: Option<String>,
 }
 
-/// The page of all keys.
+/// Renders the page of all keys.
 pub(super) fn page(browser: &Browser) -> Shown {
     let keys = browser.store.keys();
     let mut keys = keys.map_err(|error| Problem::store_away(&error))?;
     let now = Timestamp::now();
-    // Those in use first, the newest first.
+    // Active ones first, the newest first.
     keys.sort_by_key(|key| (!key.is_active(now), std::cmp::Reverse(key.created_at)));
     let page = KeysPage {
         assets: ASSETS,

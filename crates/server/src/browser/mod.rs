@@ -1,16 +1,16 @@
-//! The catalog browser: pages on the admin port for the people who look after a catalog. They see what partners see,
-//! how it came about, and who has keys. Nothing here changes anything.
+//! The catalog browser: pages on the admin port for operators of a catalog. They show products as partners see them,
+//! their history, and the keys. Nothing here changes anything.
 //!
-//! The grid and a product come from memory; history, revisions and keys from the store, on threads that may wait.
-//! Products are outside text: templates escape it, texts come from the sanitiser, images through this server.
+//! The grid and live products come from memory; history, revisions and keys from the store, on threads that may block.
+//! Products are untrusted: templates escape them, texts come from the sanitiser, pictures through this server.
 //!
-//! - `hosts`: whom the pages answer: nobody who was lured here by a name of somebody else's
-//! - `query`: what an address asks of the grid; `group`: what can be filtered by
-//! - `index`, `block`, `card`, `values`, `amounts`: what the grid is made of, kept in memory; `selection`: what a query selects
-//! - `catalog`, `product`, `revisions`, `keys`: the pages; `past`: how products came to be what they are
-//! - `fields`, `pretty`, `pictures`, `changes`: how the parts of a product are shown
-//! - `images`, `sniff`, `placeholder`: pictures that others serve, fetched for the reader
-//! - `answer`: what all answers have in common
+//! - `hosts`: allowed host names, against DNS rebinding
+//! - `query`: query of the grid; `group`: groups of filter values
+//! - `index`, `block`, `card`, `values`, `amounts`: data of the grid, in memory; `selection`: results of a query
+//! - `catalog`, `product`, `revisions`, `keys`: pages; `past`: history of a product
+//! - `fields`, `pretty`, `pictures`, `changes`: parts of a product's page
+//! - `images`, `sniff`, `placeholder`: pictures of other servers, and their placeholders
+//! - `answer`: responses
 
 mod amounts;
 mod answer;
@@ -55,15 +55,15 @@ use crate::http::routes::product_code;
 /// Settings of the browser.
 #[derive(Debug, Clone, Default)]
 pub struct BrowserSettings {
-    /// The names under which it answers, beside addresses and `localhost`.
+    /// Host names, beside IP addresses and `localhost`.
     pub hosts: Vec<String>,
-    /// Source of its images.
+    /// Source of pictures.
     pub images: ImageSource,
-    /// Text shown instead of the pages if they are hidden.
+    /// Text that replaces the pages if they are hidden.
     pub hidden: Option<&'static str>,
 }
 
-/// The pages, and what they are made of.
+/// The catalog browser of one server.
 pub struct Browser {
     app: Arc<App>,
     store: Arc<dyn Store>,
@@ -82,11 +82,11 @@ impl fmt::Debug for Browser {
 /// Request for a page.
 #[derive(Debug, Clone)]
 pub struct PageRequest {
-    /// The address's path.
+    /// Path of the URL.
     pub path: String,
-    /// Its query.
+    /// Query of the URL.
     pub query: Option<String>,
-    /// The `Host` header, if there is one that is text.
+    /// Value of `Host`, if it is text.
     pub host: Option<String>,
 }
 
@@ -99,7 +99,7 @@ enum Picture {
     Icon,
 }
 
-/// The pages by their addresses.
+/// Page of a URL.
 #[derive(Debug)]
 enum Route {
     Home,
@@ -112,11 +112,11 @@ enum Route {
 }
 
 impl Browser {
-    /// A browser of what `app` serves; `store` is asked for what isn't in memory.
+    /// Returns a browser of the catalog of `app`; `store` has its history and the keys.
     ///
     /// # Errors
     ///
-    /// If the client that fetches images can't be set up.
+    /// If the HTTP client for pictures can't be set up.
     pub fn new(
         app: Arc<App>,
         store: Arc<dyn Store>,
@@ -132,7 +132,7 @@ impl Browser {
         }))
     }
 
-    /// Returns true if an address is one of the browser's.
+    /// Returns true if a path belongs to the browser.
     #[must_use]
     pub fn owns(path: &str) -> bool {
         let first = path.split('/').nth(1).unwrap_or_default();
@@ -144,7 +144,7 @@ impl Browser {
         if let Some(hidden) = self.hidden {
             return answer::plain(StatusCode::NOT_FOUND, hidden);
         }
-        if let Err(refusal) = self.hosts.judge(asked.host.as_deref()) {
+        if let Err(refusal) = self.hosts.check(asked.host.as_deref()) {
             return answer::plain(StatusCode::MISDIRECTED_REQUEST, refusal);
         }
         if let Some(name) = asked.path.strip_prefix("/assets/") {
@@ -157,7 +157,7 @@ impl Browser {
         }
     }
 
-    /// Makes a page on a thread that may take its time.
+    /// Renders a page on a thread that may block.
     async fn page(self: &Arc<Self>, route: Route, query: Option<String>) -> Page {
         let browser = Arc::clone(self);
         let make = move || {
@@ -192,7 +192,7 @@ impl Browser {
         let pictured = card::ProductPictures::of(product.bytes());
         let (name, colour) = (pictured.name.clone(), pictured.colour);
         let address = pictured.address(picture).map(str::to_owned);
-        // Fetching may take seconds: no snapshot is held meanwhile.
+        // Fetching may take seconds; no snapshot is held meanwhile.
         drop(pictured);
         drop(snapshot);
         if let Some(address) = address
@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn browser_owns_only_its_addresses() {
+    fn browser_owns_only_its_paths() {
         for own in [
             "/",
             "/catalog",

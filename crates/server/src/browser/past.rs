@@ -10,11 +10,11 @@ use super::changes::{ChangeView, view};
 /// Maximum number of versions of a product that are shown.
 const MAX_VERSIONS: u32 = 20;
 
-/// Something that happened to a product.
+/// Change of a product.
 #[derive(Debug)]
 pub(super) struct Event {
     pub(super) revision: u64,
-    /// Time and author, if known.
+    /// Revision with time and author, if known.
     pub(super) published: Option<PublishedRevision>,
     pub(super) touch: ChangeKind,
     pub(super) changes: Vec<ChangeView>,
@@ -22,7 +22,7 @@ pub(super) struct Event {
     pub(super) is_oldest_kept: bool,
 }
 
-/// Returns the events of a product, the newest first.
+/// Returns the changes of a product, the newest first.
 pub(super) fn events(store: &dyn Store, code: &ProductCode) -> Result<Vec<Event>, StoreError> {
     let lives = store.version_spans(code, MAX_VERSIONS + 1)?;
     let versions: Vec<Option<StoredProduct>> = lives
@@ -69,7 +69,7 @@ pub(super) fn events(store: &dyn Store, code: &ProductCode) -> Result<Vec<Event>
     Ok(events)
 }
 
-/// A version, read at the last moment at which it lived: that wasn't pruned, or it wouldn't be there.
+/// Reads a version at its last live revision, which wasn't pruned, since the version exists.
 fn version(
     store: &dyn Store,
     code: &ProductCode,
@@ -82,7 +82,7 @@ fn version(
     product(store, code, moment)
 }
 
-/// A product at a moment; none if a prune came in between.
+/// Reads a product at a revision; `None` if it was pruned meanwhile.
 pub(super) fn product(
     store: &dyn Store,
     code: &ProductCode,

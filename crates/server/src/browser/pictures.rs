@@ -1,8 +1,8 @@
-//! Pictures within texts. Partners' pages load them from their addresses; these pages ask nobody else, so they say that
-//! there is one, and where.
+//! Pictures within texts. Partners' pages load them from their servers; these pages load nothing from other servers, so
+//! they show text and URL instead.
 
-/// Sanitised HTML with words in the place of its pictures. The sanitiser writes attributes between double quotes, and
-/// `"` within them as `&quot;`.
+/// Replaces the pictures in sanitised HTML by text. The sanitiser writes attributes in double quotes, and `"` within
+/// them as `&quot;`.
 pub(super) fn replace_pictures(html: &str) -> String {
     let mut out = String::with_capacity(html.len());
     let mut rest = html;
@@ -23,7 +23,7 @@ pub(super) fn replace_pictures(html: &str) -> String {
     out
 }
 
-/// Returns the index after the end of a tag: after the first `>` that isn't within quotes.
+/// Returns the index after the end of a tag: after the first `>` outside of quotes.
 fn end_of_tag(tag: &str) -> usize {
     let mut is_quoted = false;
     for (at, byte) in tag.bytes().enumerate() {
@@ -44,7 +44,7 @@ fn describe(attributes: &str, out: &mut String) {
     out.push_str("</code></span>");
 }
 
-/// An attribute's value, escaped for text.
+/// Returns the value of an attribute, escaped for text.
 fn value(attributes: &str, name: &str) -> String {
     let mut rest = attributes;
     while let Some((before, after)) = rest.split_once("=\"") {

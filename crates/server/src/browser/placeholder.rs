@@ -1,4 +1,4 @@
-//! Placeholders for missing pictures: the initials of the product on its own colour.
+//! Placeholders of pictures: the initials of the product on its colour.
 
 use vitrine_model::hexadecimal::Hexadecimal;
 
@@ -8,7 +8,7 @@ pub(super) type Colour = [u8; 3];
 /// Background of products without a colour.
 const NO_COLOUR: Colour = [0x5f, 0x59, 0x4f];
 
-/// The colour that `#RRGGBB` names.
+/// Parses `#RRGGBB`.
 pub(super) fn colour(text: &str) -> Option<Colour> {
     let digits = text.strip_prefix('#').filter(|digits| digits.len() == 6)?;
     let number = u32::from_str_radix(digits, 16).ok()?;
@@ -16,7 +16,7 @@ pub(super) fn colour(text: &str) -> Option<Colour> {
     Some([red, green, blue])
 }
 
-/// The picture, 16 by 10, as SVG.
+/// Returns the placeholder as SVG, 16 by 10.
 pub(super) fn svg(name: &str, own: Option<Colour>) -> String {
     let ground = own.unwrap_or(NO_COLOUR);
     let ink = match luminance(ground) > MIDDLE {
@@ -33,7 +33,7 @@ pub(super) fn svg(name: &str, own: Option<Colour>) -> String {
     )
 }
 
-/// Luminance at which black and white have the same contrast to a ground (WCAG 2.2): 4.58.
+/// Luminance at which black and white have the same contrast to the background (WCAG 2.2): 4.58.
 const MIDDLE: f64 = 0.179;
 
 /// Returns the luminance of a colour (WCAG 2.2, "relative luminance").
@@ -45,7 +45,7 @@ fn luminance([red, green, blue]: Colour) -> f64 {
     0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue)
 }
 
-/// The first letters of the first two words. They are letters or digits, so nothing is to be escaped.
+/// Returns the first letters of the first two words. They are letters or digits, so they need no escaping.
 fn initials(name: &str) -> String {
     let words = name.split(|letter: char| !letter.is_alphanumeric());
     let firsts = words.filter_map(|word| word.chars().next());
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn initials_are_readable_on_every_ground() {
+    fn initials_have_contrast_on_all_colours() {
         for ground in [
             [0, 0, 0],
             [255, 255, 255],

@@ -1,8 +1,8 @@
-//! JSON on several lines. Numbers and keys stay as they were written.
+//! Indented JSON. Numbers and keys stay as written.
 
 use vitrine_ingest::load::json::Node;
 
-/// A value, indented.
+/// Formats a value with indentation.
 pub(super) fn pretty(node: &Node<'_>) -> String {
     let mut out = String::new();
     write(node, 0, &mut out);
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_stays_what_it_was() {
+    fn formatted_json_keeps_its_value() {
         let text = r#"{"a":[1.10,{"b":"<\"é"}],"c":{},"d":[],"e":null}"#;
         let (node, _) = Node::parse(text);
         let pretty = pretty(&node);

@@ -1,4 +1,4 @@
-//! A product: all its fields, its texts as partners get them, its JSON, and what became of it.
+//! Page of a product: fields, texts as partners get them, JSON, history.
 
 use std::sync::Arc;
 
@@ -50,13 +50,13 @@ struct LiveView {
 /// A text of a product.
 struct TextView {
     label: String,
-    /// As partners get it.
+    /// HTML as partners get it.
     html: Option<String>,
-    /// Address of a text that isn't held here.
+    /// URL of a text that the store doesn't have.
     address: Option<String>,
 }
 
-/// The page of a product.
+/// Renders the page of a product.
 pub(super) fn page(browser: &Browser, code: &ProductCode) -> Shown {
     let snapshot = browser.app.live.snapshot();
     let snapshot = snapshot.ok_or_else(Problem::no_catalog)?;

@@ -1,5 +1,5 @@
-//! Query of the grid, as its address holds it. Everything that a reader picked is in the address, so that it
-//! can be kept and passed on; nothing of an address is ignored.
+//! Query of the grid. All picks of a reader are in the URL, so that it can be bookmarked and shared; unknown parameters
+//! are refused.
 
 use std::fmt::Write as _;
 
@@ -10,22 +10,22 @@ use super::answer::Problem;
 use super::group::Group;
 use crate::http::request::query::{self, Undecodable, encoded};
 
-/// The longest search, in bytes.
-const MAX_SEARCH_CHARS: usize = 200;
+/// Maximum length of a search, in bytes.
+const MAX_SEARCH_BYTES: usize = 200;
 
 /// Query of the grid.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Query {
     /// Searched text, as typed.
     pub(super) search: String,
-    /// The values picked of each group, in the order of [`Group::ALL`].
+    /// Picked values of each group, in the order of [`Group::ALL`].
     picked: [Vec<String>; Group::ALL.len()],
     /// Start of the page.
     pub(super) cursor: Cursor,
 }
 
 impl Query {
-    /// Reads the query of an address.
+    /// Parses the query of a URL.
     pub(super) fn parse(query: Option<&str>) -> Result<Self, Problem> {
         let mut parsed = Self::default();
         let mut seen = Vec::new();
@@ -47,7 +47,7 @@ impl Query {
                 return Err(repeated(&name));
             }
             match name.as_str() {
-                "q" if value.len() > MAX_SEARCH_CHARS => {
+                "q" if value.len() > MAX_SEARCH_BYTES => {
                     return Err(refused("q", "is longer than 200 bytes; shorten it"));
                 }
                 "q" => value.trim().clone_into(&mut parsed.search),
@@ -79,18 +79,18 @@ impl Query {
         Ok(())
     }
 
-    /// Returns the values picked of a group.
+    /// Returns the picked values of a group.
     pub(super) fn picked(&self, group: Group) -> &[String] {
         &self.picked[group as usize]
     }
 
-    /// The groups of which something was picked.
+    /// Returns the groups with picked values.
     pub(super) fn picked_groups(&self) -> impl Iterator<Item = Group> {
         let is_picked = |group: &Group| !self.picked(*group).is_empty();
         Group::ALL.into_iter().filter(is_picked)
     }
 
-    /// The words of the search, as they are compared.
+    /// Returns the words of the search, in lower case.
     pub(super) fn words(&self) -> impl Iterator<Item = String> {
         self.search.split_whitespace().map(str::to_lowercase)
     }
@@ -100,12 +100,12 @@ impl Query {
         self.search.is_empty() && self.picked.iter().all(Vec::is_empty)
     }
 
-    /// The same from the start.
+    /// Returns the same query from the start.
     pub(super) fn first_page(&self) -> Self {
         self.at(Cursor::Start)
     }
 
-    /// The same from elsewhere.
+    /// Returns the same query from a cursor.
     pub(super) fn at(&self, cursor: Cursor) -> Self {
         Self {
             cursor,
@@ -113,21 +113,21 @@ impl Query {
         }
     }
 
-    /// The same without one value, from the start.
+    /// Returns the query without one value, from the start.
     pub(super) fn without(&self, group: Group, value: &str) -> Self {
         let mut less = self.first_page();
         less.picked[group as usize].retain(|other| other != value);
         less
     }
 
-    /// The same without anything of a group, from the start.
+    /// Returns the query without a group's values, from the start.
     pub(super) fn without_group(&self, group: Group) -> Self {
         let mut less = self.first_page();
         less.picked[group as usize].clear();
         less
     }
 
-    /// The same without the search, from the start.
+    /// Returns the query without the search, from the start.
     pub(super) fn without_search(&self) -> Self {
         Self {
             search: String::new(),
@@ -135,7 +135,7 @@ impl Query {
         }
     }
 
-    /// The address.
+    /// Returns the URL.
     pub(super) fn address(&self) -> String {
         let mut address = String::from("/catalog");
         let mut separator = '?';
@@ -162,7 +162,7 @@ impl Query {
     }
 }
 
-/// The parameters of a query.
+/// Decodes the parameters of a query.
 pub(super) fn pairs(query: Option<&str>) -> Result<Vec<(String, String)>, Problem> {
     query::pairs(query.unwrap_or_default())
         .map(|(name, value)| Ok((name?.into_owned(), value?.into_owned())))
@@ -172,7 +172,7 @@ pub(super) fn pairs(query: Option<&str>) -> Result<Vec<(String, String)>, Proble
         })
 }
 
-/// Refuses every parameter, for pages that have none.
+/// Refuses all parameters, for pages without any.
 pub(super) fn nothing(query: Option<&str>) -> Result<(), Problem> {
     match pairs(query)?.first() {
         None => Ok(()),
@@ -187,12 +187,12 @@ pub(super) fn unknown(name: &str) -> Problem {
     ))
 }
 
-/// Returns the problem of a parameter that is there more than once.
+/// Returns the problem of a repeated parameter.
 pub(super) fn repeated(name: &str) -> Problem {
     refused(name, "is given twice; give it once")
 }
 
-/// Returns the problem of a parameter that is refused.
+/// Returns the problem of an invalid parameter.
 pub(super) fn refused(name: &str, why: &str) -> Problem {
     Problem::bad_request(&format!("`{name}` {why}."))
 }

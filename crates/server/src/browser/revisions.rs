@@ -1,4 +1,4 @@
-//! List of all revisions, and one of them product by product.
+//! Pages of revisions: the list, and one revision product by product.
 
 use askama::Template;
 use http::StatusCode;
@@ -16,15 +16,15 @@ use super::{Browser, past};
 
 /// Number of revisions on a page.
 const PAGE: u32 = 50;
-/// The last page that can be asked for: history is read from its newest end.
+/// Maximum page number: history is read from its newest end.
 const LAST_PAGE: u32 = 200;
-/// The kinds of changes, as addresses and pages name them.
+/// Kinds of changes, with their names in URLs and pages.
 const KINDS: [(ChangeKind, &str); 3] = [
     (ChangeKind::Created, "created"),
     (ChangeKind::Changed, "changed"),
     (ChangeKind::Retired, "retired"),
 ];
-/// Number of products on a revision's page: each is read twice.
+/// Number of products on a revision's page: two versions of each are read.
 const PRODUCTS: u32 = 25;
 
 #[derive(Template)]
@@ -49,9 +49,9 @@ struct RevisionPage {
     is_readable: bool,
     /// True if the revision before it can be read.
     has_before: bool,
-    /// The kinds of changes, with their counts and the page that shows them alone.
+    /// Kinds of changes, with their counts and the URLs that filter by them.
     kinds: [KindView; 3],
-    /// The kind that is shown alone.
+    /// Kind that is filtered by.
     kind: Option<&'static str>,
     products: Vec<ProductChange>,
     is_first_page: bool,
@@ -82,13 +82,12 @@ struct ProductChange {
     changes: Vec<ChangeView>,
 }
 
-/// A moment, to the minute.
+/// Formats a time, to the minute.
 pub(super) fn minute(moment: &Timestamp) -> String {
     moment.strftime("%Y-%m-%d %H:%M UTC").to_string()
 }
 
-/// Returns class, sign and word of a change: its mark by colour, and by a sign for those who don't see
-/// colours.
+/// Returns class, sign and word of a change. The sign is for readers who don't see colours.
 pub(super) fn word_badge(touch: &ChangeKind) -> (&'static str, &'static str, &'static str) {
     let (class, sign) = match touch {
         ChangeKind::Created => ("good", "+"),
@@ -102,7 +101,7 @@ fn count(count: &u64) -> String {
     grouped(&count.to_string())
 }
 
-/// The page of all revisions.
+/// Renders the list of revisions.
 pub(super) fn list(browser: &Browser, query: Option<&str>) -> Shown {
     let mut page: Option<u32> = None;
     for (name, value) in pairs(query)? {
@@ -119,7 +118,7 @@ pub(super) fn list(browser: &Browser, query: Option<&str>) -> Shown {
         page = Some(number.ok_or_else(|| refused("page", "isn't a number from 1 to 200"))?);
     }
     let page = page.unwrap_or(1);
-    // One more tells whether there is another page.
+    // One more than a page, to see if there is another page.
     let read = browser.store.revisions(page * PAGE + 1);
     let read = read.map_err(|error| Problem::store_away(&error))?;
     let live = read.first().map(|newest| newest.revision.number);
@@ -136,7 +135,7 @@ pub(super) fn list(browser: &Browser, query: Option<&str>) -> Shown {
     answer::html(StatusCode::OK, &shown)
 }
 
-/// The page of one revision.
+/// Renders the page of one revision.
 pub(super) fn one(browser: &Browser, number: u64, query: Option<&str>) -> Shown {
     let (mut after, mut kind) = (None, None);
     for (name, value) in pairs(query)? {

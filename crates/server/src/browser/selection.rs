@@ -1,4 +1,4 @@
-//! Selection of a query in an index, and the number of products that each filter value would leave.
+//! Selection of a query in an index, and the number of products for each filter value.
 
 use std::sync::Arc;
 
@@ -13,20 +13,20 @@ use super::group::Group;
 use super::index::{Column, Index};
 use super::query::Query;
 
-/// By number of a group's filter values: how many products have it, of those that all other groups and the search leave.
+/// Number of selected products for each filter value of a group, if no value of that group were picked.
 pub(super) type Counts = Arc<[usize]>;
 
-/// The products that a query selects.
+/// Products that a query selects.
 #[derive(Debug)]
 pub(super) struct Selection {
-    /// Those of each block.
+    /// Selected products of each block.
     members: Vec<BitSet256>,
-    /// Number of selected cards before each block, and at the end the number of all.
+    /// Number of selected cards before each block; the last entry is the number of all.
     before: Vec<usize>,
     counts: [Counts; Group::ALL.len()],
 }
 
-/// Range of a page in a selection: half-open.
+/// Half-open range of a page in a selection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PageRange {
     pub(super) start: usize,
@@ -34,7 +34,8 @@ pub(super) struct PageRange {
 }
 
 impl Selection {
-    /// Selects by a query; `remembered` is asked for the counts of each group, and has it counted if it must.
+    /// Selects the products of a query; `remembered` returns the counts of a group from a cache, or calls back to count
+    /// them.
     pub(super) fn of(
         index: &Index,
         query: &Query,
@@ -46,7 +47,7 @@ impl Selection {
             .map(|group| (group, any(index, group, query.picked(group))))
             .collect();
         let found = search(index, query);
-        // What the search and all picks leave, or all but those of one group.
+        // Members that match the search and all picks, or all picks but those of one group.
         let beside = |group: Option<Group>| {
             let others = having.iter().filter(|(other, _)| Some(*other) != group);
             let narrowing = others.map(|(_, having)| having).chain(&found);
@@ -79,12 +80,12 @@ impl Selection {
         }
     }
 
-    /// Returns the number of products selected.
+    /// Returns the number of selected products.
     pub(super) fn len(&self) -> usize {
         self.before.last().copied().unwrap_or_default()
     }
 
-    /// Returns the number of products that each value of a group would leave.
+    /// Returns the counts of a group's values.
     pub(super) fn counts(&self, group: Group) -> &Counts {
         &self.counts[group as usize]
     }
@@ -102,7 +103,7 @@ impl Selection {
             Cursor::Start => 0,
             Cursor::After(code) => {
                 let at = self.rank(index, code);
-                // The code itself, where it is selected, was on the page before.
+                // The cursor's own product, if selected, was on the previous page.
                 let is_it = self.cards(
                     index,
                     PageRange {
@@ -142,9 +143,9 @@ impl Selection {
         self.before[at] + self.members[at].and(below).len()
     }
 
-    /// The cards of a stretch.
+    /// Returns the cards of a range.
     pub(super) fn cards<'i>(&self, index: &'i Index, stretch: PageRange) -> Vec<&'i Card> {
-        // The block in which the stretch starts: the last ahead of which there are no more than that.
+        // Block in which the range starts: the last with no more cards before it.
         let first = self
             .before
             .partition_point(|before| *before <= stretch.start)
@@ -160,7 +161,7 @@ impl Selection {
     }
 }
 
-/// By block: the cards that have one of these values. What was never seen, none has.
+/// Returns, by block, the cards with one of these values. Unknown values have none.
 fn any(index: &Index, group: Group, names: &[String]) -> Vec<BitSet256> {
     let mut any = vec![BitSet256::default(); index.blocks.len()];
     let values = names
@@ -174,7 +175,7 @@ fn any(index: &Index, group: Group, names: &[String]) -> Vec<BitSet256> {
     any
 }
 
-/// By block: the cards in which all words of the search occur, if there are words.
+/// Returns, by block, the cards that contain all words of the search; `None` without words.
 fn search(index: &Index, query: &Query) -> Option<Vec<BitSet256>> {
     let words: Vec<String> = query.words().collect();
     let words: Vec<Finder<'_>> = words

@@ -1,6 +1,6 @@
-//! Type of a picture, by its bytes, not by the name that the other server gives it.
+//! Content type of a picture, detected from its bytes, not taken from the other server.
 
-/// The `Content-Type` of a picture that browsers show; none if the bytes are no such picture.
+/// Returns the content type of a picture that browsers show; `None` for other bytes.
 pub(super) fn content_type(bytes: &[u8]) -> Option<&'static str> {
     let begins = |start: &[u8]| bytes.starts_with(start);
     let has_at =
@@ -16,7 +16,7 @@ pub(super) fn content_type(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Returns true if the bytes are an SVG document: its first element says so.
+/// Returns true if the bytes are an SVG document, by its first element.
 fn is_svg(bytes: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return false;
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pictures_are_known_by_their_bytes() {
+    fn picture_types_are_detected_by_their_bytes() {
         assert_eq!(content_type(b"\x89PNG\r\n\x1a\n...."), Some("image/png"));
         assert_eq!(content_type(b"\xff\xd8\xff\xe0"), Some("image/jpeg"));
         assert_eq!(content_type(b"RIFF....WEBPVP8 "), Some("image/webp"));

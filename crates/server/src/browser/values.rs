@@ -1,14 +1,14 @@
-//! The filter values that were ever seen, each known by a number.
+//! Filter values seen so far, numbered.
 
 use std::collections::HashMap;
 
 use super::group::Group;
 
-/// A filter value: its group in the highest bits, then its number in the group. So values of a group are neighbours.
+/// A filter value: its group in the highest bits, then its number in the group, so that values sort by group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Value(u32);
 
-/// Bits of a value's number in a group: millions of categories fit.
+/// Bits of a value's number in a group: enough for millions of categories.
 const NUMBER_BITS: u32 = 24;
 
 impl Value {
@@ -18,22 +18,22 @@ impl Value {
         Self((group as u32) << NUMBER_BITS | number)
     }
 
-    /// The group.
+    /// Returns the group.
     pub(super) fn group(self) -> Group {
         Group::ALL[(self.0 >> NUMBER_BITS) as usize]
     }
 
-    /// The number in the group.
+    /// Returns the number in the group.
     pub(super) fn number(self) -> usize {
         (self.0 & ((1 << NUMBER_BITS) - 1)) as usize
     }
 }
 
-/// The filter values that were ever seen, by group.
+/// Filter values seen so far, by group.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Values([Named; Group::ALL.len()]);
 
-/// The values of a group.
+/// Values of a group.
 #[derive(Debug, Clone, Default)]
 struct Named {
     numbers: HashMap<Box<str>, usize>,
@@ -53,19 +53,19 @@ impl Values {
         Value::new(group, number)
     }
 
-    /// The value of a name, if it was ever seen.
+    /// Returns the value of a name, if it was seen.
     pub(super) fn find(&self, group: Group, name: &str) -> Option<Value> {
         let number = self.0[group as usize].numbers.get(name)?;
         Some(Value::new(group, *number))
     }
 
-    /// The name of a value.
+    /// Returns the name of a value.
     pub(super) fn name(&self, value: Value) -> &str {
         let names = self.names(value.group());
         names.get(value.number()).map_or("", |name| name.as_ref())
     }
 
-    /// The names of a group, by number.
+    /// Returns the names of a group's values, by number.
     pub(super) fn names(&self, group: Group) -> &[Box<str>] {
         &self.0[group as usize].names
     }

@@ -1,4 +1,4 @@
-//! The settings of the admin port.
+//! Settings of the admin port.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -66,11 +66,11 @@ enum ImagesArg {
     Placeholder,
 }
 
-/// Answer in place of the browser's pages if other machines can reach the port.
+/// Response instead of the browser's pages if other machines can reach the port.
 const HIDDEN: &str = "the catalog browser isn't shown beyond loopback unless the server has --browser-beyond-loopback\n";
 
 impl AdminArgs {
-    /// Refuses settings that don't go together; names the setting and the fault.
+    /// Refuses incompatible settings; returns the setting and the fault.
     pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
         match self.admin_listen {
             Some(address) if is_beyond_loopback(address) && !self.admin_beyond_loopback => {
@@ -121,17 +121,17 @@ fn is_beyond_loopback(address: SocketAddr) -> bool {
     !address.ip().to_canonical().is_loopback()
 }
 
-/// An admin port that listens, and doesn't answer yet.
+/// Listening admin port, not answering yet.
 #[derive(Debug)]
 pub(super) struct AdminPort {
     listener: TcpListener,
-    /// Address that it listens on.
+    /// Address of the socket.
     pub(super) address: SocketAddr,
     browser: browser::BrowserSettings,
 }
 
 impl AdminPort {
-    /// A port for the demo: its images are made here, as the sample catalog's addresses lead nowhere.
+    /// Returns the port of the demo. Its pictures are placeholders, because the sample catalog's URLs don't exist.
     pub(super) fn for_demo(listener: TcpListener) -> anyhow::Result<Self> {
         Ok(Self {
             address: listener.local_addr()?,
@@ -140,7 +140,7 @@ impl AdminPort {
         })
     }
 
-    /// Starts answering; `store` is asked for what isn't in memory.
+    /// Starts the admin port; `store` has what isn't in memory.
     pub(super) fn start(self, app: &Arc<App>, store: &Arc<dyn Store>) -> anyhow::Result<Admin> {
         let browser = Browser::new(Arc::clone(app), Arc::clone(store), self.browser)?;
         Ok(Admin::start(self.listener, Arc::clone(app), browser)?)

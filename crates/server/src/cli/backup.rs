@@ -1,4 +1,4 @@
-//! `vitrine backup`: copies the store into a file, while it is used.
+//! `vitrine backup`: copies the store into a file while it is in use.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `vitrine check`: looks whether the store is what was written to it.
+//! `vitrine check`: checks the integrity of the store.
 
 use anyhow::Result;
 use clap::Args;

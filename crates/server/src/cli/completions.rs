@@ -1,4 +1,4 @@
-//! `vitrine completions`: what a shell needs to complete command lines.
+//! `vitrine completions`: prints completion scripts for shells.
 
 use clap::Args;
 use clap_complete::{Shell, generate};

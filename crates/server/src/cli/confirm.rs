@@ -1,4 +1,4 @@
-//! Asks before something is destroyed.
+//! Confirmation of destructive commands.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
@@ -8,7 +8,7 @@ use clap::error::ErrorKind;
 
 use super::output;
 
-/// Consent to what can't be undone.
+/// Consent to an irreversible command.
 #[derive(Debug, Clone, Copy, Args)]
 pub(super) struct ConfirmArgs {
     /// Don't ask for confirmation. Required in scripts, unless the command names what it revokes.
@@ -17,8 +17,8 @@ pub(super) struct ConfirmArgs {
 }
 
 impl ConfirmArgs {
-    /// Returns if `--yes` was given or the person at the terminal types `yes` after `warning`. Without a
-    /// terminal, ends the program as a wrong command line does.
+    /// Returns if `--yes` was given, or the person at the terminal types `yes` after `warning`. Without a terminal,
+    /// ends the program like a wrong command line.
     pub(super) fn confirm(self, warning: &str) -> anyhow::Result<()> {
         if !self.yes && !is_at_terminal() {
             let message = format!("{warning}; there is no terminal to ask on: add --yes\n");
@@ -27,8 +27,8 @@ impl ConfirmArgs {
         self.confirm_at_terminal(warning)
     }
 
-    /// As [`confirm`](Self::confirm); but returns without a terminal. For what names just what it
-    /// destroys, and must be done at once in an emergency.
+    /// Like [`confirm`](Self::confirm), but returns without a terminal: for commands that name exactly what they
+    /// destroy, and must work at once in an emergency.
     pub(super) fn confirm_at_terminal(self, warning: &str) -> anyhow::Result<()> {
         if self.yes || !is_at_terminal() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The settings of pages that ask the service from other origins.
+//! Settings of CORS.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(super) struct CorsArgs {
 }
 
 impl CorsArgs {
-    /// Returns the named origins, which SIGHUP reads again.
+    /// Returns the named origins, which SIGHUP reloads.
     pub(super) fn cors(&self, reload: &mut Reload) -> Arc<Cors> {
         let cors = Arc::new(Cors::default());
         cors.allow(self.cors_origins.clone());

@@ -1,4 +1,4 @@
-//! `vitrine demo`: the sample catalog, served from a store that vanishes afterwards.
+//! `vitrine demo`: serves the sample catalog from a temporary store.
 
 use std::net::{SocketAddr, TcpListener};
 
@@ -20,7 +20,7 @@ use super::{Outcome, logging, print, serve};
 use crate::edge::listen::{Listener, tcp};
 use crate::live::Stores;
 
-/// The sample catalog, which documentation and tests use too.
+/// Sample catalog, which documentation and tests use, too.
 const SAMPLE: &[u8] = include_bytes!("../../../../fixtures/catalog.ndjson");
 
 /// Default address of the demo.

@@ -98,7 +98,7 @@ pub(super) struct EdgeArgs {
     drain_timeout: Duration,
 }
 
-/// Reads the address and port of an admin port.
+/// Parses the address and port of an admin port.
 pub(super) fn socket_address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| {
         without_address(text)
@@ -106,7 +106,7 @@ pub(super) fn socket_address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
-/// Reads a mode as `chmod` takes it.
+/// Parses a mode, as `chmod` does.
 fn mode(text: &str) -> Result<u32, String> {
     match u32::from_str_radix(text, 8) {
         Ok(mode) if mode <= 0o777 => Ok(mode),
@@ -117,7 +117,7 @@ fn mode(text: &str) -> Result<u32, String> {
 }
 
 impl EdgeArgs {
-    /// Returns all that is wrong with these settings together, and which of them it is.
+    /// Returns all faults between these settings, each with its setting.
     pub(super) fn faults(&self, public_url: Option<&str>) -> Vec<(&'static str, String)> {
         let mut faults = Vec::new();
         if let (Some(Address::Unix(_)), None) = (self.listen.first(), public_url) {
@@ -136,9 +136,8 @@ impl EdgeArgs {
         faults
     }
 
-    /// Refuses a certificate or key that can't be used; names the setting and the fault. A reload leaves this
-    /// to the certificate that is shown: a new one that can't be used doesn't keep other settings from
-    /// changing.
+    /// Refuses an unusable certificate or key; returns the setting and the fault. A reload doesn't call this: the live
+    /// certificate stays if the new one is unusable, and other settings change all the same.
     pub(super) fn check_certificate(&self) -> Result<(), (&'static str, String)> {
         let Some(files) = self.tls_settings() else {
             return Ok(());
@@ -160,7 +159,7 @@ impl EdgeArgs {
             .map(|(certificate, key)| TlsSettings { certificate, key })
     }
 
-    /// Listens, and settles by which address clients find the service.
+    /// Listens, and determines the public URL.
     pub(super) fn listen(&self, public_url: Option<&str>) -> anyhow::Result<Listening> {
         let public_url = public_url.map(str::to_owned);
         let listeners = listen_all(&self.listen, self.unix_socket_mode)?;
@@ -197,7 +196,7 @@ impl EdgeArgs {
 #[derive(Debug)]
 pub(super) struct Listening {
     pub(super) listeners: Vec<Listener>,
-    /// Of each socket, as people are told.
+    /// Addresses of the sockets, for messages.
     pub(super) addresses: Vec<Address>,
     pub(super) public_url: String,
 }
@@ -223,7 +222,7 @@ impl Listening {
     }
 }
 
-/// The address by which this machine reaches what listens on one: the loopback address if it listens on all addresses.
+/// Returns the address by which this machine reaches a listener: the loopback address if it listens on all addresses.
 pub(super) fn reachable_address(bound: SocketAddr) -> SocketAddr {
     let ip = match bound.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),

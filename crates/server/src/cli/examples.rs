@@ -1,19 +1,19 @@
-//! Tests that every command's help has examples, and that they are command lines which the program takes.
+//! Tests that every command's help has examples, and that these parse.
 
 use clap::{Command, CommandFactory as _, Parser as _};
 
 use super::Cli;
 
-/// Operators that end a command of its own within a line.
+/// Shell operators that end a command within a line.
 const OPERATORS: [&str; 5] = ["|", ">", ">>", "&&", ";"];
 
-/// The command lines of our program in the examples of a help text.
+/// Returns the command lines of this program in the examples of a help text.
 fn examples(help: &str) -> Vec<Vec<String>> {
     let lines = help.lines().skip_while(|line| *line != "Examples:").skip(1);
     let lines: Vec<&str> = lines.take_while(|line| !line.trim().is_empty()).collect();
     let mut found = Vec::new();
     for line in lines.join("\n").replace("\\\n", " ").lines() {
-        // What a shell puts in there is one word, or a part of it.
+        // A substitution of the shell is one word, or part of one.
         let line = line.replace("$(date +%F)", "2026-01-31");
         let words = shlex::split(&line).expect("a line that a shell takes");
         let commands = words.split(|word| OPERATORS.contains(&word.as_str()));
@@ -37,7 +37,7 @@ fn each_command(command: &mut Command, look: &mut impl FnMut(&mut Command)) {
 }
 
 #[test]
-fn every_command_has_examples_that_it_takes() {
+fn each_command_has_examples_that_parse() {
     let mut root = Cli::command().disable_help_subcommand(true);
     root.clone().debug_assert();
     root.build();

@@ -1,4 +1,4 @@
-//! `vitrine export`: the catalog as records that load again.
+//! `vitrine export`: prints the catalog as records that load again.
 
 use std::io::{BufWriter, Write};
 
@@ -58,7 +58,7 @@ impl Export {
             FormatArg::Json => ",\n",
         };
         let moment = moment(store, self.at)?;
-        // Written with the first product: where there is no such revision, nothing is printed.
+        // Written with the first product, so that nothing is printed if the revision doesn't exist.
         let mut separator = start.as_str();
         let mut is_empty = true;
         let revision = store.read_products(moment, &mut |product| {

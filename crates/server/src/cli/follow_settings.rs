@@ -1,4 +1,4 @@
-//! The settings of following: which store is read, and what holds while it is away.
+//! Settings of a server's store: what it follows, and how long it trusts keys without it.
 
 use std::time::Duration;
 
@@ -63,7 +63,7 @@ pub(super) struct FollowArgs {
 const MAX_CHANGES_MIB: i64 = 1 << 10;
 
 impl FollowArgs {
-    /// Refuses settings that don't go together; names the setting and the fault.
+    /// Refuses incompatible settings; returns the setting and the fault.
     pub(super) fn check(&self, store: &StoreArgs) -> Result<(), (&'static str, String)> {
         match &self.follow_store {
             Some(_) if !store.url.is_postgres() => Err((
@@ -84,13 +84,13 @@ impl FollowArgs {
         }
     }
 
-    /// The address of the store that is read.
+    /// Returns the address of the followed store.
     pub(super) fn followed<'a>(&'a self, store: &'a StoreArgs) -> &'a StoreAddress {
         self.follow_store.as_ref().unwrap_or(&store.url)
     }
 
-    /// Opens the store or stores. A store that isn't there is made only with `--create`. If `state` holds a catalog of
-    /// the store, there was one: it isn't made anew, which might be in the way of who brings it back, but waited for.
+    /// Opens the store or stores. A missing store is created only with `--create`. If `state` has a catalog of the
+    /// store, the store existed: then it is waited for and not created, which might hinder its recovery.
     pub(super) fn open(
         &self,
         store: &StoreArgs,

@@ -1,4 +1,4 @@
-//! `vitrine generate`: invented products in any number, for trying out and for benchmarks.
+//! `vitrine generate`: prints invented products, for trials and benchmarks.
 
 use std::io::{BufWriter, Write};
 
@@ -34,7 +34,7 @@ impl Generate {
 
     fn write(&self, mut out: impl Write) -> anyhow::Result<()> {
         for number in 0..self.products {
-            // Each product has its own numbers: product N is the same however many there are.
+            // Each product has its own sequence: product N is the same for any number of products.
             let product = product(number, &mut Random(self.seed ^ number.wrapping_mul(SPREAD)));
             writeln!(out, "{product}").context(CAN_NOT_WRITE)?;
         }
@@ -44,7 +44,7 @@ impl Generate {
 
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// SplitMix64: the same numbers for the same seed, on every machine and in every release.
+/// SplitMix64: the same sequence for the same seed, on all machines and in all releases.
 struct Random(u64);
 
 impl Random {
@@ -102,7 +102,7 @@ const CATEGORIES: [&str; 16] = [
     "travel",
     "charity",
 ];
-/// Countries with their currency and the locale of their texts; the US aside, which a third has.
+/// Countries with their currency and the locale of their texts, without the US, which a third of the products has.
 const COUNTRIES: [(&str, &str, &str); 20] = [
     ("GB", "GBP", "en_GB"),
     ("DE", "EUR", "de_DE"),

@@ -1,4 +1,4 @@
-//! `vitrine get`: one product of a server of the contract.
+//! `vitrine get`: prints a product of another server of this contract.
 
 use std::io::Write as _;
 
@@ -69,7 +69,7 @@ impl Get {
     }
 }
 
-/// Every field with its value, whether we know it or not.
+/// Returns the table of all fields, unknown ones included.
 fn table(product: &Json) -> anyhow::Result<String> {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
@@ -99,7 +99,7 @@ fn add_rows(table: &mut Table, name: &str, node: &Node<'_>) {
     }
 }
 
-/// A value in a cell. Texts have their lines, and nothing that steers a terminal.
+/// Formats a value for a cell. Texts keep their lines, without terminal control characters.
 fn format_value(value: &Node<'_>) -> String {
     match value {
         Node::Null => "–".to_owned(),

@@ -1,4 +1,4 @@
-//! `vitrine history`, `show` and `diff`: the catalog as it is and as it was.
+//! `vitrine history`, `show` and `diff`: print revisions, products and differences.
 
 use std::collections::BTreeMap;
 
@@ -73,7 +73,7 @@ pub(super) struct Diff {
 
 pub(super) const NOTHING_LOADED: &str = "nothing was loaded yet";
 
-/// Returns the moment that a command line names: a revision, or without one what is live.
+/// Returns the revision that a command line names, by default the live one.
 ///
 /// # Errors
 ///
@@ -113,7 +113,7 @@ impl History {
         ]);
         for (index, published) in revisions.iter().enumerate() {
             let state = match (index, published.availability) {
-                // The newest is the live one.
+                // The newest revision is the live one.
                 (0, _) => "live",
                 (_, Availability::Readable) => "kept",
                 (_, Availability::Pruned) => "pruned",
@@ -136,7 +136,7 @@ impl History {
     }
 }
 
-/// A revision, for programs.
+/// Returns a revision as JSON.
 pub(super) fn revision_json(published: &PublishedRevision) -> Value {
     let PublishedRevision {
         revision,

@@ -71,7 +71,7 @@ impl FromStr for FailedKeyLimit {
 }
 
 impl LimitArgs {
-    /// Refuses settings that don't go together; names the setting and the fault.
+    /// Refuses incompatible settings; returns the setting and the fault.
     pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
         let checked = self.address(None);
         checked.map(drop).map_err(|wrong| ("limits", wrong))
@@ -87,7 +87,7 @@ impl LimitArgs {
         }
     }
 
-    /// The limits that are shared, if they are.
+    /// Returns the shared quotas, if there are any.
     pub(super) fn shared(&self) -> anyhow::Result<Option<Arc<SharedLimits>>> {
         if self.limits == "memory" {
             return Ok(None);
@@ -115,7 +115,7 @@ impl LimitArgs {
         self.max_waits as usize
     }
 
-    /// The counts of keys that aren't valid.
+    /// Returns the limit of failed keys.
     pub(super) fn failed_keys(&self) -> FailedKeys {
         FailedKeys::new(self.failed_keys.0)
     }

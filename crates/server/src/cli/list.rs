@@ -1,4 +1,4 @@
-//! `vitrine list`: the products of a server of the contract.
+//! `vitrine list`: prints the products of another server of this contract.
 
 use std::io::{BufWriter, Write};
 
@@ -11,7 +11,7 @@ use vitrine_ingest::escape::single_line;
 use vitrine_ingest::export::csv;
 use vitrine_ingest::load::report::shown;
 
-use super::remote::{FormatArgs, FormatName, RemoteArgs, csv_row, line, put};
+use super::remote::{FilterArgs, FormatArgs, FormatName, RemoteArgs, csv_row, line, put};
 use super::{CAN_NOT_WRITE, Outcome, output, written};
 
 const EXAMPLES: &str = "\
@@ -23,9 +23,9 @@ Examples:
 Environment:
   VITRINE_KEY  The key. No option takes it, because others on the machine can read command lines.";
 
-/// The most products that a page can have (docs/contract/listing.md#limit).
+/// Maximum number of products of a page (docs/contract/listing.md#limit).
 const PAGE_PRODUCTS: u16 = 500;
-/// Maximum number of amounts and countries of a product that a table shows one by one.
+/// Maximum number of amounts and of countries of a product in a table.
 const MAX_SHOWN: usize = 6;
 
 /// List products of a server of this API, as its clients do: page by page, to the last one.
@@ -37,15 +37,8 @@ const MAX_SHOWN: usize = 6;
 pub(super) struct List {
     #[command(flatten)]
     remote: RemoteArgs,
-    /// Only products for this country (ISO 3166-1 alpha-2). Give it once for each country.
-    #[arg(long = "country", value_name = "CODE")]
-    countries: Vec<String>,
-    /// Only products of this category. Give it once for each category.
-    #[arg(long = "category", value_name = "NAME")]
-    categories: Vec<String>,
-    /// Only products that can be ordered.
-    #[arg(long)]
-    orderable: bool,
+    #[command(flatten)]
+    filters: FilterArgs,
     /// Maximum number of products in all. By default all products.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
@@ -68,7 +61,8 @@ impl List {
             FormatName::Ndjson => self.print(&client, &mut out, |product| Ok(line(product) + "\n")),
             FormatName::Csv => self
                 .print(&client, &mut out, |product| {
-                    // The header comes with the first row: where the server can't be asked, nothing is printed.
+                    // The header is written with the first row, so that nothing is printed if the server can't be
+                    // reached.
                     Ok(std::mem::take(&mut header) + &csv_row(product, reader)? + "\n")
                 })
                 .and_then(|()| put(&mut out, &header)),
@@ -79,9 +73,9 @@ impl List {
     fn request(&self, client: &Client) -> ProductsRequest<Json> {
         let mut request = client
             .products()
-            .countries(&self.countries)
-            .categories(&self.categories);
-        if self.orderable {
+            .countries(&self.filters.countries)
+            .categories(&self.filters.categories);
+        if self.filters.orderable {
             request = request.orderable();
         }
         if let Some(limit) = self.limit {
@@ -93,7 +87,7 @@ impl List {
         request.read_as()
     }
 
-    /// Gives each product to `take`, and flushes at the end of each page.
+    /// Calls `take` for each product, and flushes after each page.
     fn each<W: Write>(
         &self,
         client: &Client,
@@ -118,7 +112,7 @@ impl List {
                 }
             }
             out.flush().context(CAN_NOT_WRITE)?;
-            // Somebody may copy it to a command line.
+            // It may be copied to a command line.
             last = page.pagination.cursors.after.filter(|code| is_plain(code));
         }
         Ok(())
@@ -140,7 +134,7 @@ impl List {
             put(out, std::mem::replace(&mut start, ",\n"))?;
             put(out, product.get())
         })?;
-        // Without products the array hasn't begun yet.
+        // Without products, the array hasn't begun yet.
         put(out, if start == "[\n" { "[\n]\n" } else { "\n]\n" })
     }
 
@@ -179,13 +173,14 @@ fn row(product: &Product) -> [String; 8] {
     ]
 }
 
-/// Returns true if a text has only characters of codes (docs/contract/resources.md#codes), which no shell interprets.
+/// Returns true if a text has only characters of codes (docs/contract/resources.md#codes), which shells don't
+/// interpret.
 fn is_plain(code: &str) -> bool {
     code.bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || b"._~-".contains(&byte))
 }
 
-/// The amounts that can be ordered.
+/// Formats the amounts that can be ordered.
 fn format_amounts(product: &Product) -> String {
     let span = |least: &Decimal, greatest: &Decimal| format!("{least} – {greatest}");
     match product.detail() {
@@ -208,7 +203,7 @@ fn format_amounts(product: &Product) -> String {
     }
 }
 
-/// The first of some values, and how many more there are.
+/// Returns the first of some values, and the number of others.
 fn abbreviated(values: &[impl ToString]) -> String {
     let first: Vec<String> = values
         .iter()

@@ -1,4 +1,4 @@
-//! `vitrine load`: makes what files hold the catalog, or a part of it.
+//! `vitrine load`: loads products from files.
 
 use std::ffi::OsStr;
 use std::io::Write as _;
@@ -124,7 +124,7 @@ impl Load {
         };
         let inputs: Vec<Input> = self.files.iter().map(input).collect();
         let inputs = load::open(&inputs, |what| {
-            // What can't be told stops nothing.
+            // A message that can't be printed stops nothing.
             let _ = writeln!(output::stderr(), "vitrine: {what}");
         })?;
         let (store, _directory) = self.store(store)?;
@@ -210,8 +210,8 @@ impl Load {
         Ok(retire)
     }
 
-    /// Returns the path for rejected records: the given one, or one beside the first input. A directory has
-    /// them beside it and not in it, where the next load would find them.
+    /// Returns the path for rejected records: the given one, or one beside the first input. For a directory it is
+    /// outside of it, so that the next load doesn't read the file.
     fn rejected_file(&self) -> RejectedPath {
         if let Some(path) = &self.rejected {
             return RejectedPath::Named(path.clone());
@@ -220,7 +220,7 @@ impl Load {
         let path = first
             .filter(|path| path.as_os_str() != "-")
             .unwrap_or(Path::new("stdin"));
-        // `.` and `..` are named after the directories that they are.
+        // For `.` and `..`, the directory's real name is used.
         let path = match path.file_name() {
             Some(_) => path.to_owned(),
             None => path.canonicalize().unwrap_or_else(|_| path.to_owned()),

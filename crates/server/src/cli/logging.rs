@@ -1,5 +1,5 @@
-//! The messages of a server: how much is told, and how it reads. They go to standard error, through a queue: a reader
-//! that stalls never blocks the thread that logs.
+//! Messages of the program: levels and formats. They go to standard error through a queue, so that a stalled reader
+//! never blocks a thread that logs.
 
 use std::io::{self, Write};
 use std::sync::OnceLock;
@@ -23,14 +23,14 @@ use crate::panic_point::PanicPoint;
 const LOG: Log = Log {
     name: "server log",
     thread: "messages",
-    // Some 4,000 lines, or a hundred panics.
+    // About 4,000 lines, or a hundred panics.
     queue_bytes: 1024 * 1024,
     batching: Duration::ZERO,
     dropped: &MESSAGES_DROPPED,
     panic_point: PanicPoint::Messages,
 };
 
-/// Maximum time that the program waits at its end for the last messages to be written.
+/// Time limit of writing the last messages at the end.
 const FINISH_LIMIT: Duration = Duration::from_secs(1);
 
 /// Queue of the messages, once logging has started.
@@ -41,8 +41,8 @@ static MESSAGES: OnceLock<LogOutput> = OnceLock::new();
 pub(super) struct Messages;
 
 impl Write for Messages {
-    /// Takes all bytes at once: callers write whole lines. Control characters for terminals are escaped wherever the log
-    /// goes, since a person reads it some day.
+    /// Takes all bytes at once, because callers write whole lines. Terminal control characters are escaped for any
+    /// destination, since people read logs on terminals.
     fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(lines);
         let text = escape::lines(&text);
@@ -63,7 +63,7 @@ impl Write for Messages {
     }
 }
 
-/// Waits, when dropped, a short time for the last messages to be written. Nothing is logged after that.
+/// Guard that waits a short time for the last messages when it is dropped. Nothing is logged after that.
 #[derive(Debug)]
 pub(super) struct FinishOnDrop;
 
@@ -122,7 +122,7 @@ enum Format {
 }
 
 impl Level {
-    /// Other crates' details are not the server's, and might hold what a client sent: of them, warnings alone.
+    /// Other crates log warnings only: their details aren't about the server, and might contain what a client sent.
     fn filter(self) -> Targets {
         let own = match self {
             Self::Error => LevelFilter::ERROR,
@@ -138,7 +138,7 @@ impl Level {
     }
 }
 
-/// Target of the messages that name the ports, which are written at every level.
+/// Target of the messages with the ports, which are written at every level.
 pub(super) const STARTED: &str = "vitrine::started";
 
 /// Handle through which the level is changed.
@@ -146,13 +146,13 @@ static LEVEL: OnceLock<reload::Handle<Targets, Registry>> = OnceLock::new();
 
 static IS_JSON: AtomicBool = AtomicBool::new(false);
 
-/// Returns whether standard error is a log of JSON objects, into which no other line may be written.
+/// Returns true if standard error is a JSON log, which must have no other lines.
 pub(super) fn is_json() -> bool {
     IS_JSON.load(Ordering::Relaxed)
 }
 
 impl LogArgs {
-    /// Starts the log of a process that runs until it is told to end.
+    /// Starts the log of a process that runs until it is stopped.
     ///
     /// # Errors
     ///
@@ -161,7 +161,7 @@ impl LogArgs {
         start(self.log_level, self.log_format)
     }
 
-    /// Starts the log of a command, whose other output is for people: JSON only if the settings name it.
+    /// Starts the log of a command, whose other output is for people: JSON only if the settings say so.
     ///
     /// # Errors
     ///
@@ -174,7 +174,7 @@ impl LogArgs {
         start(self.log_level, format)
     }
 
-    /// Tells as much as these settings say, from now on.
+    /// Applies the level of these settings.
     pub(super) fn apply_level(self) {
         let Some(handle) = LEVEL.get() else {
             return;
@@ -212,7 +212,7 @@ fn start(level: Level, format: Format) -> io::Result<()> {
     tracing_subscriber::registry()
         .with(layer.with_filter(filter))
         .init();
-    // A panic is a message like any other; it goes on as it would have.
+    // Logs panics like other messages, then unwinds as usual.
     std::panic::set_hook(Box::new(|panic| {
         PANICS.increment();
         let backtrace = std::backtrace::Backtrace::force_capture();

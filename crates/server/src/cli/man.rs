@@ -1,4 +1,4 @@
-//! `vitrine man`: the manual pages, made of what `--help` says.
+//! `vitrine man`: writes manual pages, generated from the help.
 
 use std::fs;
 use std::io::{self, Write};
@@ -40,7 +40,7 @@ impl Man {
     }
 }
 
-/// Writes the pages of a command and of those below it.
+/// Writes the pages of a command and its subcommands.
 fn write_pages(command: &Command, directory: &Path) -> io::Result<()> {
     let name = command.get_display_name();
     let name = name.unwrap_or_else(|| command.get_name());
@@ -89,7 +89,7 @@ fn write_page(command: &Command, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a section of the variables that options may come from, and of those that the help names beside them.
+/// Writes a section of environment variables: those of options, and those that the help names.
 fn write_environment(
     command: &Command,
     blocks: &Blocks<'_>,
@@ -120,7 +120,7 @@ fn write_environment(
     Ok(())
 }
 
-/// Writes a line of text, in which nothing is a request to the formatter.
+/// Writes a line of text, with requests to the formatter escaped.
 fn write_text(line: &str, out: &mut dyn Write) -> io::Result<()> {
     let escaped = line.replace('\\', "\\e").replace('-', "\\-");
     let guard = if escaped.starts_with(['.', '\'']) {
@@ -131,7 +131,7 @@ fn write_text(line: &str, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{guard}{escaped}")
 }
 
-/// The text below the options of a help: blocks with a title, such as `Examples:`, and paragraphs.
+/// Text below the options of a help: blocks with a title, such as `Examples:`, and paragraphs.
 #[derive(Default)]
 struct Blocks<'h> {
     titled: Vec<(&'h str, Vec<&'h str>)>,

@@ -1,4 +1,4 @@
-//! `vitrine mirror`: makes the catalog of another server the store's, once or again and again.
+//! `vitrine mirror`: replaces the store's catalog by that of another server, once or repeatedly.
 
 use std::io;
 use std::path::PathBuf;
@@ -148,14 +148,14 @@ fn shutdown_signal() -> anyhow::Result<ShutdownSignal> {
     }))
 }
 
-/// A round that was made.
+/// Result of a round.
 struct RoundResult {
     ended: anyhow::Result<Report>,
     /// Result of writing the metrics.
     recorded: anyhow::Result<()>,
 }
 
-/// The rounds of one run.
+/// Rounds of one run.
 struct MirrorRun<'s> {
     store: &'s dyn Store,
     mirror: Mirror,
@@ -168,13 +168,13 @@ struct MirrorRun<'s> {
 impl MirrorRun<'_> {
     async fn run_once(&mut self) -> anyhow::Result<Outcome> {
         let RoundResult { ended, recorded } = self.round().await;
-        // What the round came to is the more important news, whether it failed, was refused or is done.
+        // The round's own error comes first, since it matters more.
         let report = ended?;
         let outcome = print_report(&report, self.output, PlanArgs::default())?;
         let Err(error) = recorded else {
             return Ok(outcome);
         };
-        let error = error.context(report.what_was_done());
+        let error = error.context(report.describe_outcome());
         if outcome != Outcome::Refused {
             return Err(error);
         }
@@ -189,7 +189,7 @@ impl MirrorRun<'_> {
     ) -> anyhow::Result<Outcome> {
         loop {
             let round = tokio::select! {
-                // A load that has begun isn't interrupted: the transaction is done before this looks.
+                // A load isn't interrupted: its transaction ends before this is polled again.
                 round = self.round() => round,
                 () = &mut shutdown => return Ok(Outcome::Done),
             };
@@ -201,7 +201,7 @@ impl MirrorRun<'_> {
         }
     }
 
-    /// One round: reads, loads, and takes note of both.
+    /// Runs one round: fetches, loads, and records both.
     async fn round(&mut self) -> RoundResult {
         let started = Instant::now();
         let mut products = None;
@@ -222,7 +222,8 @@ impl MirrorRun<'_> {
         RoundResult { ended, recorded }
     }
 
-    /// Logs what a round came to: in full if the source was refused, and separately if its metrics weren't written.
+    /// Logs the result of a round: in full if the source's catalog was refused; a failure to write its metrics,
+    /// separately.
     fn log(&self, RoundResult { ended, recorded }: RoundResult) -> io::Result<()> {
         let report = match ended {
             Ok(report) => report,
@@ -242,7 +243,7 @@ impl MirrorRun<'_> {
             print_json(&report.to_json())?;
         }
         if let Err(error) = recorded {
-            let error = format!("{:#}", error.context(report.what_was_done()));
+            let error = format!("{:#}", error.context(report.describe_outcome()));
             tracing::error!("{}", single_line(&error));
         }
         Ok(())

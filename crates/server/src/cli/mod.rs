@@ -1,8 +1,8 @@
-//! The commands of the program, one file each, behind one interface: `--store` for all, `--json`
-//! wherever programs read along, and exit codes that mean something.
+//! Commands of the program, one file each: `--store` for all, `--json` for programs, documented exit codes.
 
 mod admin_port;
 mod backup;
+mod changes;
 mod check;
 mod completions;
 mod config;
@@ -58,7 +58,7 @@ pub use settings::fuzzing;
 use settings::{CommandLine, ConfigArgs, LoadedSettings, StartupError};
 use store_args::StoreArgs;
 
-/// Maximum number of bytes read of a secret's file: a wrong one may have no end.
+/// Maximum length of a secret's file that is read, in bytes: a wrong file may be endless.
 const MAX_SECRET_BYTES: u64 = 64 << 10;
 
 const EXAMPLES: &str = "\
@@ -112,13 +112,14 @@ enum Command {
     Generate(generate::Generate),
     Get(get::Get),
     List(list::List),
+    Changes(changes::ChangesCommand),
     Openapi(openapi::Openapi),
     Completions(completions::Completions),
     Man(man::Man),
 }
 
 impl Command {
-    /// Returns whether the command writes all that it writes in one transaction.
+    /// Returns true if the command writes everything in one transaction.
     fn is_one_transaction(&self) -> bool {
         match self {
             Self::Load(_)
@@ -160,7 +161,7 @@ enum Outcome {
     Faulty,
 }
 
-/// Runs the program: reads the command line, runs the command, says what failed.
+/// Runs the program: parses the command line, runs the command, prints its error.
 #[must_use]
 pub fn main() -> ExitCode {
     // After a panic of this thread, too.
@@ -211,6 +212,7 @@ fn run(command_line: CommandLine, read: LoadedSettings) -> anyhow::Result<Outcom
         Command::Rollback(rollback) => rollback.run(&store),
         Command::Get(get) => get.run(),
         Command::List(list) => list.run(),
+        Command::Changes(changes) => changes.run(),
         Command::Openapi(openapi) => openapi.run(),
         Command::Completions(completions) => completions.run(),
         Command::Man(man) => man.run(),
@@ -224,7 +226,7 @@ fn run(command_line: CommandLine, read: LoadedSettings) -> anyhow::Result<Outcom
     }
 }
 
-/// Handles settings that can't be used. A wrong command line ends the program.
+/// Handles unusable settings. A wrong command line ends the program.
 fn report_startup_error(error: StartupError) -> anyhow::Result<Outcome> {
     match error {
         StartupError::CommandLine(error) => error.exit(),
@@ -240,7 +242,7 @@ fn report_startup_error(error: StartupError) -> anyhow::Result<Outcome> {
     }
 }
 
-/// Ends the program as the parser of the command line does: the arguments don't go together.
+/// Ends the program like the command line's parser, because of incompatible arguments.
 fn exit_with_usage_error(message: &str) -> ! {
     clap::Error::raw(ErrorKind::ArgumentConflict, format!("{message}\n")).exit()
 }
@@ -256,7 +258,7 @@ fn print_error(error: &anyhow::Error) -> io::Result<()> {
     writeln!(logging::Messages, "vitrine: {error}")
 }
 
-/// Adds to an error of the store that a transaction of it was rolled back.
+/// Adds to a store's error that its transaction was rolled back.
 fn nothing_was_changed(error: anyhow::Error) -> anyhow::Error {
     let rolled_back = error.chain().any(|cause| {
         let cause = cause.downcast_ref::<StoreError>();
@@ -268,12 +270,12 @@ fn nothing_was_changed(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-/// Returns the value of an environment variable; an empty one counts as none.
+/// Returns the value of an environment variable; an empty one counts as unset.
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// Reads a file that holds a secret, without the line's end that editors leave.
+/// Reads a secret from a file, without the final line break that editors add.
 fn read_secret(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     let most = MAX_SECRET_BYTES + 1;
@@ -286,7 +288,7 @@ fn read_secret(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// Prints to standard output; a reader that has gone away (`| head`) is no failure.
+/// Prints to standard output; a closed pipe (`| head`) isn't an error.
 fn print(text: &str) -> io::Result<()> {
     match output::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -296,8 +298,7 @@ fn print(text: &str) -> io::Result<()> {
 
 const CAN_NOT_WRITE: &str = "can't write to standard output";
 
-/// Returns the outcome of a command that wrote to standard output piece by piece; a reader that has gone away
-/// is no failure.
+/// Returns the outcome of a command that wrote to standard output in parts; a closed pipe isn't an error.
 fn written(outcome: anyhow::Result<()>) -> anyhow::Result<Outcome> {
     let is_broken_pipe = |error: &anyhow::Error| {
         error.chain().any(|cause| {

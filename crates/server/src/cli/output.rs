@@ -1,26 +1,27 @@
-//! Standard output and standard error. On a terminal what steers one is escaped (`vitrine_ingest::escape`); files and pipes
-//! get the bytes. Every command prints through here; `tests/tidy.rs` holds that.
+//! Standard output and standard error. On terminals, control characters are escaped (`vitrine_ingest::escape`); files
+//! and pipes get the bytes. All commands print through this module; `tests/tidy.rs` holds that.
 
 use std::fmt;
 use std::io::{self, IsTerminal, Stderr, Stdout, Write};
 
+use rustix::io::Errno;
 use vitrine_ingest::escape::lines;
 use vitrine_ingest::load::plan::Listing;
 
-/// A stream of the process.
+/// Output stream of the process.
 pub(super) struct Output<W> {
     out: W,
     is_terminal: bool,
-    /// The start of a character, or of a line's end, that the next write may complete.
+    /// Incomplete character or line ending, which the next write may complete.
     pending: Vec<u8>,
 }
 
-/// Standard output.
+/// Returns standard output.
 pub(super) fn stdout() -> Output<Stdout> {
     Output::new(io::stdout())
 }
 
-/// Standard error.
+/// Returns standard error.
 pub(super) fn stderr() -> Output<Stderr> {
     Output::new(io::stderr())
 }
@@ -35,16 +36,27 @@ impl<W: Write + IsTerminal> Output<W> {
         }
     }
 
-    /// Returns whether a person reads along.
+    /// Returns true if this is a terminal.
     pub(super) fn is_terminal(&self) -> bool {
         self.is_terminal
     }
 
-    /// Returns how much of a plan is printed here. Only a terminal gets a summary, and not with `--all`.
+    /// Returns the detail of a printed plan: a summary only on a terminal, without `--all`.
     pub(super) fn listing(&self, all: bool) -> Listing {
         match self.is_terminal && !all {
             true => Listing::Summary,
             false => Listing::Complete,
+        }
+    }
+}
+
+impl Output<Stdout> {
+    /// Waits until the disk has what was written, if this is a file.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        match rustix::fs::fdatasync(&self.out) {
+            // Pipes and terminals have no disk.
+            Err(Errno::INVAL | Errno::NOTSUP) => Ok(()),
+            outcome => outcome.map_err(io::Error::from),
         }
     }
 }
@@ -66,14 +78,13 @@ impl<W: Write> Write for Output<W> {
         self.out.flush()
     }
 
-    /// As one piece, so that a line of another thread doesn't come in between.
+    /// Writes one piece, so that no line of another thread comes in between.
     fn write_fmt(&mut self, arguments: fmt::Arguments<'_>) -> io::Result<()> {
         self.write_all(arguments.to_string().as_bytes())
     }
 }
 
-/// Returns the length of what can be escaped by itself: all but a character that is cut off, or a carriage return
-/// at the end.
+/// Returns the length that can be escaped: all but a truncated character, or a final carriage return.
 fn complete_length(bytes: &[u8]) -> usize {
     if let [before @ .., b'\r'] = bytes {
         return before.len();

@@ -1,4 +1,4 @@
-//! The command line as a whole: the store's options are offered and accepted only by commands that use a store.
+//! The whole command line: options of the store are only on commands that use a store.
 
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
@@ -6,7 +6,7 @@ use clap::{ArgMatches, Command, CommandFactory as _};
 
 use super::Cli;
 
-/// Options of the store, by their ids and as they are written.
+/// Options of the store: ids and flags.
 const STORE_OPTIONS: [(&str, &str); 3] = [
     ("url", "--store"),
     ("password_file", "--store-password-file"),
@@ -14,7 +14,8 @@ const STORE_OPTIONS: [(&str, &str); 3] = [
 ];
 
 /// Commands that use no store.
-const WITHOUT_STORE: [&str; 9] = [
+const WITHOUT_STORE: [&str; 10] = [
+    "changes",
     "completions",
     "config",
     "demo",
@@ -26,7 +27,7 @@ const WITHOUT_STORE: [&str; 9] = [
     "ready",
 ];
 
-/// Returns the whole program, built, so that global options are on every command. Its help doesn't show the values of
+/// Returns the whole program, built, so that global options are on every command. Its help doesn't show values of
 /// environment variables, which may be secrets.
 pub(super) fn program() -> Command {
     fn hide_env_values(command: Command) -> Command {
@@ -53,8 +54,8 @@ pub(super) fn program() -> Command {
     )
 }
 
-/// Refuses options of the store that the command line gives to a command without one. Variables of the environment are
-/// there for other commands too.
+/// Refuses options of the store for a command without one. Environment variables are ignored, since they are there for
+/// other commands.
 pub(super) fn refuse_unused(program: &Command, matches: &ArgMatches) -> Result<(), clap::Error> {
     let Some((name, given)) = matches.subcommand() else {
         return Ok(());

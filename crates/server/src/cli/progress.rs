@@ -1,5 +1,5 @@
-//! Progress of a load or a fetch, on standard error: bars on a terminal; elsewhere nothing of a load, and a line now and
-//! then of a fetch, which waits for others.
+//! Progress of a load or fetch on standard error: bars on a terminal; elsewhere nothing for a load, and a line at
+//! intervals for a fetch, which waits for other servers.
 
 use std::cell::Cell;
 use std::io::Write as _;
@@ -12,7 +12,7 @@ use vitrine_ingest::load::progress::Progress;
 
 use super::output;
 
-/// Interval at which a bar is drawn without progress.
+/// Interval of redrawing a bar without progress.
 const REDRAW_INTERVAL: Duration = Duration::from_millis(250);
 
 const READING: &str =
@@ -22,14 +22,14 @@ const APPLYING: &str = "applying {wide_bar} {human_pos}/{human_len}  {per_sec}  
 
 const ASKING: &str = "  asking {wide_bar} {human_pos}/{human_len}  {msg}";
 
-/// Interval of the lines that tell how far a fetch is.
+/// Interval of progress lines of a fetch.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
-/// A bar for reading, and one for applying, on standard error.
+/// Bars for reading and for applying, on standard error.
 pub(super) struct Bars(ProgressBar);
 
 impl Bars {
-    /// Returns bars that draw nothing if standard error is no terminal.
+    /// Returns bars, which draw nothing if standard error isn't a terminal.
     pub(super) fn new() -> Self {
         Self(ProgressBar::with_draw_target(
             None,
@@ -38,7 +38,7 @@ impl Bars {
     }
 
     fn begin(&self, total: Option<u64>, template: &str) {
-        // The style first: everything else draws at once.
+        // The style first, because all other calls draw.
         if let Ok(style) = ProgressStyle::with_template(template) {
             self.0.set_style(style);
         }
@@ -77,7 +77,7 @@ impl Progress for Bars {
     }
 }
 
-/// A bar of the addresses that a fetch asks; lines if standard error is no terminal.
+/// Bar of requested addresses; lines if standard error isn't a terminal.
 pub(super) struct FetchBar {
     bar: ProgressBar,
     last_line: Cell<Instant>,
@@ -93,7 +93,7 @@ impl FetchBar {
 
     fn line(&self, line: &str) {
         match self.bar.is_hidden() {
-            // Progress that can't be told stops nothing.
+            // Progress that can't be printed stops nothing.
             true => drop(writeln!(output::stderr(), "{line}")),
             false => self.bar.println(line),
         }

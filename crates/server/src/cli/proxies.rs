@@ -1,4 +1,4 @@
-//! The settings of proxies in front of a server.
+//! Settings of trusted proxies in front of a server.
 
 use clap::{Args, ValueEnum};
 

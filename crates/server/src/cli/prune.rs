@@ -1,4 +1,4 @@
-//! `vitrine prune`: frees what old revisions alone hold.
+//! `vitrine prune`: frees space that only old revisions use.
 
 use std::num::NonZeroU32;
 
@@ -112,12 +112,12 @@ fn ended_tokens(pruned: &PruneReport, since: Option<Timestamp>) -> Option<String
     ))
 }
 
-/// Effect that a report tells of.
+/// Effect of a prune, for its report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Effect {
     /// There is nothing to free.
     Nothing,
-    /// It would be, and wasn't asked for.
+    /// A dry run: nothing was freed.
     Shown,
     Freed,
 }
@@ -152,7 +152,7 @@ fn to_text(pruned: &PruneReport, tokens_since: Option<Timestamp>, effect: Effect
             pruned.waiting_versions
         ));
     }
-    // A database reuses by itself what is free.
+    // Database servers reuse free space by themselves.
     if effect == Effect::Freed && pruned.free_bytes > 0 {
         text.push_str(&format!(
             "free in the file for later writes: {} bytes\n",

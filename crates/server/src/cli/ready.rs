@@ -1,4 +1,4 @@
-//! `vitrine ready`: asks the admin port of a running server, for probes that run a command.
+//! `vitrine ready`: queries the admin port of a running server, for probes that run a command.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -24,7 +24,7 @@ Exit codes:
 
 /// Timeout of the whole exchange: probes come every few seconds.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// The longest answer that is read, in bytes; a true one has some hundred.
+/// Maximum length of a response, in bytes; usual ones have some hundred.
 const MAX_RESPONSE_BYTES: usize = 64 << 10;
 
 /// Check that a server on this machine is ready, by its admin port (`vitrine serve --admin-listen`).
@@ -34,7 +34,7 @@ const MAX_RESPONSE_BYTES: usize = 64 << 10;
 #[command(after_help = EXAMPLES)]
 pub(super) struct Ready {
     /// The server's admin port; by default `admin_listen` of the settings file.
-    // By the setting's name, so that the file's value is taken.
+    // Named like the setting, so that the file's value applies.
     #[arg(
         long = "admin",
         alias = "admin-listen",
@@ -75,7 +75,7 @@ impl Ready {
     }
 }
 
-/// Asks for a page; returns whether the status is 200, and the body.
+/// Requests a page; returns true if the status is 200, and the body.
 fn ask(address: SocketAddr, path: &str) -> anyhow::Result<(bool, Vec<u8>)> {
     let end = Instant::now() + TIMEOUT;
     let mut socket = TcpStream::connect_timeout(&address, TIMEOUT)?;

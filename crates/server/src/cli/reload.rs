@@ -1,7 +1,7 @@
-//! SIGHUP: the settings are read again, and what can change while the server runs does.
+//! SIGHUP: reloads the settings, and applies those that can change while the server runs.
 //!
-//! Parts that can change register themselves with [`Reload::register`] before the server starts. Everything
-//! is prepared first, and changed only if all of it succeeded.
+//! Parts that can change register with [`Reload::register`] before the server starts. All changes are prepared first,
+//! and applied only if all preparations succeeded.
 
 use std::fmt;
 use std::io::{self, IsTerminal as _};
@@ -16,15 +16,15 @@ use crate::edge::systemd;
 use crate::panic_point::PanicPoint;
 use crate::panics::caught;
 
-/// The settings that change while a server runs, by their keys in the file.
+/// Settings that can change while a server runs, by their keys in the file.
 pub(super) const RELOADED: [&str; 2] = ["cors_origins", "log_level"];
 
-/// A change that was prepared and can't fail any more.
+/// A prepared change, which can't fail.
 pub(super) type Change = Box<dyn FnOnce() + Send>;
 
 type Prepare = Box<dyn Fn(&Serve) -> anyhow::Result<Change> + Send>;
 
-/// Reload at SIGHUP. The default doesn't handle the signal: the process ends, as without a server.
+/// Handler of SIGHUP. The default one leaves the signal alone, so that it ends the process.
 #[derive(Default)]
 pub(super) struct Reload(Option<SignalHandler>);
 
@@ -44,8 +44,8 @@ impl fmt::Debug for Reload {
 }
 
 impl Reload {
-    /// From here on SIGHUP doesn't end the process; it is acted on once [`start`](Self::start) was called.
-    /// `read` is what the server runs with.
+    /// Installs the signal handler; signals are handled once [`start`](Self::start) was called. `read` has the settings
+    /// with which the server runs.
     pub(super) fn install(
         command_line: CommandLine,
         running: Vec<SettingValue>,
@@ -67,9 +67,9 @@ impl Reload {
         })))
     }
 
-    /// Has `prepare` called at each SIGHUP with the settings as they are then, changed or not: a file that one of
-    /// them names may have another content. What it returns is called once all others were prepared too. Settings that
-    /// it takes up belong into [`RELOADED`].
+    /// Registers `prepare`, which is called at each SIGHUP with the current settings, changed or not: a file that one
+    /// of them names may have other content. The change that it returns is applied once all others were prepared. Its
+    /// settings belong in [`RELOADED`].
     pub(super) fn register(
         &mut self,
         prepare: impl Fn(&Serve) -> anyhow::Result<Change> + Send + 'static,
@@ -79,7 +79,7 @@ impl Reload {
         }
     }
 
-    /// Acts on signals, on a thread that ends with the process.
+    /// Handles signals, on a thread that lives as long as the process.
     pub(super) fn start(self) -> io::Result<()> {
         let Some(mut handler) = self.0 else {
             return Ok(());
@@ -88,11 +88,11 @@ impl Reload {
         thread.spawn(move || {
             while handler.runtime.block_on(handler.hangups.recv()).is_some() {
                 if handler.has_terminal && !io::stdin().is_terminal() {
-                    // The terminal was closed, and the server was a program on it.
+                    // The terminal was closed, on which the server was started.
                     terminate_self();
                 } else {
                     systemd::reloading();
-                    // The panic hook writes it down; the next signal is heard all the same.
+                    // The panic hook logs it; later signals are handled all the same.
                     let _ = caught(|| handler.reload());
                     systemd::ready();
                 }
@@ -102,7 +102,7 @@ impl Reload {
     }
 }
 
-/// Ends the server as SIGTERM does.
+/// Ends the server like SIGTERM.
 fn terminate_self() {
     let own = rustix::process::getpid();
     if let Err(error) = rustix::process::kill_process(own, rustix::process::Signal::TERM) {
@@ -154,7 +154,7 @@ impl SignalHandler {
         }
     }
 
-    /// The names of what changed now, and of what waits for the next start.
+    /// Returns the names of settings that change now, and of those that change at the next start.
     fn compare(&mut self, values: Vec<SettingValue>) -> (String, String) {
         let (mut changed, mut pending) = (Vec::new(), Vec::new());
         for (running, value) in self.running.iter_mut().zip(values) {
@@ -173,7 +173,7 @@ impl SignalHandler {
     }
 }
 
-/// Says why the settings aren't taken: each fault of a file in a line of its own.
+/// Logs why the settings are refused: one line for each fault of a file.
 fn log_refusal(error: &StartupError) {
     const REFUSED: &str = "the settings are refused: nothing was changed";
     match error {

@@ -1,4 +1,4 @@
-//! A server of the contract that a command asks as its clients do: its address, the key, and the format of printed products.
+//! Client of another server of this contract: its URL, the key, filters, and formats of printed products.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -12,8 +12,7 @@ use vitrine_ingest::load::json::Node;
 
 use super::{CAN_NOT_WRITE, exit_with_usage_error, output, read_secret, variable};
 
-/// The environment variable that holds the key. There is no option for it: command lines can be read by
-/// others on the machine.
+/// Environment variable with the key. There is no flag for it: other users of the machine can read command lines.
 const KEY_VARIABLE: &str = "VITRINE_KEY";
 
 /// Address of a server, and the key for it.
@@ -59,6 +58,20 @@ impl RemoteArgs {
     }
 }
 
+/// Filters of products.
+#[derive(Debug, Args)]
+pub(super) struct FilterArgs {
+    /// Only products for this country (ISO 3166-1 alpha-2). Give it once for each country.
+    #[arg(long = "country", value_name = "CODE")]
+    pub(super) countries: Vec<String>,
+    /// Only products of this category. Give it once for each category.
+    #[arg(long = "category", value_name = "NAME")]
+    pub(super) categories: Vec<String>,
+    /// Only products that can be ordered.
+    #[arg(long)]
+    pub(super) orderable: bool,
+}
+
 /// Reader of a table.
 #[derive(Debug, Clone, Copy, Args)]
 pub(super) struct ReaderArgs {
@@ -69,8 +82,8 @@ pub(super) struct ReaderArgs {
 }
 
 impl ReaderArgs {
-    /// Returns the reader of a table. If none is printed, `--for-spreadsheets` ends the program as a wrong command line
-    /// does.
+    /// Returns the reader of a table. If no table is printed, `--for-spreadsheets` ends the program like a wrong
+    /// command line.
     pub(super) fn of(self, is_table: bool) -> Reader {
         match (self.for_spreadsheets, is_table) {
             (false, _) => Reader::Program,
@@ -106,7 +119,7 @@ pub(super) enum FormatName {
 }
 
 impl FormatArgs {
-    /// Returns the format, by default `for_programs` unless a person reads along, and who reads a table.
+    /// Returns the format, by default `for_programs` unless standard output is a terminal, and the reader of a table.
     pub(super) fn or_for_programs(&self, for_programs: FormatName) -> (FormatName, Reader) {
         let name = match self.name {
             Some(name) => name,
@@ -118,13 +131,18 @@ impl FormatArgs {
     }
 }
 
-/// A product as the server sent it, on one line.
+/// Returns a product as the server sent it, on one line.
 pub(super) fn line(product: &Json) -> String {
-    // Within strings line breaks are escaped: those that stand here lie between values.
-    product.get().replace(['\n', '\r'], " ")
+    on_one_line(product.get())
 }
 
-/// A product by its fields, those that we don't know too.
+/// Returns JSON on one line.
+pub(super) fn on_one_line(json: &str) -> String {
+    // Line breaks within strings are escaped, so these are between values.
+    json.replace(['\n', '\r'], " ")
+}
+
+/// Returns the fields of a product, unknown ones included.
 pub(super) fn fields(product: &Json) -> anyhow::Result<Node<'_>> {
     let (node, problems) = Node::parse(product.get());
     match problems.first() {
@@ -133,7 +151,7 @@ pub(super) fn fields(product: &Json) -> anyhow::Result<Node<'_>> {
     }
 }
 
-/// A product as a row of a table for spreadsheets.
+/// Returns a product as a row of a table.
 pub(super) fn csv_row(product: &Json, reader: Reader) -> anyhow::Result<String> {
     csv::row(fields(product)?, reader).context("a product can't be printed as a table")
 }

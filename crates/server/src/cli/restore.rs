@@ -1,4 +1,4 @@
-//! `vitrine restore`: puts a backup in the place of what the store holds.
+//! `vitrine restore`: replaces the content of the store by a backup.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ pub(super) struct Restore {
 impl Restore {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         let (url, file) = (&store.url, self.file.display());
-        // Where there is no store, nothing can be lost: nobody is asked.
+        // Without a store, nothing can be lost, so no confirmation is needed.
         let restored = match store.open(IfMissing::Refuse) {
             Err(StoreError::Missing { .. }) => store.address()?.create_from(&self.file),
             opened => {

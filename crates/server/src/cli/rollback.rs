@@ -35,7 +35,7 @@ pub(super) struct Rollback {
 impl Rollback {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         let store = store.open(IfMissing::Refuse)?;
-        // Before anybody is asked.
+        // Checked before the confirmation.
         moment(&*store, Some(self.revision))?;
         self.confirm.confirm(&format!(
             "this replaces the live catalog with revision {}; `vitrine diff {0}` shows the differences",

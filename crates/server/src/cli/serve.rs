@@ -95,10 +95,10 @@ pub(super) struct Serve {
     traces: TraceArgs,
 }
 
-/// Room for some thousand different pages of 500 products, compressed.
+/// Enough for some thousand compressed pages of 500 products.
 const DEFAULT_CACHE_MIB: u32 = 96;
 
-/// A tebibyte: more is a typing error.
+/// A tebibyte; more is a typing error.
 const MAX_CACHE_MIB: i64 = 1 << 20;
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -108,8 +108,8 @@ enum AccessLogArg {
 }
 
 impl Serve {
-    /// All that is wrong with the settings together, and which of them it is. `vitrine config check` and a reload
-    /// ask this too, so it only looks.
+    /// Returns all faults between settings, each with its setting. `vitrine config check` and reloads call this as
+    /// well, so it has no effects.
     pub(super) fn faults(&self, store: &StoreArgs) -> Vec<(&'static str, String)> {
         let mut faults = self.edges.faults(self.public_url.as_deref());
         let checks = [
@@ -122,7 +122,7 @@ impl Serve {
         faults
     }
 
-    /// Refuses a certificate that can't be used: at the start, or before by `vitrine config check`.
+    /// Refuses an unusable certificate, at the start and in `vitrine config check`.
     pub(super) fn check_certificate(&self) -> Result<(), (&'static str, String)> {
         self.edges.check_certificate()
     }
@@ -149,7 +149,7 @@ impl Serve {
         let mut edge = self.edges.settings()?;
         let proxies = self.proxies.proxies();
         let trusted = proxies.clone();
-        // All of a proxy's clients come from its address.
+        // All clients of a proxy have its address.
         edge.limits.exempt = Arc::new(move |address| trusted.trusts(Peer::Address(address)));
         if let Some(certificates) = edge.certificates.clone() {
             reload.register(move |_| {
@@ -203,7 +203,7 @@ impl Serve {
     }
 }
 
-/// Checks the address by which clients find the service.
+/// Checks the public URL.
 pub(super) fn checked_public_url(url: &str) -> Result<String, String> {
     let trimmed = url.trim_end_matches('/');
     let parsed: WebUrl = trimmed
@@ -215,16 +215,16 @@ pub(super) fn checked_public_url(url: &str) -> Result<String, String> {
     Ok(trimmed.to_owned())
 }
 
-/// Settings of a server beside its catalog.
+/// Settings of a server, apart from its stores.
 #[derive(Debug)]
 pub(super) struct ServeSettings {
     /// Listeners, timeouts and limits of connections.
     pub(super) edge: server::EdgeSettings,
-    /// Port that shows the server's state to operators.
+    /// Admin port.
     pub(super) admin: Option<AdminPort>,
-    /// Directory that keeps what is live for the next start.
+    /// State directory for the next start.
     pub(super) state: Option<StateDirectory>,
-    /// Time for which keys are trusted while the store is away.
+    /// Time for which keys are trusted while the store is unreachable.
     pub(super) max_stale_keys: Duration,
     /// Limits of the journal of changes.
     pub(super) journal: JournalLimits,
@@ -233,7 +233,7 @@ pub(super) struct ServeSettings {
     /// Quotas and limits of failed keys.
     pub(super) access: Access,
     pub(super) access_log: Destination,
-    /// Maximum memory for kept bodies.
+    /// Maximum memory for cached bodies, in MiB.
     pub(super) cache_mib: u32,
     /// Exporter of requests' spans.
     pub(super) traces: Traces,
@@ -259,7 +259,7 @@ impl Default for ServeSettings {
     }
 }
 
-/// Serves what is in `stores` until a signal ends it; `ready` is called once answers are given.
+/// Serves `stores` until a signal; `ready` is called once requests are answered.
 pub(super) fn serve(
     listening: Listening,
     settings: ServeSettings,
@@ -298,7 +298,7 @@ pub(super) fn serve(
             .map(|certificates| Arc::clone(certificates.metrics())),
     };
     let app = Arc::new(app::build(settings, Arc::clone(&live)));
-    // First, and ending last: it answers while a large catalog is read, and while the server drains.
+    // Started first and stopped last: it answers while a large catalog is read, and while the server drains.
     let start_admin = |port: AdminPort| port.start(&app, &stores.followed);
     let _admin = admin.map(start_admin).transpose()?;
     let follower = Follower::start(stores, &live, &app.endpoints.addresses, state.as_ref())?;
@@ -320,12 +320,12 @@ pub(super) fn serve(
         tokio::spawn(async move { systemd::report_state(&live).await });
         ready()?;
         systemd::ready();
-        // On a thread that answers, which the connections that it accepts are closer to.
+        // Spawned on a worker thread, which is closer to the connections that it accepts.
         tokio::spawn(ending.end(server))
             .await
             .context("the server failed")
     });
-    // A lookup of a name, or a file that is far away, may never end.
+    // A DNS lookup or a file of a network may block forever.
     runtime.shutdown_timeout(BLOCKING_GRACE);
     served?;
     drop(follower);
@@ -333,10 +333,10 @@ pub(super) fn serve(
     Ok(())
 }
 
-/// Time that work which can't be broken off may take once the server has ended.
+/// Time limit for blocking work after the server has ended.
 const BLOCKING_GRACE: Duration = Duration::from_secs(1);
 
-/// The signals that end a server.
+/// Signals that shut a server down.
 struct ShutdownSignals {
     terminate: Signal,
     interrupt: Signal,
@@ -376,10 +376,10 @@ impl ShutdownSignals {
     }
 }
 
-/// Interval at which the files of a certificate are looked at.
+/// Interval of checks of a certificate's files.
 const CERTIFICATE_CHECK: Duration = Duration::from_secs(10);
 
-/// Reads certificates again when their files change.
+/// Reloads certificates when their files change.
 async fn follow_certificates(certificates: Option<Arc<Certificates>>) {
     let Some(certificates) = certificates else {
         return;
@@ -388,7 +388,7 @@ async fn follow_certificates(certificates: Option<Arc<Certificates>>) {
     loop {
         look.tick().await;
         let certificates = Arc::clone(&certificates);
-        // A file may be far away: no thread that answers waits for it.
+        // A file may be on a network: no worker thread waits for it.
         let read = move || certificates.reload_if_changed();
         if tokio::task::spawn_blocking(read).await.is_err() {
             tracing::error!("reloading the certificate panicked");

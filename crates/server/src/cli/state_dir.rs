@@ -1,4 +1,4 @@
-//! The state directory of `vitrine serve`: made, and locked.
+//! State directory of `vitrine serve`: created and locked.
 
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
@@ -9,11 +9,12 @@ use vitrine_store::StoreAddress;
 use crate::edge::listen::Address;
 use crate::live::{StateDirectory, StateLock};
 
-/// Makes the directory for its owner only if it is missing, and locks it for this server, which listens on `addresses`.
+/// Creates the directory, for its owner only, if it is missing, and locks it for this server, which listens on
+/// `addresses`.
 ///
 /// # Errors
 ///
-/// If it can't be made, or another server has it.
+/// If it can't be created, or another server has locked it.
 pub(super) fn open(
     path: &Path,
     store: &StoreAddress,

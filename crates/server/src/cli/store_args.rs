@@ -16,7 +16,7 @@ use super::read_secret;
 #[command(next_help_heading = "Store")]
 pub(super) struct StoreArgs {
     /// The store's address: sqlite:PATH, or postgres://USER@HOST/DATABASE.
-    // The environment's value isn't shown in helps: it may hold a password.
+    // The environment's value isn't shown in the help: it may contain a password.
     #[arg(
         long = "store",
         global = true,
@@ -53,12 +53,12 @@ impl StoreArgs {
         self.address()?.open(if_missing, self.patience())
     }
 
-    /// Opens the store to be looked at, as it is.
+    /// Opens the store as it is, for a check.
     pub(super) fn open_to_check(&self) -> Result<Arc<dyn Store>, StoreError> {
         self.address()?.open_to_check(self.patience())
     }
 
-    /// Opens the store for a server, which begins without a database that can't be reached.
+    /// Opens the store for a server, which also starts if the database can't be reached.
     pub(super) fn open_to_follow(
         &self,
         if_missing: IfMissing,
@@ -66,12 +66,12 @@ impl StoreArgs {
         self.address()?.open_to_follow(if_missing, self.patience())
     }
 
-    /// The store's address with its password.
+    /// Returns the store's address with its password.
     pub(super) fn address(&self) -> Result<StoreAddress, StoreError> {
         self.with_password(&self.url)
     }
 
-    /// Another address with the store's password: that of a replica.
+    /// Returns another address, of a replica, with the store's password.
     pub(super) fn with_password(&self, url: &StoreAddress) -> Result<StoreAddress, StoreError> {
         let Some(path) = &self.password_file else {
             return Ok(url.clone());
@@ -88,7 +88,7 @@ impl StoreArgs {
     }
 }
 
-/// An empty store that goes with its directory.
+/// Returns an empty store in a temporary directory.
 pub(super) fn temporary() -> anyhow::Result<(Arc<dyn Store>, TempDir)> {
     let directory = tempfile::tempdir().context("can't create a temporary directory")?;
     let path = directory.path().join("vitrine.db");

@@ -1,4 +1,4 @@
-//! Moments and spans as operators write and read them.
+//! Times and durations, as operators write and read them.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{RoundMode, Span, Timestamp, TimestampRound, Unit};
 
-/// Reads a moment: `2027-01-31` (the start of that day in UTC), `2027-01-31T12:00:00Z`, or a span
-/// from `now`, such as `90d`.
+/// Parses a time: `2027-01-31` (the start of that day in UTC), `2027-01-31T12:00:00Z`, or a duration from `now`, such
+/// as `90d`.
 pub(super) fn parse_moment(text: &str, now: Timestamp) -> Result<Timestamp, String> {
-    // The parser of dates takes times too, and would drop what follows the day.
+    // The parser of dates also accepts times, and would ignore what follows the day.
     if let (10, Ok(date)) = (text.len(), text.parse::<Date>()) {
         let start = date.to_zoned(TimeZone::UTC);
         return start
@@ -22,7 +22,7 @@ pub(super) fn parse_moment(text: &str, now: Timestamp) -> Result<Timestamp, Stri
     })
 }
 
-/// The moment a span after `now`: `7d`, `12h`, `30m`, `10s`.
+/// Returns the time a duration after `now`: `7d`, `12h`, `30m`, `10s`.
 pub(super) fn after(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     let later = now.to_zoned(TimeZone::UTC).checked_add(span(text)?);
     later
@@ -30,7 +30,7 @@ pub(super) fn after(text: &str, now: Timestamp) -> Result<Timestamp, String> {
         .map_err(|_| no_span(text))
 }
 
-/// The moment a span before `now`.
+/// Returns the time a duration before `now`.
 pub(super) fn parse_past_moment(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     let earlier = now.to_zoned(TimeZone::UTC).checked_sub(span(text)?);
     earlier
@@ -49,7 +49,7 @@ fn no_span(text: &str) -> String {
     format!("`{text}` isn't a time span; use one such as 7d, 12h, 30m or 10s")
 }
 
-/// Reads the length of a pause: `30s`, `10m`, `1h`, at least a second.
+/// Parses a pause: `30s`, `10m`, `1h`, at least a second.
 pub(super) fn parse_pause(text: &str) -> Result<Duration, String> {
     let span = parse_length(text)?;
     match span >= Duration::from_secs(1) {
@@ -58,13 +58,13 @@ pub(super) fn parse_pause(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Reads a length of time: `0s`, `10s`, `5m`.
+/// Parses a duration: `0s`, `10s`, `5m`.
 pub(super) fn parse_length(text: &str) -> Result<Duration, String> {
     let start = Timestamp::UNIX_EPOCH;
     Ok(after(text, start)?.duration_since(start).unsigned_abs())
 }
 
-/// A moment to the second that it lies in, as lists show it.
+/// Truncates a time to the second, for lists.
 pub(super) fn to_second(moment: Timestamp) -> Timestamp {
     let to_second = TimestampRound::new()
         .smallest(Unit::Second)
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_dates_times_or_spans() {
+    fn times_are_dates_times_or_durations() {
         let now: Timestamp = "2026-11-21T10:00:00Z".parse().unwrap();
         for (text, expected) in [
             ("2027-01-31", "2027-01-31T00:00:00Z"),

@@ -1,4 +1,4 @@
-//! The settings of traces.
+//! Settings of traces.
 
 use clap::Args;
 use vitrine_model::url::WebUrl;
@@ -54,7 +54,7 @@ fn ratio(text: &str) -> Result<f64, String> {
 }
 
 impl TraceArgs {
-    /// Refuses settings that don't go together; names the setting and the fault.
+    /// Refuses incompatible settings; returns the setting and the fault.
     pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
         match self.traces_endpoint {
             Some(_) if !ARE_BUILT_IN => Err((
@@ -67,7 +67,7 @@ impl TraceArgs {
         }
     }
 
-    /// Starts sending, if a collector is set.
+    /// Starts the exporter, if a collector is set.
     pub(super) fn start(&self) -> anyhow::Result<Traces> {
         match &self.traces_endpoint {
             None => Ok(Traces::default()),

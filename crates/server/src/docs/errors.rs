@@ -1,4 +1,4 @@
-//! Pages of errors: one for each type, and their table.
+//! Pages of error types: one for each, and their table.
 
 use askama::Template;
 use vitrine_wire::error::ErrorType;
@@ -39,7 +39,7 @@ struct ErrorTemplate {
     sections: String,
 }
 
-/// The page of one type.
+/// Renders the page of an error type.
 pub(super) fn render(kind: ErrorType, context: &Context<'_>) -> Result<String, askama::Error> {
     let name = kind.as_str();
     let ErrorFacts {
@@ -73,7 +73,7 @@ pub(super) fn render(kind: ErrorType, context: &Context<'_>) -> Result<String, a
     context.page(name, &lead, contents, body)
 }
 
-/// A row of the table of all types.
+/// Row of the table of error types.
 struct Row {
     name: &'static str,
     status: u16,
@@ -90,7 +90,7 @@ struct ErrorsTemplate<'p> {
     rest: String,
 }
 
-/// The page of all types.
+/// Renders the table of error types.
 pub(super) fn render_index(context: &Context<'_>) -> Result<String, askama::Error> {
     const TEXT: &str = include_str!("../../docs-site/errors.md");
     let row = |kind: &ErrorType| {

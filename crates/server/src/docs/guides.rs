@@ -1,13 +1,13 @@
-//! Guides: Markdown files in `docs-site/`, in the order in which they are read.
+//! Guides: Markdown files in `docs-site/`, in reading order.
 
 use super::{Context, markdown};
 
 /// A guide.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Guide {
-    /// The last segment of its address.
+    /// Last segment of its URL.
     pub(super) name: &'static str,
-    /// Its title.
+    /// Title.
     pub(super) title: &'static str,
     /// Summary in one sentence.
     lead: &'static str,
@@ -22,7 +22,7 @@ pub(super) const QUICK_START: Guide = Guide {
     text: include_str!("../../docs-site/quick-start.md"),
 };
 
-/// The others.
+/// Other guides.
 pub(super) static GUIDES: [Guide; 11] = [
     Guide {
         name: "products",
@@ -92,7 +92,7 @@ pub(super) static GUIDES: [Guide; 11] = [
     },
 ];
 
-/// Programs that the guide to recipes contains, by their placeholders. Tests run them as the page prints them.
+/// Programs in the guide to recipes, by their placeholders. Tests run them as the page shows them.
 const RECIPES: [(&str, &str); 7] = [
     (
         "{recipe.mjs}",
@@ -125,7 +125,7 @@ const RECIPES: [(&str, &str); 7] = [
 ];
 
 pub(super) fn render(guide: &Guide, context: &Context<'_>) -> Result<String, askama::Error> {
-    // Programs come last: their own braces are no placeholders.
+    // Inserted last: their own braces are no placeholders.
     let text = RECIPES
         .iter()
         .fold(context.filled(guide.text), |text, (name, program)| {

@@ -1,5 +1,5 @@
-//! The site's Markdown to HTML: CommonMark with tables, headings that can be linked to, and tables that scroll by
-//! themselves. It is our own, so nothing is sanitised; raw HTML stays off all the same.
+//! Markdown of the site to HTML: CommonMark with tables, headings with anchors, and scrollable tables. The Markdown is
+//! our own, so it isn't sanitised; raw HTML is off all the same.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -14,7 +14,7 @@ use comrak::{Anchorizer, Arena, Options};
 
 use super::Heading;
 
-/// A text as HTML, and its headings of the second level.
+/// Renders a text; returns the HTML, and the headings of the second level.
 pub(super) fn page(markdown: &str) -> (String, Vec<Heading>) {
     let headings = Headings::default();
     let mut plugins = Plugins::default();
@@ -25,12 +25,12 @@ pub(super) fn page(markdown: &str) -> (String, Vec<Heading>) {
     (html, found)
 }
 
-/// A paragraph or several, without headings.
+/// Renders paragraphs.
 pub(super) fn text(markdown: &str) -> String {
     render(markdown, &Plugins::default())
 }
 
-/// One paragraph without its tags.
+/// Renders one paragraph, without its tags.
 pub(super) fn inline(markdown: &str) -> String {
     let html = text(markdown);
     let html = html.trim();
@@ -46,15 +46,14 @@ pub(super) fn inline(markdown: &str) -> String {
 fn render(markdown: &str, plugins: &Plugins<'_>) -> String {
     let mut options = Options::default();
     options.extension.table = true;
-    // What follows the language of a block of code goes into `data-meta`: the status or the kind of answer that it
-    // promises.
+    // The text after a code block's language goes to `data-meta`: the expected status or kind of response.
     options.render.full_info_string = true;
     let arena = Arena::new();
     let document = comrak::parse_document(&arena, markdown, &options);
     let mut html = String::new();
     // Writing to a string can't fail.
     let _ = comrak::format_html_with_plugins(document, &options, &mut html, plugins);
-    // A region that scrolls must be reached by keyboard; so must a block of code, see `Code`.
+    // Scrollable regions must be reachable by keyboard, code blocks included (see `Code`).
     html.replace(
         "<table>",
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table\"><table>",
@@ -62,7 +61,7 @@ fn render(markdown: &str, plugins: &Plugins<'_>) -> String {
     .replace("</table>", "</table></div>")
 }
 
-/// Writes blocks of code with attributes in a fixed order, so that a page is the same on every server.
+/// Renders code blocks with attributes in a fixed order, so that a page is the same on every server.
 struct Code;
 
 /// Attributes of an element by name.

@@ -1,12 +1,12 @@
-//! The documentation site: what a partner's developer reads, at `/docs` on the main port.
+//! The documentation site for developers of clients, at `/docs` on the main port.
 //!
-//! Pages depend on nothing but the public address, so they are made once, when somebody asks for the first of them.
-//! All is in the program, and readable without script; `assets/docs.js` adds what can be tried.
+//! Pages depend only on the public URL, so each is rendered once. Everything is compiled in, and readable without
+//! script; `assets/docs.js` adds forms to try requests.
 //!
-//! - `guides`: Markdown files in `docs-site/` become pages
+//! - `guides`: pages of the Markdown files in `docs-site/`
 //! - `errors`: a page for each error type
 //! - `reference`: the OpenAPI document as a page
-//! - `markdown`: Markdown to HTML with headings that can be linked to
+//! - `markdown`: Markdown to HTML
 
 mod errors;
 mod guides;
@@ -20,7 +20,7 @@ use vitrine_wire::error::{ErrorBody, ErrorType};
 
 use guides::{GUIDES, Guide};
 
-/// Pages of one server.
+/// Documentation of one server.
 #[derive(Debug)]
 pub struct Documentation {
     sources: Sources,
@@ -143,7 +143,7 @@ enum Page {
     Errors,
     /// Page of an error type.
     Error(ErrorType),
-    /// All operations and their answers.
+    /// All operations and their responses.
     Reference,
 }
 
@@ -183,13 +183,13 @@ impl Page {
 #[template(path = "docs/not_found.html")]
 struct NotFoundTemplate<'p> {
     up: &'p str,
-    /// Pieces of the help, each with true if it is code.
+    /// Parts of the help, each with true if it is code.
     help: Vec<(bool, &'p str)>,
 }
 
 /// Context of all templates.
 struct Context<'p> {
-    /// The page, unless its path doesn't exist.
+    /// Current page; `None` for the page of an unknown path.
     page: Option<Page>,
     /// Relative path up to the public URL.
     up: Cow<'static, str>,
@@ -197,12 +197,12 @@ struct Context<'p> {
 }
 
 impl Context<'_> {
-    /// The base address of the API.
+    /// Returns the base URL of the API.
     fn base(&self) -> String {
         format!("{}/v2", self.sources.public_url)
     }
 
-    /// Markdown of the site with this reader's addresses in it.
+    /// Fills the placeholders in the site's Markdown with this server's URLs.
     fn filled(&self, markdown: &str) -> String {
         markdown
             .replace("{base}", &self.base())
@@ -214,7 +214,7 @@ impl Context<'_> {
         format!("{}docs/assets", self.up)
     }
 
-    /// The site's pages in the order in which they are read, in groups.
+    /// Returns the site's pages in reading order, in groups.
     fn navigation(&self) -> Vec<Group> {
         let link = |page: Page, title: &'static str| Link {
             href: format!("{}docs{}", self.up, page.path()),
@@ -251,11 +251,11 @@ struct Link {
     href: String,
     title: &'static str,
     is_current: bool,
-    /// True if the current page lies below it.
+    /// True if the current page is below it.
     is_open: bool,
 }
 
-/// A heading that the list of a page's contents names.
+/// Heading in a page's table of contents.
 struct Heading {
     id: String,
     title: String,
@@ -266,14 +266,14 @@ struct Heading {
 #[template(path = "docs/page.html")]
 struct PageTemplate<'p> {
     assets: String,
-    /// The way up to the public address.
+    /// Relative path up to the public URL.
     up: &'p str,
     groups: Vec<Group>,
     title: &'p str,
-    /// The page's first sentence.
+    /// First sentence of the page.
     lead: String,
     contents: Vec<Heading>,
-    /// The page's own HTML, made by `markdown` or another template: nothing in it comes from outside.
+    /// HTML of the page, rendered by `markdown` or another template; nothing in it comes from outside.
     body: String,
     previous: Option<(String, &'static str)>,
     next: Option<(String, &'static str)>,
@@ -281,7 +281,7 @@ struct PageTemplate<'p> {
 }
 
 impl Context<'_> {
-    /// The whole page around its own part.
+    /// Renders the whole page around its content.
     fn page(
         &self,
         title: &str,
@@ -296,7 +296,7 @@ impl Context<'_> {
             let link = links.get(place?)?;
             Some((link.href.clone(), link.title))
         };
-        // Below the table of errors lies what it leads to; the way back is the table.
+        // Pages of error types are below their table; the previous page is the table.
         let above = links.iter().position(|link| link.is_open);
         let before = current.and_then(|place| place.checked_sub(1));
         let previous = neighbour(above.or(before));

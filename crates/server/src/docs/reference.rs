@@ -1,5 +1,4 @@
-//! The reference: the OpenAPI document as a page. It takes everything from the document, so that what the document
-//! gains, examples among it, the page gains too.
+//! The reference: the OpenAPI document as a page. All of its content, examples included, comes from the document.
 
 use askama::Template;
 use serde_json::{Map, Value};
@@ -81,7 +80,7 @@ struct Kind {
 
 /// Renders the page.
 pub(super) fn render(context: &Context<'_>) -> Result<String, askama::Error> {
-    // It was made as JSON.
+    // It was generated as JSON.
     let document = (context.sources.openapi)(&context.sources.public_url);
     let document: Value = serde_json::from_str(&document).unwrap_or_default();
     let document = Document(&document);
@@ -114,7 +113,7 @@ pub(super) fn render(context: &Context<'_>) -> Result<String, askama::Error> {
 struct Document<'d>(&'d Value);
 
 impl<'d> Document<'d> {
-    /// The value itself, or what it refers to within the document.
+    /// Resolves a reference within the document.
     fn resolved(&self, value: &'d Value) -> &'d Value {
         let pointer = value["$ref"].as_str().and_then(|at| at.strip_prefix('#'));
         let target = pointer.and_then(|pointer| self.0.pointer(pointer));
@@ -127,7 +126,7 @@ impl<'d> Document<'d> {
         operations.collect()
     }
 
-    /// The GET of a path, whose other methods differ by the lack of a body.
+    /// Returns the GET of a path; its other methods only lack the body.
     fn operation(&self, path: &str, item: &'d Value) -> Operation {
         let operation = &item["get"];
         let list = operation["parameters"].as_array();
@@ -284,7 +283,7 @@ impl<'d> Document<'d> {
         }
     }
 
-    /// The type of a schema in words.
+    /// Describes the type of a schema.
     fn kind(&self, schema: &'d Value) -> Kind {
         let mut kind = Kind {
             text: String::new(),
@@ -341,7 +340,7 @@ impl<'d> Document<'d> {
     }
 }
 
-/// The name of the schema that a value refers to.
+/// Returns the name of the referenced schema.
 fn referred(schema: &Value) -> Option<&str> {
     schema["$ref"]
         .as_str()?
@@ -363,14 +362,14 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// A value without the quotes of a string.
+/// Formats a value; strings without quotes.
 fn plain(value: &Value) -> String {
     value
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// An example as it is shown.
+/// Formats an example.
 fn format_value(value: &Value) -> String {
     value
         .as_str()

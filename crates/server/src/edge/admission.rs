@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_that_showed_a_key_make_room_at_once() {
+    fn connections_with_a_new_key_make_room_at_once() {
         let admission = admission(400, 40);
         let _open = [0; 40].map(|_| {
             let admitted = admit(&admission, "192.0.2.1").unwrap();
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn idle_connection_is_found_behind_many_that_were_used() {
+    fn idle_connection_is_found_among_many_in_use() {
         let admission = aged(1000, 1000);
         let all: Vec<Admitted> = (0..750)
             .map(|_| {

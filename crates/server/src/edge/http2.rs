@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn connection_is_idle_once_its_last_stream_was_taken() {
+    fn connection_is_idle_after_its_last_stream() {
         let activity = activity(|timeouts| timeouts.idle = Duration::ZERO);
         assert_eq!(
             activity.state(),
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn silent_or_stuck_connection_is_useless() {
+    fn silent_or_stuck_connection_is_stalled() {
         let silent = activity(|timeouts| timeouts.head = Duration::ZERO);
         assert_eq!(silent.state(), ConnectionState::Stalled);
         let stuck = activity(|timeouts| timeouts.write = Duration::ZERO);

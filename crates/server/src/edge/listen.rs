@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_told_apart() {
+    fn address_kinds_are_parsed() {
         let read = |text: &str| text.parse::<Address>();
         for text in ["127.0.0.1:8080", "[::]:0", "unix:/run/v.sock", "systemd"] {
             assert_eq!(read(text).unwrap().to_string(), text);

@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn only_whole_heads_end_as_heads_do() {
+    fn only_complete_heads_end_like_heads() {
         let ends = |bytes: &[u8]| {
             let mut heads = Http1Watch::new(Timeouts::default(), Progress::default());
             bytes.chunks(3).for_each(|bytes| heads.note(bytes));

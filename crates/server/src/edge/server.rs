@@ -258,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn connection_that_fails_keeps_no_others_waiting() {
+    fn failed_connection_does_not_delay_others() {
         for errno in [Errno::CONNABORTED, Errno::HOSTUNREACH, Errno::PROTO] {
             assert!(is_of_one_connection(&errno.into()), "{errno}");
         }

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_password_is_shown() {
+    fn passwords_are_not_shown() {
         let address = Address::new("redis://reader@cache.example:6380/2", Some("sesame")).unwrap();
         assert_eq!(address.to_string(), "cache.example:6380");
         assert_eq!(format!("{address:?}"), "Address(cache.example:6380)");
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn only_addresses_of_redis_are_taken() {
+    fn addresses_other_than_redis_are_refused() {
         assert!(Address::new("rediss://cache.example", None).is_ok());
         for wrong in [
             "",

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn script_grants_as_the_model_does() {
+    fn script_decides_like_the_model() {
         let Some(connected) = Connected::start() else {
             return;
         };

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn buckets_are_written_as_they_are() {
+    fn bucket_labels_equal_their_ends() {
         assert_written(&ENDS);
     }
 }

@@ -17,6 +17,7 @@ mod browser_past;
 mod busy;
 mod caching;
 mod changes;
+mod changes_command;
 mod changes_connections;
 mod changes_copies;
 mod changes_gone;

@@ -1,4 +1,4 @@
-//! The texts of a record: as Markdown, as outside addresses, or not mentioned (docs/contract/texts.md#loading).
+//! Texts of a record: Markdown, outside addresses, or absent (docs/contract/texts.md#loading).
 
 use vitrine_model::Invalid;
 use vitrine_model::content::{
@@ -15,7 +15,7 @@ pub(super) fn read(
     detail: &Fields<'_>,
 ) -> Result<ContentUpdate, Faulty> {
     let Some(fields) = context.object(detail, "content_resources")? else {
-        // As with each text: absent leaves them as they are, null removes them.
+        // As for each text: if absent, they stay; null removes them.
         return Ok(match detail.stated("content_resources") {
             None => ContentUpdate::default(),
             Some(_) => ContentUpdate {
@@ -36,7 +36,7 @@ pub(super) fn read(
         (Some(_), Ok(None)) => Ok(Update::Remove),
         (Some(_), Err(Faulty)) => Err(Faulty),
     };
-    // All texts are read, whatever is wrong with some.
+    // All texts are read, even if some are faulty.
     let read = PerText::from_fn(|name| text(context, &fields, name));
     if read.iter().any(|(_, text)| text.is_err()) {
         return Err(Faulty);
@@ -78,7 +78,7 @@ fn text(
     })
 }
 
-/// Markdown, left alone but for its length; an empty text counts as null.
+/// Reads Markdown, unchanged, up to the maximum length; an empty text counts as null.
 fn markdown(
     context: &mut Context<'_>,
     fields: &Fields<'_>,

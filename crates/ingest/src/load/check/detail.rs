@@ -1,4 +1,4 @@
-//! The objects of the payout types: the three of the contract by their rules, later ones as loaded.
+//! Detail objects of payout types: checked for the three of the contract, as loaded for later ones.
 
 use vitrine_model::Invalid;
 use vitrine_model::content::ContentUpdate;
@@ -14,7 +14,7 @@ use crate::load::pointer::At;
 use crate::load::read::columns::KNOWN_TYPES;
 use crate::load::rejected::REASONS;
 
-/// The fields that gift cards and subscriptions share.
+/// Fields that gift cards and subscriptions share.
 const VOUCHER_FIELDS: [&str; 8] = [
     "assets",
     "balance_check_url",
@@ -26,7 +26,7 @@ const VOUCHER_FIELDS: [&str; 8] = [
     "e_code_usage_type",
 ];
 
-/// Reads the detail object that `payout_type` names, and refuses the others.
+/// Reads the detail object that `payout_type` names; reports other detail objects.
 pub(super) fn read(
     context: &mut Context<'_>,
     product: &Fields<'_>,
@@ -121,7 +121,7 @@ fn voucher(context: &mut Context<'_>, fields: &Fields<'_>) -> Result<Voucher, Fa
     })
 }
 
-/// The usage type of the e-code, `undefined` by default (docs/contract/resources.md#values).
+/// Returns the usage type of the e-code, `undefined` by default (docs/contract/resources.md#values).
 fn e_code_usage_type(
     context: &mut Context<'_>,
     fields: &Fields<'_>,
@@ -136,7 +136,7 @@ fn e_code_usage_type(
     Ok(ECodeUsageType::Undefined)
 }
 
-/// The assets; an absent object is one without values, since each of them may be null.
+/// Reads the assets; an absent object counts as one without values, since each of them may be null.
 fn assets(context: &mut Context<'_>, fields: &Fields<'_>) -> Result<Assets, Faulty> {
     let assets = context.object(fields, "assets")?;
     let assets = assets.unwrap_or(Fields::new(&[], fields.at));
@@ -295,7 +295,7 @@ fn payment_range(context: &mut Context<'_>, fields: &Fields<'_>) -> Result<Amoun
     range(context, &denominations)
 }
 
-/// A payout type added later: the object as it was loaded, but for its content resources.
+/// Reads a payout type added later: the object as loaded, without its content resources.
 fn later(
     context: &mut Context<'_>,
     fields: &Fields<'_>,

@@ -1,5 +1,5 @@
-//! Readers of a record's fields: each returns a value that can't be wrong, or reports what is wrong with it. None
-//! stops at the first fault.
+//! Readers of a record's fields: each returns a valid value, or reports its faults. All fields are read, so that all
+//! faults are found.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -15,7 +15,7 @@ use crate::load::pointer::At;
 use crate::load::read::Record;
 use crate::load::report::{Finding, Severity, shown, shown_pointer};
 
-/// A fault was found, and is in the report.
+/// Error of a value whose fault is in the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Faulty;
 
@@ -24,11 +24,11 @@ pub(super) struct Context<'c> {
     pub(super) findings: &'c mut Vec<Finding>,
     pub(super) record: &'c Record,
     pub(super) code: Option<String>,
-    /// Number of warnings and number of faults, those that aren't kept included.
+    /// Number of warnings and of faults, including those that aren't kept.
     pub(super) counts: [usize; 2],
 }
 
-/// The members of an object, and the way to it.
+/// Members of an object, and its position.
 #[derive(Clone, Copy)]
 pub(super) struct Fields<'n> {
     members: &'n [(Cow<'n, str>, Node<'n>)],
@@ -40,18 +40,18 @@ impl<'n> Fields<'n> {
         Self { members, at }
     }
 
-    /// The members in order.
+    /// Returns the members, in order.
     pub(super) fn members(&self) -> &'n [(Cow<'n, str>, Node<'n>)] {
         self.members
     }
 
-    /// The value of a key that is there, null or not.
+    /// Returns the value of a key, null included, if the key is present.
     pub(super) fn stated(&self, key: &str) -> Option<&'n Node<'n>> {
         let (_, node) = self.members.iter().find(|(name, _)| name == key)?;
         Some(node)
     }
 
-    /// The value of a key that is there and not null; `""` counts as null (docs/contract/resources.md#null-and-empty).
+    /// Returns the value of a key, unless it is null; `""` counts as null (docs/contract/resources.md#null-and-empty).
     pub(super) fn get(&self, key: &str) -> Option<&'n Node<'n>> {
         self.stated(key).filter(|node| match node {
             Node::Null => false,
@@ -62,7 +62,7 @@ impl<'n> Fields<'n> {
 }
 
 impl Context<'_> {
-    /// Reports a fault; not a second one of a value whose text was reported already.
+    /// Reports a fault, once for each value.
     pub(super) fn fault(
         &mut self,
         at: &At<'_>,
@@ -96,7 +96,7 @@ impl Context<'_> {
         rule: &'static str,
         message: String,
     ) {
-        // A record full of faults would else take a hundred times its size.
+        // Without this limit, a record full of faults would take a hundred times its size.
         self.counts[severity as usize] += 1;
         if self.counts[severity as usize] > MAX_PROBLEMS {
             return;
@@ -113,7 +113,7 @@ impl Context<'_> {
         });
     }
 
-    /// Warns of every member that isn't known, which is left out.
+    /// Warns of unknown members, which are left out.
     pub(super) fn warn_unknown(&mut self, fields: &Fields<'_>, is_known: impl Fn(&str) -> bool) {
         for (key, node) in fields.members {
             if !is_known(key) {
@@ -123,7 +123,7 @@ impl Context<'_> {
         }
     }
 
-    /// A text, trimmed; an empty one counts as null.
+    /// Reads a text, trimmed; an empty one counts as null.
     fn text<'n>(&mut self, at: &At<'_>, node: &'n Node<'n>) -> Result<Option<&'n str>, Faulty> {
         let Node::Text(text) = node else {
             return Err(self.fault(at, Some(node), Invalid::new("type", "a string")));
@@ -149,7 +149,7 @@ impl Context<'_> {
         Ok(Some(parsed))
     }
 
-    /// A text that may be null or absent.
+    /// Reads an optional text.
     pub(super) fn optional<T: FromStr<Err = Invalid>>(
         &mut self,
         fields: &Fields<'_>,
@@ -161,7 +161,7 @@ impl Context<'_> {
         }
     }
 
-    /// A text that must be there.
+    /// Reads a required text.
     pub(super) fn required<T: FromStr<Err = Invalid>>(
         &mut self,
         fields: &Fields<'_>,
@@ -177,7 +177,7 @@ impl Context<'_> {
         self.fault(&fields.at.key(key), fields.stated(key), invalid)
     }
 
-    /// A required boolean.
+    /// Reads a required boolean.
     pub(super) fn flag(&mut self, fields: &Fields<'_>, key: &str) -> Result<bool, Faulty> {
         match fields.get(key) {
             None => Err(self.missing(fields, key)),
@@ -189,7 +189,7 @@ impl Context<'_> {
         }
     }
 
-    /// A required whole number, at least `least`.
+    /// Reads a required whole number of at least `least`.
     pub(super) fn whole(
         &mut self,
         fields: &Fields<'_>,
@@ -212,7 +212,7 @@ impl Context<'_> {
         Err(self.fault(&fields.at.key(key), Some(node), invalid))
     }
 
-    /// A decimal as a string or a number; a number is taken to the letter, never through a float.
+    /// Reads a decimal from a string or a number, from its digits, never through a float.
     pub(super) fn decimal<T: FromStr<Err = Invalid>>(
         &mut self,
         at: &At<'_>,
@@ -237,7 +237,7 @@ impl Context<'_> {
         }
     }
 
-    /// A decimal that must be there.
+    /// Reads a required decimal.
     pub(super) fn required_decimal<T: FromStr<Err = Invalid>>(
         &mut self,
         fields: &Fields<'_>,
@@ -250,8 +250,7 @@ impl Context<'_> {
         value.ok_or_else(|| self.missing(fields, key))
     }
 
-    /// An array that may be null or absent, each item read by `read`. All items are read, whatever
-    /// is wrong with some.
+    /// Reads an optional array, each item by `read`. All items are read, even if some are faulty.
     pub(super) fn list<'n, T>(
         &mut self,
         fields: &Fields<'n>,
@@ -281,7 +280,7 @@ impl Context<'_> {
         }
     }
 
-    /// A required array of texts, each once.
+    /// Reads a required array of distinct texts.
     pub(super) fn texts<T: Clone + Eq + Hash>(
         &mut self,
         fields: &Fields<'_>,
@@ -312,7 +311,7 @@ impl Context<'_> {
         Ok(unique)
     }
 
-    /// An array of amounts that may be null or absent.
+    /// Reads an optional array of amounts.
     pub(super) fn amounts(
         &mut self,
         fields: &Fields<'_>,
@@ -325,7 +324,7 @@ impl Context<'_> {
         })
     }
 
-    /// An object that may be null or absent.
+    /// Reads an optional object.
     pub(super) fn object<'n>(
         &mut self,
         fields: &'n Fields<'n>,
@@ -339,7 +338,7 @@ impl Context<'_> {
         }
     }
 
-    /// An object that must be there.
+    /// Reads a required object.
     pub(super) fn required_object<'n>(
         &mut self,
         fields: &'n Fields<'n>,

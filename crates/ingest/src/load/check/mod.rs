@@ -1,9 +1,9 @@
-//! From a record to a product that can't be wrong, with every fault and warning on the way.
+//! Checks a record: returns a valid product, or all its faults, and warnings.
 //!
-//! - `fields`: how fields are read
-//! - `detail`: the objects of the payout types
-//! - `content`: the texts
-//! - `spreadsheet`: what spreadsheets do to values
+//! - `fields`: readers of fields
+//! - `detail`: detail objects of payout types
+//! - `content`: texts
+//! - `spreadsheet`: damage done by spreadsheets
 
 mod content;
 mod detail;
@@ -26,7 +26,7 @@ use super::report::{Finding, Severity, shown};
 /// A record without faults.
 #[derive(Debug)]
 pub struct CheckedRecord {
-    /// The product.
+    /// Product.
     pub product: Product,
     /// Changes of the product's texts.
     pub content: ContentUpdate,
@@ -35,13 +35,13 @@ pub struct CheckedRecord {
 /// Result of the check of a record.
 #[derive(Debug)]
 pub struct Checked {
-    /// The product's code, where one can be read, right or wrong.
+    /// Code of the product, if it can be read, valid or not.
     pub code: Option<String>,
-    /// The record, where it has no faults.
+    /// Checked record, if it has no faults.
     pub record: Option<CheckedRecord>,
 }
 
-/// Checks a record. What is found is added to `findings`.
+/// Checks a record. Adds faults and warnings to `findings`.
 pub fn check(record: &Record, findings: &mut Vec<Finding>) -> Checked {
     let (node, problems) = Node::parse(&record.json);
     let code = match &node {
@@ -96,7 +96,7 @@ fn product(
     context: &mut Context<'_>,
     fields: &Fields<'_>,
 ) -> Result<(Product, ContentUpdate), Faulty> {
-    // Every field is read before any fault ends this, so that all faults are found.
+    // All fields are read before a fault ends the check, so that all faults are found.
     let name = context.required(fields, "name");
     let code = context.required(fields, "code");
     let currency = context.required(fields, "currency");

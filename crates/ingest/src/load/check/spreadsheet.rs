@@ -1,4 +1,4 @@
-//! Damage that spreadsheets do to values: recognised, and named as the likely cause.
+//! Damage that spreadsheets do to values: detected, and reported as the likely cause.
 
 use vitrine_model::Invalid;
 use vitrine_model::money::is_scientific;
@@ -10,7 +10,7 @@ use crate::load::read::Record;
 use crate::load::read::columns::Kind;
 use crate::load::report::shown;
 
-/// Returns the likely cause of a faulty value, to be appended to what is right; empty if none is known.
+/// Returns the likely cause of a faulty value, to be appended to the message; empty if none is known.
 pub(super) fn likely_cause(record: &Record, pointer: &str, value: Option<&Node<'_>>) -> String {
     let Some(Node::Text(text)) = value else {
         return String::new();
@@ -19,7 +19,8 @@ pub(super) fn likely_cause(record: &Record, pointer: &str, value: Option<&Node<'
         return "; a spreadsheet shortened this number: format its column as text and enter it again"
             .to_owned();
     }
-    // Countries, of which words of other lengths name none; or amounts, where a single comma may be a decimal's.
+    // Countries have two letters, so other lengths are no countries. In amounts, a single comma may be a decimal
+    // separator.
     let (separators, longest): (&[char], usize) = match record.list_at(pointer) {
         Some(Kind::Texts) => (&[',', ';', '/', ' ', '\n'], 2),
         Some(Kind::Amounts) => (&[';', ' ', '\n'], usize::MAX),
@@ -33,7 +34,7 @@ pub(super) fn likely_cause(record: &Record, pointer: &str, value: Option<&Node<'
     }
 }
 
-/// Returns whether the point of a decimal may separate thousands: `1.000`, `12.500`.
+/// Returns true if the point of a decimal may separate thousands: `1.000`, `12.500`.
 fn may_be_thousands(text: &str) -> bool {
     let Some((whole, rest)) = text.trim().split_once('.') else {
         return false;
@@ -47,8 +48,8 @@ fn may_be_thousands(text: &str) -> bool {
 }
 
 impl Context<'_> {
-    /// Refuses a decimal of a table whose point may separate thousands, if the table is written where a comma
-    /// separates decimals; warns of it in other tables.
+    /// Refuses a decimal whose point may separate thousands, if the table seems to have decimal commas; warns of it in
+    /// other tables.
     pub(super) fn check_thousands(&mut self, at: &At<'_>, node: &Node<'_>) -> Result<(), Faulty> {
         let Node::Text(text) = node else {
             return Ok(());
@@ -73,7 +74,7 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Warns of a cell that seems to hold several items of a list as one.
+    /// Warns of a cell with one item that seems to be several.
     pub(super) fn check_items(&mut self, at: &At<'_>, items: &[Node<'_>]) {
         let [item @ Node::Text(text)] = items else {
             return;
@@ -94,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thousands_are_recognised() {
+    fn thousands_separators_are_recognised() {
         for (text, expected) in [
             ("1.000", true),
             ("999.990", true),

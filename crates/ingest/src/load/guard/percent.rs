@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_are_read_and_written() {
+    fn shares_are_parsed_and_formatted() {
         for (text, expected) in [
             ("20%", Ok("20%")),
             ("20", Ok("20%")),
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_is_exceeded_by_more_than_it() {
+    fn limit_is_exceeded_only_above_it() {
         let limit: Percent = "20%".parse().unwrap();
         assert!(!limit.is_exceeded(20, 100));
         assert!(limit.is_exceeded(21, 100));

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_that_came_or_went_shift_nothing() {
+    fn added_and_removed_amounts_do_not_count_as_tenfold() {
         assert_eq!(changed(&["10.00", "25.00"], &["1000.00", "2500.00"]), 2);
         assert_eq!(changed(&["10", "100"], &["1", "10", "100"]), 0);
         assert_eq!(changed(&["1", "10", "100"], &["10", "100"]), 0);

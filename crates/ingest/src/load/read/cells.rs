@@ -1,20 +1,20 @@
-//! Source column of a value in a record: the place that a spreadsheet's user can go to.
+//! Source column of a value in a record, which a spreadsheet's user can find.
 
 use super::columns::{COLUMNS, Column, Of};
 
-/// Source cells of a record's values, if it was a row.
+/// Source cells of a record that was a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Cells {
-    /// The name of the detail object; empty where there is none.
+    /// Name of the detail object; empty if there is none.
     pub(super) payout_type: String,
-    /// The columns whose fields the cell `detail` states.
+    /// Columns whose fields are in the cell `detail`.
     pub(super) stated_in_detail: Vec<&'static str>,
-    /// The columns whose cells are JSON arrays: their items are meant as they stand.
+    /// Columns whose cells are JSON arrays, whose items aren't split.
     pub(super) arrays: Vec<&'static str>,
 }
 
 impl Cells {
-    /// The column of the value at a JSON pointer; a column that isn't there, where the value isn't.
+    /// Returns the column of the value at a JSON pointer, even if the table doesn't have it.
     pub(super) fn column(&self, pointer: &str) -> Option<String> {
         let in_detail = below(&[self.payout_type.as_str()], pointer);
         let column = |way: &str, of_product: bool| {
@@ -34,7 +34,7 @@ impl Cells {
     }
 }
 
-/// Returns the rest of a JSON pointer below `path`; `None` if it doesn't lie there.
+/// Returns the rest of a JSON pointer below `path`; `None` if it is elsewhere.
 fn below<'p>(path: &[&str], pointer: &'p str) -> Option<&'p str> {
     let mut rest = pointer;
     for step in path {
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pointer_leads_to_its_column() {
+    fn pointer_has_its_source_column() {
         let cells = Cells {
             payout_type: "gift_card".to_owned(),
             stated_in_detail: vec!["website_url"],

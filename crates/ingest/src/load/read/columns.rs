@@ -1,13 +1,13 @@
-//! The columns of a CSV file: which field each holds, and how (docs/loading.md has the same table).
-//! Loads read by it and exports write by it.
+//! Columns of CSV files: the field of each, and its type (docs/loading.md has the same table). Loads and exports use
+//! this table.
 //!
-//! A column is named by the way to its field, joined by `_`; only the texts are named by their own names.
+//! A column is named by the path to its field, joined by `_`; texts are named by their own names.
 
 /// A column.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Column {
     pub(crate) name: &'static str,
-    /// The way to the field: from the product, or from the detail object.
+    /// Path to the field, from the product or from the detail object.
     pub(crate) path: &'static [&'static str],
     pub(crate) kind: Kind,
     pub(crate) of: Of,
@@ -48,7 +48,7 @@ impl Of {
     }
 }
 
-/// The payout types of the contract, each also the name of its object. Their fields have columns.
+/// Payout types of the contract, and names of their detail objects, whose fields have columns.
 pub(crate) const KNOWN_TYPES: &[&str] = &["gift_card", "subscription", "payment"];
 
 const VOUCHERS: Of = Of::Types(&["gift_card", "subscription"]);
@@ -69,7 +69,7 @@ const fn text(path: &'static [&'static str; 2]) -> Column {
     column(path[1], path, Kind::Text, Of::AnyType)
 }
 
-/// Every column, in the template's order.
+/// All columns, in the template's order.
 pub(crate) static COLUMNS: [Column; 43] = {
     use Kind::{Amounts, Detail, Flag, Number, Text, Texts};
     use Of::Product;
@@ -185,14 +185,14 @@ pub(crate) static COLUMNS: [Column; 43] = {
     ]
 };
 
-/// The column of a name, in whatever case.
+/// Returns the column of a name, case-insensitively.
 pub(super) fn find(name: &str) -> Option<&'static Column> {
     COLUMNS
         .iter()
         .find(|column| column.name.eq_ignore_ascii_case(name))
 }
 
-/// The name of a column that is most like one that isn't known.
+/// Returns the known column name that is most like an unknown one.
 pub(super) fn nearest(name: &str) -> Option<&'static str> {
     let name = name.to_ascii_lowercase().replace([' ', '-', '.'], "_");
     let likeness = |column: &Column| strsim::jaro_winkler(&name, column.name);
@@ -208,7 +208,7 @@ mod tests {
     use vitrine_model::content::TextName;
 
     #[test]
-    fn every_text_has_its_columns() {
+    fn each_text_has_its_columns() {
         for name in TextName::ALL {
             for suffix in ["_md", "_markdown_url"] {
                 let name = format!("{}{suffix}", name.as_str());
@@ -219,14 +219,14 @@ mod tests {
     }
 
     #[test]
-    fn the_template_has_every_column() {
+    fn template_has_all_columns() {
         let names: Vec<&str> = COLUMNS.iter().map(|column| column.name).collect();
         let header = super::super::CSV_TEMPLATE.lines().next();
         assert_eq!(header, Some(names.join(",").as_str()));
     }
 
     #[test]
-    fn the_documents_have_the_table_of_columns() {
+    fn documents_have_the_same_table_of_columns() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/loading.md");
         let document = std::fs::read_to_string(path).expect("the document");
         let rows = COLUMNS.iter().map(|column| {

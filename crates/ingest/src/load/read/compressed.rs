@@ -1,19 +1,19 @@
-//! Compressed inputs, told by their first bytes and unpacked while they are read.
+//! Compressed inputs, detected by their first bytes and decompressed while they are read.
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 
 use flate2::bufread::MultiGzDecoder;
 
-/// The most that one input may unpack to, in bytes.
+/// Maximum decompressed length of an input, in bytes.
 const MAX_UNPACKED_BYTES: u64 = 64 << 30;
 
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// Reason why a compressed input can't be unpacked any further.
+/// Error of a compressed input.
 #[derive(Debug)]
 pub(super) struct Broken {
-    /// The rule that the input breaks.
+    /// Rule that the input breaks.
     pub(super) rule: &'static str,
     message: String,
 }
@@ -26,9 +26,9 @@ impl fmt::Display for Broken {
 
 impl std::error::Error for Broken {}
 
-/// The input, unpacked where it is gzip (of any number of members) or zstd (of any number of frames).
+/// Returns the input, decompressed if it is gzip (any number of members) or zstd (any number of frames).
 ///
-/// Reading it fails with [`Broken`] where it is cut off, damaged, or unpacks to too much.
+/// Reading fails with [`Broken`] if the input is truncated, damaged, or too long when decompressed.
 ///
 /// # Errors
 ///
@@ -48,7 +48,7 @@ fn unpacked_up_to<'i>(
             let input = Cursor::new(magic).chain(input);
             ("gzip", Box::new(MultiGzDecoder::new(input)))
         }
-        // The second is a frame that says something about the data, which comes in the next one.
+        // The second is a skippable frame, before one with data.
         [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18] => {
             let input = Cursor::new(magic).chain(input);
             let decoder = zstd::stream::read::Decoder::with_buffer(input)?;
@@ -66,7 +66,7 @@ fn unpacked_up_to<'i>(
     Ok(Box::new(BufReader::with_capacity(BUFFER_BYTES, guarded)))
 }
 
-/// Tells a damaged stream from a disk that can't be read, and ends a stream that is too long.
+/// Reader that distinguishes a damaged stream from a disk error, and stops at the maximum length.
 struct Guarded<R> {
     format: &'static str,
     input: R,
@@ -77,7 +77,7 @@ struct Guarded<R> {
 impl<R: Read> Read for Guarded<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.input.read(buffer).map_err(|error| {
-            // What the system says is about the file, and what a decoder says about its content.
+            // System errors are about the file, decoder errors about its content.
             if error.raw_os_error().is_some() {
                 return error;
             }
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_unpacks_to_too_much_is_ended() {
+    fn oversized_decompressed_input_is_refused() {
         let bytes = vec![b'\n'; 100_000];
         let two_members = [gzip(&bytes), gzip(&bytes)].concat();
         let frame = zstd::encode_all(bytes.as_slice(), 1).expect("memory");
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn short_inputs_are_not_taken_for_compressed_ones() {
+    fn short_plain_inputs_are_not_decompressed() {
         for bytes in [&b""[..], b"{", b"{}", b"\x28\xb5\x2f"] {
             assert_eq!(read(1, bytes), Ok(bytes.len()));
         }

@@ -1,14 +1,14 @@
-//! Cells that a spreadsheet would run as a formula, and the apostrophe that keeps it from that.
+//! Cells that a spreadsheet would run as a formula, and the apostrophe that prevents it.
 //!
-//! Exports for spreadsheets write the apostrophe, loads remove it. So that no value loses one of its own, every
-//! export adds one more to a cell that has apostrophes before the start of a formula.
+//! Exports for spreadsheets write the apostrophe, and loads remove it. So that values with an apostrophe of their own
+//! survive, all exports add one to a cell with apostrophes before the start of a formula.
 
-/// Returns whether a spreadsheet would run a cell.
+/// Returns true if a spreadsheet would run a cell.
 pub(crate) fn is_formula(cell: &str) -> bool {
     cell.starts_with(['=', '+', '-', '@', '\t', '\r', '\n'])
 }
 
-/// Returns whether a cell has an apostrophe, or several, before the start of a formula.
+/// Returns true if a cell has apostrophes before the start of a formula.
 pub(crate) fn has_apostrophe(cell: &str) -> bool {
     without_apostrophe(cell).is_some()
 }

@@ -1,4 +1,4 @@
-//! Newline-delimited JSON: read line by line, so that a bad line doesn't hide what is wrong with the next.
+//! Newline-delimited JSON: read line by line, so that the lines after a faulty one are checked, too.
 
 use std::cell::Cell;
 use std::fmt;
@@ -24,8 +24,8 @@ pub(super) fn is_line_delimited(head: &[u8]) -> bool {
     }
     match serde_json::from_slice::<&RawValue>(first) {
         Ok(_) => true,
-        // Cut off at the line's end: either the object goes on in the next line, or the next line
-        // begins a record of its own, or there is only this line.
+        // Incomplete at the end of the line: either the object continues in the next line, or the next line begins a
+        // record of its own, or there is only this line.
         Err(error) if error.is_eof() => second.is_none_or(|line| line.starts_with(b"{")),
         Err(_) => true,
     }
@@ -54,7 +54,7 @@ fn has_catalog(head: &[u8]) -> bool {
     }
     let found = Cell::new(false);
     let mut deserializer = serde_json::Deserializer::from_slice(head);
-    // The head is mostly cut off somewhere: what counts is what was seen until then.
+    // The head is usually truncated; what was parsed until then counts.
     let _ = deserializer.deserialize_map(Keys(&found));
     found.get()
 }
@@ -82,7 +82,7 @@ pub(super) fn read_lines(
             let start = String::from_utf8_lossy(&line[..4 * MAX_SHOWN_CHARACTERS]);
             let start: String = start.chars().take(MAX_SHOWN_CHARACTERS).collect();
             sink(Item::unreadable(Finding {
-                // How long it is isn't known: it wasn't read to its end.
+                // Its length is unknown: it wasn't read to its end.
                 value: Some(format!("{start}…")),
                 ..Finding::fault(&place, "record_too_large", TOO_LARGE)
             }));
@@ -99,7 +99,7 @@ pub(super) fn read_lines(
     Ok(())
 }
 
-/// One line: mostly a product, but an array and a list response are taken too.
+/// Reads a line: usually a product, but arrays and list responses are accepted, too.
 fn read_line(place: &Place, json: &[u8], sink: Sink<'_>) -> io::Result<()> {
     let Ok(json) = std::str::from_utf8(json) else {
         let message = "expected UTF-8; convert the input first";
@@ -121,7 +121,7 @@ fn read_line(place: &Place, json: &[u8], sink: Sink<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// Says whether a value is an array, as soon as it begins.
+/// Visitor that tells whether a value is an array, as soon as it begins.
 struct IsArray<'f>(&'f Cell<bool>);
 
 impl<'de> DeserializeSeed<'de> for IsArray<'_> {

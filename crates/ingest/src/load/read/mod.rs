@@ -1,12 +1,12 @@
-//! From bytes to records, told apart by content; none holds more than one record in memory.
+//! Splits inputs into records; the format is detected by content. At most one record is in memory.
 //!
-//! - `compressed`: gzip and zstd are unpacked on the way
+//! - `compressed`: gzip and zstd
 //! - `lines`: newline-delimited JSON
 //! - `values`: other JSON, a stream of values
-//! - `table`: CSV; `row_record` makes a record of each of its `rows` by what `columns` says
+//! - `table`: CSV; `row_record` makes a record of each of its `rows`, by `columns`
 //! - `formula`: the apostrophe before cells that a spreadsheet would run
-//! - `source`: records as they stood, for those that are rejected
-//! - `cells`: which column a place in such a record came from
+//! - `source`: original form of records, for rejected ones
+//! - `cells`: source column of a value
 
 mod cells;
 pub(crate) mod columns;
@@ -27,10 +27,10 @@ use columns::Kind;
 use source::Dialect;
 pub use source::{Source, SourceRow, Table};
 
-/// The longest record, in bytes.
+/// Maximum length of a record, in bytes.
 pub const MAX_RECORD_BYTES: u64 = 16 << 20;
 
-/// A CSV file to fill in: every column, and a row for each payout type.
+/// CSV template: all columns, and a row for each payout type.
 pub const CSV_TEMPLATE: &str = include_str!("../../../../../fixtures/template.csv");
 
 /// Maximum length of the head of an input that its format is detected from, in bytes.
@@ -38,21 +38,21 @@ const PEEKED_BYTES: u64 = 64 << 10;
 
 const TOO_LARGE: &str = "expected records of at most 16 MiB";
 
-/// One record, not yet looked into.
+/// A record, unchecked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     /// Place in the input.
     pub place: Place,
-    /// Its JSON.
+    /// JSON of the record.
     pub json: String,
-    /// Source cells of its values, if it was a row of a table.
+    /// Source cells, if it was a row.
     cells: Option<Cells>,
-    /// The row that it was, if it was one.
+    /// Source row, if it was one.
     pub row: Option<SourceRow>,
 }
 
 impl Record {
-    /// A record that is JSON already.
+    /// Returns a record of JSON.
     #[must_use]
     pub fn new(place: Place, json: String) -> Self {
         Self {
@@ -71,8 +71,7 @@ impl Record {
         (is_list && !cells.arrays.contains(&column.name)).then_some(column.kind)
     }
 
-    /// Returns what separates the cells of the table that the value at a JSON pointer came from, unless it stood in a
-    /// cell of JSON.
+    /// Returns the cell separator of the table from which the value at a JSON pointer came; `None` for a cell of JSON.
     pub(crate) fn separator_at(&self, pointer: &str) -> Option<u8> {
         let row = self.row.as_ref()?;
         let column = self.cells.as_ref()?.column(pointer)?;
@@ -97,9 +96,9 @@ pub enum Item {
     Record(Record),
     /// Part that can't be read as a record, or the rest of the input.
     Unreadable {
-        /// Reasons why it can't be read.
+        /// Faults of the part.
         findings: Vec<Finding>,
-        /// It, if it could be had.
+        /// Original form, if it was read.
         source: Option<Source>,
     },
     /// Warning about the input as a whole, such as an unknown column.
@@ -107,7 +106,7 @@ pub enum Item {
 }
 
 impl Item {
-    /// A fault in the place of a record.
+    /// Returns an unreadable part with this fault.
     fn unreadable(finding: Finding) -> Self {
         Self::Unreadable {
             findings: vec![finding],
@@ -116,10 +115,10 @@ impl Item {
     }
 }
 
-/// Takes what an input holds, in order.
+/// Callback for the items of an input, in order.
 pub type Sink<'s> = &'s mut dyn FnMut(Item);
 
-/// Reads all records of an input, unpacked if it is compressed.
+/// Reads all records of an input, decompressed if necessary.
 ///
 /// # Errors
 ///
@@ -137,13 +136,13 @@ pub fn read(file: &str, input: impl BufRead, sink: Sink<'_>) -> io::Result<()> {
     })
 }
 
-/// Reads all records of an input that isn't compressed.
+/// Reads all records of an uncompressed input.
 ///
 /// # Errors
 ///
 /// If the input itself can't be read.
 pub fn read_plain(file: &str, mut input: impl BufRead, sink: Sink<'_>) -> io::Result<()> {
-    // Lines ahead of the first record or row.
+    // Number of lines before the first record or row.
     let mut lines_before = 0;
     let mut head = peek(&mut input)?;
     let has_mark = head.starts_with(b"\xef\xbb\xbf");
@@ -156,7 +155,7 @@ pub fn read_plain(file: &str, mut input: impl BufRead, sink: Sink<'_>) -> io::Re
         head.drain(..length);
         lines_before += 1;
     }
-    // However many blanks come first: something may follow.
+    // Skips any number of blanks.
     while !head.is_empty() && head.trim_ascii_start().is_empty() {
         lines_before += head.iter().filter(|byte| **byte == b'\n').count() as u64;
         head = peek(&mut input)?;
@@ -187,7 +186,7 @@ pub fn read_plain(file: &str, mut input: impl BufRead, sink: Sink<'_>) -> io::Re
     }
 }
 
-/// The fault of an input that is nothing which could be loaded, with what it rather looks like.
+/// Returns the fault of an input of unknown format, with a guess at what it is.
 fn neither(file: &str, head: &[u8]) -> Finding {
     let (rule, message) = match head {
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => (
@@ -214,7 +213,7 @@ fn neither(file: &str, head: &[u8]) -> Finding {
     }
 }
 
-/// As much of an input as is looked at.
+/// Reads the head of an input.
 fn peek(input: impl Read) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     input.take(PEEKED_BYTES).read_to_end(&mut head)?;

@@ -1,4 +1,4 @@
-//! From a row's cells to the JSON of the record that they are.
+//! Makes a record of a row.
 
 use std::borrow::Cow;
 
@@ -10,19 +10,19 @@ use super::table::cell_fault;
 use crate::load::json::{Node, Problem};
 use crate::load::report::{Finding, Place, shown};
 
-/// A row's cells with their columns.
+/// Cells of a row with their columns.
 type Row<'r> = [(&'static Column, &'r str)];
 
 type Object<'r> = Vec<(Cow<'r, str>, Node<'r>)>;
 
-/// Makes the record of a row: its JSON, and from which columns its parts came.
+/// Returns the record of a row: its JSON, and the source columns of its values.
 ///
 /// # Errors
 ///
-/// If a cell can't be a part of a record: JSON that isn't, or a value that stands twice.
+/// If a cell is malformed JSON, or a value is given twice.
 pub(super) fn record(place: &Place, row: &Row<'_>) -> Result<(String, Cells), Vec<Finding>> {
     let mut faults = Vec::new();
-    // Always there, so that a fault of what is missing names the column.
+    // Always present, so that the fault of a missing value names the column.
     let mut product: Object<'_> = vec![("customer_service".into(), Node::Object(Vec::new()))];
     for (column, cell) in row {
         if column.of == Of::Product {
@@ -37,7 +37,7 @@ pub(super) fn record(place: &Place, row: &Row<'_>) -> Result<(String, Cells), Ve
     }
     let mut stated_in_detail = Vec::new();
     let payout_type = cell(row, "payout_type").trim();
-    // Where there is no payout type, there is no object to put anything into.
+    // Without a payout type, there is no detail object.
     let payout_type = match payout_type.parse::<PayoutTypeName>() {
         Ok(_) => payout_type,
         Err(_) => "",
@@ -65,7 +65,7 @@ pub(super) fn record(place: &Place, row: &Row<'_>) -> Result<(String, Cells), Ve
     Err(faults)
 }
 
-/// The cell of a column; empty, where there is none.
+/// Returns the cell of a column; empty if the table doesn't have it.
 fn cell<'r>(row: &Row<'r>, name: &str) -> &'r str {
     let found = row.iter().find(|(column, _)| column.name == name);
     found.map_or("", |(_, cell)| cell)
@@ -84,7 +84,7 @@ fn fault(place: &Place, column: &str, pointer: &str, problem: &Problem) -> Findi
     }
 }
 
-/// The detail object: what the cell `detail` states, and what the columns add to it.
+/// Returns the detail object: the cell `detail`, with the values of columns.
 fn detail<'r>(
     place: &Place,
     payout_type: &'r str,
@@ -104,12 +104,12 @@ fn detail<'r>(
         }
     };
     if !is_known && detail.is_none() {
-        // Nothing is made up: checking says that the object is missing.
+        // The check reports that the object is missing.
         return None;
     }
     let stated: Object<'r> = detail.clone().unwrap_or_default();
     let object = detail.get_or_insert_default();
-    // Always there, as above, in whatever has them.
+    // Always present, as above, for the types that have them.
     for (key, types) in [
         ("expiry", &["gift_card", "subscription"][..]),
         ("denominations", &["gift_card", "payment"]),
@@ -167,7 +167,7 @@ fn is_text(column: &Column) -> bool {
     column.path.first() == Some(&"content_resources")
 }
 
-/// The object of a cell `detail`; none where it is empty.
+/// Parses the cell `detail`; `None` if it is empty.
 fn parsed(text: &str) -> Result<Option<Object<'_>>, Vec<Problem>> {
     if text.trim().is_empty() {
         return Ok(None);
@@ -184,7 +184,7 @@ fn parsed(text: &str) -> Result<Option<Object<'_>>, Vec<Problem>> {
     }
 }
 
-/// A cell as the value that it would be in JSON. What fits nothing stays a text: checking refuses it.
+/// Returns the JSON value of a cell. If the cell doesn't fit its column, that is a text, which the check refuses.
 fn value<'r>(column: &Column, cell: &'r str) -> Result<Node<'r>, Vec<Problem>> {
     let trimmed = cell.trim();
     Ok(match column.kind {
@@ -207,7 +207,7 @@ fn value<'r>(column: &Column, cell: &'r str) -> Result<Node<'r>, Vec<Problem>> {
     })
 }
 
-/// Returns whether a list is written as a JSON array.
+/// Returns true if a list is written as a JSON array.
 fn is_array(column: &Column, cell: &str) -> bool {
     matches!(column.kind, Kind::Texts | Kind::Amounts) && cell.trim().starts_with('[')
 }
@@ -218,8 +218,7 @@ fn is_number(text: &str) -> bool {
         && serde_json::from_str::<serde_json::Number>(text).is_ok()
 }
 
-/// Returns true if an object states the field at `path`: it has a value there, or a value other than an object on the
-/// way to it.
+/// Returns true if an object has a value at `path`, or a value other than an object on the way.
 fn states(object: &Object<'_>, path: &[&str]) -> bool {
     let Some((first, rest)) = path.split_first() else {
         return true;
@@ -231,7 +230,7 @@ fn states(object: &Object<'_>, path: &[&str]) -> bool {
     }
 }
 
-/// Puts a value where nothing is stated yet.
+/// Inserts a value, unless `path` has one.
 fn insert<'r>(object: &mut Object<'r>, path: &[&'static str], value: Node<'r>) {
     let Some((first, rest)) = path.split_first() else {
         return;

@@ -1,8 +1,8 @@
-//! The rows of a CSV file, with the lines where they stand.
+//! Rows of a CSV file, with their line numbers.
 //!
-//! Splitting is `csv-core`'s. That crate, not `csv` on top of it, because it says how much of the input
-//! each cell took: so lines are counted right whatever ends them, a record is bounded before it is in
-//! memory, and quotes that don't close are noticed instead of swallowing what follows.
+//! `csv-core` splits the cells. It is used instead of `csv` because it reports the input consumed by each cell: so
+//! lines are counted right with any line ending, the length of a record is bounded before it is in memory, and unclosed
+//! quotes are detected instead of swallowing the following rows.
 
 use std::io::{self, BufRead};
 
@@ -10,25 +10,25 @@ use csv_core::{ReadFieldResult, Reader, ReaderBuilder};
 
 use super::MAX_RECORD_BYTES;
 
-/// The most cells of a row: what spreadsheets can have.
+/// Maximum number of cells of a row: that of spreadsheets.
 const MAX_CELLS: usize = 16_384;
 
 /// A row.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Row {
-    /// The line where it begins, from 1.
+    /// Number of the line where it begins, from 1.
     pub(super) line: u64,
     /// Row number in the spreadsheet, from 1: line breaks in cells don't count.
     pub(super) number: u64,
-    /// Its cells, without their quotes.
+    /// Cells, without their quotes.
     pub(super) cells: Vec<Vec<u8>>,
-    /// The first cell whose quotes don't open and close it.
+    /// Index of the first cell with wrong quotes.
     pub(super) badly_quoted: Option<usize>,
-    /// True if it has too many bytes or cells to be read to its end.
+    /// True if it exceeds the maximum bytes or cells, so that it wasn't read to its end.
     pub(super) is_too_large: bool,
 }
 
-/// Reads rows; wholly empty lines are none.
+/// Reader of rows; skips empty lines.
 pub(super) struct Rows<R> {
     input: R,
     core: Reader,
@@ -36,17 +36,17 @@ pub(super) struct Rows<R> {
     place: Reached,
 }
 
-/// Position that reading has reached.
+/// Position of the reader.
 struct Reached {
-    /// The line that the next byte stands on.
+    /// Number of the line of the next byte.
     line: u64,
-    /// Number of lines that begin no row: those after line breaks in cells, and one that names the separator.
+    /// Number of lines without a row of their own: those after line breaks in cells, and one that names the separator.
     lines_without_row: u64,
     after_return: bool,
 }
 
 impl Reached {
-    /// Goes past a byte of a row, which begins at its first byte that ends no line.
+    /// Advances past a byte. A row begins at its first byte that isn't a line end.
     fn pass(&mut self, byte: u8, row: &mut Row) {
         if is_line_end(byte) {
             self.line += u64::from(byte == b'\r' || !self.after_return);
@@ -62,11 +62,11 @@ fn is_line_end(byte: u8) -> bool {
     matches!(byte, b'\r' | b'\n')
 }
 
-/// Quotes of a cell as it stands in the file, as far as it was read.
+/// Quotes of a cell in the file, as far as it was read.
 #[derive(Default)]
 struct Raw {
     first: Option<u8>,
-    /// The last byte that is no blank, no separator and no line end.
+    /// Last byte that isn't a blank, separator or line end.
     last: u8,
     quotes: u64,
 }
@@ -83,14 +83,14 @@ impl Raw {
         }
     }
 
-    /// A cell that begins with a quote must end with one, and have them in pairs.
+    /// Returns true if a cell begins with a quote, but doesn't end with one, or has an odd number of them.
     fn is_badly_quoted(&self) -> bool {
         self.first == Some(b'"') && (self.last != b'"' || self.quotes % 2 == 1)
     }
 }
 
 impl<R: BufRead> Rows<R> {
-    /// The rows of `input`, whose first byte stands on the line `line`, which is the row `row`.
+    /// Returns the rows of `input`, which begins at line `line` and row `row`.
     pub(super) fn new(input: R, separator: u8, line: u64, row: u64) -> Self {
         Self {
             input,
@@ -104,7 +104,7 @@ impl<R: BufRead> Rows<R> {
         }
     }
 
-    /// The next row; none after the last. After a row that is too large there is no next one.
+    /// Returns the next row; `None` after the last, and after a row that is too large.
     ///
     /// # Errors
     ///
@@ -129,7 +129,7 @@ impl<R: BufRead> Rows<R> {
                 raw.see(*byte, self.separator);
             }
             self.input.consume(taken);
-            // Empty lines before a row aren't a part of it.
+            // Empty lines before a row don't belong to it.
             bytes += if row.line == 0 { 0 } else { taken as u64 };
             if bytes > MAX_RECORD_BYTES || row.cells.len() > MAX_CELLS {
                 row.is_too_large = true;
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_and_rows_are_counted_whatever_ends_them() {
+    fn lines_and_rows_are_counted_with_any_line_ending() {
         for end in ["\n", "\r\n", "\r"] {
             let lines = ["a;b", "", "\"1", "", "2\";3", "x;\"y", "z\"", ";", "", "l"];
             let found = rows(&lines.join(end));
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_open_and_close_a_cell_or_are_told() {
+    fn wrong_quotes_of_a_cell_are_reported() {
         for (text, expected) in [
             ("a;\"b;c\"", None),
             ("5\" screen;\"say \"\"yes\"\"\"", None),

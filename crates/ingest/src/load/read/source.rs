@@ -1,31 +1,31 @@
-//! A record as it stood in its input, so that a rejected one can be written back as it was.
+//! Original form of a record, so that a rejected one can be written back unchanged.
 
 use std::sync::Arc;
 
 use super::rows::Row;
 
-/// Unreadable record, as it stands in its input.
+/// Original form of an unreadable record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// JSON, or what was in the place of it.
+    /// Text: JSON, or what was in its place.
     Text(String),
     /// A row of a table.
     Row(SourceRow),
 }
 
-/// A row of a table, to the byte of each cell.
+/// Row of a table, its cells byte for byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceRow {
     pub(crate) table: Arc<Table>,
     cells: Vec<Vec<u8>>,
 }
 
-/// A table: how it is written, and its first line.
+/// A table: its dialect and its first line.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Table {
     dialect: Dialect,
     heads: Vec<Vec<u8>>,
-    /// The column with the reasons of an earlier rejection, which isn't a part of the records.
+    /// Column with the reasons of an earlier rejection, which isn't part of the records.
     reasons: Option<usize>,
 }
 
@@ -33,15 +33,15 @@ pub struct Table {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Dialect {
     pub(super) separator: u8,
-    /// A line before the first row names the separator; to a spreadsheet it isn't a row.
+    /// True if a line before the first row names the separator; spreadsheets don't count it as a row.
     pub(super) names_separator: bool,
-    /// A byte-order mark stands first: some spreadsheets take the file for UTF-8 only then.
+    /// True if it begins with a byte-order mark, which some spreadsheets need to detect UTF-8.
     pub(super) has_mark: bool,
     pub(super) line_end: &'static str,
 }
 
 impl Dialect {
-    /// Returns the end of the first line.
+    /// Returns the line ending of the first line.
     pub(super) fn line_end(head: &[u8]) -> &'static str {
         let end = head.iter().position(|byte| matches!(byte, b'\r' | b'\n'));
         match end.map(|end| &head[end..]) {
@@ -63,7 +63,7 @@ impl Table {
         table
     }
 
-    /// Returns what separates its cells.
+    /// Returns the cell separator.
     pub(super) fn separator(&self) -> u8 {
         self.dialect.separator
     }
@@ -77,7 +77,7 @@ impl Table {
         cells
     }
 
-    /// Returns the beginning of a file of the same dialect and columns, with a first column of this name.
+    /// Returns the beginning of a file with the same dialect and columns, after a first column of this name.
     pub(crate) fn beginning(&self, column: &str) -> Vec<u8> {
         let mut beginning = Vec::new();
         if self.dialect.has_mark {
@@ -92,7 +92,7 @@ impl Table {
         beginning
     }
 
-    /// Returns the line of a row, behind a first cell.
+    /// Returns the line of a row, after a first cell.
     pub(crate) fn line(&self, cell: &str, row: &[u8]) -> Vec<u8> {
         let mut line = Vec::with_capacity(cell.len() + row.len() + 4);
         self.push_cell(cell.as_bytes(), &mut line);
@@ -113,7 +113,7 @@ impl Table {
         line
     }
 
-    /// Appends a cell, with quotes if it needs them.
+    /// Appends a cell, quoted if necessary.
     fn push_cell(&self, cell: &[u8], line: &mut Vec<u8>) {
         let needs_quotes =
             |byte: &u8| matches!(byte, b'"' | b'\r' | b'\n') || *byte == self.dialect.separator;
@@ -140,7 +140,7 @@ impl SourceRow {
         }
     }
 
-    /// Returns the row as its table writes it, without the line's end.
+    /// Returns the row in its table's dialect, without the line ending.
     pub(crate) fn joined(&self) -> Vec<u8> {
         self.table.joined(&self.cells)
     }

@@ -1,5 +1,5 @@
-//! CSV: each row becomes the record that the same product would be in JSON, so that the same code
-//! applies the same rules to it. What is judged here is only whether a row is a record at all.
+//! CSV: each row becomes the record of the same product in JSON, so that one check has all rules. This module only
+//! decides whether a row is a record.
 
 use std::io::{self, BufRead};
 use std::sync::Arc;
@@ -20,18 +20,18 @@ const NOT_UTF8: &str = "expected UTF-8; in a spreadsheet, save as \"CSV UTF-8\""
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Head {
     Known(&'static Column),
-    /// A column that is left out.
+    /// Unknown column, which is left out.
     Unknown,
-    /// The column of a file of rejected rows that says why they were.
+    /// Column of rejection reasons in a file of rejected rows.
     Reasons,
-    /// No column; cells below must be blank.
+    /// Column without a name; its cells must be blank.
     Blank,
 }
 
-/// Separators of cells, in the order in which they are tried.
+/// Cell separators, in the order in which they are tried.
 const SEPARATORS: [u8; 3] = [b',', b';', b'\t'];
 
-/// The separator that the first line names for spreadsheets (`sep=;`), and the length of that line.
+/// Returns the separator that the first line names for spreadsheets (`sep=;`), and the length of that line.
 pub(super) fn named_separator(head: &[u8]) -> Option<(u8, usize)> {
     let (name, rest) = head.split_at_checked(4)?;
     let (separator, rest) = rest.split_first()?;
@@ -44,8 +44,7 @@ pub(super) fn named_separator(head: &[u8]) -> Option<(u8, usize)> {
     is_named.then_some((*separator, name.len() + 1 + line_end))
 }
 
-/// The separator of a table that begins like this, the named one if one is; none where it is no table
-/// of products.
+/// Detects the separator of a table by its head, or takes the named one; `None` if it isn't a table of products.
 pub(super) fn separator(head: &[u8], named: Option<u8>) -> Option<u8> {
     let may_be = |separator: &u8| named.is_none_or(|named| named == *separator);
     SEPARATORS.into_iter().filter(may_be).find(|separator| {
@@ -58,7 +57,7 @@ pub(super) fn separator(head: &[u8], named: Option<u8>) -> Option<u8> {
     })
 }
 
-/// Reads the records of a table whose first byte stands on the line `first_line`.
+/// Reads the records of a table that begins at line `first_line`.
 ///
 /// # Errors
 ///
@@ -108,7 +107,7 @@ pub(super) fn read(
         }
     }
     if is_empty {
-        // Said here: a warning of a column must not pass for a record.
+        // Reported here: a warning about a column isn't a record.
         let message = "expected at least one product below the column names; an empty input never empties the catalog";
         let finding = Finding::fault(&Place::file(file), "empty", message);
         sink(Item::unreadable(finding));
@@ -124,7 +123,7 @@ fn place(file: &str, row: &Row) -> Place {
     }
 }
 
-/// The next row that isn't wholly blank.
+/// Returns the next row that isn't blank.
 fn filled<R: BufRead>(rows: &mut Rows<R>) -> io::Result<Option<Row>> {
     while let Some(row) = rows.next()? {
         let is_whole = row.badly_quoted.is_none() && !row.is_too_large;
@@ -140,7 +139,7 @@ fn is_blank(cell: &[u8]) -> bool {
     std::str::from_utf8(cell).is_ok_and(|cell| cell.trim().is_empty())
 }
 
-/// A fault of one cell.
+/// Returns the fault of a cell.
 pub(super) fn cell_fault(
     place: &Place,
     column: &str,
@@ -158,7 +157,7 @@ pub(super) fn cell_fault(
     }
 }
 
-/// Reads the first line; none, where it can't be told what stands below it.
+/// Reads the first line; `None` if its columns can't be identified.
 fn heads(place: &Place, row: &Row, sink: Sink<'_>) -> Option<Vec<Head>> {
     let mut heads: Vec<Head> = Vec::with_capacity(row.cells.len());
     let mut is_readable = !row.is_too_large;
@@ -210,7 +209,7 @@ fn heads(place: &Place, row: &Row, sink: Sink<'_>) -> Option<Vec<Head>> {
     is_readable.then_some(heads)
 }
 
-/// The warning of a column that is left out.
+/// Returns the warning about an unknown column.
 fn unknown(place: &Place, name: &str) -> Finding {
     let message = match columns::nearest(name) {
         Some(nearest) => format!("ignored: unknown column; did you mean `{nearest}`?"),
@@ -222,7 +221,7 @@ fn unknown(place: &Place, name: &str) -> Finding {
     }
 }
 
-/// The warning of an apostrophe that isn't a part of the value.
+/// Returns the warning about an apostrophe that isn't part of the value.
 fn apostrophe(place: &Place, column: &Column, cell: &str) -> Finding {
     let message = "the apostrophe before it was removed: exports for spreadsheets put one there";
     Finding {
@@ -234,7 +233,7 @@ fn apostrophe(place: &Place, column: &Column, cell: &str) -> Finding {
 const BADLY_QUOTED: &str = "expected quotes around the whole cell, or none, and doubled quotes within; the following \
      text may have been read into this cell";
 
-/// The row's cells with their columns, or why they can't be told.
+/// Returns the cells of a row with their columns.
 fn cells<'r>(
     place: &Place,
     heads: &[Head],
@@ -294,7 +293,7 @@ fn cells<'r>(
     Err(faults)
 }
 
-/// A column as spreadsheets name it: A to Z, AA and so on.
+/// Returns the letters of a column in spreadsheets: A to Z, AA and so on.
 fn letters(index: usize) -> String {
     let mut letters = Vec::new();
     let mut rest = index + 1;

@@ -1,4 +1,4 @@
-//! A stream of JSON values: arrays of products, list responses, products. Broken JSON ends it.
+//! Stream of JSON values: arrays of products, list responses, products. Malformed JSON ends it.
 
 use std::cell::Cell;
 use std::fmt;
@@ -34,7 +34,7 @@ pub(super) fn read_stream(place: &Place, input: impl Read, sink: Sink<'_>) -> io
         };
         match (&mut deserializer).deserialize_any(value) {
             Ok(()) if deserializer.end().is_ok() => return Ok(()),
-            // Another value follows, or what can't be one: the next round tells.
+            // Another value may follow; the next iteration tells.
             Ok(()) => {}
             Err(error) if error.io_error_kind() == Some(io::ErrorKind::FileTooLarge) => {
                 let at = Place {
@@ -62,7 +62,7 @@ pub(super) fn read_stream(place: &Place, input: impl Read, sink: Sink<'_>) -> io
     }
 }
 
-/// A reader that fails when too much is read without a record coming to its end.
+/// Reader that fails if a record exceeds the maximum length.
 struct Capped<R> {
     input: R,
     used: Rc<Cell<u64>>,
@@ -79,7 +79,7 @@ impl<R: Read> Read for Capped<R> {
     }
 }
 
-/// A value of the stream, or the `catalog` of a list response.
+/// Value of the stream, or the `catalog` of a list response.
 struct Value<'v, 's> {
     place: &'v Place,
     used: &'v Cell<u64>,
@@ -147,7 +147,7 @@ impl<'de> Visitor<'de> for Value<'_, '_> {
     }
 }
 
-/// Value of `catalog`: the array of a list response; or the detail object of a payout type of that name, which is
+/// Value of `catalog`: the array of a list response; or the detail object of a payout type with that name, which is
 /// returned.
 struct Catalog<'v, 's>(Value<'v, 's>);
 
@@ -183,7 +183,7 @@ impl<'de> Visitor<'de> for Catalog<'_, '_> {
     }
 }
 
-/// Appends a member to an object that is being written.
+/// Appends a member to an object under construction.
 fn write_member(key: &str, json: &str, out: &mut String) {
     if out.len() > 1 {
         out.push(',');

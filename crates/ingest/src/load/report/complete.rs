@@ -1,4 +1,4 @@
-//! The complete report in a file: every finding as it comes, so that none has to be kept in memory.
+//! Complete report in a file, to which findings are written as they come, so that none has to be kept in memory.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -13,22 +13,22 @@ use crate::load::whole_file::WholeFile;
 /// Beginning of every complete report.
 const BEGINNING: &str = "{\"findings\":[";
 
-/// A report that is being written. It has its name once it is whole.
+/// A report under construction. It gets its name at the end.
 #[derive(Debug)]
 pub struct CompleteReport {
     path: PathBuf,
     file: WholeFile,
     is_empty: bool,
-    /// The first failure; said at the end, since findings can't stop for it.
+    /// First error, returned at the end: adding findings can't fail.
     failure: Option<io::Error>,
 }
 
 impl CompleteReport {
-    /// Begins the report that will stand at `path`.
+    /// Creates the report for `path`.
     ///
     /// # Errors
     ///
-    /// If no file can be made there, or where something stands that is no report.
+    /// If the file can't be created, or another file is there that isn't a report.
     pub fn create(path: &Path) -> anyhow::Result<Self> {
         check_place(path)?;
         let file = WholeFile::create(path).with_context(|| can_not_write(path))?;
@@ -42,7 +42,7 @@ impl CompleteReport {
         Ok(report)
     }
 
-    /// Takes a finding.
+    /// Adds a finding.
     pub fn add(&mut self, finding: &Finding) {
         #[derive(Serialize)]
         struct Listed<'f> {
@@ -65,7 +65,7 @@ impl CompleteReport {
         }
     }
 
-    /// Writes what was added so far.
+    /// Writes the findings added so far.
     ///
     /// # Errors
     ///
@@ -76,13 +76,13 @@ impl CompleteReport {
         failure.with_context(|| can_not_write(&self.path))
     }
 
-    /// Ends the report with the members of `summary`, an object, and gives the file its name.
+    /// Ends the report with the members of the object `summary`, and names the file.
     ///
     /// # Errors
     ///
     /// If the file couldn't be written.
     pub fn finish(mut self, summary: &serde_json::Value) -> anyhow::Result<()> {
-        // An object's text begins with a brace, which here stands at the beginning already.
+        // Without the brace of the object, since the report has begun with one.
         let summary = summary.to_string();
         self.attempt(|file| writeln!(file, "\n],{}", summary.trim_start_matches('{')));
         let path = self.path;
@@ -91,7 +91,7 @@ impl CompleteReport {
             None => self.file.finish(),
         };
         let file = written.with_context(|| can_not_write(&path))?;
-        // The rejected records may have come there meanwhile.
+        // The rejected records may have been written there meanwhile.
         check_place(&path)?;
         file.persist(&path)
             .map_err(|failed| failed.error)
@@ -100,7 +100,7 @@ impl CompleteReport {
     }
 }
 
-/// Only a report is replaced: an input, a store or a device that `path` names is not.
+/// Refuses a path with another file than a report: inputs, stores and devices aren't replaced.
 fn check_place(path: &Path) -> anyhow::Result<()> {
     let is_free = match path.symlink_metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => true,

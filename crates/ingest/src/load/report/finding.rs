@@ -1,4 +1,4 @@
-//! Something found in a record, and where.
+//! Findings: faults and warnings of records, with their places.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,33 +7,33 @@ use serde::Serialize;
 
 use crate::escape::single_line;
 
-/// The longest value that is shown, in characters.
+/// Maximum length of a shown value, in characters.
 pub const MAX_SHOWN_CHARACTERS: usize = 120;
 
-/// The longest pointer that is shown, in characters: keys can be as long as records.
+/// Maximum length of a shown pointer, in characters: keys can be as long as records.
 const MAX_POINTER_CHARACTERS: usize = 1_000;
 
 /// Place of a finding: the input, with its line, item or cell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Place {
-    /// The input's name.
+    /// Name of the input.
     pub file: Arc<str>,
-    /// The line, from 1.
+    /// Number of the line, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
-    /// The position in an array, from 0.
+    /// Index in an array, from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<u64>,
-    /// The row of a spreadsheet, from 1; not the line, where cells have line breaks.
+    /// Number of the row in a spreadsheet, from 1, if it differs from the line because of line breaks in cells.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub row: Option<u64>,
-    /// The column of a table: its name, or where it has none, its letters.
+    /// Column of a table: its name, else its letters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<String>,
 }
 
 impl Place {
-    /// An input as a whole.
+    /// Returns the place of an input as a whole.
     #[must_use]
     pub fn file(name: &str) -> Self {
         Self {
@@ -75,7 +75,7 @@ pub enum Severity {
     Fault,
 }
 
-/// Something found in a record.
+/// A fault or warning of a record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// Fault or warning.
@@ -84,20 +84,20 @@ pub struct Finding {
     /// Place of the finding.
     #[serde(flatten)]
     pub place: Place,
-    /// The product's code, where it could be read.
+    /// Code of the product, if it could be read.
     pub code: Option<String>,
     /// Position in the record: a JSON pointer (RFC 6901).
     pub pointer: String,
-    /// Value there, as JSON or as the input has it, shortened.
+    /// Value at that position, as JSON or as in the input, shortened.
     pub value: Option<String>,
-    /// The rule that it breaks.
+    /// Rule that it breaks.
     pub rule: &'static str,
     /// Correct form, such as `expected each key once`.
     pub message: String,
 }
 
 impl Finding {
-    /// A fault at `place` as a whole.
+    /// Returns a fault of `place` as a whole.
     #[must_use]
     pub fn fault(place: &Place, rule: &'static str, message: &str) -> Self {
         Self {
@@ -128,13 +128,13 @@ impl fmt::Display for Finding {
     }
 }
 
-/// A value as a report shows it.
+/// Shortens a value for a report.
 #[must_use]
 pub fn shown(value: &str) -> String {
     cut(value, MAX_SHOWN_CHARACTERS)
 }
 
-/// A pointer as a report shows it.
+/// Shortens a pointer for a report.
 #[must_use]
 pub fn shown_pointer(pointer: &str) -> String {
     cut(pointer, MAX_POINTER_CHARACTERS)

@@ -1,4 +1,4 @@
-//! Findings of one rule together: how many, on which lines, and the first of them.
+//! Findings grouped by rule: number, lines, and the first of them.
 
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
@@ -19,11 +19,11 @@ const SHOWN_RANGES: usize = 8;
 pub struct Group {
     /// Number of findings.
     pub count: u64,
-    /// Their positions, in the order found; at most 1,000 ranges.
+    /// Positions in the order found; at most 1,000 ranges.
     pub ranges: Vec<Range>,
-    /// True if there are more ranges than these.
+    /// True if ranges were left out.
     pub has_more_ranges: bool,
-    /// The first of them.
+    /// First findings.
     pub examples: Vec<Finding>,
 }
 
@@ -37,21 +37,21 @@ pub enum Unit {
     Item,
 }
 
-/// Neighbours with the same finding.
+/// Neighbouring records with the same finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Range {
-    /// The input's name.
+    /// Name of the input.
     pub file: Arc<str>,
     /// Unit of `first` and `last`.
     pub unit: Unit,
-    /// The first.
+    /// First line or item.
     pub first: u64,
-    /// The last.
+    /// Last line or item.
     pub last: u64,
 }
 
 impl Group {
-    /// Takes a finding; keeps it as an example while there are fewer than `most_examples`.
+    /// Adds a finding; keeps up to `most_examples` as examples.
     pub fn add(&mut self, finding: Finding, most_examples: usize) {
         self.count += 1;
         self.add_place(&finding.place);
@@ -84,7 +84,7 @@ impl Group {
         }
     }
 
-    /// The group for people, under a heading such as `fault: amount`.
+    /// Appends the group for people, under a heading such as `fault: amount`.
     ///
     /// # Errors
     ///
@@ -94,7 +94,7 @@ impl Group {
         write!(out, "{heading}, {} {times}", self.count)?;
         self.write_ranges(out)?;
         out.push('\n');
-        // What is right stands once, above the findings that it is said of.
+        // Each message is written once, above its findings.
         let mut messages: Vec<&str> = Vec::new();
         for Finding { message, .. } in &self.examples {
             if !messages.contains(&message.as_str()) {

@@ -1,8 +1,8 @@
 //! Report of a load, its findings and changes: for people as text, for programs as JSON.
 //!
-//! - `finding`: one thing that was found
+//! - `finding`: one fault or warning
 //! - `group`: findings of one rule together
-//! - `complete`: all of them, in a file
+//! - `complete`: all findings, in a file
 
 mod complete;
 mod finding;
@@ -30,7 +30,7 @@ const WARNING_EXAMPLES: usize = 3;
 /// Maximum number of examples of each fault.
 const FAULT_EXAMPLES: usize = 10;
 
-/// Maximum number of faults that the JSON lists one by one. A complete report has them all.
+/// Maximum number of faults that the JSON lists one by one; a complete report has all.
 const MAX_LISTED_FAULTS: usize = 10_000;
 
 /// Returns the counts of a publish, for programs.
@@ -53,13 +53,13 @@ pub fn counts_json(counts: &PublishedCounts) -> Value {
 /// Outcome of a load without faults, or with faults that were skipped.
 #[derive(Debug)]
 pub enum Outcome {
-    /// A revision.
+    /// A revision was published.
     Published(Revision),
-    /// Nothing: the catalog is as the inputs have it.
+    /// Nothing changed: the live catalog equals the input.
     Unchanged,
-    /// Nothing, on purpose: this is what would be done.
+    /// Nothing was applied, because this was a dry run.
     Planned,
-    /// Nothing, since the guard refused.
+    /// Nothing was applied, because the guard refused.
     Refused,
 }
 
@@ -70,29 +70,29 @@ pub struct Applied {
     pub outcome: Outcome,
     /// Difference between the live catalog and the inputs.
     pub plan: Plan,
-    /// The guard's limits that it exceeds.
+    /// Limits of the guard that are exceeded.
     pub exceeded: Vec<Exceeded>,
 }
 
-/// Records that were left out, since skipping faults was asked for.
+/// Rejected records, if faults are skipped.
 #[derive(Debug, Default)]
 pub struct Rejected {
     /// Number of records.
     pub records: u64,
-    /// Files that hold them, with their reasons: JSON and each kind of table into a file of its own.
+    /// Files with the records and the reasons: one for JSON, and one for each table format.
     pub files: Vec<PathBuf>,
-    /// Nothing was retired because some couldn't be identified.
+    /// True if nothing was retired because some records couldn't be identified.
     pub keeps_all: bool,
 }
 
 /// Verdict on a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// All of it was done, or would be.
+    /// Everything was applied, or would be.
     Done,
-    /// A part of it was; the rest was rejected.
+    /// A part was applied; the rest was rejected.
     Partial,
-    /// Nothing was.
+    /// Nothing was applied.
     Refused,
 }
 
@@ -101,7 +101,7 @@ pub enum Verdict {
 pub struct Report {
     /// Number of records read.
     pub records: u64,
-    /// Records that were left out.
+    /// Rejected records.
     pub rejected: Rejected,
     /// Applied changes; `None` if faults prevented them.
     pub applied: Option<Applied>,
@@ -112,7 +112,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// A report that is written to a file too, complete.
+    /// Returns a report that is also written to a complete report.
     #[must_use]
     pub fn with_file(complete: Option<CompleteReport>) -> Self {
         Self {
@@ -121,7 +121,7 @@ impl Report {
         }
     }
 
-    /// A report without findings.
+    /// Returns a report without findings.
     #[must_use]
     pub fn of(records: u64, applied: Option<Applied>) -> Self {
         Self {
@@ -131,7 +131,7 @@ impl Report {
         }
     }
 
-    /// Takes a finding.
+    /// Adds a finding.
     pub fn add(&mut self, finding: Finding) {
         if let Some(complete) = &mut self.complete {
             complete.add(&finding);
@@ -173,9 +173,9 @@ impl Report {
         }
     }
 
-    /// Returns what happened to the catalog, as context for an error that came afterwards.
+    /// Describes the effect on the catalog, as context for a later error.
     #[must_use]
-    pub fn what_was_done(&self) -> String {
+    pub fn describe_outcome(&self) -> String {
         match self.applied.as_ref().map(|applied| &applied.outcome) {
             Some(Outcome::Published(revision)) => {
                 format!("the load was applied, revision {}", revision.number)
@@ -184,8 +184,8 @@ impl Report {
         }
     }
 
-    /// Writes what is found so far to the complete report, if there is one: a disk that is full already is to be
-    /// known before anything is changed.
+    /// Writes the findings so far to the complete report, if there is one, so that a full disk is noticed before
+    /// anything changes.
     ///
     /// # Errors
     ///
@@ -210,13 +210,13 @@ impl Report {
                 .and_then(|applied| applied.plan.fields())
         );
         if let Some(members) = summary.as_object_mut() {
-            // The file has all findings, one by one.
+            // The file has all faults.
             members.shift_remove("faults");
         }
         complete.finish(&summary)
     }
 
-    /// Returns the report for people. Refusals of the guard stand first, findings after them, and the verdict last.
+    /// Returns the report for people: refusals of the guard, then findings, then the verdict.
     #[must_use]
     pub fn to_text(&self, listing: Listing) -> String {
         let mut text = String::new();
@@ -248,7 +248,7 @@ impl Report {
         self.rejected.write_text(out)
     }
 
-    /// The report for programs.
+    /// Returns the report for programs.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let applied = self.applied.as_ref();
@@ -258,7 +258,7 @@ impl Report {
         });
         let is_applied = applied.is_some_and(Applied::is_done);
         let counts = applied.map(|applied| applied.plan.counts());
-        // Of what was done, the numbers are enough; what isn't done is to be looked at.
+        // An applied plan is given in numbers; one that wasn't applied, in detail.
         let plan = applied.filter(|_| !is_applied);
         let groups = |wanted| -> BTreeMap<&str, &Group> {
             let of = self
@@ -293,7 +293,7 @@ impl Report {
 }
 
 impl Applied {
-    /// Returns true if the catalog is now as the inputs have it.
+    /// Returns true if the live catalog now equals the input.
     fn is_done(&self) -> bool {
         matches!(self.outcome, Outcome::Published(_) | Outcome::Unchanged)
     }

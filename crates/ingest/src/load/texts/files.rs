@@ -1,5 +1,4 @@
-//! A directory of texts: `CODE/NAME.md`, where `CODE` is a product's code and `NAME` is what the API
-//! calls the text.
+//! Directory of texts: `CODE/NAME.md`, with a product's code and the API's name of the text.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,15 +14,15 @@ use super::markdown::{MAX_BYTES, markdown};
 use crate::load::directory::{self, Listing};
 use crate::load::report::{Finding, Place, Report};
 
-/// The texts in a directory. It holds their names only: a text is read when it is needed.
+/// Texts in a directory. Only names are kept in memory; a text is read when it is needed.
 #[derive(Debug, Default)]
 pub struct TextFiles {
     products: BTreeMap<ProductCode, Vec<(TextName, PathBuf)>>,
 }
 
 impl TextFiles {
-    /// Finds the texts below `directory` and checks each of them; what is wrong goes into the report. What is
-    /// hidden is left out, as of any directory that is loaded.
+    /// Scans the texts below `directory` and checks each; adds faults to the report. Hidden files are skipped, as in
+    /// any directory.
     ///
     /// # Errors
     ///
@@ -42,7 +41,7 @@ impl TextFiles {
             found.add(directory, path, report)?;
         }
         for path in links {
-            // Several products may share a text, so each link counts; but none is passed over.
+            // Several products may share a text, so each link within the directory counts; others are faults.
             if directory::file_within(&root, &path).is_some() {
                 found.add(directory, path, report)?;
             } else {
@@ -64,7 +63,7 @@ impl TextFiles {
                 if let Err(invalid) = text {
                     report.add(finding(&path, Some(&code), invalid));
                 }
-                // One that has a fault belongs to a product all the same, which may have another.
+                // A faulty text belongs to its product, too, which may have other faults.
                 self.products.entry(code).or_default().push((name, path));
             }
             Err(invalid) => report.add(finding(&path, None, invalid)),
@@ -72,25 +71,25 @@ impl TextFiles {
         Ok(())
     }
 
-    /// The products that have texts here, in ascending order of codes.
+    /// Returns the codes with texts here, ascending.
     pub fn codes(&self) -> impl Iterator<Item = &ProductCode> {
         self.products.keys()
     }
 
-    /// The first text of a product, if it has any here.
+    /// Returns the first text of a product, if it has any.
     pub fn first(&self, code: &ProductCode) -> Option<&Path> {
         let (_, path) = self.products.get(code)?.first()?;
         Some(path)
     }
 
-    /// The texts of a product.
+    /// Returns the texts of a product.
     pub fn of(&self, code: &ProductCode) -> impl Iterator<Item = (TextName, &Path)> {
         let texts = self.products.get(code).into_iter().flatten();
         texts.map(|(name, path)| (*name, path.as_path()))
     }
 }
 
-/// A finding about the file of a text.
+/// Returns a finding about a text's file.
 pub(in crate::load) fn finding(
     path: &Path,
     code: Option<&ProductCode>,
@@ -107,7 +106,7 @@ pub(in crate::load) fn finding(
     }
 }
 
-/// Returns the product and the text that a path names.
+/// Parses a path into product and text.
 fn text_of(path: &Path) -> Result<(ProductCode, TextName), Invalid> {
     let mut parts = path.iter().map(|part| part.to_str());
     let (Some(Some(code)), Some(Some(file)), None) = (parts.next(), parts.next(), parts.next())
@@ -128,7 +127,7 @@ fn text_of(path: &Path) -> Result<(ProductCode, TextName), Invalid> {
     }
 }
 
-/// Reads a text; not more of it than shows that it is too long.
+/// Reads a text, up to one byte more than the maximum length.
 pub(super) fn read(path: &Path) -> io::Result<Result<String, Invalid>> {
     let mut bytes = Vec::new();
     File::open(path)?

@@ -1,16 +1,15 @@
-//! Rules for bytes that become a text of a product.
+//! Rules for texts as bytes.
 
 use vitrine_model::Invalid;
 use vitrine_model::content::PackedMarkdown;
 
-/// Byte-order mark of UTF-8, which some editors put before a file.
+/// Byte-order mark of UTF-8, which some editors write.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Maximum length of a text as it comes, a byte-order mark before it included, in bytes.
+/// Maximum length of a text, including a byte-order mark, in bytes.
 pub const MAX_BYTES: usize = PackedMarkdown::MAX_LENGTH_BYTES + BYTE_ORDER_MARK.len();
 
-/// Reads bytes as the Markdown of a text: UTF-8 with something in it, of at most 1 MiB. A byte-order
-/// mark is left out; nothing else is changed.
+/// Checks the bytes of a text: UTF-8, not empty, at most 1 MiB. Removes a byte-order mark and changes nothing else.
 ///
 /// # Errors
 ///
@@ -19,7 +18,7 @@ pub fn markdown(mut bytes: Vec<u8>) -> Result<String, Invalid> {
     if bytes.starts_with(BYTE_ORDER_MARK) {
         bytes.drain(..BYTE_ORDER_MARK.len());
     }
-    // First: a text that is cut off at the limit may be cut within a character.
+    // Checked first: a truncated text may end within a character.
     if bytes.len() > PackedMarkdown::MAX_LENGTH_BYTES {
         let expected = "Markdown of at most 1 MiB";
         return Err(Invalid::new("text_too_long", expected));
@@ -42,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_rule_is_told_by_its_name() {
+    fn each_rule_is_reported_by_its_name() {
         let rule = |bytes: &[u8]| markdown(bytes.to_vec()).map_err(|invalid| invalid.rule);
         assert_eq!(rule("Grüße\r\n".as_bytes()), Ok("Grüße\r\n".to_owned()));
         assert_eq!(rule(b"\xef\xbb\xbf# T"), Ok("# T".to_owned()));

@@ -1,10 +1,10 @@
-//! Texts by themselves: Markdown files put on products that are live, in one transaction.
+//! Loads of texts alone: Markdown files put on live products, in one transaction.
 //!
-//! - `files`: the directory that the files are in
-//! - `markdown`: what bytes must be to become a text
+//! - `files`: directory of texts
+//! - `markdown`: rules for texts
 //!
-//! Everything of a product but the texts that are named stays as it is, to the byte: the new content
-//! resources take the place of the old ones in its document, and nothing else is even looked at.
+//! The new content resources replace the old ones in a product's document; the rest stays byte for byte, and isn't
+//! parsed.
 
 mod files;
 mod markdown;
@@ -40,8 +40,8 @@ pub struct TextLoadSettings {
     pub note: Option<String>,
 }
 
-/// Puts the texts below `directory` on live products, in one transaction; or, where there is any
-/// fault, changes nothing. The report says which, and all that was found; its records are files.
+/// Puts the texts below `directory` on live products, in one transaction; changes nothing if there is a fault. The
+/// report has the outcome and all findings; its records are files.
 ///
 /// # Errors
 ///
@@ -84,22 +84,22 @@ const NOT_KEPT: Invalid = Invalid::new(
     "a product with content resources; this one was loaded without them, so it shows no texts",
 );
 
-/// Puts files in the place of texts, while products are published.
+/// Replacement of texts by files while products are published.
 pub struct Overlay<'t> {
     texts: &'t TextFiles,
     directory: &'t Path,
-    /// The products whose texts were put.
+    /// Products whose texts were put.
     put: HashSet<ProductCode>,
-    /// The texts that the store has by now; they needn't be compressed once more.
+    /// Texts that this publish has stored already.
     kept: HashSet<TextDigest>,
-    /// Of all bytes that were put.
+    /// Hash of all texts that were put.
     pub(super) digest: Sha256,
-    /// True if texts can't be put, so that nothing may be changed. The report says why.
+    /// True if a text can't be put, so that nothing may change. The report has the reason.
     pub(super) is_refused: bool,
 }
 
 impl<'t> Overlay<'t> {
-    /// Puts these texts, which lie in `directory`.
+    /// Returns the replacement by these texts, which are in `directory`.
     #[must_use]
     pub fn of(texts: &'t TextFiles, directory: &'t Path) -> Self {
         Self {
@@ -112,13 +112,12 @@ impl<'t> Overlay<'t> {
         }
     }
 
-    /// Puts the texts of a product into its content. An address that is known of such a text stays as its
-    /// source: so a later load that brings the address again keeps the Markdown.
+    /// Puts the texts of a product into its content. A text's known address stays as its source, so that a later load
+    /// with that address keeps the Markdown.
     ///
     /// # Errors
     ///
-    /// If a file can't be read, or isn't any more what it was when it was checked; where the store
-    /// can't be written.
+    /// If a file can't be read or has changed since its check, or the store can't be written.
     pub fn put(
         &mut self,
         code: &ProductCode,
@@ -143,14 +142,14 @@ impl<'t> Overlay<'t> {
         Ok(())
     }
 
-    /// The products whose texts weren't put yet.
+    /// Returns the products whose texts weren't put yet.
     #[must_use]
     pub fn left(&self) -> Vec<&'t ProductCode> {
         let codes = self.texts.codes();
         codes.filter(|code| !self.put.contains(code)).collect()
     }
 
-    /// Puts the texts of a product on it as it is live; where that can't be, says so in the report.
+    /// Puts the texts of a product on its live version, or reports why that's impossible.
     ///
     /// # Errors
     ///
@@ -170,7 +169,7 @@ impl<'t> Overlay<'t> {
                 return Ok(());
             }
         };
-        // Once nothing will be applied, all that is left to do is to find the other faults.
+        // If nothing will be applied, the rest only finds further faults.
         if self.is_refused {
             return Ok(());
         }
@@ -179,7 +178,7 @@ impl<'t> Overlay<'t> {
         put_content(publication, &live, &content, plan)
     }
 
-    /// Says, where it is so, that a product that was rendered without content resources has texts here.
+    /// Reports a product with texts here that was rendered without content resources.
     pub(super) fn check_kept(&mut self, product: &StoredProduct, report: &mut Report) {
         if product.content.is_none() && self.put.contains(&product.code) {
             self.refuse(&product.code, NOT_KEPT, report);
@@ -193,7 +192,7 @@ impl<'t> Overlay<'t> {
     }
 }
 
-/// Makes a live product one with these texts.
+/// Puts a live product with these texts.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! `vitrine config check`: all that is wrong with a settings file, before a server is started with it.
+//! `vitrine config check`: finds all faults of a settings file before a server starts with it.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -74,7 +74,7 @@ impl Check {
     }
 }
 
-/// Returns the faults that would otherwise come up at the start.
+/// Returns the faults that would occur at the start.
 fn start_faults(read: &LoadedSettings) -> Vec<SettingFault> {
     let mut faults: Vec<SettingFault> = read.values.iter().flat_map(path_faults).collect();
     let names = faults.iter().map(|fault| fault.setting.clone());
@@ -90,7 +90,7 @@ fn start_faults(read: &LoadedSettings) -> Vec<SettingFault> {
             .faults(&read.cli.store)
             .into_iter()
             .for_each(&mut push);
-        // A file that isn't there has been told.
+        // A missing file was reported already.
         let is_told = |name: &str| {
             let mut told = missing_names.iter();
             told.any(|told| told.as_deref() == Some(name))
@@ -104,7 +104,7 @@ fn start_faults(read: &LoadedSettings) -> Vec<SettingFault> {
     faults
 }
 
-/// Files and directories that a setting names and that aren't there.
+/// Returns the faults of missing files and directories.
 fn path_faults(value: &SettingValue) -> Vec<SettingFault> {
     let (is_file, is_directory) = (
         value.setting.names_a_file(),
@@ -119,7 +119,7 @@ fn path_faults(value: &SettingValue) -> Vec<SettingFault> {
             .err()
             .map(|error| format!("can't be read: {error}")),
         (false, Ok(found)) if !found.is_dir() => Some("isn't a directory".to_owned()),
-        // A directory that isn't there is made.
+        // A missing directory is created at the start.
         (false, _) => None,
     };
     let faults = value.paths().filter_map(|path| {

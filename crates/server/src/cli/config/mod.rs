@@ -1,4 +1,4 @@
-//! `vitrine config`: the settings of a server: their manual, what is wrong with a file, what is in effect.
+//! `vitrine config`: prints the manual of settings, checks a file, shows the values in effect.
 
 mod check;
 mod show;

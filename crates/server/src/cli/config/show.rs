@@ -1,4 +1,4 @@
-//! `vitrine config show`: the settings in effect, and their sources.
+//! `vitrine config show`: prints the settings in effect, with their sources.
 
 use std::path::Path;
 

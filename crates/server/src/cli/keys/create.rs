@@ -1,4 +1,4 @@
-//! `vitrine keys create`: makes a key and shows it, this once.
+//! `vitrine keys create`: creates a key and prints it.
 
 use std::io::Write as _;
 
@@ -54,7 +54,7 @@ pub(in crate::cli) struct NewKeySettings {
 }
 
 impl NewKeySettings {
-    /// A key without expiry, pinned version or quota.
+    /// Returns the properties of a key without expiry, pinned version or quota.
     pub(in crate::cli) fn plain(label: &str, kind: KeyKind) -> Self {
         Self {
             label: label.to_owned(),
@@ -65,7 +65,7 @@ impl NewKeySettings {
         }
     }
 
-    /// The same with a quota.
+    /// Sets the quota.
     pub(in crate::cli) fn with_quota(self, quota: Quota) -> Self {
         Self {
             quota: Some(quota),
@@ -90,7 +90,7 @@ impl NewKeySettings {
     }
 }
 
-/// Makes a key.
+/// Creates a key.
 pub(in crate::cli) fn create(
     store: &dyn Store,
     settings: NewKeySettings,
@@ -99,7 +99,7 @@ pub(in crate::cli) fn create(
     Ok(key)
 }
 
-/// Makes a key. Returns it with its record.
+/// Creates a key; returns it with its record.
 fn create_record(
     store: &dyn Store,
     settings: NewKeySettings,
@@ -124,7 +124,7 @@ impl Create {
         show(&key, &record, &[], self.output)
     }
 
-    /// Reads the command line; ends the program if it is wrong.
+    /// Parses the properties; ends the program if one is wrong.
     fn settings(&self) -> NewKeySettings {
         if self.label.trim().is_empty() || self.label.chars().any(char::is_control) {
             exit_with_usage_error("--label must be a name in plain words");
@@ -160,7 +160,7 @@ impl Create {
     }
 }
 
-/// Prints a new key, the only time that this is possible, and which keys of its label end when.
+/// Prints a new key, which is possible only now, and the expiry of the label's other keys.
 pub(super) fn show(
     key: &NewKey,
     record: &KeyRecord,

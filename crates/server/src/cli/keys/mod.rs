@@ -1,4 +1,4 @@
-//! `vitrine keys`: hands out API keys, lists them, rotates and revokes them.
+//! `vitrine keys`: creates, lists, rotates and revokes API keys.
 
 mod create;
 
@@ -78,7 +78,7 @@ pub(super) enum Keys {
 }
 
 impl Keys {
-    /// Returns whether the command changes keys.
+    /// Returns true if the command changes keys.
     pub(super) fn writes(&self) -> bool {
         !matches!(self, Self::List { .. })
     }
@@ -174,8 +174,8 @@ fn to_json(record: &KeyRecord, now: Timestamp) -> Value {
     })
 }
 
-/// Makes a successor of the one key in use that `name` means; the old key expires after `overlap`. Prints which keys
-/// end when.
+/// Creates a successor of the single key in use that `name` means; the old key expires after `overlap`. Prints the keys
+/// that expire, with the time.
 fn rotate(
     store: &dyn Store,
     output: OutputArgs,
@@ -207,7 +207,7 @@ fn rotate(
         match new_key(old.kind) {
             Ok(key) => {
                 let successor = successor(old, &key, now);
-                // Those rotated before don't outlive the one rotated now.
+                // Keys rotated earlier expire at the latest with this one.
                 let ending: Vec<KeyRecord> = predecessors(records, old, now)
                     .into_iter()
                     .chain([*old])
@@ -227,8 +227,8 @@ fn rotate(
     show(&key, &successor, &ending, output)
 }
 
-/// The keys that were rotated before `old` was made and are good still. Where several keys of its label are in use, it can't
-/// be told whose predecessors they are: then none.
+/// Returns the keys that were rotated before `old` was created and are still accepted. None if several keys of the
+/// label are in use, because then it's unknown whose predecessors they are.
 fn predecessors<'r>(
     records: &'r [KeyRecord],
     old: &KeyRecord,
@@ -244,8 +244,7 @@ fn predecessors<'r>(
     }
 }
 
-/// A successor's record. What was agreed on stays agreed on: it has the same label, kind, version, quota
-/// and expiry.
+/// Returns the record of a successor, with the same label, kind, version, quota and expiry.
 fn successor(old: &KeyRecord, key: &NewKey, now: Timestamp) -> KeyRecord {
     KeyRecord {
         prefix: key.prefix().to_owned(),
@@ -256,7 +255,7 @@ fn successor(old: &KeyRecord, key: &NewKey, now: Timestamp) -> KeyRecord {
     }
 }
 
-/// The record of a key that was rotated: it expires when the overlap ends, if not before.
+/// Returns the record of a rotated key, which expires at the end of the overlap at the latest.
 fn expiring_record(old: &KeyRecord, now: Timestamp, overlap_ends: Timestamp) -> KeyRecord {
     let expires = old
         .expires_at
@@ -273,7 +272,7 @@ fn revoke(store: &dyn Store, output: OutputArgs, names: &[String]) -> anyhow::Re
     let mut unknown = Vec::new();
     let mut revoked: Vec<String> = Vec::new();
     store.change_keys(&mut |records| {
-        // A whole key may be given as well: it is about to be worthless.
+        // A whole key is accepted as well, since it is about to be revoked.
         let means = |name: &String, record: &KeyRecord| {
             record.label == *name || record.prefix == prefix_of(name)
         };
@@ -313,11 +312,11 @@ fn revoke(store: &dyn Store, output: OutputArgs, names: &[String]) -> anyhow::Re
     Ok(Outcome::Done)
 }
 
-/// The shortest end of a name that may be a secret which was copied in part, or behind another prefix.
+/// Minimum length of the end of a name that may be a partially copied secret.
 const SECRET_BYTES: usize = 32;
 
-/// The prefix in a whole key; a whole name if it isn't one, with the dots of its label. What this gives may be
-/// shown: where a name may hold a secret, that is cut off.
+/// Returns the prefix of a whole key; of other names, the name with the dots of its label. The result may be printed:
+/// anything that may be a secret is cut off.
 fn prefix_of(name: &str) -> &str {
     let may_be_secret = |end: &str| {
         end.len() >= SECRET_BYTES && end.bytes().all(|byte| byte.is_ascii_alphanumeric())

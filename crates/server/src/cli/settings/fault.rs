@@ -6,27 +6,27 @@ use std::path::PathBuf;
 
 use vitrine_ingest::escape::single_line;
 
-/// One thing that is wrong.
+/// A fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::cli) struct SettingFault {
-    /// The line, counted from 1; 0 if it lies in no line.
+    /// Line, from 1; 0 for faults without one.
     pub(in crate::cli) line: usize,
-    /// The character in it, counted from 1.
+    /// Character in the line, from 1.
     pub(in crate::cli) column: usize,
-    /// The key that it is about, as the file writes it.
+    /// Key of the setting, as in the file.
     pub(in crate::cli) setting: Option<String>,
-    /// The fault. Holds no secret.
+    /// Description. Contains no secret.
     pub(in crate::cli) what: String,
     /// The remedy.
     pub(in crate::cli) advice: String,
 }
 
-/// A settings file that isn't taken.
+/// A settings file with faults.
 #[derive(Debug)]
 pub(in crate::cli) struct RefusedFile {
-    /// The file.
+    /// Path of the file.
     pub(in crate::cli) path: PathBuf,
-    /// All that is wrong in it, in the order of its lines.
+    /// All faults, in the order of their lines.
     pub(in crate::cli) faults: Vec<SettingFault>,
 }
 
@@ -59,11 +59,11 @@ impl fmt::Display for FaultPlace<'_> {
     }
 }
 
-/// Finds lines and columns in a text.
+/// Index of lines and columns in a text.
 pub(super) struct LineIndex<'t>(pub(super) &'t str);
 
 impl LineIndex<'_> {
-    /// The line and the column of a byte, both counted from 1.
+    /// Returns line and column of a byte, from 1.
     pub(super) fn of(&self, byte: usize) -> (usize, usize) {
         let mut byte = byte.min(self.0.len());
         while !self.0.is_char_boundary(byte) {
@@ -75,7 +75,7 @@ impl LineIndex<'_> {
         (lines + 1, before[line_start..].chars().count() + 1)
     }
 
-    /// A fault at a place.
+    /// Returns a fault at a place.
     pub(super) fn fault(
         &self,
         span: &Range<usize>,

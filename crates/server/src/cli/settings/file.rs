@@ -1,4 +1,4 @@
-//! A settings file: TOML becomes values of flags, or all its faults with their places.
+//! Settings files: parses TOML into values of flags, or reports all faults with their places.
 
 use std::collections::BTreeSet;
 use std::fs::File as Opened;
@@ -15,27 +15,27 @@ use super::secret::shown;
 use super::template::example;
 use super::{Setting, ValueKind};
 
-/// Maximum length of a file, in bytes: a longer one is the wrong file.
+/// Maximum length of a file, in bytes: a longer one must be a wrong file.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// Contents of a settings file.
 #[derive(Debug)]
 pub(super) struct SettingsFile {
     pub(super) entries: Vec<FileEntry>,
-    /// Warnings: dangerous, but not wrong.
+    /// Warnings about dangerous settings.
     pub(super) warnings: Vec<String>,
 }
 
-/// One setting that a file sets.
+/// A setting in a file.
 #[derive(Debug)]
 pub(super) struct FileEntry {
     pub(super) name: String,
-    /// As they would stand behind the flag.
+    /// Values, as on the command line.
     pub(super) values: Vec<String>,
     pub(super) line: usize,
 }
 
-/// Reads a file. The outer error says that it can't be read, the inner one what is wrong in it.
+/// Reads a file. The outer error is that the file can't be read, the inner one its faults.
 pub(super) fn read(
     path: &Path,
     settings: &[Setting],
@@ -60,7 +60,7 @@ pub(super) fn read(
 ///
 /// # Errors
 ///
-/// If the file has faults: all of them.
+/// If the file has faults; returns all of them.
 pub(super) fn entries(
     bytes: &[u8],
     settings: &[Setting],
@@ -86,7 +86,7 @@ fn text(bytes: &[u8]) -> Result<&str, Vec<SettingFault>> {
     })
 }
 
-/// Settings that hold a secret, in a file that everybody can read.
+/// Warns of secrets in a file that everybody can read.
 fn secret_warnings(path: &Path, entries: &[FileEntry], mode: u32) -> Vec<String> {
     if mode & 0o004 == 0 {
         return Vec::new();
@@ -117,7 +117,7 @@ fn parse(text: &str, settings: &[Setting]) -> Result<Vec<FileEntry>, Vec<Setting
         .map(|error| syntax(&line_index, error))
         .collect();
     faults.dedup_by_key(|fault| fault.line);
-    // What stands in a line that can't be read is guesswork.
+    // The content of a malformed line is guesswork.
     let unreadable: BTreeSet<usize> = faults.iter().map(|fault| fault.line).collect();
     let mut entries = Vec::new();
     let mut tables = vec![table.get_ref()];
@@ -130,7 +130,7 @@ fn parse(text: &str, settings: &[Setting]) -> Result<Vec<FileEntry>, Vec<Setting
                 Ok(entry) => entries.push(entry),
                 Err(found) => faults.extend(found),
             }
-            // There are none; but what stands in one may be wrong too.
+            // No table is valid, but settings in one may have faults, too.
             tables.extend(value.get_ref().as_table());
         }
     }
@@ -219,7 +219,7 @@ fn entry(
     })
 }
 
-/// Suggests the setting that was meant, if one is near.
+/// Suggests the setting that was probably meant.
 fn suggestion(name: &str, settings: &[Setting]) -> String {
     let meant = name.to_lowercase().replace('-', "_");
     let candidates = settings.iter().map(|setting| {
@@ -235,7 +235,7 @@ fn suggestion(name: &str, settings: &[Setting]) -> String {
     }
 }
 
-/// A value as it would stand behind the flag; or what is wrong with it, and what to write.
+/// Returns a value as on the command line; or the fault, and the advice.
 fn check_value(setting: &Setting, value: &DeValue<'_>) -> Result<String, (String, String)> {
     let name = &setting.name;
     let kind = setting.kind();
@@ -259,7 +259,7 @@ fn check_value(setting: &Setting, value: &DeValue<'_>) -> Result<String, (String
     };
     let what = format!("`{name}` is `{}`", shown(name, &text));
     let what = match std::error::Error::source(&refusal) {
-        // A parser may say the value again, and it may hold a password.
+        // A parser's error may repeat the value, which may contain a password.
         Some(reason) if shown(name, &text) == text => format!("{what}: {reason}"),
         _ => what,
     };
@@ -268,7 +268,7 @@ fn check_value(setting: &Setting, value: &DeValue<'_>) -> Result<String, (String
         _ => String::new(),
     };
     let advice = match kind {
-        // It is in quotes already.
+        // The value is in quotes already.
         ValueKind::Text if setting.argument.get_possible_values().is_empty() => {
             format!("give one such as {}", example(setting))
         }

@@ -8,19 +8,19 @@ use super::{CommandLine, Setting, SettingSource, StartupError, ValueKind, all, f
 
 static SETTINGS: LazyLock<Vec<Setting>> = LazyLock::new(|| all(&program()));
 
-/// A setting that a file sets.
+/// A setting in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSetting {
-    /// Its key.
+    /// Key.
     pub name: String,
-    /// Its values, as they would stand behind the flag.
+    /// Values, as on the command line.
     pub values: Vec<String>,
-    /// The line of the key, from 1.
+    /// Line of the key, from 1.
     pub line: usize,
 }
 
 impl FileSetting {
-    /// The line that sets this.
+    /// Returns the line that sets this.
     #[must_use]
     pub fn to_toml(&self) -> String {
         let setting = SETTINGS.iter().find(|setting| setting.name == self.name);
@@ -33,11 +33,11 @@ impl FileSetting {
 /// Fault of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileFault {
-    /// The line, from 1; 0 if it lies in no line.
+    /// Line, from 1; 0 for faults without one.
     pub line: usize,
-    /// The character in it, from 1.
+    /// Character in the line, from 1.
     pub column: usize,
-    /// The key that it is about.
+    /// Key of the setting.
     pub setting: Option<String>,
     /// The fault.
     pub what: String,
@@ -64,16 +64,16 @@ impl From<super::SettingFault> for FileFault {
     }
 }
 
-/// The names of all settings.
+/// Returns the names of all settings.
 pub fn names() -> impl Iterator<Item = &'static str> {
     SETTINGS.iter().map(|setting| setting.name.as_str())
 }
 
-/// Reads the settings in a file of these bytes.
+/// Parses the settings in a file of these bytes.
 ///
 /// # Errors
 ///
-/// If it has faults: all of them.
+/// If the file has faults; returns all of them.
 pub fn read(bytes: &[u8]) -> Result<Vec<FileSetting>, Vec<FileFault>> {
     let set = |entry: file::FileEntry| FileSetting {
         name: entry.name,
@@ -86,11 +86,11 @@ pub fn read(bytes: &[u8]) -> Result<Vec<FileSetting>, Vec<FileFault>> {
     }
 }
 
-/// The settings of a server that the file at `path` sets, as they are in effect: names and lines.
+/// Returns names and lines of the server settings in the file at `path` that are in effect.
 ///
 /// # Errors
 ///
-/// If it has faults: all of them; rules between settings are checked later.
+/// If the file has faults; returns all of them. Rules between settings are checked later.
 pub fn effective(path: &Path) -> Result<Vec<(String, usize)>, Vec<FileFault>> {
     match CommandLine::of_server(Some(path), &[]).read() {
         Ok(read) => {

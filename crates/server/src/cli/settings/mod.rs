@@ -1,14 +1,13 @@
-//! Settings of a server, and the sources of their values: flags over environment over the settings
-//! file over defaults.
+//! Settings of a server and their sources, in order of precedence: flags, environment, settings file, defaults.
 //!
-//! The one table of settings is the command line of `vitrine serve`, as clap describes it. The file's keys are
-//! its flags with `_` for `-`, its values are judged by the flags' own parsers, and its manual is made of their help.
+//! The single table of settings is the command line of `vitrine serve`, as clap describes it. Keys of the file are its
+//! flags with `_` for `-`, their parsers check the file's values, and the manual is generated from their help.
 //!
-//! - `file`: a TOML file becomes values, or faults with their places
-//! - `fault`: what is wrong in a file
-//! - `sources`: the command line, the environment and the file become one
+//! - `file`: parser of settings files
+//! - `fault`: faults of a file
+//! - `sources`: merges command line, environment and file
 //! - `template`: the manual, `vitrine.default.toml`
-//! - `secret`: what of a value may be shown
+//! - `secret`: hides secrets in values
 
 mod fault;
 mod file;
@@ -61,7 +60,7 @@ enum ValueKind {
     Text,
 }
 
-/// The numbers that a flag's parser may make.
+/// Parsers of flags with numbers.
 static NUMBERS: LazyLock<[ValueParser; 8]> = LazyLock::new(|| {
     [
         value_parser!(u8).into(),
@@ -78,23 +77,23 @@ static NUMBERS: LazyLock<[ValueParser; 8]> = LazyLock::new(|| {
 /// A setting: a flag of `vitrine serve`.
 #[derive(Debug, Clone)]
 pub(super) struct Setting {
-    /// Its key in the file.
+    /// Key in the file.
     pub(super) name: String,
     argument: Arg,
 }
 
 impl Setting {
-    /// The flag as it is written on a command line.
+    /// Returns the flag, as on the command line.
     pub(super) fn flag(&self) -> String {
         format!("--{}", self.name.replace('_', "-"))
     }
 
-    /// Its variable in the environment.
+    /// Returns its environment variable.
     pub(super) fn variable(&self) -> Option<&str> {
         self.argument.get_env()?.to_str()
     }
 
-    /// Its default, one text for each value; none if it isn't set by default.
+    /// Returns its default values; empty without a default.
     fn defaults(&self) -> Vec<String> {
         let defaults = self.argument.get_default_values().iter();
         defaults
@@ -148,7 +147,7 @@ impl Setting {
         names.first().map(AsRef::as_ref)
     }
 
-    /// Returns true if it names a file that has to be there.
+    /// Returns true if it names a file that must exist.
     pub(super) fn names_a_file(&self) -> bool {
         self.placeholder() == Some("FILE")
             || self.argument.get_value_hint() == ValueHint::FilePath
@@ -161,7 +160,7 @@ impl Setting {
     }
 }
 
-/// All settings in the order of the help; `root` is the whole program, built.
+/// Returns all settings, in the order of the help; `root` is the whole program, built.
 fn all(root: &Command) -> Vec<Setting> {
     let serve = root.find_subcommand(SERVE);
     let arguments = serve.into_iter().flat_map(Command::get_arguments);
@@ -183,7 +182,7 @@ fn all(root: &Command) -> Vec<Setting> {
         .collect()
 }
 
-/// Returns a path as it is shown.
+/// Formats a path for messages.
 fn display_path(path: &Path) -> String {
     path.display().to_string()
 }

@@ -1,12 +1,12 @@
-//! Hides the secret parts of settings' values. If in doubt, it hides too much.
+//! Hides secrets in values of settings. If in doubt, it hides too much.
 
 use clap::error::{ContextKind, ContextValue};
 use vitrine_store::StoreAddress;
 
-/// Stands for what is hidden.
+/// Replacement of a secret.
 const HIDDEN: &str = "(hidden)";
 
-/// A value without what is secret in it: the password of an address, all of a setting that is a password.
+/// Returns a value without secrets: without the password in a URL, or hidden if the setting is a password.
 pub(in crate::cli) fn shown(name: &str, value: &str) -> String {
     let is_secret = ["password", "secret", "token"]
         .iter()
@@ -23,21 +23,21 @@ pub(in crate::cli) fn shown(name: &str, value: &str) -> String {
         };
     }
     let mut value = value.to_owned();
-    // `redis://user:password@host/…`. A password may hold what it shouldn't, so the last `@` counts.
+    // `redis://user:password@host/…`. A password may contain `@`, so the last one counts.
     if let Some(start) = value.find("://").map(|scheme| scheme + 3)
         && let Some(end) = value.rfind('@').filter(|end| *end > start)
         && let Some(colon) = value[start..end].find(':')
     {
         value.replace_range(start + colon + 1..end, HIDDEN);
     }
-    // `…?password=…`, `host=… password=…`, and what stands behind.
+    // `…?password=…`, `host=… password=…`, and everything after it.
     if let Some(found) = value.to_ascii_lowercase().find("password=") {
         value.replace_range(found + "password=".len().., HIDDEN);
     }
     value
 }
 
-/// The same complaint without what is secret in the value that it shows.
+/// Removes secrets from the value in a parser's error.
 pub(in crate::cli) fn without_secrets(mut error: clap::Error) -> clap::Error {
     if let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidValue) {
         let argument = match error.get(ContextKind::InvalidArg) {
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn passwords_are_hidden_and_nothing_else_is() {
+    fn only_passwords_are_hidden() {
         for (name, plain) in [
             ("store", "sqlite:/var/lib/vitrine/vitrine.db"),
             (

@@ -1,7 +1,7 @@
-//! The command line, the environment and the settings file become one.
+//! Merges the command line, the environment and the settings file.
 //!
-//! A setting that only the file sets is put on the command line as a flag, and that is parsed like any other:
-//! so parsers hold for the file too. Rules between settings are `Serve::faults`.
+//! A setting that only the file sets is added to the command line as a flag, which is then parsed like any other: so
+//! the parsers check the file, too. `Serve::faults` has the rules between settings.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -21,15 +21,15 @@ use super::{SERVE, Setting, ValueKind, all, program};
 /// Source of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::cli) enum SettingSource {
-    /// The command line.
+    /// Command line.
     Flag,
-    /// The environment.
+    /// Environment variable.
     Environment,
-    /// The settings file, in this line.
+    /// Line of the settings file.
     File(usize),
-    /// It is the default.
+    /// Default value.
     Default,
-    /// It has no value.
+    /// No value.
     Unset,
 }
 
@@ -37,13 +37,13 @@ pub(in crate::cli) enum SettingSource {
 #[derive(Debug, Clone)]
 pub(in crate::cli) struct SettingValue {
     pub(in crate::cli) setting: Setting,
-    /// One text for each value, as it was given. May hold a secret.
+    /// Values as given. May contain a secret.
     values: Vec<String>,
     pub(in crate::cli) source: SettingSource,
 }
 
 impl SettingValue {
-    /// The values without what is secret in them.
+    /// Returns the values without secrets.
     pub(in crate::cli) fn shown(&self) -> Vec<String> {
         let values = self.values.iter();
         values
@@ -51,28 +51,28 @@ impl SettingValue {
             .collect()
     }
 
-    /// Returns true if the value differs from the one before.
+    /// Returns true if the value differs from an earlier one.
     pub(in crate::cli) fn differs(&self, before: &Self) -> bool {
         self.values != before.values
     }
 
-    /// The paths that it names.
+    /// Returns the values as paths.
     pub(in crate::cli) fn paths(&self) -> impl Iterator<Item = &Path> {
         self.values.iter().map(Path::new)
     }
 
-    /// The value, as the file writes it.
+    /// Formats the value for the file.
     pub(in crate::cli) fn to_toml(&self) -> Option<String> {
         format_values(self.setting.kind(), &self.shown())
     }
 }
 
-/// Reason for which a command can't start.
+/// Error that keeps a command from starting.
 #[derive(Debug)]
 pub(in crate::cli) enum StartupError {
-    /// The command line is wrong, or asks for help.
+    /// The command line is wrong, or asks for help or the version.
     CommandLine(clap::Error),
-    /// The settings file is wrong.
+    /// The settings file has faults.
     Refused(RefusedFile),
     /// The settings file can't be read.
     Failed(anyhow::Error),
@@ -84,33 +84,33 @@ impl From<clap::Error> for StartupError {
     }
 }
 
-/// The arguments of the process; they can be read again when the file has changed.
+/// Arguments of the process, which can be parsed again when the file has changed.
 #[derive(Debug, Clone)]
 pub(in crate::cli) struct CommandLine {
     arguments: Vec<OsString>,
 }
 
-/// A command line that was read, with its environment and its file.
+/// A parsed command line, merged with its environment and its file.
 #[derive(Debug)]
 pub(in crate::cli) struct LoadedSettings {
     pub(in crate::cli) cli: Cli,
-    /// The settings of the server; empty if the command isn't `serve`.
+    /// Settings of the server; empty for commands other than `serve`.
     pub(in crate::cli) values: Vec<SettingValue>,
-    /// The settings file.
+    /// Path of the settings file.
     pub(in crate::cli) file: Option<PathBuf>,
     /// Warnings about the file.
     pub(in crate::cli) warnings: Vec<String>,
 }
 
 impl CommandLine {
-    /// The process's own.
+    /// Returns the command line of the process.
     pub(in crate::cli) fn of_process() -> Self {
         Self {
             arguments: std::env::args_os().collect(),
         }
     }
 
-    /// The one that `vitrine serve` would have with these flags.
+    /// Returns the command line of `vitrine serve` with these flags.
     pub(in crate::cli) fn of_server(file: Option<&Path>, flags: &[String]) -> Self {
         let mut arguments: Vec<OsString> = vec!["vitrine".into(), SERVE.into()];
         if let Some(file) = file {
@@ -120,7 +120,7 @@ impl CommandLine {
         Self { arguments }
     }
 
-    /// Reads it. The file is checked as a whole, even if the command takes only some settings from it.
+    /// Parses it. The whole file is checked, even if the command uses only some of its settings.
     pub(in crate::cli) fn read(&self) -> Result<LoadedSettings, StartupError> {
         let program = program();
         let Some(path) = self.file(&program)? else {
@@ -147,7 +147,7 @@ impl CommandLine {
         let given = lenient.try_get_matches_from(&self.arguments)?;
         let wanted = applicable_entries(&program, &settings, &given, &file.entries);
         let matches = program.clone().try_get_matches_from(self.with(&wanted))?;
-        // Of the file, a command takes what it has.
+        // A command uses only the settings that it has.
         refuse_unused(&program, &given)?;
         let lines: Vec<&FileEntry> = wanted.iter().map(|(_, entry)| *entry).collect();
         Ok(LoadedSettings {
@@ -158,12 +158,12 @@ impl CommandLine {
         })
     }
 
-    /// The settings file that flags or the environment name. `vitrine config` looks at it by itself.
+    /// Returns the settings file that flags or the environment name. `vitrine config` reads it by itself.
     fn file(&self, program: &Command) -> Result<Option<PathBuf>, StartupError> {
         let strict = program.clone().try_get_matches_from(&self.arguments);
         let given = match strict {
             Ok(matches) => matches,
-            // Help that was asked for; or a flag is missing, which the file may set.
+            // Help was requested; or a required flag is missing, which the file may set.
             Err(error) if !error.use_stderr() => return Err(error.into()),
             Err(_) => {
                 let lenient = program.clone().ignore_errors(true);
@@ -176,7 +176,7 @@ impl CommandLine {
         })
     }
 
-    /// The arguments with these settings among them.
+    /// Returns the arguments with these settings inserted.
     fn with(&self, wanted: &[(&Setting, &FileEntry)]) -> Vec<OsString> {
         let flags = wanted.iter().flat_map(|(setting, entry)| {
             let flag = setting.flag();
@@ -188,7 +188,7 @@ impl CommandLine {
                 (true, _) => None,
             })
         });
-        // Behind `--` there are no flags.
+        // After `--` there are no flags.
         let mut arguments = self.arguments.clone();
         let end = arguments.iter().position(|argument| argument == "--");
         let end = end.unwrap_or(arguments.len());
@@ -197,10 +197,10 @@ impl CommandLine {
     }
 }
 
-/// Settings that a command other than `serve` takes from the file, beside those that all commands have.
+/// Settings of the file that a command other than `serve` uses, beside those of all commands.
 const OF_COMMANDS: [(&str, &str); 1] = [("ready", "admin_listen")];
 
-/// Returns the entries that count for the command: settings that it has, and that are set nowhere else.
+/// Returns the entries that apply to the command: settings that it has, and that are set nowhere else.
 fn applicable_entries<'s>(
     program: &Command,
     settings: &'s [Setting],

@@ -1,4 +1,4 @@
-//! The manual of the settings, `vitrine.default.toml`: made of the help of `vitrine serve`.
+//! The manual of the settings, `vitrine.default.toml`, generated from the help of `vitrine serve`.
 
 use super::{Setting, ValueKind, all, program};
 
@@ -16,7 +16,7 @@ const HEAD: &str = "\
 # fault changes nothing. Keep a file that contains a password from other users: `chmod 640`.
 ";
 
-/// Examples of settings that have no default. Each is a value that the setting takes.
+/// Example values of settings without a default.
 const EXAMPLES: [(&str, &str); 12] = [
     ("cors_origins", "https://shop.example"),
     ("follow_store", "postgres://vitrine@replica.example/catalog"),
@@ -35,7 +35,7 @@ const EXAMPLES: [(&str, &str); 12] = [
 /// Width of lines, in characters.
 const WIDTH: usize = 110;
 
-/// The manual.
+/// Returns the manual.
 pub(in crate::cli) fn template() -> String {
     let settings = all(&program());
     let heading = |setting: &Setting| setting.argument.get_help_heading().map(str::to_owned);
@@ -67,7 +67,7 @@ fn describe(setting: &Setting, text: &mut String) {
     let help = argument.get_long_help().or_else(|| argument.get_help());
     let help = help.map(ToString::to_string).unwrap_or_default();
     for paragraph in help.split("\n\n") {
-        // The help leaves out the last one.
+        // clap removes the final period.
         let end = if paragraph.ends_with(['.', ':']) {
             ""
         } else {
@@ -109,7 +109,7 @@ fn describe(setting: &Setting, text: &mut String) {
     }
 }
 
-/// The default's values.
+/// Returns the default values, formatted.
 fn defaults(setting: &Setting) -> Vec<String> {
     match setting.kind() {
         ValueKind::Switch => vec!["false".to_owned()],
@@ -117,7 +117,7 @@ fn defaults(setting: &Setting) -> Vec<String> {
     }
 }
 
-/// A value that the setting takes, as the file writes it.
+/// Returns an example value, formatted for the file.
 pub(super) fn example(setting: &Setting) -> String {
     if let Some(default) = defaults(setting).first() {
         return format_value(setting.kind(), default);
@@ -129,7 +129,7 @@ pub(super) fn example(setting: &Setting) -> String {
     format_value(setting.kind(), example)
 }
 
-/// Returns the values of a setting as the file writes them, if there are any.
+/// Formats the values of a setting for the file, if there are any.
 pub(super) fn format_values(kind: ValueKind, values: &[String]) -> Option<String> {
     let values: Vec<String> = values
         .iter()
@@ -144,13 +144,13 @@ pub(super) fn format_values(kind: ValueKind, values: &[String]) -> Option<String
 
 fn format_value(kind: ValueKind, value: &str) -> String {
     match kind {
-        // A text in quotes. JSON's escapes are TOML's too.
+        // A quoted text. JSON's escapes are valid in TOML.
         ValueKind::Text => serde_json::Value::from(value).to_string(),
         ValueKind::Switch | ValueKind::Boolean | ValueKind::Number => value.to_owned(),
     }
 }
 
-/// Appends a comment, its words in lines of a readable width.
+/// Appends a comment, wrapped.
 fn wrap(words: &str, text: &mut String) {
     let mut line = String::from("#");
     for word in words.split_whitespace() {
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_setting_without_a_default_has_an_example_that_it_takes() {
+    fn settings_without_default_have_examples_that_parse() {
         let settings = all(&program());
         for setting in &settings {
             let known = EXAMPLES.iter().find(|(name, _)| *name == setting.name);

@@ -1,4 +1,4 @@
-//! `vitrine texts fetch`: brings texts that products name by outside addresses into the store.
+//! `vitrine texts fetch`: fetches texts at outside addresses into the store.
 
 use std::io::Write as _;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! `vitrine texts`: loads texts by themselves, fetches them, takes one down at once or puts it back.
+//! `vitrine texts`: loads, fetches, takes down and puts back texts.
 
 mod fetch;
 mod load;
@@ -71,7 +71,7 @@ impl Texts {
     }
 }
 
-/// The digest in `…/v2/texts/DIGEST.md`, or the digest itself.
+/// Returns the digest in `…/v2/texts/DIGEST.md`, or the digest itself.
 fn digest(text: &str) -> anyhow::Result<TextDigest> {
     let name = text.rsplit('/').next().unwrap_or(text);
     match name.strip_suffix(".md").unwrap_or(name).parse() {

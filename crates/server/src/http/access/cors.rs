@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn origins_are_read_as_browsers_write_them() {
+    fn origins_are_normalised_and_malformed_ones_refused() {
         for (text, expected) in [
             ("https://shop.example", "https://shop.example"),
             ("HTTPS://Shop.Example:443", "https://shop.example"),

@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn each_address_has_a_count_of_its_own() {
+    fn addresses_are_counted_separately() {
         let counts = FailedKeys::new(Some("2/60".parse().unwrap()));
         let now = Duration::from_secs(100);
         let granted = |client: Peer| counts.take(client, now) == Admission::Granted;
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn many_addresses_take_no_more_memory() {
+    fn many_addresses_do_not_grow_memory() {
         let counts = FailedKeys::new(Some("1/3600".parse().unwrap()));
         let granted = (0..300_000_u32).filter(|address| {
             let client = Peer::Address(IpAddr::V4((*address).into()));
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_limit_nobody_waits() {
+    fn without_a_limit_no_client_is_refused() {
         let counts = FailedKeys::default();
         for _ in 0..1_000 {
             let admission = counts.take(peer("192.0.2.1"), Duration::ZERO);

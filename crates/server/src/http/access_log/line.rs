@@ -191,7 +191,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_back_whatever_a_client_sent(
+        fn line_of_any_request_is_valid_json(
             path in "\\PC*|[\\x00-\\u{9f}\u{61c}\u{200e}-\u{206f}\"\\\\]*",
             request_id in "\\PC*",
             key in proptest::option::of("\\PC*"),
@@ -231,7 +231,7 @@ mod tests {
         }
 
         #[test]
-        fn times_read_as_ever(nanoseconds in proptest::collection::vec(0..5_000_000_000_i64, 1..20)) {
+        fn times_are_formatted_like_the_library(nanoseconds in proptest::collection::vec(0..5_000_000_000_i64, 1..20)) {
             let mut text = TimeText::default();
             for nanosecond in nanoseconds {
                 // Fewer digits as well, down to the whole second.

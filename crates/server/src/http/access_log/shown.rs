@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_key_in_a_path_only_the_prefix_is_shown() {
+    fn key_in_a_path_is_cut_after_its_prefix() {
         let secret = "S3".repeat(22);
         for (prefix, between) in [
             ("vitrine_AAAAAAAAAAA", "."),
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_without_a_key_is_shown_as_it_was_sent() {
+    fn path_without_a_key_is_shown_unchanged() {
         let long = format!("/v2/product/{}", "%25".repeat(100));
         assert_eq!(shown_path(&long), long[..PATH_CHARACTERS]);
         let encoded = "/v2/product/caf%C3%A9%2Evitrine%2E%FF%2525%zz/and/so/on/and/so/on";

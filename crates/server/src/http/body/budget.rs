@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn one_key_leaves_room_for_another() {
+    fn full_key_leaves_room_for_another() {
         let budget = Budget::default();
         let greedy = Account::default();
         let most = usize::try_from(CONNECTION_BYTES).unwrap();

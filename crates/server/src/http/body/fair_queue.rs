@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn keys_have_their_turns_one_after_the_other() {
+    async fn keys_take_turns() {
         let queue = FairQueue::new(1);
         let (greedy, modest) = (Account::default(), Account::default());
         let order = Arc::default();

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn members_that_can_not_be_read_are_passed_over() {
+    fn malformed_members_are_skipped() {
         for (member, weight) in [
             ("br", Some(1000)),
             (" br ", Some(1000)),
@@ -329,7 +329,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_best_coding_is_that_of_the_rules(
+        fn best_coding_equals_that_of_the_reference(
             lines in proptest::collection::vec(proptest::collection::vec(made(), 0..5), 0..3),
         ) {
             let texts: Vec<String> = lines
@@ -346,7 +346,7 @@ mod tests {
         }
 
         #[test]
-        fn hostile_input_is_read_as_something(
+        fn best_coding_of_arbitrary_headers_has_the_highest_weight(
             lines in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..60), 0..3),
             near in "[gzipbrstd*;q=., 019\t]{0,40}",
         ) {

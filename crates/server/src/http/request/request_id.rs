@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_count_on_from_a_random_start() {
+    fn ids_count_up_from_a_random_prefix() {
         let ids = RequestIds::new().expect("random numbers");
         let made = |ids: &RequestIds| ids.of(&HeaderMap::new());
         let first = made(&ids);

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_known_tag_is_found_in_lists_weakly_and_by_a_star() {
+    fn tag_matches_lists_weakly_and_the_star() {
         let tag = EntityTag::from_hash(ContentHash::from_bytes([7; 16]));
         let weak = String::from_utf8(tag.text().to_vec()).unwrap();
         assert_eq!(weak, format!("W/\"{}\"", "07".repeat(16)));

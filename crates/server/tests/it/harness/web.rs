@@ -53,6 +53,14 @@ impl Page {
         }
     }
 
+    /// The page with another status.
+    pub fn with_status(self, status: &str) -> Self {
+        Self {
+            status: status.to_owned(),
+            ..self
+        }
+    }
+
     /// A redirect.
     pub fn redirect(location: &str) -> Self {
         Self::status("302 Found").with("Location", location)

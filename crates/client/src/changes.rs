@@ -1,0 +1,239 @@
+//! Requests for what differs since a token, and their pages.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::time::Duration;
+
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::Result;
+use crate::client::Client;
+use crate::filters::{Filters, Target, filter_methods};
+use crate::product::Product;
+use crate::retry::{Failure, Retries, with_retries};
+use crate::sync::SyncEvents;
+
+/// Maximum length of a token, in characters.
+const MAX_TOKEN_CHARS: usize = 400;
+
+/// Request for what differs since a token. Values of one filter are alternatives; filters narrow each other.
+///
+/// [`sync`](Self::sync) makes all requests that keep a copy right; [`page`](Self::page) makes one.
+///
+/// `T` is the type of each product; [`read_as`](Self::read_as) changes it.
+#[must_use = "a request does nothing until a page or a sync is taken of it"]
+pub struct ChangesRequest<T = Product> {
+    client: Client,
+    filters: Filters,
+    limit: Option<u16>,
+    pub(crate) since: Option<String>,
+    pub(crate) wait: Option<Duration>,
+    product: PhantomData<fn() -> T>,
+}
+
+/// One page of changes. `T` is the type of each product.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(bound(deserialize = "T: Deserialize<'de>"))]
+#[non_exhaustive]
+pub struct ChangesPage<T = Product> {
+    /// The changes, ordered by code, byte-wise ascending.
+    pub changes: Vec<Change<T>>,
+    /// Token for the next request: at most 400 characters of `A-Z`, `a-z`, `0-9`, `_` and `-`.
+    #[serde(deserialize_with = "read_token")]
+    pub next: String,
+    /// True if the server has more changes by now.
+    pub has_more: bool,
+    /// Time to wait before the next request, from `Retry-After`: the server can't hold more answers.
+    #[serde(skip)]
+    pub retry_after: Option<Duration>,
+}
+
+/// A change of one product.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(bound(deserialize = "T: Deserialize<'de>"))]
+#[non_exhaustive]
+pub struct Change<T = Product> {
+    /// Code of the product.
+    pub code: String,
+    /// The product as the list has it; `None` if it isn't visible any more with this key and these filters.
+    // Not by default: a field that is missing must not remove a product.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub product: Option<T>,
+}
+
+impl ChangesRequest {
+    pub(crate) fn new(client: Client) -> Self {
+        Self {
+            client,
+            filters: Filters::default(),
+            limit: None,
+            since: None,
+            wait: None,
+            product: PhantomData,
+        }
+    }
+}
+
+impl<T> ChangesRequest<T> {
+    filter_methods!();
+
+    /// Sets the maximum number of changes on a page, from 1 to 500. The server's default is 500.
+    pub fn limit(mut self, limit: u16) -> Self {
+        self.limit = Some(limit);
+        self
+    }
+
+    /// Asks for what differs since this token, [`next`](ChangesPage::next) of an earlier page of a request with the same
+    /// filters. Without a token all products are changes: a copy begins with that.
+    pub fn since(mut self, token: impl Into<String>) -> Self {
+        self.since = Some(token.into());
+        self
+    }
+
+    /// Sets the time for which the server may hold the answer until something changes: whole seconds, at most 55. Default: 0
+    /// of [`page`](Self::page), 45 s of [`sync`](Self::sync). It is sent only with a token.
+    pub fn wait(mut self, wait: Duration) -> Self {
+        self.wait = Some(wait);
+        self
+    }
+
+    /// Reads each product as another type; [`Json`](crate::Json) is the JSON that the server sent, byte for byte.
+    pub fn read_as<U: DeserializeOwned>(self) -> ChangesRequest<U> {
+        let Self {
+            client,
+            filters,
+            limit,
+            since,
+            wait,
+            product: _,
+        } = self;
+        ChangesRequest {
+            client,
+            filters,
+            limit,
+            since,
+            wait,
+            product: PhantomData,
+        }
+    }
+
+    /// Returns the time for which the server may hold the answer.
+    fn hold(&self) -> Duration {
+        let wait = self.wait.filter(|_| self.since.is_some());
+        Duration::from_secs(wait.unwrap_or_default().as_secs())
+    }
+
+    pub(crate) fn retries(&self) -> &Retries {
+        &self.client.0.retries
+    }
+
+    fn target(&self) -> String {
+        let mut target = Target::new("/product/changes");
+        self.filters.put(&mut target);
+        if let Some(limit) = self.limit {
+            target.put("limit", &limit.to_string());
+        }
+        if let Some(token) = &self.since {
+            target.put("since", token);
+        }
+        let hold = self.hold().as_secs();
+        if hold > 0 {
+            target.put("wait", &hold.to_string());
+        }
+        target.into_string()
+    }
+}
+
+impl<T: DeserializeOwned> ChangesRequest<T> {
+    /// Fetches one page.
+    ///
+    /// # Errors
+    ///
+    /// See [`Error`](crate::Error). If the server no longer knows the token,
+    /// [`Error::is_changes_gone`](crate::Error::is_changes_gone) is true: begin without one, and replace the copy.
+    pub async fn page(&self) -> Result<ChangesPage<T>> {
+        let retries = *self.retries();
+        let retries = Retries {
+            longest_total: retries.longest_total.saturating_add(self.hold()),
+            ..retries
+        };
+        with_retries(&retries, || self.attempt()).await
+    }
+
+    /// Fetches one page, without retries.
+    pub(crate) async fn attempt(&self) -> std::result::Result<ChangesPage<T>, Failure> {
+        let inner = &self.client.0;
+        let (page, retry_after) = inner.get_json_once(&self.target(), self.hold()).await?;
+        Ok(ChangesPage {
+            retry_after,
+            ..page
+        })
+    }
+}
+
+impl<T: DeserializeOwned + Send + 'static> ChangesRequest<T> {
+    /// Keeps a copy of the catalog right: returns a stream of changes, each with the token to store together with it.
+    ///
+    /// `stored` is the last stored token; it replaces [`since`](Self::since). `None` begins a copy.
+    pub fn sync(mut self, stored: Option<String>) -> SyncEvents<T> {
+        self.since = stored;
+        SyncEvents::new(self)
+    }
+}
+
+impl<T> Clone for ChangesRequest<T> {
+    fn clone(&self) -> Self {
+        Self {
+            client: self.client.clone(),
+            filters: self.filters.clone(),
+            limit: self.limit,
+            since: self.since.clone(),
+            wait: self.wait,
+            product: PhantomData,
+        }
+    }
+}
+
+impl<T> fmt::Debug for ChangesRequest<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ChangesRequest")
+            .field(&self.target())
+            .finish()
+    }
+}
+
+/// Reads a token, which callers store and send back.
+fn read_token<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<String, D::Error> {
+    let token = String::deserialize(deserializer)?;
+    let is_token = (1..=MAX_TOKEN_CHARS).contains(&token.len())
+        && token
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+    match is_token {
+        true => Ok(token),
+        false => Err(D::Error::custom("it isn't a token")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Key;
+
+    #[test]
+    fn wait_is_sent_only_with_a_token() {
+        let client = Client::new("http://127.0.0.1", Key::new("a.b").unwrap()).unwrap();
+        let request = client.changes().wait(Duration::from_millis(5_900));
+        assert_eq!(request.target(), "/product/changes");
+        assert_eq!(request.hold(), Duration::ZERO);
+        let request = request.category("a b").countries(["SE", "DE"]).limit(5);
+        let request = request.orderable().since("c1_x-Y");
+        assert_eq!(
+            request.target(),
+            "/product/changes?countries_redeemable_in=SE&countries_redeemable_in=DE\
+             &categories=a%20b&is_orderable=true&limit=5&since=c1_x-Y&wait=5"
+        );
+        assert_eq!(request.hold(), Duration::from_secs(5));
+    }
+}
