@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::log::Log;
 use super::segment::Segment;
+use super::strings::Strings;
 use super::{Journal, StateId, Step};
 use crate::snapshot::Malformed;
 
@@ -53,31 +54,22 @@ fn write_step(out: &mut Vec<u8>, step: &Step) {
 }
 
 fn write_segment(out: &mut Vec<u8>, segment: &Segment) {
-    let Segment {
-        first,
-        steps,
-        codes,
-        code_ends,
-        at,
-        before,
-        after,
-        by_step,
-        facts,
-        facts_ends,
-    } = segment;
-    write_number(out, *first);
-    write_number(out, steps.len() as u64);
-    steps.iter().for_each(|step| write_step(out, step));
-    for bytes in [codes, facts] {
-        write_number(out, bytes.len() as u64);
-        out.extend(bytes);
+    write_number(out, segment.first);
+    write_number(out, segment.steps.len() as u64);
+    segment.steps.iter().for_each(|step| write_step(out, step));
+    for strings in [&segment.codes, &segment.facts] {
+        write_number(out, strings.bytes.len() as u64);
+        out.extend(&strings.bytes);
+        write_numbers(out, &strings.ends);
     }
-    for numbers in [code_ends, at, before, after, by_step, facts_ends] {
-        write_number(out, numbers.len() as u64);
-        numbers
-            .iter()
-            .for_each(|number| out.extend(number.to_le_bytes()));
+    for numbers in [&segment.at, &segment.before, &segment.after] {
+        write_numbers(out, numbers);
     }
+}
+
+fn write_numbers(out: &mut Vec<u8>, numbers: &[u32]) {
+    write_number(out, numbers.len() as u64);
+    out.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
 }
 
 struct Reader<'b>(&'b [u8]);
@@ -113,15 +105,25 @@ impl<'b> Reader<'b> {
         (0..length).map(|_| item(self)).collect()
     }
 
-    fn bytes(&mut self) -> Result<&'b [u8], Malformed> {
-        let length = usize::try_from(self.number()?).map_err(|_| Malformed)?;
+    fn bytes(&mut self, length: u64) -> Result<&'b [u8], Malformed> {
+        let length = usize::try_from(length).map_err(|_| Malformed)?;
         let (bytes, rest) = self.0.split_at_checked(length).ok_or(Malformed)?;
         self.0 = rest;
         Ok(bytes)
     }
 
     fn numbers(&mut self) -> Result<Vec<u32>, Malformed> {
-        self.list(|reader| reader.array().map(u32::from_le_bytes))
+        let length = self.number()?.checked_mul(4).ok_or(Malformed)?;
+        let (numbers, _) = self.bytes(length)?.as_chunks();
+        Ok(numbers.iter().copied().map(u32::from_le_bytes).collect())
+    }
+
+    fn strings(&mut self) -> Result<Strings, Malformed> {
+        let length = self.number()?;
+        Ok(Strings {
+            bytes: self.bytes(length)?.to_vec(),
+            ends: self.numbers()?,
+        })
     }
 
     fn log(&mut self) -> Result<Log, Malformed> {
@@ -131,50 +133,31 @@ impl<'b> Reader<'b> {
             aliases: self.list(|reader| Ok((reader.number()?, reader.id()?)))?,
             segments: self.list(|reader| reader.segment().map(Arc::new))?,
         };
-        let mut next = log.oldest.checked_add(1).ok_or(Malformed)?;
+        let mut last = log.oldest;
         for segment in &log.segments {
-            let follows = segment.first == next && !segment.steps.is_empty();
-            next = segment
-                .last()
-                .checked_add(1)
-                .filter(|_| follows)
-                .ok_or(Malformed)?;
+            if last.checked_add(1) != Some(segment.first) {
+                return Err(Malformed);
+            }
+            last = segment.last();
         }
-        Ok(log)
+        let is_known = |(number, _): &(u64, StateId)| (log.oldest..=last).contains(number);
+        // Numbers of a store have 63 bits.
+        let is_sound = i64::try_from(last).is_ok() && log.aliases.iter().all(is_known);
+        is_sound.then_some(log).ok_or(Malformed)
     }
 
     fn segment(&mut self) -> Result<Segment, Malformed> {
-        let first = self.number()?;
-        let steps = self.list(Self::step)?;
-        let (codes, facts) = (self.bytes()?.to_vec(), self.bytes()?.to_vec());
         let segment = Segment {
-            first,
-            steps,
-            codes,
-            facts,
-            code_ends: self.numbers()?,
+            first: self.number()?,
+            steps: self.list(Self::step)?,
+            codes: self.strings()?,
+            facts: self.strings()?,
             at: self.numbers()?,
             before: self.numbers()?,
             after: self.numbers()?,
-            by_step: self.numbers()?,
-            facts_ends: self.numbers()?,
+            ..Segment::default()
         };
-        let count = segment.len();
-        let lists = [
-            &segment.code_ends,
-            &segment.before,
-            &segment.after,
-            &segment.by_step,
-        ];
-        let is_whole = lists.iter().all(|list| list.len() == count)
-            && segment
-                .by_step
-                .iter()
-                .all(|change| (*change as usize) < count)
-            && segment
-                .first
-                .checked_add(segment.steps.len() as u64)
-                .is_some();
-        is_whole.then_some(segment).ok_or(Malformed)
+        let segment = segment.is_sound().then(|| segment.seal());
+        segment.ok_or(Malformed)
     }
 }

@@ -1,10 +1,12 @@
 //! A log: the changes of numbered steps, in segments whose sizes shrink towards the newest. Appending merges small
-//! segments, so that a read of recent steps visits few changes, and there are few segments.
+//! segments, so that there are few.
 
 use std::sync::Arc;
 
-use super::segment::{Segment, SegmentBuilder};
+use super::cursor::Cursor;
+use super::segment::Segment;
 use super::{StateId, Step};
+use crate::query::Filter;
 
 /// Changes of numbered steps, each of which leads to a state. Clones share segments.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,9 +34,14 @@ impl Log {
 
     /// Returns the number of the newest state.
     pub(super) fn newest(&self) -> u64 {
-        self.segments
-            .last()
-            .map_or(self.oldest, |segment| segment.last())
+        let newest = self.segments.last();
+        newest.map_or(self.oldest, |segment| segment.last())
+    }
+
+    /// Returns the id of the newest state.
+    pub(super) fn newest_id(&self) -> StateId {
+        let newest = self.state(self.newest());
+        newest.map(|step| step.id).unwrap_or_default()
     }
 
     /// Returns the state with this number.
@@ -42,9 +49,8 @@ impl Log {
         if number == self.oldest {
             return Some(&self.base);
         }
-        let index = self
-            .segments
-            .partition_point(|segment| segment.last() < number);
+        let is_older = |segment: &Arc<Segment>| segment.last() < number;
+        let index = self.segments.partition_point(is_older);
         self.segments.get(index)?.step(number)
     }
 
@@ -53,10 +59,16 @@ impl Log {
         self.state(number).is_some_and(|step| step.id == id) || self.aliases.contains(&(number, id))
     }
 
-    /// Returns the number of the newest state with this id.
+    /// Returns the number of the state with this id, if the ids ascend.
     pub(super) fn find(&self, id: StateId) -> Option<u64> {
-        let mut newest_first = (self.oldest..=self.newest()).rev();
-        newest_first.find(|number| self.has(*number, id))
+        if id == self.base.id {
+            return Some(self.oldest);
+        }
+        let is_older =
+            |segment: &Arc<Segment>| segment.steps.last().is_some_and(|last| last.id < id);
+        let segment = self.segments.get(self.segments.partition_point(is_older))?;
+        let index = segment.steps.binary_search_by_key(&id, |step| step.id);
+        Some(segment.first + index.ok()? as u64)
     }
 
     /// Returns the number of changes.
@@ -65,8 +77,9 @@ impl Log {
     }
 
     /// Returns the memory of the log, in bytes.
-    pub(super) fn bytes(&self) -> usize {
-        self.segments.iter().map(|segment| segment.bytes()).sum()
+    pub(super) fn size_bytes(&self) -> usize {
+        let segments = self.segments.iter().map(|segment| segment.size_bytes());
+        segments.sum()
     }
 
     /// Appends the changes of the next steps.
@@ -74,29 +87,49 @@ impl Log {
         if segment.steps.is_empty() {
             return;
         }
-        self.segments.push(Arc::new(segment));
-        while let [.., older, newer] = &self.segments[..]
-            && weight(older) < 2 * weight(newer)
-        {
-            let mut merged = SegmentBuilder::default();
-            merged.segment(older, self.oldest);
-            merged.segment(newer, self.oldest);
-            let merged = Arc::new(merged.finish(older.first));
-            self.segments.truncate(self.segments.len() - 2);
-            self.segments.push(merged);
+        let (mut weight, mut size) = (segment.weight(), segment.size_bytes());
+        let mut kept = self.segments.len();
+        while let Some(index) = kept.checked_sub(1) {
+            let older = &self.segments[index];
+            (weight, size) = match older.weight() < 2 * weight {
+                true => (weight + older.weight(), size + older.size_bytes()),
+                false => break,
+            };
+            if u32::try_from(size).is_err() {
+                break;
+            }
+            kept = index;
         }
+        let mut parts = self.segments.split_off(kept);
+        parts.push(Arc::new(segment));
+        self.segments.push(match &parts[..] {
+            [only] => Arc::clone(only),
+            parts => Arc::new(Segment::merged(parts, self.oldest)),
+        });
     }
 
     /// Drops about a quarter of the oldest segment, at least one step. Returns false if only one state is left.
     pub(super) fn drop_oldest(&mut self) -> bool {
-        let Some(segment) = self.segments.first().map(Arc::clone) else {
-            return false;
-        };
-        let quarter = segment.by_step.get(segment.len() / 4);
-        let by_changes = quarter.map_or(0, |change| segment.number(*change as usize));
-        let by_steps = segment.first + segment.steps.len() as u64 / 4;
-        self.drop_until(by_changes.max(by_steps).min(segment.last()));
-        true
+        let segment = self.segments.first();
+        let quarter = segment.map(|segment| segment.quarter());
+        quarter
+            .inspect(|quarter| self.drop_until(*quarter))
+            .is_some()
+    }
+
+    /// Drops states that were replaced before `time`, unless they are less than a quarter of the oldest segment's.
+    pub(super) fn drop_replaced_before(&mut self, time: i64) {
+        while let Some(segment) = self.segments.first() {
+            let count = segment.steps.len();
+            let replaced = segment.steps.partition_point(|step| step.at < time);
+            if replaced == 0 || replaced < count / 4 {
+                return;
+            }
+            self.drop_until(segment.first + replaced as u64 - 1);
+            if replaced < count {
+                return;
+            }
+        }
     }
 
     /// Drops the changes up to the state with this number, which is the oldest then.
@@ -110,102 +143,23 @@ impl Log {
         if let Some(segment) = self.segments.first_mut()
             && segment.first <= number
         {
-            let mut rest = SegmentBuilder::default();
-            rest.segment(segment, number);
-            *segment = Arc::new(rest.finish(number + 1));
+            *segment = Arc::new(Segment::merged(std::slice::from_ref(segment), number));
         }
     }
 
     /// Returns cursors over the changes of steps from `since`, exclusive, to `until`, with codes above `after`.
-    pub(super) fn cursors(
-        &self,
-        since: u64,
-        until: u64,
-        after: &[u8],
-    ) -> impl Iterator<Item = Cursor<'_>> {
-        let concerned =
-            move |segment: &&Arc<Segment>| segment.last() > since && segment.first <= until;
+    pub(super) fn cursors<'s>(
+        &'s self,
+        [since, until]: [u64; 2],
+        after: &'s [u8],
+        filter: &'s Filter,
+    ) -> impl Iterator<Item = Cursor<'s>> {
+        let concerned = move |segment: &&'s Arc<Segment>| {
+            since < until && segment.last() > since && segment.first <= until
+        };
         self.segments
             .iter()
             .filter(concerned)
-            .map(move |segment| Cursor::new(segment, since, until, after))
-    }
-}
-
-/// Returns the size of a segment for merging.
-fn weight(segment: &Segment) -> usize {
-    segment.len() + segment.steps.len()
-}
-
-/// Minimum ratio of all changes of a segment to those of the wanted steps, from which these are sorted instead of all
-/// being visited.
-const SPARSE: usize = 8;
-
-/// Iterates over changes of a segment in ascending order of codes.
-pub(super) struct Cursor<'s> {
-    pub(super) segment: &'s Segment,
-    since: u64,
-    until: u64,
-    rest: Rest,
-}
-
-/// Changes that are left.
-enum Rest {
-    /// All from this one on that are of the wanted steps.
-    From(usize),
-    /// These, the next one last.
-    Listed(Vec<u32>),
-}
-
-impl<'s> Cursor<'s> {
-    fn new(segment: &'s Segment, since: u64, until: u64, after: &[u8]) -> Self {
-        let first = match after.is_empty() {
-            true => 0,
-            false => segment.first_above(after),
-        };
-        let wanted = segment.between(since, until);
-        let rest = match wanted.len() * SPARSE < segment.len() {
-            false => Rest::From(first),
-            true => {
-                let wanted = segment.by_step[wanted].iter().copied();
-                let mut listed: Vec<u32> =
-                    wanted.filter(|change| *change as usize >= first).collect();
-                listed.sort_unstable_by(|one, other| other.cmp(one));
-                Rest::Listed(listed)
-            }
-        };
-        let mut cursor = Self {
-            segment,
-            since,
-            until,
-            rest,
-        };
-        cursor.skip_unwanted();
-        cursor
-    }
-
-    /// Returns the next change.
-    pub(super) fn peek(&self) -> Option<usize> {
-        match &self.rest {
-            Rest::From(change) => (*change < self.segment.len()).then_some(*change),
-            Rest::Listed(listed) => listed.last().map(|change| *change as usize),
-        }
-    }
-
-    pub(super) fn advance(&mut self) {
-        match &mut self.rest {
-            Rest::From(change) => *change += 1,
-            Rest::Listed(listed) => drop(listed.pop()),
-        }
-        self.skip_unwanted();
-    }
-
-    fn skip_unwanted(&mut self) {
-        if let Rest::From(change) = &mut self.rest {
-            let (segment, wanted) = (self.segment, self.since + 1..=self.until);
-            while *change < segment.len() && !wanted.contains(&segment.number(*change)) {
-                *change += 1;
-            }
-        }
+            .map(move |segment| Cursor::new(segment, [since, until], after, filter))
     }
 }

@@ -5,14 +5,20 @@
 //! filters need them; and one of the states of texts, with the products that name a text that was taken down or put back.
 //! It is immutable and shares its parts with its predecessor. The products themselves are in the snapshot.
 //!
-//! - `facts`: attributes of products, encoded; `segment`: changes of neighbouring steps; `log`: segments in order
-//! - `update`: what a store's history adds; `page`: the changes between two points; `encoding`: bytes for a file
+//! - `facts`: attributes of products, encoded; `segment`: changes of neighbouring steps, with `strings` and `maxima`;
+//!   `builder`: building one; `log`: segments in order
+//! - `update`: what a store's history adds; `page`: the changes between two points, by a `cursor` for each segment
+//! - `encoding`: bytes for a file
 
+mod builder;
+mod cursor;
 mod encoding;
 mod facts;
 mod log;
+mod maxima;
 mod page;
 mod segment;
+mod strings;
 mod update;
 
 use jiff::Timestamp;
@@ -25,7 +31,7 @@ pub use page::{Change, ChangesPage, ChangesQuery, first_page};
 pub use update::JournalUpdate;
 
 /// Random id of a state, in 16 bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct StateId([u8; Self::LENGTH_BYTES]);
 
 impl StateId {
@@ -39,11 +45,11 @@ impl StateId {
         Self(*ContentHash::of(id.as_bytes()).as_bytes())
     }
 
-    /// Returns the id of a state of the texts, given the store's counter.
+    /// Returns the id of a state of the texts, given the store's counter, which grows by random steps; ids ascend like it.
     #[must_use]
     pub fn of_texts(counter: u64) -> Self {
         let mut bytes = [0; Self::LENGTH_BYTES];
-        bytes[..8].copy_from_slice(&counter.to_le_bytes());
+        bytes[..8].copy_from_slice(&counter.to_be_bytes());
         Self(bytes)
     }
 
@@ -52,7 +58,7 @@ impl StateId {
     pub fn as_texts(self) -> u64 {
         self.0
             .first_chunk()
-            .map_or(0, |bytes| u64::from_le_bytes(*bytes))
+            .map_or(0, |bytes| u64::from_be_bytes(*bytes))
     }
 
     /// Returns the id with these bytes.
@@ -122,11 +128,7 @@ impl Journal {
     /// Returns the number of the newest revision, and the id of the newest state of the texts.
     #[must_use]
     pub fn newest(&self) -> (u64, StateId) {
-        let texts = self.texts.state(self.texts.newest());
-        (
-            self.revisions.newest(),
-            texts.map(|step| step.id).unwrap_or_default(),
-        )
+        (self.revisions.newest(), self.texts.newest_id())
     }
 
     /// Returns the point of a position; `None` if it is unknown.
@@ -143,7 +145,7 @@ impl Journal {
     /// Returns the time at which the state of a point was replaced; `None` if it is the newest.
     #[must_use]
     pub fn replaced_at(&self, point: Point) -> Option<Timestamp> {
-        let next = self.revisions.state(point.revision + 1)?;
+        let next = self.revisions.state(point.revision.checked_add(1)?)?;
         Timestamp::from_millisecond(next.at).ok()
     }
 
@@ -168,14 +170,14 @@ impl Journal {
     /// Returns the memory of the recorded changes, in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.revisions.bytes() + self.texts.bytes()
+        self.revisions.size_bytes() + self.texts.size_bytes()
     }
 
     /// Drops the oldest changes beyond `max_bytes`, and those that were replaced before `kept_since`, in coarse steps.
     #[must_use]
     pub fn trimmed(mut self, max_bytes: usize, kept_since: Timestamp) -> Self {
         while self.bytes() > max_bytes {
-            let larger = match self.texts.bytes() > self.revisions.bytes() {
+            let larger = match self.texts.size_bytes() > self.revisions.size_bytes() {
                 true => &mut self.texts,
                 false => &mut self.revisions,
             };
@@ -183,11 +185,8 @@ impl Journal {
                 break;
             }
         }
-        let is_old = |log: &Log| {
-            let oldest = log.segments.first().and_then(|one| one.step(one.last()));
-            oldest.is_some_and(|step| step.at < kept_since.as_millisecond())
-        };
-        while is_old(&self.revisions) && self.revisions.drop_oldest() {}
+        let kept_since = kept_since.as_millisecond();
+        self.revisions.drop_replaced_before(kept_since);
         self
     }
 }

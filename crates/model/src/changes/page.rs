@@ -1,7 +1,6 @@
 //! The changes between two points of a journal, as one client sees them: by its filters, a page at a time.
 
-use super::facts::matches;
-use super::log::Cursor;
+use super::cursor::Cursor;
 use super::{Journal, Point};
 use crate::code::ProductCode;
 use crate::query::{Cursor as ListCursor, Filter, Limit, ListQuery};
@@ -59,7 +58,8 @@ pub fn first_page(snapshot: &Snapshot, query: &ChangesQuery) -> ChangesPage {
 }
 
 impl Journal {
-    /// Returns the changes since a point until that of the snapshot.
+    /// Returns the changes since a point until that of the snapshot, which must be a state with which an update of the
+    /// journal ended: products that name a text are known as of then.
     ///
     /// A product that isn't visible is a change only if it was in some state between the two points: a client may have
     /// seen any of them.
@@ -71,37 +71,34 @@ impl Journal {
         until: Point,
         query: &ChangesQuery,
     ) -> ChangesPage {
-        let after = query
-            .after
-            .as_ref()
-            .map_or("", ProductCode::as_str)
-            .as_bytes();
-        let revisions = self
-            .revisions
-            .cursors(since.revision, until.revision, after);
-        let texts = self.texts.cursors(since.texts, until.texts, after);
+        let after = query.after.as_ref().map_or("", ProductCode::as_str);
+        let (after, filter) = (after.as_bytes(), &query.filter);
+        let revisions = [since.revision, until.revision];
+        let revisions = self.revisions.cursors(revisions, after, filter);
+        let texts = self
+            .texts
+            .cursors([since.texts, until.texts], after, filter);
         let mut cursors: Vec<Cursor<'_>> = revisions.chain(texts).collect();
-        let visible = snapshot.matcher(&query.filter);
+        let visible = snapshot.matcher(filter);
         let mut page = ChangesPage::default();
-        while let Some(code) = next_code(&cursors) {
-            let Ok(code) = std::str::from_utf8(code) else {
-                break;
-            };
-            let product = visible.find(code);
-            let mut is_change = product.is_some();
+        while let Some(code) = cursors.iter().filter_map(|cursor| cursor.code).min() {
+            let mut was_visible = false;
             for cursor in &mut cursors {
-                while let Some(change) = cursor.peek()
-                    && cursor.segment.code(change) == code.as_bytes()
-                {
-                    is_change = is_change
-                        || cursor
-                            .segment
-                            .facts_around(change)
-                            .any(|facts| matches(facts, &query.filter));
-                    cursor.advance();
+                if cursor.code == Some(code) {
+                    was_visible |= cursor.was_visible();
+                    cursor.skip(|other| other <= code);
                 }
             }
-            if !is_change {
+            let code = str::from_utf8(code).unwrap_or_default();
+            let product = visible.find(code);
+            if product.is_none() && !was_visible {
+                // Only a text of the product changed; the others like it don't concern the filter up to the next match.
+                let next = visible.first_from(code);
+                let is_before = |code: &[u8]| next.is_none_or(|next| code < next.as_bytes());
+                cursors
+                    .iter_mut()
+                    .filter(|cursor| !cursor.was_visible())
+                    .for_each(|cursor| cursor.skip(is_before));
                 continue;
             }
             if page.changes.len() == query.limit.get() {
@@ -115,12 +112,4 @@ impl Journal {
         }
         page
     }
-}
-
-/// Returns the lowest of the codes at which the cursors stand.
-fn next_code<'s>(cursors: &[Cursor<'s>]) -> Option<&'s [u8]> {
-    let codes = cursors
-        .iter()
-        .filter_map(|cursor| Some(cursor.segment.code(cursor.peek()?)));
-    codes.min()
 }

@@ -49,6 +49,8 @@ pub struct Snapshot {
     revision: Revision,
     len: usize,
     blocks: Vec<Block>,
+    /// Prefix of each block's first code, for searches.
+    prefixes: Box<[u128]>,
     /// A bit per facet and block: set if some product of the block has the facet. Empty for facets without products.
     presence: Vec<Box<[u64]>>,
     categories: Arc<Categories>,
@@ -113,6 +115,10 @@ impl Snapshot {
         Ok(Self {
             revision,
             len: blocks.iter().map(Block::count).sum(),
+            prefixes: blocks
+                .iter()
+                .map(|block| prefix(block.code_bytes(0)))
+                .collect(),
             blocks,
             presence,
             categories,
@@ -231,13 +237,25 @@ impl Snapshot {
     /// last.
     fn first_not_below(&self, code: &str) -> (usize, usize) {
         let code = code.as_bytes();
-        let after = self
-            .blocks
-            .partition_point(|block| block.code_bytes(0) <= code);
+        let prefix = prefix(code);
+        let mut after = self.prefixes.partition_point(|first| *first < prefix);
+        if self.prefixes.get(after) == Some(&prefix) {
+            let rest = self.blocks.get(after..).unwrap_or_default();
+            after += rest.partition_point(|block| block.code_bytes(0) <= code);
+        }
         let block = after.saturating_sub(1);
         let slot = self.blocks.get(block);
         (block, slot.map_or(0, |block| block.first_not_below(code)))
     }
+}
+
+/// Returns the first 16 bytes of a code as a number, which is above that of another only if the code is.
+fn prefix(code: &[u8]) -> u128 {
+    let mut bytes = [0; 16];
+    for (byte, other) in bytes.iter_mut().zip(code) {
+        *byte = *other;
+    }
+    u128::from_be_bytes(bytes)
 }
 
 impl<'s> ProductView<'s> {

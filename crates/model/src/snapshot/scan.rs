@@ -141,6 +141,21 @@ impl Matcher<'_> {
         let matches = scan.groups.iter().all(|group| group.iter().any(has));
         matches.then(|| Run::new(index, slot..slot + 1))
     }
+
+    /// Returns the first matching code that isn't below `code`.
+    pub(crate) fn first_from(&self, code: &str) -> Option<&str> {
+        let Self(scan) = self;
+        let cut = scan.snapshot.first_not_below(code);
+        let mut candidate = scan.next_block(cut.0);
+        while let Some((index, block)) = candidate {
+            let start = if index == cut.0 { cut.1 } else { 0 };
+            if let Some(slot) = scan.matches(block).next_member(start) {
+                return Some(block.code(slot));
+            }
+            candidate = scan.next_block(index + 1);
+        }
+        None
+    }
 }
 
 struct Scan<'s> {

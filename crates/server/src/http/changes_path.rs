@@ -1,9 +1,6 @@
 //! Path of the changes feed: a request may have to wait before it can be answered. Then it goes along the whole path again,
 //! so that its key is judged anew, and holds no snapshot meanwhile.
 
-use std::time::Duration;
-
-use http::header::RETRY_AFTER;
 use jiff::Timestamp;
 use vitrine_model::changes::{ChangesQuery, Position};
 use vitrine_model::key::KnownKey;
@@ -17,7 +14,6 @@ use super::pipeline::{Admitted, Outcome};
 use super::request::changes_token::{TermsDigest, Token};
 use super::request::parameters;
 use super::response::resource::SendContext;
-use super::response::{Response, seconds_up};
 use super::routes::KeyedOperation;
 use super::versions::Version;
 use super::waits::{self, Wait};
@@ -91,12 +87,7 @@ impl<'r> Admitted<'_, 'r> {
         };
         let mut pause = None;
         let is_empty = found.is_empty();
-        // At the end of a walk, what changed meanwhile may be before its last code.
-        let is_walk = request
-            .since
-            .as_ref()
-            .is_some_and(|token| token.first.is_some());
-        if is_empty && !is_walk && !request.wait.is_zero() && waited.moved.is_none() {
+        if is_empty && !request.wait.is_zero() && waited.moved.is_none() {
             match self.app.waits.place(&key.usage) {
                 Some(place) => {
                     return Ok(Outcome::Deferred(Deferred::Wait(Wait {
@@ -104,6 +95,7 @@ impl<'r> Admitted<'_, 'r> {
                         until: tokio::time::Instant::now() + request.wait,
                         // One change ends the wait.
                         query: ChangesQuery {
+                            after: None,
                             limit: Limit::ONE,
                             ..request.query
                         },
@@ -123,14 +115,4 @@ impl<'r> Admitted<'_, 'r> {
             }
         }
     }
-}
-
-/// Adds the pause that the client should make before its next request.
-pub(super) fn with_pause(mut response: Response, pause: Option<Duration>) -> Response {
-    if let Some(pause) = pause {
-        response
-            .headers_mut()
-            .insert(RETRY_AFTER, seconds_up(pause).into());
-    }
-    response
 }

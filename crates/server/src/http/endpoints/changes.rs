@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use jiff::Timestamp;
-use vitrine_model::changes::{Change, ChangesPage, Point, Position, first_page};
+use vitrine_model::changes::{Change, ChangesPage, ChangesQuery, Position, first_page};
 use vitrine_model::code::ProductCode;
 use vitrine_model::snapshot::Run;
 
@@ -52,24 +52,30 @@ pub(crate) fn find(
     if token.is_some_and(|token| token.terms != terms) {
         return Err(ApiError::plain(ErrorType::ChangesGone));
     }
-    let base = match token {
-        None => None,
-        Some(token) => {
-            if !is_known(feed, token, now) {
-                return Ok(None);
-            }
-            moved.or(token.base)
+    let mut base = None;
+    let mut first = feed.position;
+    let mut query = request.query.clone();
+    if let Some(token) = token {
+        if !is_known(feed, token, now) {
+            return Ok(None);
         }
+        (base, first) = (token.base, token.first.unwrap_or(feed.position));
+    }
+    if moved.is_some() {
+        (base, first, query.after) = (moved, feed.position, None);
+    }
+    let Some(mut page) = find_page(feed, base, &query, now) else {
+        return Ok(None);
     };
-    let page = match base {
-        None => first_page(&feed.snapshot, &request.query),
-        Some(base) if base == feed.position => ChangesPage::default(),
-        Some(base) => match changes_since(feed, &base, request, now) {
-            Some(page) => page,
-            None => return Ok(None),
-        },
-    };
-    let first = token.and_then(|token| token.first).unwrap_or(feed.position);
+    if page.changes.is_empty() && first != feed.position {
+        // The walk is over, but what changed meanwhile may be before its last code; an empty answer would say that nothing
+        // did. The next walk begins at once.
+        (base, first, query.after) = (Some(first), feed.position, None);
+        let Some(next_walk) = find_page(feed, base, &query, now) else {
+            return Ok(None);
+        };
+        page = next_walk;
+    }
     let last_code = page.changes.last().filter(|_| page.has_more);
     let after: Option<ProductCode> = last_code.and_then(|change| change.code.parse().ok());
     let goes_on = after.is_some();
@@ -92,16 +98,22 @@ pub(crate) fn is_known(feed: &Feed, token: &Token, now: Timestamp) -> bool {
     token.positions().all(is_known)
 }
 
-fn changes_since(
+/// Returns a page of the changes since a base, or of everything visible; `None` if the base is unknown.
+fn find_page(
     feed: &Feed,
-    base: &Position,
-    request: &ChangesRequest,
+    base: Option<Position>,
+    query: &ChangesQuery,
     now: Timestamp,
 ) -> Option<ChangesPage> {
-    let (since, until): (Point, Point) =
-        (feed.locate(base, now)?, feed.locate(&feed.position, now)?);
-    let journal = feed.journal.as_ref()?;
-    Some(journal.changes(&feed.snapshot, since, until, &request.query))
+    match base {
+        None => Some(first_page(&feed.snapshot, query)),
+        Some(base) if base == feed.position => Some(ChangesPage::default()),
+        Some(base) => {
+            let until = feed.locate(&feed.position, now)?;
+            let (since, journal) = (feed.locate(&base, now)?, feed.journal.as_ref()?);
+            Some(journal.changes(&feed.snapshot, since, until, query))
+        }
+    }
 }
 
 /// Returns the error for a token with an unknown position. `is_current` is true if the store was read since the request
