@@ -92,8 +92,17 @@ pub(super) static GUIDES: [Guide; 11] = [
     },
 ];
 
-/// Programs in the guide to recipes, by their placeholders. Tests run them as the page shows them.
-const RECIPES: [(&str, &str); 7] = [
+/// Programs in guides, by their placeholders. Tests run them as the page shows them.
+const RECIPES: [(&str, &str); 10] = [
+    ("{copy.py}", include_str!("../../docs-site/recipes/copy.py")),
+    (
+        "{copy.mjs}",
+        include_str!("../../docs-site/recipes/copy.mjs"),
+    ),
+    (
+        "{copy.rs}",
+        include_str!("../../docs-site/recipes/copy.rs.in"),
+    ),
     (
         "{recipe.mjs}",
         include_str!("../../docs-site/recipes/recipe.mjs"),

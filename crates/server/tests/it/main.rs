@@ -35,6 +35,7 @@ mod csv;
 mod damaged_store;
 mod deployment;
 mod docs_code;
+mod docs_copies;
 mod docs_recipes;
 mod docs_site;
 mod edge_drain;

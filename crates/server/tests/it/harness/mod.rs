@@ -62,7 +62,7 @@ pub const ALLOW_ALL: [&str; 14] = [
 ];
 
 /// Timeout of what must come at once.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Returns true if the stores of this run are databases.
 pub fn are_databases() -> bool {
