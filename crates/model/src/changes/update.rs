@@ -160,7 +160,9 @@ fn append_texts(
     texts: StateId,
 ) {
     let newest = log.newest_id();
-    states.retain(|(before, _)| *before >= newest);
+    // After a restore, they may lead past the newest one.
+    let known = states.iter().position(|(_, after)| *after == newest);
+    states.drain(..known.map_or(0, |index| index + 1));
     if states.last().is_none_or(|(_, after)| *after != texts) {
         states.clear();
     }

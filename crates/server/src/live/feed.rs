@@ -151,6 +151,11 @@ impl StoreReads {
         self.wanted.swap(false, Ordering::AcqRel)
     }
 
+    /// Leaves a wanted read to the next poll.
+    pub(super) fn put_off(&self) {
+        self.wanted.store(true, Ordering::Release);
+    }
+
     /// Reports a read that was wanted.
     pub(super) fn report(&self, read: StoreRead) {
         self.done.send_replace(Some(read));

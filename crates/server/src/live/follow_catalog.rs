@@ -322,16 +322,19 @@ impl CatalogPoll {
         }
     }
 
-    /// Reports a read of the store that a request asked for.
+    /// Reports a read of the store that a request asked for, once the feed answers from what was read.
     fn report_read(&self, began: Instant) -> Result<(), StoreError> {
-        let live = &self.followed.live;
-        match (self.followed.store.is_replica()?, &self.seen) {
-            (false, _) => live.store_reads.report(StoreRead {
+        let is_current = |seen: &&StoreState| ChangesFollower::is_current(&self.followed, seen);
+        let Some(seen) = self.seen.as_ref().filter(is_current) else {
+            self.followed.live.store_reads.put_off();
+            return Ok(());
+        };
+        match self.followed.store.is_replica()? {
+            false => self.followed.live.store_reads.report(StoreRead {
                 began,
                 is_current: true,
             }),
-            (true, Some(seen)) => replica::confirm(&self.followed, seen.clone(), began),
-            (true, None) => {}
+            true => replica::confirm(&self.followed, seen.clone(), began),
         }
         Ok(())
     }
@@ -369,6 +372,7 @@ impl PollTask for CatalogPoll {
 
     fn start_offline(&mut self) -> bool {
         let is_started = self.start_from_last_good();
+        self.is_started = true;
         if let Some(seen) = &self.seen {
             self.changes.publish_known(&self.followed, seen);
         }

@@ -125,6 +125,14 @@ impl ChangesFollower {
         }
     }
 
+    /// Returns true if the feed answers from the live snapshot, which was made from the store at the state `seen`.
+    pub(super) fn is_current(followed: &FollowContext, seen: &StoreState) -> bool {
+        match (followed.live.feed(), followed.live.snapshot()) {
+            (Some(feed), Some(snapshot)) => feed.position == position(&snapshot, seen),
+            _ => false,
+        }
+    }
+
     /// Reads the history up to a position. Returns the journal if it leads there.
     fn read_changes(
         &mut self,

@@ -1,6 +1,7 @@
-//! Tokens of the changes feed that can't be continued, and those that still can: after a restore, a prune, a start.
+//! Tokens of the changes feed that can't be continued, and those that still can: after a prune, at a start, behind.
 
 use std::fs;
+use std::path::PathBuf;
 
 use crate::changes::named;
 use crate::harness::feed::{
@@ -9,11 +10,11 @@ use crate::harness::feed::{
 use crate::harness::{Server, Store, are_files, gift_card, wait_for};
 
 /// A token that isn't known is refused softly while it is young.
-const LOST: [Option<Refusal>; 2] = [Some(Refusal::Unknown), Some(Refusal::Gone)];
-const KNOWN: [Option<Refusal>; 2] = [None, None];
+pub const LOST: [Option<Refusal>; 2] = [Some(Refusal::Unknown), Some(Refusal::Gone)];
+pub const KNOWN: [Option<Refusal>; 2] = [None, None];
 
 /// Serves a catalog of `P1` that is named after each revision, and returns a copy of each.
-fn revisions(count: usize, options: &[&str]) -> (FeedServer, Vec<CatalogCopy>) {
+pub fn revisions(count: usize, options: &[&str]) -> (FeedServer, Vec<CatalogCopy>) {
     let revision = |number: usize| named("P1", &format!("Revision {number}"));
     let served = FeedServer::of(&[revision(1)], options);
     let mut copies = vec![served.copy("")];
@@ -93,11 +94,7 @@ fn unreadable_store_never_makes_a_token_gone() {
         return;
     }
     let (served, copies) = revisions(2, &[]);
-    let files = ["vitrine.db", "vitrine.db-wal", "vitrine.db-shm"];
-    for name in files.iter().filter(|name| served.store.path(name).exists()) {
-        let away = served.store.path(&format!("away-{name}"));
-        fs::rename(served.store.path(name), away).expect("renamed");
-    }
+    let bring_back = take_away(&served.store);
     served.store.write("vitrine.db", "no store at all");
     wait_for("the store to be missed", || {
         let said = served.server.stderr();
@@ -110,13 +107,7 @@ fn unreadable_store_never_makes_a_token_gone() {
         assert_eq!(served.refusals(copy), KNOWN);
     }
     fs::remove_file(served.store.path("vitrine.db")).expect("removed");
-    for name in files
-        .iter()
-        .filter(|name| served.store.path(&format!("away-{name}")).exists())
-    {
-        let away = served.store.path(&format!("away-{name}"));
-        fs::rename(away, served.store.path(name)).expect("renamed");
-    }
+    bring_back();
     wait_for("the store to be read again", || {
         (unknown() == Some(Refusal::Gone)).then_some(())
     });
@@ -181,68 +172,8 @@ fn token_of_a_newer_server_is_followed_at_once() {
     );
 }
 
-#[test]
-fn restore_ends_tokens_of_what_was_thrown_away() {
-    if !are_files("restore ends tokens of what was thrown away") {
-        return;
-    }
-    let (served, copies) = revisions(2, &[]);
-    let backup = served.store.path("backup.db").display().to_string();
-    served.store.ok(&["backup", &backup]);
-    let load = |number: usize| served.load(&[named("P1", &format!("Lost {number}"))]);
-    load(3);
-    let lost = served.copy("");
-    load(4);
-    let newest = served.copy("");
-    served.store.ok(&["restore", "--yes", &backup]);
-    wait_for("the restored catalog", || {
-        (served.copy("").products == copies[1].products).then_some(())
-    });
-    let assert_all = |served: &FeedServer, what: &str| {
-        assert_eq!(served.refusals(&copies[0]), KNOWN, "{what}");
-        assert_eq!(served.refusals(&copies[1]), KNOWN, "{what}");
-        assert_eq!(served.refusals(&lost), LOST, "{what}");
-        assert_eq!(served.refusals(&newest), LOST, "{what}");
-    };
-    assert_all(&served, "restored");
-    // Numbers repeat: the thrown-away revisions had the same.
-    for number in [3, 4, 5] {
-        served.load(&[named("P1", &format!("Again {number}")), gift_card("R")]);
-        assert_all(&served, "loaded again");
-    }
-    let served = served.restart(&[]);
-    assert_all(&served, "started again");
-    for mut copy in copies.clone() {
-        served.settle(&mut copy);
-    }
-}
-
-#[test]
-fn file_of_changes_from_before_a_restore_is_not_believed() {
-    if !are_files("file of changes from before a restore is not believed") {
-        return;
-    }
-    let (served, copies) = revisions(2, &[]);
-    let backup = served.store.path("backup.db").display().to_string();
-    served.store.ok(&["backup", &backup]);
-    served.load(&[named("P1", "Lost")]);
-    let lost = served.copy("");
-    let (served, state) = write_file(served);
-    let served = served.stop();
-    served.store.ok(&["restore", "--yes", &backup]);
-    served
-        .store
-        .load_products(&[named("P1", "Again"), gift_card("S")]);
-    let served = served.start(&["--state-dir", &state]);
-    assert_eq!(served.refusals(&lost), LOST);
-    for mut copy in copies {
-        assert_eq!(served.refusals(&copy), KNOWN);
-        served.settle(&mut copy);
-    }
-}
-
 /// Serves the store with a state directory until all of its files are written.
-fn write_file(served: FeedServer) -> (FeedServer, String) {
+pub fn write_file(served: FeedServer) -> (FeedServer, String) {
     let state = served.store.path("state").display().to_string();
     let served = served.restart(&["--state-dir", &state]);
     wait_for("the files of the state directory", || {
@@ -335,9 +266,7 @@ fn start_without_the_store_goes_on_from_the_file() {
     let (served, state) = write_file(served);
     let listed = list(&served.server, &served.key, "");
     let served = served.stop();
-    for name in ["vitrine.db", "vitrine.db-wal", "vitrine.db-shm"] {
-        let _ = fs::remove_file(served.store.path(name));
-    }
+    let _bring_back = take_away(&served.store);
     let served = served.start(&["--state-dir", &state]);
     for copy in &copies {
         let mut copy = copy.clone();
@@ -346,4 +275,46 @@ fn start_without_the_store_goes_on_from_the_file() {
     }
     let unknown = || served.refusal(&copies[0], |token| of_unknown_revision(&aged(token, 3600)));
     assert_eq!(unknown(), Some(Refusal::Unknown));
+}
+
+/// Takes the store away; returns what brings it back.
+fn take_away(store: &Store) -> impl FnOnce() + use<> {
+    let files = ["vitrine.db", "vitrine.db-wal", "vitrine.db-shm"].map(|name| store.path(name));
+    let away = |file: &PathBuf| PathBuf::from(format!("{}.away", file.display()));
+    let files: Vec<_> = files.into_iter().filter(|file| file.exists()).collect();
+    for file in &files {
+        fs::rename(file, away(file)).expect("renamed");
+    }
+    move || {
+        for file in &files {
+            fs::rename(away(file), file).expect("renamed");
+        }
+    }
+}
+
+/// Once the store is back, there is a moment at which the server has read it and answers from its files still.
+#[test]
+fn token_newer_than_the_files_of_a_start_is_never_gone() {
+    if !are_files("token newer than the files of a start is never gone") {
+        return;
+    }
+    let (served, _) = revisions(2, &[]);
+    let (served, state) = write_file(served);
+    let served = served.restart(&[]);
+    served.load(&[gift_card("NEW")]);
+    let mut newest = served.copy("");
+    let stopped = served.stop();
+    let bring_back = take_away(&stopped.store);
+    let served = stopped.start(&["--state-dir", &state]);
+    let refusal = || served.refusal(&newest, |token| aged(token, 60));
+    assert_eq!(refusal(), Some(Refusal::Unknown));
+    bring_back();
+    wait_for("the store to be read", || match refusal() {
+        None => Some(()),
+        Some(refused) => {
+            assert_eq!(refused, Refusal::Unknown);
+            None
+        }
+    });
+    served.settle(&mut newest);
 }

@@ -28,7 +28,7 @@ fn assert_faults(reply: &Reply, error: &str, expected: &[&str]) {
         .iter()
         .map(fault)
         .collect();
-    assert_eq!(found, expected);
+    assert_eq!(found, expected, "{body}");
     assert_eq!(reply.header("retry-after"), None);
 }
 
@@ -86,7 +86,6 @@ fn wrong_parameters_are_refused_with_their_faults() {
         let reply = served
             .server
             .get(&served.key, &format!("{CHANGES}?{query}"));
-        eprintln!("{query}");
         assert_faults(&reply, error, expected);
     }
     for allowed in ["&wait=0", "&wait=00", "&limit=500", "&limit=1"] {
@@ -161,7 +160,6 @@ fn text_that_is_no_token_is_an_invalid_cursor() {
     for wrong in wrong {
         let target = format!("{CHANGES}?since={wrong}");
         let reply = served.server.get(&served.key, &target);
-        eprintln!("{wrong}");
         assert_faults(&reply, PAGING, &["invalid_cursor since"]);
         let help = reply.json()["help"].as_str().expect("help").to_owned();
         assert!(!help.is_empty());

@@ -150,21 +150,40 @@ fn wait_ends_empty_at_its_time() {
     }
 }
 
+/// An empty answer would say that the copy is right, and it isn't.
 #[test]
-fn walk_that_goes_on_does_not_wait() {
+fn rest_of_a_begun_copy_that_vanished_is_removed() {
     let served = FeedServer::of(&["A", "B"].map(gift_card), &ADMIN);
-    let mut copy = CatalogCopy::of("");
-    assert_eq!(copy.ask(&served.server, &served.key, "limit=1"), ["A"]);
-    // Nothing is left for the last page, while the first one has changed: an empty answer would say that the copy is right.
+    let mut copies = [(); 2].map(|()| CatalogCopy::of(""));
+    for copy in &mut copies {
+        assert_eq!(copy.ask(&served.server, &served.key, "limit=1"), ["A"]);
+    }
     served.load(&[named("A", "new")]);
-    let began = Instant::now();
-    let answer = copy.apply(&served.ask(&copy, "wait=55"));
+    for (copy, more) in copies.iter_mut().zip(["", "wait=55"]) {
+        let began = Instant::now();
+        assert_eq!(copy.ask(&served.server, &served.key, more), ["-B"]);
+        assert!(began.elapsed() < PROMPT);
+        assert_eq!(copy.ask(&served.server, &served.key, ""), ["A", "-B"]);
+        served.settle(copy);
+    }
+}
+
+#[test]
+fn end_of_a_walk_waits_if_nothing_changed_meanwhile() {
+    let served = FeedServer::of(&["A", "B"].map(gift_card), &ADMIN);
+    let mut copy = served.copy("countries_redeemable_in=DE");
+    served.load(&[named("A", "new"), named("B", "new")]);
+    assert_eq!(copy.ask(&served.server, &served.key, "limit=1"), ["A"]);
     assert_eq!(
-        (answer.named(), answer.has_more),
-        (vec!["-B".to_owned()], false)
+        copy.ask(&served.server, &served.key, "limit=1&wait=55"),
+        ["B"]
     );
-    assert!(began.elapsed() < PROMPT);
-    assert!(served.walk(&mut copy).contains(&"A".to_owned()));
+    let waiting = begin(&served.server, &served.key, &copy, 55);
+    wait_for_waits(&served.server, 1);
+    served
+        .store
+        .load_products(&[named("A", "newer"), named("B", "new")]);
+    assert_eq!(copy.apply(&end(waiting)).named(), ["A"]);
     served.settle(&mut copy);
 }
 

@@ -96,9 +96,19 @@ impl CatalogCopy {
         }
     }
 
+    /// Returns true if its walk goes on.
+    pub fn is_walking(&self) -> bool {
+        !self.walked.is_empty()
+    }
+
     /// Applies an answer.
     pub fn apply(&mut self, reply: &Reply) -> Changes {
         let answer = Changes::of(reply);
+        let has_walked = |first: &Change| self.walked.last() >= Some(&first.code);
+        if answer.changes.first().is_some_and(has_walked) {
+            // Nothing was left of the walk, and the next one has begun with what changed meanwhile.
+            self.walked.clear();
+        }
         for Change { code, product } in &answer.changes {
             assert!(self.walked.insert(code.clone()), "{code} twice in a walk");
             match product {
@@ -127,9 +137,8 @@ impl CatalogCopy {
         let mut named = Vec::new();
         loop {
             let reply = server.get(key, &self.target(more));
-            let answer = self.apply(&reply);
-            named.extend(answer.named());
-            if !answer.has_more {
+            named.extend(self.apply(&reply).named());
+            if !self.is_walking() {
                 return named;
             }
         }
