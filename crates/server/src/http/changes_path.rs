@@ -87,7 +87,8 @@ impl<'r> Admitted<'_, 'r> {
         };
         let mut pause = None;
         let is_empty = found.is_empty();
-        if is_empty && !request.wait.is_zero() && waited.moved.is_none() {
+        let waits = !request.wait.is_zero() && waited.moved.is_none();
+        if waits && found.is_at_rest(&feed.position) {
             match self.app.waits.place(&key.usage) {
                 Some(place) => {
                     return Ok(Outcome::Deferred(Deferred::Wait(Wait {

@@ -33,6 +33,11 @@ impl PageFound {
     pub(crate) fn is_empty(&self) -> bool {
         self.page.changes.is_empty()
     }
+
+    /// Returns true if nothing changed until this position, from which on the next change can be waited for.
+    pub(crate) fn is_at_rest(&self, position: &Position) -> bool {
+        self.is_empty() && self.next.base == Some(*position)
+    }
 }
 
 /// Finds the changes since the request's token; or since `moved`, a later position since which nothing visible changed
@@ -68,13 +73,12 @@ pub(crate) fn find(
         return Ok(None);
     };
     if page.changes.is_empty() && first != feed.position {
-        // The walk is over, but what changed meanwhile may be before its last code; an empty answer would say that nothing
-        // did. The next walk begins at once.
-        (base, first, query.after) = (Some(first), feed.position, None);
-        let Some(next_walk) = find_page(feed, base, &query, now) else {
+        // The rest of a copy that is begun isn't visible any more. Told as removed, since an empty answer would say that
+        // the copy is complete.
+        let Some(removed) = find_page(feed, Some(first), &query, now) else {
             return Ok(None);
         };
-        page = next_walk;
+        page = removed;
     }
     let last_code = page.changes.last().filter(|_| page.has_more);
     let after: Option<ProductCode> = last_code.and_then(|change| change.code.parse().ok());
