@@ -6,17 +6,26 @@
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::SocketAddr;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use mio::net::TcpStream;
+use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
 
 use crate::http::Reader;
 
 /// Set by Ctrl-C; whatever runs long looks at it.
 pub static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Token of the timer; connections have their indexes.
+const TIMER: Token = Token(usize::MAX);
 
 /// Time to wait for the last answers.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -114,10 +123,29 @@ pub fn run(plan: Plan) -> Result<Outcome> {
     for _ in 0..generator.plan.connections {
         generator.connect(None)?;
     }
+    let _timer = match generator.plan.pace {
+        Pace::Open(rate) if !generator.plan.may_spin => Some(timer(&generator.poll, rate)?),
+        _ => None,
+    };
     generator.run()?;
     let mut outcome = generator.outcome;
     outcome.latencies.sort_unstable();
     Ok(outcome)
+}
+
+/// A timer that ends a poll whenever a request is due: polls end by themselves at whole milliseconds only.
+fn timer(poll: &Poll, rate: f64) -> Result<OwnedFd> {
+    let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?;
+    let interval = Timespec::try_from(Duration::from_secs_f64(1.0 / rate))?;
+    let times = Itimerspec {
+        it_interval: interval,
+        it_value: interval,
+    };
+    timerfd_settime(&timer, TimerfdTimerFlags::empty(), &times)?;
+    // It is never read: events are told at edges, and each expiration is one.
+    let registry = poll.registry();
+    registry.register(&mut SourceFd(&timer.as_raw_fd()), TIMER, Interest::READABLE)?;
+    Ok(timer)
 }
 
 impl Generator<'_> {
@@ -202,7 +230,7 @@ impl Generator<'_> {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 polled => polled?,
             }
-            for event in &events {
+            for event in events.iter().filter(|event| event.token() != TIMER) {
                 self.receive(event.token().0)?;
             }
         }

@@ -97,9 +97,23 @@ impl Connection {
         if let Err(error) = socket.set_nodelay(true) {
             tracing::debug!(%error, "a connection ended before it began");
         }
-        let Some(certificates) = &self.shared.certificates else {
-            return self.serve_http1(socket, presence).await;
-        };
+        match &self.shared.certificates {
+            None => self.serve_http1(socket, presence).await,
+            Some(certificates) => {
+                let certificates = Arc::clone(certificates);
+                // Boxed, so that plain connections need no room for it.
+                Box::pin(self.serve_tls(socket, presence, certificates)).await;
+            }
+        }
+    }
+
+    /// Serves a TCP connection with TLS until it ends.
+    async fn serve_tls(
+        self,
+        socket: TcpStream,
+        presence: Arc<Presence>,
+        certificates: Arc<Certificates>,
+    ) {
         let acceptor = TlsAcceptor::from(certificates.config());
         let handshake =
             tokio::time::timeout(self.shared.timeouts.handshake, acceptor.accept(socket));
@@ -154,15 +168,12 @@ impl Connection {
                 }
                 let is_last =
                     || shared.closing.load(Ordering::Relaxed) || is_old.load(Ordering::Relaxed);
-                let end = |caller| {
-                    presence.note(caller);
-                    match is_last() {
-                        true => KeepAlive::No,
-                        false => KeepAlive::Yes,
-                    }
+                let end = || match is_last() {
+                    true => KeepAlive::No,
+                    false => KeepAlive::Yes,
                 };
-                let service = &shared.service;
-                let answer = service.serve(request, remote.into(), sending, end).await;
+                let (service, connection) = (&shared.service, (sending, &**presence as _));
+                let answer = service.serve(request, remote.into(), connection, end).await;
                 presence.end_request();
                 progress.end();
                 Ok::<_, Infallible>(answer)
@@ -218,12 +229,9 @@ impl Connection {
             let sending = Arc::clone(&sending);
             async move {
                 // HTTP/2 ends with frames of its own.
-                let end = |caller| {
-                    presence.note(caller);
-                    KeepAlive::Yes
-                };
-                let service = &shared.service;
-                let answer = service.serve(request, remote.into(), &sending, end).await;
+                let end = || KeepAlive::Yes;
+                let (service, connection) = (&shared.service, (&sending, &*presence as _));
+                let answer = service.serve(request, remote.into(), connection, end).await;
                 Ok::<_, Infallible>(answer.map(SentBody::new))
             }
         });

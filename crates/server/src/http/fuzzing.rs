@@ -32,9 +32,9 @@ impl Answering {
     /// Answers a request of a client on this host.
     pub async fn answer(&self, request: Request<Full<Bytes>>) -> Response {
         let connection = Account::default();
-        let keep_alive = |_| KeepAlive::Yes;
+        let keep_alive = || KeepAlive::Yes;
         self.0
-            .serve(request, Peer::Unix, &connection, keep_alive)
+            .serve(request, Peer::Unix, (&connection, &()), keep_alive)
             .await
     }
 }

@@ -35,7 +35,7 @@ pub mod error;
 pub mod fuzzing;
 mod observe;
 pub mod openapi;
-mod pipeline;
+pub(crate) mod pipeline;
 pub mod request;
 pub mod response;
 pub mod routes;

@@ -1,6 +1,7 @@
 //! Path of a request: admit → authenticate → resolve → charge → respond. The first step that fails answers
 //! (docs/contract/errors.md#order-of-checks).
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -28,6 +29,7 @@ use super::response::resource::{Resource, SendContext};
 use super::response::{Response, seconds_up};
 use super::routes::{Captured, KeyedOperation, Operation, Target, find, nearest};
 use super::state::App;
+use crate::metrics::Caller;
 use crate::metrics::limits::Decision;
 use crate::panic_point::PanicPoint;
 
@@ -38,6 +40,17 @@ const MAX_HEADERS: usize = 64;
 /// Maximum length of all headers together, in bytes.
 const MAX_HEADER_BYTES: usize = 32 * 1024;
 
+/// Callers of the requests of a connection.
+pub(crate) trait Callers: fmt::Debug + Sync {
+    /// Records the caller of a request, once it is known.
+    fn note(&self, caller: Caller);
+}
+
+/// Nobody asks who the callers are.
+impl Callers for () {
+    fn note(&self, _caller: Caller) {}
+}
+
 /// Client and connection of a request.
 #[derive(Debug)]
 pub(super) struct Client<'c> {
@@ -45,6 +58,8 @@ pub(super) struct Client<'c> {
     pub(super) peer: Peer,
     /// Memory account of the connection.
     pub(super) connection: &'c Account,
+    /// Callers of the connection.
+    pub(super) callers: &'c dyn Callers,
 }
 
 /// A request that was admitted.
@@ -164,9 +179,11 @@ impl<'r> Admitted<'_, 'r> {
                 describe(response.headers_mut(), &mut quota, pause, log);
                 return Ok(response);
             };
+            // A connection that waits has presented its key.
+            self.client.callers.note(Caller::WithKey);
             let began = Instant::now();
-            // Boxed, so that requests that don't wait need no room for it. Nothing else is held meanwhile.
-            Box::pin(self.wait(deferred, &mut waited)).await;
+            // Nothing else is held meanwhile.
+            self.wait(deferred, &mut waited).await;
             log.waited += began.elapsed();
         }
     }

@@ -23,7 +23,7 @@ use super::access_log::{AccessLog, Line, RequestLogContext, shown_method, shown_
 use super::body::Body;
 use super::body::budget::Account;
 use super::error::ApiError;
-use super::pipeline::{self, Admitted, Client};
+use super::pipeline::{self, Admitted, Callers, Client};
 use super::request::request_id::{self, RequestIds, X_REQUEST_ID};
 use super::request::version::X_API_VERSION;
 use super::response::{Response, encode_error};
@@ -84,24 +84,26 @@ impl Service {
         })
     }
 
-    /// Answers one request. `end` gets the kind of caller, and decides whether the connection stays open.
-    pub(crate) async fn serve(
-        &self,
-        request: Request<impl RequestBody>,
+    /// Answers one request. `end` decides whether the connection stays open.
+    // No `async fn`: its future, which each connection has, would have room for the request twice.
+    pub(crate) fn serve<'s>(
+        &'s self,
+        request: Request<impl RequestBody + 's>,
         peer: Peer,
-        connection: &Account,
-        end: impl FnOnce(Caller) -> KeepAlive,
-    ) -> Response {
+        (connection, callers): (&'s Account, &'s dyn Callers),
+        end: impl FnOnce() -> KeepAlive + 's,
+    ) -> impl Future<Output = Response> + 's {
         let started = Instant::now();
         let (request, body) = request.into_parts();
-        let mut received = self.receive(started, &request, peer, connection);
-        let mut log = RequestLogContext::default();
-        let answer = self.answer(body, &mut received, &mut log).await;
-        let caller = match log.key {
-            Some(_) => Caller::WithKey,
-            None => Caller::WithoutKey,
-        };
-        self.finish(&received, answer, &log, end(caller))
+        async move {
+            let mut received = self.receive(started, &request, peer, (connection, callers));
+            let mut log = RequestLogContext::default();
+            let answer = self.answer(body, &mut received, &mut log).await;
+            if log.key.is_some() {
+                callers.note(Caller::WithKey);
+            }
+            self.finish(&received, answer, &log, end())
+        }
     }
 
     /// Refuses the request of a connection beyond the limit.
@@ -109,7 +111,7 @@ impl Service {
         let started = Instant::now();
         let (request, _) = request.into_parts();
         let connection = Account::default();
-        let received = self.receive(started, &request, peer, &connection);
+        let received = self.receive(started, &request, peer, (&connection, &()));
         let answer = ApiError::overloaded().into();
         self.finish(
             &received,
@@ -124,7 +126,7 @@ impl Service {
         started: Instant,
         request: &'r Parts,
         peer: Peer,
-        connection: &'r Account,
+        (connection, callers): (&'r Account, &'r dyn Callers),
     ) -> Received<'r> {
         Received {
             started,
@@ -133,6 +135,7 @@ impl Service {
             client: Client {
                 peer: self.app.access.proxies.client(peer, &request.headers),
                 connection,
+                callers,
             },
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::changes::named;
-use crate::changes_waits::{ADMIN, count_waits, wait_for_waits};
+use crate::changes_waits::{ADMIN, begin, count_waits, end, wait_for_waits};
 use crate::harness::feed::{CatalogCopy, Changes, FeedServer};
 use crate::harness::{Certificate, Server, Store, block_on, gift_card, read, wait_for};
 
@@ -141,6 +141,23 @@ fn http1_wait_outlives_the_age_of_its_connection() {
     assert_eq!(Changes::of(&reply).named(), [""; 0]);
     assert_eq!(reply.header("connection"), Some("close"));
     assert!(connection.read("GET").is_none(), "closed after it");
+}
+
+#[test]
+fn connection_that_waits_first_counts_as_one_with_a_key() {
+    // At most 16 of 20 may be without.
+    let options = [&ADMIN[..], &["--max-connections", "20"]].concat();
+    let served = FeedServer::of(&[gift_card("A")], &options);
+    let copy = served.copy("");
+    let mut waiting = Vec::new();
+    for count in 1..=18 {
+        waiting.push(begin(&served.server, &served.key, &copy, 55));
+        wait_for_waits(&served.server, count);
+    }
+    served.store.load_products(&[named("A", "new")]);
+    for connection in waiting {
+        assert_eq!(Changes::of(&end(connection)).named(), ["A"]);
+    }
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub fn wait_for_waits(server: &Server, count: usize) {
 }
 
 /// Begins a wait on a connection of its own.
-fn begin(server: &Server, key: &str, copy: &CatalogCopy, seconds: usize) -> KeepAlive {
+pub fn begin(server: &Server, key: &str, copy: &CatalogCopy, seconds: usize) -> KeepAlive {
     let mut connection = server.keep_alive();
     let target = copy.target(&format!("wait={seconds}"));
     connection.write(&format!(
@@ -37,7 +37,7 @@ fn begin(server: &Server, key: &str, copy: &CatalogCopy, seconds: usize) -> Keep
     connection
 }
 
-fn end(mut connection: KeepAlive) -> Reply {
+pub fn end(mut connection: KeepAlive) -> Reply {
     connection.read("GET").expect("an answer")
 }
 
