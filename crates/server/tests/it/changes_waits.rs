@@ -116,15 +116,16 @@ fn invisible_change_moves_the_token_and_ends_no_wait() {
         served.load(&[named("A", &format!("Round {round}"))]);
         wait_for_waits(&served.server, 1);
     }
-    // Nothing but the end of the server ends it.
+    // Not even once its token couldn't be continued any more. Nothing but the end of the server ends it.
+    wait_for("the token of before to end", || {
+        (served.refusals(&before)[1] == Some(Refusal::Gone)).then_some(())
+    });
+    wait_for_waits(&served.server, 1);
     let mut served = served;
     served.server.signal("TERM");
     assert_eq!(copy.apply(&end(waiting)).named(), [""; 0]);
     assert_eq!(served.server.wait(), Some(0));
     let served = served.restart(&["--changes-keep", "1s"]);
-    wait_for("the token of before to end", || {
-        (served.refusals(&before)[1] == Some(Refusal::Gone)).then_some(())
-    });
     assert_eq!(served.refusals(&copy), [None; 2]);
     served.settle(&mut copy);
 }

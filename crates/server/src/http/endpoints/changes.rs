@@ -61,7 +61,8 @@ pub(crate) fn find(
     let mut first = feed.position;
     let mut query = request.query.clone();
     if let Some(token) = token {
-        if !is_known(feed, token, now) {
+        // The positions of a token may end during a wait, which has moved on.
+        if moved.is_none() && !is_known(feed, token, now) {
             return Ok(None);
         }
         (base, first) = (token.base, token.first.unwrap_or(feed.position));
