@@ -104,6 +104,8 @@ struct Generator<'a> {
     buffer: Vec<u8>,
     request: Vec<u8>,
     outcome: Outcome,
+    /// Ends a poll whenever a request is due.
+    timer: Option<OwnedFd>,
 }
 
 /// Runs the plan.
@@ -118,15 +120,17 @@ pub fn run(plan: Plan) -> Result<Outcome> {
         buffer: vec![0; 256 * 1024],
         request: Vec::new(),
         outcome: Outcome::default(),
+        timer: None,
         plan,
     };
     for _ in 0..generator.plan.connections {
         generator.connect(None)?;
     }
-    let _timer = match generator.plan.pace {
-        Pace::Open(rate) if !generator.plan.may_spin => Some(timer(&generator.poll, rate)?),
-        _ => None,
-    };
+    if let Pace::Open(rate) = generator.plan.pace
+        && !generator.plan.may_spin
+    {
+        generator.timer = Some(timer(&generator.poll, rate)?);
+    }
     generator.run()?;
     let mut outcome = generator.outcome;
     outcome.latencies.sort_unstable();
@@ -135,14 +139,16 @@ pub fn run(plan: Plan) -> Result<Outcome> {
 
 /// A timer that ends a poll whenever a request is due: polls end by themselves at whole milliseconds only.
 fn timer(poll: &Poll, rate: f64) -> Result<OwnedFd> {
-    let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?;
+    let timer = timerfd_create(
+        TimerfdClockId::Monotonic,
+        TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK,
+    )?;
     let interval = Timespec::try_from(Duration::from_secs_f64(1.0 / rate))?;
     let times = Itimerspec {
         it_interval: interval,
         it_value: interval,
     };
     timerfd_settime(&timer, TimerfdTimerFlags::empty(), &times)?;
-    // It is never read: events are told at edges, and each expiration is one.
     let registry = poll.registry();
     registry.register(&mut SourceFd(&timer.as_raw_fd()), TIMER, Interest::READABLE)?;
     Ok(timer)
@@ -230,8 +236,12 @@ impl Generator<'_> {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 polled => polled?,
             }
-            for event in events.iter().filter(|event| event.token() != TIMER) {
-                self.receive(event.token().0)?;
+            for event in &events {
+                match (event.token(), &self.timer) {
+                    // It goes on once it was read; nobody needs the number of its expirations.
+                    (TIMER, Some(timer)) => drop(rustix::io::read(timer, &mut [0; 8])),
+                    (Token(index), _) => self.receive(index)?,
+                }
             }
         }
     }

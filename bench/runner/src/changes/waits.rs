@@ -17,7 +17,7 @@ use crate::work::Work;
 /// Numbers of products that commits change.
 const CHANGED: [usize; 2] = [1, 100];
 /// Commits before anything is measured: what the first ones need of memory is no client's.
-const WARM_UP: usize = 2;
+const WARM_UP: usize = 5;
 const DAY_SECONDS: f64 = 86_400.0;
 /// Timeout of a commit's reaching all clients.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -178,19 +178,19 @@ fn tell(bench: &Bench<'_>, findings: &mut Findings, measured: &Measured) {
             true => findings.row(
                 what,
                 ("1 s", "400 ms"),
-                milliseconds(&last),
+                in_unit(&last, "ms"),
                 last.iter().all(|last| *last <= 1e3),
             ),
-            false => findings.other(what, milliseconds(&last)),
+            false => findings.other(what, in_unit(&last, "ms")),
         }
         for (name, share) in [("p50", 0.5), ("p99", 0.99)] {
             let what = format!("commit of {changed} changed to the answer, {name} of the clients");
-            findings.other(what, milliseconds(&of_all(alone, share)));
+            findings.other(what, in_unit(&of_all(alone, share), "ms"));
         }
     }
     let what =
         format!("commit of {few} changed to the answer at the last of {count}, others asking");
-    findings.other(what, milliseconds(&of_all(&measured.beside, 1.0)));
+    findings.other(what, in_unit(&of_all(&measured.beside, 1.0), "ms"));
     let [first, later] = measured.memory.clone().map(median);
     findings.row(
         "memory for each waiting client",
@@ -216,10 +216,7 @@ fn tell(bench: &Bench<'_>, findings: &mut Findings, measured: &Measured) {
         median(times) <= 3.0,
     );
     for (what, p99) in [("nobody waits", quiet), ("they wait and wake", busy)] {
-        findings.other(
-            format!("p99 of products while {what}"),
-            format!("{} µs", number(median(p99.iter().copied()))),
-        );
+        findings.other(format!("p99 of products while {what}"), in_unit(p99, "µs"));
     }
 }
 
@@ -238,12 +235,12 @@ fn of_all(commits: &[Vec<f64>], share: f64) -> Vec<f64> {
     commits.iter().map(of_one).collect()
 }
 
-/// The median with the least and the greatest.
-fn milliseconds(values: &[f64]) -> String {
+/// Returns the median with the least and the greatest.
+fn in_unit(values: &[f64], unit: &str) -> String {
     let least = values.iter().copied().fold(f64::NAN, f64::min);
     let greatest = values.iter().copied().fold(f64::NAN, f64::max);
     format!(
-        "{} ms ({} to {})",
+        "{} {unit} ({} to {})",
         number(median(values.iter().copied())),
         number(least),
         number(greatest)

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-use crate::http::pipeline::Callers;
 use crate::metrics::Caller;
 
 /// Use of one connection.
@@ -87,12 +86,6 @@ impl Presence {
     /// Waits until the connection is told to close for another.
     pub(super) async fn evicted(&self) {
         self.evicted.notified().await;
-    }
-}
-
-impl Callers for Presence {
-    fn note(&self, caller: Caller) {
-        Self::note(self, caller);
     }
 }
 

@@ -29,7 +29,7 @@ pub(super) enum Deferred {
 }
 
 /// Results of the waits of a request of the changes feed.
-#[derive(Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Waited {
     /// Position since which nothing visible changed, after a wait.
     pub(super) moved: Option<Position>,
