@@ -6,7 +6,7 @@ mod status;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
@@ -174,6 +174,8 @@ pub struct KeyUsage {
     pub quota: QuotaState,
     /// Memory of response bodies that were built and aren't sent yet, in bytes.
     pub sending_bytes: Arc<AtomicU64>,
+    /// Number of requests that wait for changes.
+    pub waits: AtomicUsize,
 }
 
 /// A key that a server knows.

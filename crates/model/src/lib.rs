@@ -14,7 +14,9 @@
 //! - [`revision`]: the name of one published state of the catalog
 //! - [`content_hash`]: the hash that entity tags and body caches use
 //! - [`snapshot`]: the immutable catalog in memory, its indexes and the scan of a page
+//! - [`changes`]: what revisions changed, and what differs since a state
 
+pub mod changes;
 pub mod code;
 pub mod colour;
 pub mod contact;

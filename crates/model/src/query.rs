@@ -10,6 +10,9 @@ use crate::geo::Country;
 pub struct Limit(NonZeroU16);
 
 impl Limit {
+    /// The lowest limit.
+    pub const ONE: Self = Self(NonZeroU16::MIN);
+
     /// The highest limit, also the default.
     pub const MAX: u16 = 500;
 

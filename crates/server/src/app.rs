@@ -13,6 +13,7 @@ use crate::http::endpoints::site::{Pages, RenderError};
 use crate::http::error::types;
 use crate::http::routes::ROUTES;
 use crate::http::versions::Version;
+use crate::http::waits::Waits;
 use crate::http::{Access, App, openapi};
 use crate::live::Live;
 use crate::metrics::{Metrics, TlsMetrics};
@@ -25,6 +26,8 @@ pub struct AppSettings {
     pub public_url: String,
     /// Memory for cached bodies, in bytes.
     pub cache_bytes: u64,
+    /// Maximum number of requests that wait for changes.
+    pub max_waits: usize,
     /// Limits and trust settings.
     pub access: Access,
     /// Spans of requests; off by default.
@@ -39,6 +42,7 @@ pub fn build(settings: AppSettings, live: Arc<Live>) -> App {
     let AppSettings {
         public_url,
         cache_bytes,
+        max_waits,
         access,
         traces,
         tls,
@@ -49,6 +53,7 @@ pub fn build(settings: AppSettings, live: Arc<Live>) -> App {
     let endpoints = Endpoints::new(addresses, Box::new(documentation(public_url)));
     let mut app = App::new(live, Arc::new(metrics), endpoints, cache_bytes);
     app.access = access;
+    app.waits = Waits::new(max_waits);
     app.traces = traces;
     app
 }

@@ -45,6 +45,32 @@ pub struct PageSize {
     pub limit: u16,
 }
 
+/// Changes since a token, or everything visible at the beginning of a copy.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Changes<'a> {
+    /// The changes, ordered by code, byte-wise ascending. A code is there only once.
+    pub changes: Vec<Change<'a>>,
+    /// Token for the next request, as `since`. Store it together with the changes, in one transaction.
+    #[cfg_attr(
+        feature = "schema",
+        schemars(regex(pattern = "^[A-Za-z0-9_-]{1,400}$"))
+    )]
+    pub next: Cow<'a, str>,
+    /// True if more changes are there already: ask again at once.
+    pub has_more: bool,
+}
+
+/// A change of a product.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Change<'a> {
+    /// Product code.
+    pub code: Cow<'a, str>,
+    /// The product as it is now, as in the list; null if it isn't visible any more with this key and these filters.
+    pub product: Option<Product<'a>>,
+}
+
 /// The categories of the live catalog.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -44,6 +44,8 @@ named!(
         MethodNotAllowed = "method_not_allowed",
         /// The requested version was removed.
         VersionRemoved = "version_removed",
+        /// The token of the changes feed can't be continued.
+        ChangesGone = "changes_gone",
         /// The body is too large.
         PayloadTooLarge = "payload_too_large",
         /// The target is too long.
@@ -74,7 +76,7 @@ named!(
         OutOfRange = "out_of_range",
         /// The parameter can't be combined with another one.
         MutuallyExclusive = "mutually_exclusive",
-        /// The cursor can't be a product code.
+        /// The cursor can't be a product code, or the token isn't one of the request's filters.
         InvalidCursor = "invalid_cursor",
     }
 );

@@ -28,6 +28,12 @@ impl BitSet256 {
         self.0[offset / 64] |= 1 << (offset % 64);
     }
 
+    /// Returns true if the number is a member.
+    pub(super) fn contains(self, offset: usize) -> bool {
+        let word = self.0.get(offset / 64).copied().unwrap_or_default();
+        word >> (offset % 64) & 1 == 1
+    }
+
     /// Returns true if the set is empty.
     #[must_use]
     pub fn is_empty(self) -> bool {

@@ -139,16 +139,30 @@ impl Block {
     }
 
     /// Returns true if the block has a product at `slot`, and it has this code.
-    pub(super) fn has_at(&self, slot: usize, code: &ProductCode) -> bool {
-        slot < self.count && self.code(slot) == code.as_str()
+    pub(super) fn has_at(&self, slot: usize, code: &str) -> bool {
+        slot < self.count && self.code_bytes(slot) == code.as_bytes()
     }
 
     /// Returns the slot of the first code that isn't below `code`.
     pub(super) fn first_not_below(&self, code: &[u8]) -> usize {
+        let Parts {
+            code_ends,
+            codes,
+            facets,
+            ..
+        } = self.parts;
+        let ends = self.directory.get(code_ends..codes).unwrap_or_default();
+        let codes = self.directory.get(codes..facets).unwrap_or_default();
+        let (ends, _) = ends.as_chunks();
+        let end = |slot: usize| {
+            ends.get(slot)
+                .map_or(0, |end| u16::from_le_bytes(*end).into())
+        };
         let (mut low, mut high) = (0, self.count);
         while low < high {
             let middle = usize::midpoint(low, high);
-            if self.code_bytes(middle) < code {
+            let start = middle.checked_sub(1).map_or(0, end);
+            if codes.get(start..end(middle)).unwrap_or_default() < code {
                 low = middle + 1;
             } else {
                 high = middle;

@@ -137,7 +137,7 @@ fn merge<'c>(
         if kept_from < slot {
             pieces.push(Piece::Kept(block, kept_from..slot));
         }
-        kept_from = slot + usize::from(block.has_at(slot, code));
+        kept_from = slot + usize::from(block.has_at(slot, code.as_str()));
         add_changed(std::iter::once((code, product)), pieces);
     }
     if kept_from < block.count() {

@@ -34,6 +34,7 @@ pub use change::NewProduct;
 pub use damage::Damage;
 pub use facet::{Categories, Facet};
 pub use page::{Page, Run};
+pub use scan::Matcher;
 pub use texts::{ServedText, TextTable, TextTableBuilder};
 
 use crate::code::ProductCode;
@@ -48,6 +49,8 @@ pub struct Snapshot {
     revision: Revision,
     len: usize,
     blocks: Vec<Block>,
+    /// Prefix of each block's first code, for searches.
+    prefixes: Box<[u128]>,
     /// A bit per facet and block: set if some product of the block has the facet. Empty for facets without products.
     presence: Vec<Box<[u64]>>,
     categories: Arc<Categories>,
@@ -112,6 +115,10 @@ impl Snapshot {
         Ok(Self {
             revision,
             len: blocks.iter().map(Block::count).sum(),
+            prefixes: blocks
+                .iter()
+                .map(|block| prefix(block.code_bytes(0)))
+                .collect(),
             blocks,
             presence,
             categories,
@@ -194,11 +201,9 @@ impl Snapshot {
     /// Returns the product with this code.
     #[must_use]
     pub fn product(&self, code: &ProductCode) -> Option<ProductView<'_>> {
-        let (block, slot) = self.first_not_below(code);
+        let (block, slot) = self.find(code.as_str())?;
         let block = self.blocks.get(block)?;
-        block
-            .has_at(slot, code)
-            .then_some(ProductView { block, slot })
+        Some(ProductView { block, slot })
     }
 
     /// Iterates over the countries with products, ascending.
@@ -221,17 +226,36 @@ impl Snapshot {
         self.texts.get(digest, now)
     }
 
+    /// Returns block and slot of the product with this code.
+    fn find(&self, code: &str) -> Option<(usize, usize)> {
+        let (block, slot) = self.first_not_below(code);
+        let is_there = self.blocks.get(block)?.has_at(slot, code);
+        is_there.then_some((block, slot))
+    }
+
     /// Returns block and slot of the first product whose code isn't below `code`; the slot may be one past the block's
     /// last.
-    fn first_not_below(&self, code: &ProductCode) -> (usize, usize) {
-        let code = code.as_str().as_bytes();
-        let after = self
-            .blocks
-            .partition_point(|block| block.code_bytes(0) <= code);
+    fn first_not_below(&self, code: &str) -> (usize, usize) {
+        let code = code.as_bytes();
+        let prefix = prefix(code);
+        let mut after = self.prefixes.partition_point(|first| *first < prefix);
+        if self.prefixes.get(after) == Some(&prefix) {
+            let rest = self.blocks.get(after..).unwrap_or_default();
+            after += rest.partition_point(|block| block.code_bytes(0) <= code);
+        }
         let block = after.saturating_sub(1);
         let slot = self.blocks.get(block);
         (block, slot.map_or(0, |block| block.first_not_below(code)))
     }
+}
+
+/// Returns the first 16 bytes of a code as a number, which is above that of another only if the code is.
+fn prefix(code: &[u8]) -> u128 {
+    let mut bytes = [0; 16];
+    for (byte, other) in bytes.iter_mut().zip(code) {
+        *byte = *other;
+    }
+    u128::from_be_bytes(bytes)
 }
 
 impl<'s> ProductView<'s> {

@@ -19,7 +19,7 @@ pub struct Page<'s> {
 }
 
 /// Neighbouring products of a block, all on a page. Eight bytes, because pages are kept until they are sent.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
     block: u32,
     first: u8,
@@ -27,6 +27,15 @@ pub struct Run {
 }
 
 impl Run {
+    pub(super) fn new(block: usize, slots: Range<usize>) -> Self {
+        Self {
+            // A block has at most 256 slots, a snapshot fewer than 2^32 blocks.
+            block: u32::try_from(block).unwrap_or(u32::MAX),
+            first: u8::try_from(slots.start).unwrap_or(u8::MAX),
+            last: u8::try_from(slots.end - 1).unwrap_or(u8::MAX),
+        }
+    }
+
     fn slots(self) -> Range<usize> {
         usize::from(self.first)..usize::from(self.last) + 1
     }
@@ -121,13 +130,20 @@ impl<'s> Page<'s> {
 
     /// Iterates over the page's products, in maximal runs.
     pub fn runs(&self) -> impl Iterator<Item = Run> {
-        self.parts.iter().flat_map(|(block, members)| {
-            members.runs().map(|slots| Run {
-                // A block has at most 256 slots, a snapshot fewer than 2^32 blocks.
-                block: u32::try_from(*block).unwrap_or(u32::MAX),
-                first: u8::try_from(slots.start).unwrap_or(u8::MAX),
-                last: u8::try_from(slots.end - 1).unwrap_or(u8::MAX),
-            })
+        self.parts
+            .iter()
+            .flat_map(|(block, members)| members.runs().map(|slots| Run::new(*block, slots)))
+    }
+
+    /// Iterates over the page's products, ascending by code: each with its code, as a run of its own.
+    pub fn each(&self) -> impl Iterator<Item = (&'s str, Run)> {
+        let snapshot = self.snapshot;
+        self.parts.iter().flat_map(move |(index, members)| {
+            let product = move |slot| {
+                let code = snapshot.blocks[*index].code(slot);
+                (code, Run::new(*index, slot..slot + 1))
+            };
+            members.iter().map(product)
         })
     }
 

@@ -5,7 +5,7 @@ use super::Snapshot;
 use super::bit_set::BitSet256;
 use super::block::Block;
 use super::facet::Facet;
-use super::page::Page;
+use super::page::{Page, Run};
 use crate::code::ProductCode;
 use crate::query::{Cursor, Filter, ListQuery, Orderable};
 
@@ -29,7 +29,7 @@ impl Snapshot {
                 (scan.forwards(cut, limit), cut)
             }
             Cursor::Before(code) => {
-                let cut = self.first_not_below(code);
+                let cut = self.first_not_below(code.as_str());
                 (scan.backwards(cut, limit), cut)
             }
         };
@@ -46,12 +46,21 @@ impl Snapshot {
         Page::new(self, found.parts, has_previous, has_next)
     }
 
+    /// Returns a matcher that finds single products that match a filter.
+    #[must_use]
+    pub fn matcher(&self, filter: &Filter) -> Matcher<'_> {
+        Matcher(Scan {
+            snapshot: self,
+            groups: self.groups(filter),
+        })
+    }
+
     fn first_after(&self, code: &ProductCode) -> (usize, usize) {
-        let (block, slot) = self.first_not_below(code);
+        let (block, slot) = self.first_not_below(code.as_str());
         let is_there = self
             .blocks
             .get(block)
-            .is_some_and(|block| block.has_at(slot, code));
+            .is_some_and(|block| block.has_at(slot, code.as_str()));
         (block, slot + usize::from(is_there))
     }
 
@@ -115,6 +124,37 @@ impl Matches {
             self.left -= taken.len();
             self.parts.push((index, taken));
         }
+    }
+}
+
+/// Finds single products that match a filter.
+pub struct Matcher<'s>(Scan<'s>);
+
+impl Matcher<'_> {
+    /// Returns the product with this code, if it matches.
+    #[must_use]
+    pub fn find(&self, code: &str) -> Option<Run> {
+        let Self(scan) = self;
+        let (index, slot) = scan.snapshot.find(code)?;
+        let block = scan.snapshot.blocks.get(index)?;
+        let has = |facet: &Facet| block.members(*facet).contains(slot);
+        let matches = scan.groups.iter().all(|group| group.iter().any(has));
+        matches.then(|| Run::new(index, slot..slot + 1))
+    }
+
+    /// Returns the first matching code that isn't below `code`.
+    pub(crate) fn first_from(&self, code: &str) -> Option<&str> {
+        let Self(scan) = self;
+        let cut = scan.snapshot.first_not_below(code);
+        let mut candidate = scan.next_block(cut.0);
+        while let Some((index, block)) = candidate {
+            let start = if index == cut.0 { cut.1 } else { 0 };
+            if let Some(slot) = scan.matches(block).next_member(start) {
+                return Some(block.code(slot));
+            }
+            candidate = scan.next_block(index + 1);
+        }
+        None
     }
 }
 

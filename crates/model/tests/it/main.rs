@@ -5,7 +5,10 @@
     reason = "a test binary exports nothing; `pub` marks what rooms offer each other"
 )]
 
+mod changes;
 mod damage;
+mod history;
+mod journals;
 mod lookups;
 mod naive;
 mod paging;

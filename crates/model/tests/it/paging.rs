@@ -11,7 +11,7 @@ use vitrine_model::revision::Revision;
 use vitrine_model::snapshot::{Block, NewProduct, Snapshot, TextTable};
 
 use crate::naive::{
-    Catalog, Made, block_sizes, catalog, category, code, country, made, rendered, snapshot,
+    Catalog, block_sizes, catalog, code, filter, made, matches, rendered, snapshot,
 };
 
 fn query() -> impl Strategy<Value = ListQuery> {
@@ -20,43 +20,18 @@ fn query() -> impl Strategy<Value = ListQuery> {
         code().prop_map(Cursor::After),
         code().prop_map(Cursor::Before),
     ];
-    (
-        prop::collection::vec(country(), 0..3),
-        prop::collection::vec(category(), 0..3),
-        any::<bool>(),
+    (filter(), cursor, 1..12_u16).prop_map(|(filter, cursor, limit)| ListQuery {
+        filter,
         cursor,
-        1..12_u16,
-    )
-        .prop_map(|(countries, categories, only, cursor, limit)| ListQuery {
-            filter: Filter {
-                countries,
-                categories,
-                orderable: if only {
-                    Orderable::Only
-                } else {
-                    Orderable::Any
-                },
-            },
-            cursor,
-            limit: Limit::new(limit).expect("a limit"),
-        })
+        limit: Limit::new(limit).expect("a limit"),
+    })
 }
 
 /// Returns all matching codes in order, by a linear search.
 fn naive<'c>(catalog: &'c Catalog, filter: &Filter) -> Vec<&'c ProductCode> {
-    let matches = |made: &Made| {
-        (filter.orderable == Orderable::Any || made.is_orderable)
-            && (filter.countries.is_empty()
-                || filter.countries.iter().any(|c| made.countries.contains(c)))
-            && (filter.categories.is_empty()
-                || filter
-                    .categories
-                    .iter()
-                    .any(|c| made.categories.iter().any(|own| **own == **c)))
-    };
     catalog
         .iter()
-        .filter(|(_, made)| matches(made))
+        .filter(|(_, made)| matches(made, filter))
         .map(|(code, _)| code)
         .collect()
 }

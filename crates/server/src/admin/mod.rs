@@ -5,8 +5,9 @@
 //! drains, and while all other threads are busy.
 //!
 //! - `pages`: responses
-//! - `scrape`: `/metrics`; `limits`: its metrics of limits
+//! - `scrape`: `/metrics`; `limits`, `changes`: its metrics of limits and of the changes feed
 
+mod changes;
 mod limits;
 mod pages;
 mod scrape;

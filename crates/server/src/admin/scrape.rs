@@ -5,8 +5,8 @@ use std::time::Instant;
 use vitrine_model::snapshot::Damage;
 use vitrine_wire::error::ErrorType;
 
-use super::limits;
 use super::pages::{is_store_readable, not_ready};
+use super::{changes, limits};
 use crate::http::App;
 use crate::metrics::requests::RouteCounts;
 use crate::metrics::text::{Exposition, MetricType};
@@ -41,6 +41,7 @@ pub(super) fn text(app: &App) -> String {
         tls(metrics, &mut into);
     }
     catalog(app, &mut into);
+    changes::describe(app, &mut into);
     following(app, &mut into);
     caches(app, &mut into);
     into.metric(

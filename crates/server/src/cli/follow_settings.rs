@@ -9,7 +9,7 @@ use vitrine_store::{IfMissing, StoreAddress, StoreError};
 
 use super::store_args::StoreArgs;
 use super::time;
-use crate::live::{StateDirectory, Stores};
+use crate::live::{JournalLimits, StateDirectory, Stores};
 
 /// Settings of following the store, and of its absence.
 #[derive(Debug, Clone, Args)]
@@ -38,7 +38,29 @@ pub(super) struct FollowArgs {
         value_parser = time::parse_pause
     )]
     pub(super) max_stale_keys: Duration,
+    /// Time for which clients can continue from a replaced state of the catalog (`GET /product/changes`). Older tokens get
+    /// 410.
+    #[arg(
+        long,
+        env = "VITRINE_CHANGES_KEEP",
+        value_name = "SPAN",
+        default_value = "30d",
+        value_parser = time::parse_pause
+    )]
+    changes_keep: Duration,
+    /// Maximum memory for changes, in MiB. The oldest are dropped first, even if --changes-keep isn't over.
+    #[arg(
+        long,
+        env = "VITRINE_CHANGES_MIB",
+        value_name = "MIB",
+        default_value_t = 64,
+        value_parser = clap::value_parser!(u32).range(1..=MAX_CHANGES_MIB)
+    )]
+    changes_mib: u32,
 }
+
+/// Changes are numbered in 32 bits.
+const MAX_CHANGES_MIB: i64 = 1 << 10;
 
 impl FollowArgs {
     /// Refuses incompatible settings; returns the setting and the fault.
@@ -51,6 +73,14 @@ impl FollowArgs {
                     .to_owned(),
             )),
             _ => Ok(()),
+        }
+    }
+
+    /// Returns the limits of the journal of changes.
+    pub(super) fn journal(&self) -> JournalLimits {
+        JournalLimits {
+            keep: self.changes_keep,
+            max_bytes: (self.changes_mib as usize) << 20,
         }
     }
 

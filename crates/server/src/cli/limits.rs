@@ -10,6 +10,7 @@ use vitrine_model::quota::Quota;
 
 use super::{read_secret, variable};
 use crate::http::access::failed_keys::FailedKeys;
+use crate::http::waits::DEFAULT_MAX_WAITS;
 use crate::limits::{Address, SharedLimits};
 
 /// Environment variable of the shared limits' password, instead of a file.
@@ -42,6 +43,15 @@ pub(super) struct LimitArgs {
         default_value = "60/60"
     )]
     failed_keys: FailedKeyLimit,
+    /// Maximum number of requests that wait for changes (`GET /product/changes?wait=…`), a quarter of them for one key.
+    /// Further ones are answered at once.
+    #[arg(
+        long,
+        env = "VITRINE_MAX_WAITS",
+        value_name = "COUNT",
+        default_value_t = DEFAULT_MAX_WAITS as u32
+    )]
+    max_waits: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -98,6 +108,11 @@ impl LimitArgs {
             format!("--limits-password-file is `{file}`, which can't be read")
         })?;
         Ok(Some(password))
+    }
+
+    /// Returns the maximum number of requests that wait for changes.
+    pub(super) fn max_waits(&self) -> usize {
+        self.max_waits as usize
     }
 
     /// Returns the limit of failed keys.

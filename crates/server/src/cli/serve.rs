@@ -28,7 +28,8 @@ use crate::edge::tls::Certificates;
 use crate::http::Access;
 use crate::http::access::client::Peer;
 use crate::http::access_log::{AccessLog, Destination};
-use crate::live::{DEFAULT_MAX_STALE_KEYS, Follower, Live, StateDirectory, Stores};
+use crate::http::waits::DEFAULT_MAX_WAITS;
+use crate::live::{DEFAULT_MAX_STALE_KEYS, Follower, JournalLimits, Live, StateDirectory, Stores};
 use crate::traces::Traces;
 
 const EXAMPLES: &str = "\
@@ -182,6 +183,8 @@ impl Serve {
             admin,
             state,
             max_stale_keys: self.follow.max_stale_keys,
+            journal: self.follow.journal(),
+            max_waits: self.limits.max_waits(),
             access,
             access_log,
             cache_mib: self.cache_mib,
@@ -223,6 +226,10 @@ pub(super) struct ServeSettings {
     pub(super) state: Option<StateDirectory>,
     /// Time for which keys are trusted while the store is unreachable.
     pub(super) max_stale_keys: Duration,
+    /// Limits of the journal of changes.
+    pub(super) journal: JournalLimits,
+    /// Maximum number of requests that wait for changes.
+    pub(super) max_waits: usize,
     /// Quotas and limits of failed keys.
     pub(super) access: Access,
     pub(super) access_log: Destination,
@@ -241,6 +248,8 @@ impl Default for ServeSettings {
             admin: None,
             state: None,
             max_stale_keys: DEFAULT_MAX_STALE_KEYS,
+            journal: JournalLimits::default(),
+            max_waits: DEFAULT_MAX_WAITS,
             access: Access::default(),
             access_log: Destination::Off,
             cache_mib: DEFAULT_CACHE_MIB,
@@ -267,18 +276,21 @@ pub(super) fn serve(
         admin,
         state,
         max_stale_keys,
+        journal,
+        max_waits,
         access,
         access_log,
         cache_mib,
         traces,
         reload,
     } = settings;
-    let live = Arc::new(Live::new(max_stale_keys));
+    let live = Arc::new(Live::new(max_stale_keys, journal));
     let certificates = edge.certificates.clone();
     let shared_limits = access.shared.clone();
     let settings = AppSettings {
         public_url,
         cache_bytes: u64::from(cache_mib) << 20,
+        max_waits,
         access,
         traces: traces.clone(),
         tls: certificates

@@ -23,7 +23,7 @@ pub(super) const QUICK_START: Guide = Guide {
 };
 
 /// Other guides.
-pub(super) static GUIDES: [Guide; 10] = [
+pub(super) static GUIDES: [Guide; 11] = [
     Guide {
         name: "products",
         title: "Products",
@@ -41,6 +41,12 @@ pub(super) static GUIDES: [Guide; 10] = [
         title: "Paging",
         lead: "Read all products, each exactly once, even if the catalog changes meanwhile.",
         text: include_str!("../../docs-site/paging.md"),
+    },
+    Guide {
+        name: "changes",
+        title: "Keep a copy",
+        lead: "Read the catalog once, then only what differs: removals are told, and a copy stays right.",
+        text: include_str!("../../docs-site/changes.md"),
     },
     Guide {
         name: "texts",
@@ -86,8 +92,17 @@ pub(super) static GUIDES: [Guide; 10] = [
     },
 ];
 
-/// Programs in the guide to recipes, by their placeholders. Tests run them as the page shows them.
-const RECIPES: [(&str, &str); 7] = [
+/// Programs in guides, by their placeholders. Tests run them as the page shows them.
+const RECIPES: [(&str, &str); 10] = [
+    ("{copy.py}", include_str!("../../docs-site/recipes/copy.py")),
+    (
+        "{copy.mjs}",
+        include_str!("../../docs-site/recipes/copy.mjs"),
+    ),
+    (
+        "{copy.rs}",
+        include_str!("../../docs-site/recipes/copy.rs.in"),
+    ),
     (
         "{recipe.mjs}",
         include_str!("../../docs-site/recipes/recipe.mjs"),

@@ -116,6 +116,7 @@ impl Server {
         self.accept_until(stop, &mut connections, &serving).await;
         let app = &self.shared.service.app;
         app.draining.store(true, Ordering::Relaxed);
+        app.waits.end();
         systemd::stopping();
         let drain_delay = self.drain_delay;
         if !drain_delay.is_zero() {

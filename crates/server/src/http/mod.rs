@@ -1,7 +1,8 @@
 //! HTTP: answers requests from memory alone.
 //!
-//! Endpoints are plain functions of a request's head and the live snapshot. Requests await two things only, in
-//! `pipeline` and `response`: a shared quota, and a long body that another thread compresses. Sockets belong to `edge`.
+//! Endpoints are plain functions of a request's head and the live snapshot. Requests await three things
+//! only: a shared quota, a long body that another thread compresses, and, in the changes feed, a change. Sockets belong to
+//! `edge`.
 //!
 //! # Path of a request
 //!
@@ -15,6 +16,7 @@
 //! - [`error`]: errors; `error/types` has a row for each error type
 //! - [`versions`]: the served API versions, each with its conversion from the newest
 //! - `service`, `pipeline`, `observe`: path of a request; `state`: state that all requests share
+//! - `changes_path`, [`waits`]: path of the changes feed, and its waiting requests
 //! - [`endpoints`]: product pages, products, texts, lists, the documentation
 //! - [`request`]: headers and queries; `request/parameters` has a row for each query parameter
 //! - [`access`]: authentication, quotas, client addresses, CORS, simulated errors
@@ -26,6 +28,7 @@
 pub mod access;
 pub mod access_log;
 pub mod body;
+mod changes_path;
 pub mod endpoints;
 pub mod error;
 #[cfg(feature = "fuzzing")]
@@ -39,6 +42,7 @@ pub mod routes;
 pub(crate) mod service;
 mod state;
 pub mod versions;
+pub mod waits;
 
 pub use access::Access;
 pub use state::App;

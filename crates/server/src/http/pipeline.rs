@@ -2,10 +2,11 @@
 //! (docs/contract/errors.md#order-of-checks).
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use http::header::RETRY_AFTER;
 use http::request::Parts;
-use http::{HeaderValue, Method};
+use http::{HeaderMap, HeaderValue, Method};
 use jiff::Timestamp;
 use vitrine_model::key::{KeyTable, KnownKey};
 use vitrine_model::quota::Admission;
@@ -18,12 +19,13 @@ use super::access::quota::KeyQuota;
 use super::access::simulation;
 use super::access_log::RequestLogContext;
 use super::body::budget::Account;
+use super::changes_path::{Deferred, Waited};
 use super::endpoints::texts;
 use super::error::ApiError;
 use super::request::version::X_API_VERSION;
 use super::request::{HasFragment, host, parameters, version};
-use super::response::Response;
 use super::response::resource::{Resource, SendContext};
+use super::response::{Response, seconds_up};
 use super::routes::{Captured, KeyedOperation, Operation, Target, find, nearest};
 use super::state::App;
 use crate::metrics::limits::Decision;
@@ -54,9 +56,13 @@ pub(super) struct Admitted<'a, 'r> {
 }
 
 /// Result of resolving a request that needs a key.
-enum Outcome<'s> {
+pub(super) enum Outcome<'s> {
     /// The client has the current body already, which costs no quota.
     NotModified(Response),
+    /// No changes, which costs no quota either; and the pause before the next request, if there should be one.
+    NoChanges(Resource<'s>, Option<Duration>),
+    /// The changes feed has to wait before it can answer.
+    Deferred(Deferred),
     /// A resource, or the error that there is none: both cost quota.
     NeedsQuota(Result<Resource<'s>, ApiError>),
 }
@@ -120,42 +126,49 @@ impl<'r> Admitted<'_, 'r> {
         operation: KeyedOperation,
         log: &mut RequestLogContext<'r>,
     ) -> Result<Response, ApiError> {
-        let snapshot = self.snapshot()?;
-        log.revision = Some(snapshot.revision().number);
-        let keys = self.app.live.keys();
-        let now = Instant::now();
-        let (key, prefix) = self.authenticate(&keys, now)?;
-        log.key = Some(prefix);
-        let mut quota = KeyQuota::new(key, prefix, self.app.started, now);
-        let context = self.send_context(Some(key));
+        let mut waited = Waited::default();
+        loop {
+            let deferred = 'deferred: {
+                let snapshot = self.snapshot()?;
+                log.revision = Some(snapshot.revision().number);
+                let keys = self.app.live.keys();
+                let now = Instant::now();
+                let (key, prefix) = self.authenticate(&keys, now)?;
+                log.key = Some(prefix);
+                let mut quota = KeyQuota::new(key, prefix, self.app.started, now);
+                let context = self.send_context(Some(key));
 
-        let resolved = self.resolve(operation, &snapshot, key, context, log);
-        let response = match resolved {
-            Ok(Outcome::NotModified(response)) => Ok(response),
-            Ok(Outcome::NeedsQuota(found)) => {
-                let limits = &self.app.metrics.limits;
-                match quota
-                    .charge(self.app.access.shared.as_deref(), limits)
-                    .await
-                {
-                    Ok(()) => self.respond(found, context).await,
-                    Err(refused) => Err(refused),
-                }
-            }
-            Err(error) => Err(error),
-        };
-
-        let mut response = response.unwrap_or_else(Response::from);
-        let headers = response.headers_mut();
-        if let Some(version) = log.version {
-            headers.insert(X_API_VERSION, HeaderValue::from_static(version));
+                let mut pause = None;
+                let resolved = self.resolve(operation, &snapshot, key, context, &waited, log);
+                let found = match resolved {
+                    Ok(Outcome::NotModified(response)) => Err(response),
+                    Ok(Outcome::NoChanges(resource, until_next)) => {
+                        pause = until_next;
+                        Ok(resource)
+                    }
+                    Ok(Outcome::NeedsQuota(found)) => {
+                        let (shared, limits) = (&self.app.access.shared, &self.app.metrics.limits);
+                        let charged = quota.charge(shared.as_deref(), limits).await;
+                        charged.and(found).map_err(Response::from)
+                    }
+                    Ok(Outcome::Deferred(deferred)) => match quota.check() {
+                        Ok(()) => break 'deferred deferred,
+                        Err(refused) => Err(refused.into()),
+                    },
+                    Err(error) => Err(error.into()),
+                };
+                let mut response = match found {
+                    Ok(resource) => self.respond(resource, context).await,
+                    Err(response) => response,
+                };
+                describe(response.headers_mut(), &mut quota, pause, log);
+                return Ok(response);
+            };
+            let began = Instant::now();
+            // Boxed, so that requests that don't wait need no room for it. Nothing else is held meanwhile.
+            Box::pin(self.wait(deferred, &mut waited)).await;
+            log.waited += began.elapsed();
         }
-        if let Some(kind) = log.simulated {
-            simulation::add_headers(kind, headers);
-            quota.simulate(kind);
-        }
-        quota.describe(headers);
-        Ok(response)
     }
 
     /// Authenticates the request; returns the key with its prefix as the request wrote it.
@@ -204,6 +217,7 @@ impl<'r> Admitted<'_, 'r> {
         snapshot: &'s Arc<Snapshot>,
         key: &KnownKey,
         context: SendContext<'_>,
+        waited: &Waited,
         log: &mut RequestLogContext<'r>,
     ) -> Result<Outcome<'s>, ApiError> {
         let headers = &self.request.headers;
@@ -214,6 +228,9 @@ impl<'r> Admitted<'_, 'r> {
         log.simulated = simulation::requested(headers, key)?;
         let found = match log.simulated {
             Some(kind) => Err(simulation::error(kind)),
+            None if operation == KeyedOperation::ListChanges => {
+                return self.changes(version, key, context, waited, log);
+            }
             None => {
                 let query = self.request.uri.query();
                 let captured = &self.target.captured;
@@ -243,7 +260,7 @@ impl<'r> Admitted<'_, 'r> {
             return Ok(found.not_modified());
         }
         let context = self.send_context(None);
-        self.respond(found.reserved(context), context).await
+        Ok(self.respond(found.reserved(context)?, context).await)
     }
 
     fn text(&self) -> Result<Resource<'static>, ApiError> {
@@ -264,12 +281,9 @@ impl<'r> Admitted<'_, 'r> {
     }
 
     /// Makes the response to what was found.
-    async fn respond(
-        &self,
-        found: Result<Resource<'_>, ApiError>,
-        context: SendContext<'_>,
-    ) -> Result<Response, ApiError> {
-        found?.respond(&self.request.headers, context).await
+    async fn respond(&self, found: Resource<'_>, context: SendContext<'_>) -> Response {
+        let response = found.respond(&self.request.headers, context).await;
+        response.unwrap_or_else(Response::from)
     }
 
     fn refuse_parameters(&self) -> Result<(), ApiError> {
@@ -286,4 +300,24 @@ impl<'r> Admitted<'_, 'r> {
         let account = key.map(|key| &key.usage.sending_bytes);
         self.app.send_context(account, self.client.connection)
     }
+}
+
+/// Adds the headers that tell the version, the quota and the pause before the next request.
+fn describe(
+    headers: &mut HeaderMap,
+    quota: &mut KeyQuota<'_>,
+    pause: Option<Duration>,
+    log: &RequestLogContext<'_>,
+) {
+    if let Some(version) = log.version {
+        headers.insert(X_API_VERSION, HeaderValue::from_static(version));
+    }
+    if let Some(kind) = log.simulated {
+        simulation::add_headers(kind, headers);
+        quota.simulate(kind);
+    }
+    if let Some(pause) = pause {
+        headers.insert(RETRY_AFTER, seconds_up(pause).into());
+    }
+    quota.describe(headers);
 }

@@ -51,6 +51,8 @@ pub enum Operation {
 pub enum KeyedOperation {
     /// A page of products.
     ListProducts,
+    /// The changes since a token.
+    ListChanges,
     /// The categories of the live catalog.
     ListCategories,
     /// The countries of the live catalog.
@@ -62,11 +64,16 @@ pub enum KeyedOperation {
 }
 
 /// The routes.
-pub const ROUTES: [Route; 11] = [
+pub const ROUTES: [Route; 12] = [
     Route::new(
         "/v2/product",
         None,
         Operation::Keyed(KeyedOperation::ListProducts),
+    ),
+    Route::new(
+        "/v2/product/changes",
+        None,
+        Operation::Keyed(KeyedOperation::ListChanges),
     ),
     Route::new(
         "/v2/product/categories",
@@ -296,7 +303,7 @@ mod tests {
             "/v2/product/%FF",
             "/v2/product/..",
             "/v2/product/%2e%2e",
-            "/v2/product/changes",
+            "/v2/product/changes/",
             "/v2/product/%63ategories",
             "/V2/product",
             "/product",

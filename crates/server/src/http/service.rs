@@ -168,7 +168,8 @@ impl Service {
         }
         let sent = if is_head { 0 } else { bytes };
         let took = started.elapsed();
-        self.app.observe(log, &answer, sent, took);
+        self.app
+            .observe(log, &answer, sent, took.saturating_sub(log.waited));
         let request_id = id.to_str().unwrap_or_default();
         let route = log.route.map(|route| route.template);
         let status = answer.status().as_u16();

@@ -9,6 +9,7 @@ use super::body::budget::{Account, Budget};
 use super::body::cache::BodyCache;
 use super::endpoints::Endpoints;
 use super::response::resource::SendContext;
+use super::waits::Waits;
 use crate::live::Live;
 use crate::metrics::{CacheState, Metrics};
 use crate::traces::Traces;
@@ -28,6 +29,8 @@ pub struct App {
     pub traces: Traces,
     /// True while the server shuts down: it takes no new connections and closes open ones after their next answer.
     pub draining: Arc<AtomicBool>,
+    /// Requests that wait for changes.
+    pub waits: Waits,
     /// Cache of bodies.
     pub(crate) bodies: BodyCache,
     /// Memory for bodies that are being sent.
@@ -52,6 +55,7 @@ impl App {
             metrics,
             traces: Traces::default(),
             draining: Arc::default(),
+            waits: Waits::default(),
             bodies: BodyCache::new(cache_bytes),
             budget: Budget::default(),
             started: Instant::now(),

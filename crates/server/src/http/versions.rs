@@ -130,7 +130,7 @@ mod tests {
     use crate::http::response::Response;
     use crate::http::routes::Captured;
     use crate::http::{App, openapi};
-    use crate::live::Live;
+    use crate::live::{JournalLimits, Live};
     use crate::metrics::Metrics;
 
     const NEWEST: &str = "2024-02-05";
@@ -147,7 +147,8 @@ mod tests {
                 catalog.into_iter().flatten().for_each(rename);
                 body["pagination"].take();
             }
-            KeyedOperation::ListCategories
+            KeyedOperation::ListChanges
+            | KeyedOperation::ListCategories
             | KeyedOperation::ListCountries
             | KeyedOperation::Ping => {}
         }
@@ -193,7 +194,10 @@ mod tests {
         let addresses = TextAddresses::new("https://catalog.example");
         let mut endpoints = Endpoints::new(addresses, Box::new(NoPages));
         endpoints.versions = versions();
-        let live = Arc::new(Live::new(std::time::Duration::from_secs(60)));
+        let live = Arc::new(Live::new(
+            std::time::Duration::from_secs(60),
+            JournalLimits::default(),
+        ));
         App::new(live, Arc::new(Metrics::new(&[])), endpoints, 1 << 20)
     }
 

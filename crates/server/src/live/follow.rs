@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use vitrine_ingest::jitter;
 use vitrine_ingest::view::TextAddresses;
 use vitrine_store::record::StoreState;
-use vitrine_store::{HintGuard, Store, StoreError};
+use vitrine_store::{Hint, HintGuard, Store, StoreError};
 
 use super::background::lower_priority;
 use super::follow_catalog::CatalogPoll;
@@ -66,6 +66,8 @@ impl Stores {
 pub(super) struct FollowContext {
     pub(super) store: Arc<dyn Store>,
     pub(super) live: Arc<Live>,
+    /// The store that a followed replica is a copy of.
+    pub(super) primary: Option<Arc<dyn Store>>,
     /// Directory of the files for the next start.
     state: Option<StateDirectory>,
     /// True if an earlier run saved a catalog of this store.
@@ -148,6 +150,7 @@ impl Follower {
         let followed = FollowContext {
             store: Arc::clone(store),
             live: Arc::clone(live),
+            primary: (!Arc::ptr_eq(store, &stores.written)).then(|| Arc::clone(&stores.written)),
             state: state.cloned(),
             was_full: state.is_some_and(StateDirectory::has_catalog),
         };
@@ -156,7 +159,9 @@ impl Follower {
         let catalog = CatalogPoll::new(followed, addresses)?;
         follower.follow("follow-catalog", lower_priority, poll_interval, catalog)?;
         let wakes = follower.wakes.clone();
-        follower.hints = store.subscribe(Arc::new(move || wake_all(&wakes)));
+        let hint: Hint = Arc::new(move || wake_all(&wakes));
+        live.store_reads.connect(Arc::clone(&hint));
+        follower.hints = store.subscribe(hint);
         let mut key_use = KeyUse::new(&stores.written, live);
         follower.spawn("key-use", move |wakes, stop| key_use.run(wakes, stop))?;
         Ok(follower)

@@ -12,8 +12,12 @@ use vitrine_store::record::StoreState;
 
 use super::StateDirectory;
 use super::build::{BUILD_STEP_LIMIT, apply_changes, build, grace_end};
+use super::feed::StoreRead;
 use super::follow::{FollowContext, PollTask};
-use super::snapshot_file::{self, Identity, ReadError, SnapshotFileWriter};
+use super::follow_changes::ChangesFollower;
+use super::replica;
+use super::snapshot_file::{self, Identity, ReadError};
+use super::state_file::StateFileWriter;
 use crate::error_chain::ErrorChain;
 use crate::metrics::{Following, Rebuild};
 use crate::panic_point::PanicPoint;
@@ -30,6 +34,8 @@ const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(5);
 /// Maximum number of damaged products and texts that are logged by name.
 const MAX_LOGGED: usize = 10;
 
+type SnapshotWriter = StateFileWriter<(Identity, Arc<Snapshot>)>;
+
 /// Task of the thread that follows the catalog.
 pub(super) struct CatalogPoll {
     followed: FollowContext,
@@ -38,7 +44,10 @@ pub(super) struct CatalogPoll {
     seen: Option<StoreState>,
     texts_expired: Instant,
     checkpointed: Instant,
-    file: Option<(StateDirectory, SnapshotFileWriter)>,
+    file: Option<(StateDirectory, SnapshotWriter)>,
+    changes: ChangesFollower,
+    /// False until the thread polls: a start doesn't wait for the changes.
+    is_started: bool,
     /// Replaced snapshots that requests may still use, with the time; they are freed on this thread, not on a request's.
     replaced: Vec<(Instant, Arc<Snapshot>)>,
 }
@@ -52,7 +61,14 @@ impl CatalogPoll {
         addresses: &TextAddresses,
     ) -> Result<Self, StoreError> {
         Ok(Self {
-            file: followed.start_writer(SnapshotFileWriter::start)?,
+            file: followed.start_writer(|directory| {
+                let write = move |(identity, snapshot): &(Identity, Arc<Snapshot>)| {
+                    write_file(&directory, identity, snapshot)
+                };
+                StateFileWriter::start("snapshot file", write)
+            })?,
+            changes: ChangesFollower::new(&followed, followed.live.journal_limits())?,
+            is_started: false,
             followed,
             addresses: addresses.clone(),
             seen: None,
@@ -107,7 +123,7 @@ impl CatalogPoll {
             // The previous file has the last good version of damaged products.
             && live.damage().is_empty()
         {
-            writer.write(self.identity(&read), live);
+            writer.write((self.identity(&read), live));
         }
         self.seen = Some(StoreState { keys: 0, ..read });
         Ok(())
@@ -290,9 +306,62 @@ impl CatalogPoll {
     }
 }
 
+impl CatalogPoll {
+    /// Follows the changes, which aren't needed for a start.
+    fn follow_changes(&mut self) {
+        let is_started = std::mem::replace(&mut self.is_started, true);
+        let Some(seen) = &self.seen else {
+            return;
+        };
+        match is_started {
+            false => drop(self.changes.publish_known(&self.followed, seen)),
+            true => {
+                let heartbeat = &self.followed.live.metrics.follow_catalog.heartbeat;
+                self.changes.follow(&self.followed, seen, heartbeat);
+            }
+        }
+    }
+
+    /// Reports a read of the store that a request asked for, once the feed answers from what was read.
+    fn report_read(&self, began: Instant) -> Result<(), StoreError> {
+        let is_current = |seen: &&StoreState| ChangesFollower::is_current(&self.followed, seen);
+        let Some(seen) = self.seen.as_ref().filter(is_current) else {
+            self.followed.live.store_reads.put_off();
+            return Ok(());
+        };
+        match self.followed.store.is_replica()? {
+            false => self.followed.live.store_reads.report(StoreRead {
+                began,
+                is_current: true,
+            }),
+            true => replica::confirm(&self.followed, seen.clone(), began),
+        }
+        Ok(())
+    }
+}
+
+/// Writes the snapshot file, and logs that.
+fn write_file(
+    directory: &StateDirectory,
+    identity: &Identity,
+    snapshot: &Snapshot,
+) -> std::io::Result<()> {
+    PanicPoint::SnapshotFile.pass();
+    snapshot_file::write(directory, identity, snapshot, Timestamp::now())?;
+    let revision = snapshot.revision().number;
+    tracing::info!(revision, "the snapshot file is written");
+    Ok(())
+}
+
 impl PollTask for CatalogPoll {
     fn poll(&mut self) -> Result<(), StoreError> {
+        let is_wanted = self.followed.live.store_reads.take_wanted();
+        let began = Instant::now();
         self.follow_catalog()?;
+        self.follow_changes();
+        if is_wanted {
+            self.report_read(began)?;
+        }
         self.checkpoint_log();
         Ok(())
     }
@@ -302,6 +371,11 @@ impl PollTask for CatalogPoll {
     }
 
     fn start_offline(&mut self) -> bool {
-        self.start_from_last_good()
+        let is_started = self.start_from_last_good();
+        self.is_started = true;
+        if let Some(seen) = &self.seen {
+            self.changes.publish_known(&self.followed, seen);
+        }
+        is_started
     }
 }

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use vitrine_model::key::KeyTable;
 use vitrine_model::snapshot::Snapshot;
 
+use super::JournalLimits;
 use super::Live;
 use super::snapshot_file::{Identity, read_any, write};
 use super::state_directory::StateDirectory;
@@ -55,7 +56,7 @@ pub fn read_snapshot(directory: &StateDirectory, source: Source) -> Option<Snaps
 /// Returns a live state with a contact just now.
 #[must_use]
 pub fn live(snapshot: Snapshot, keys: KeyTable) -> Live {
-    let live = Live::new(Duration::MAX);
+    let live = Live::new(Duration::MAX, JournalLimits::default());
     live.set_snapshot(Some(Arc::new(snapshot)));
     live.set_keys(keys);
     live.contact.record(Instant::now());

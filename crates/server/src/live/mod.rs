@@ -4,7 +4,9 @@
 //! - `follow`: the threads that poll a store; `follow_catalog`, `follow_keys`: their tasks; `key_use`: records the last use
 //!   of keys; `background`: low priority for work beside requests
 //! - `contact`: age of the keys, and its limit
-//! - `state_directory`: files for the next start: the `snapshot_file` and the `keys_file`
+//! - `feed`: the state that the changes feed answers from, and reads that requests ask for; `follow_changes`: its task; `replica`: proof that a replica is current
+//! - `state_directory`: files for the next start: the `snapshot_file`, the `journal_file` and the `keys_file`; `state_file`:
+//!   the threads that write the first two
 //!
 //! A request takes the snapshot and the keys once, and never waits for either.
 
@@ -12,20 +14,26 @@ mod background;
 mod blocks;
 mod build;
 mod contact;
+mod feed;
 mod follow;
 mod follow_catalog;
+mod follow_changes;
 mod follow_keys;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod journal_file;
 mod key_use;
 mod keys_file;
+mod replica;
 mod snapshot_file;
 mod state_directory;
+mod state_file;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use tokio::sync::watch;
 use vitrine_model::key::KeyTable;
 use vitrine_model::snapshot::Snapshot;
 
@@ -33,6 +41,7 @@ use crate::metrics::LiveMetrics;
 
 pub use build::texts_kept_since;
 pub use contact::{Contact, DEFAULT_MAX_STALE_KEYS};
+pub use feed::{Feed, JournalLimits, StoreRead, StoreReads};
 pub use follow::{Follower, Stores};
 pub use state_directory::{StateDirectory, StateDirectoryInUse, StateLock};
 
@@ -45,19 +54,46 @@ pub struct Live {
     pub contact: Contact,
     /// Metrics of following.
     pub metrics: LiveMetrics,
+    /// Reads of the store that requests ask for.
+    pub store_reads: StoreReads,
+    journal_limits: JournalLimits,
+    feed: watch::Sender<Option<Arc<Feed>>>,
 }
 
 impl Live {
     /// Returns a value without snapshot and keys. Keys are trusted for `max_stale_keys` after the last contact with the
     /// store.
     #[must_use]
-    pub fn new(max_stale_keys: Duration) -> Self {
+    pub fn new(max_stale_keys: Duration, journal_limits: JournalLimits) -> Self {
         Self {
             snapshot: ArcSwapOption::default(),
             keys: ArcSwap::default(),
             contact: Contact::new(max_stale_keys),
             metrics: LiveMetrics::default(),
+            store_reads: StoreReads::default(),
+            journal_limits,
+            feed: watch::Sender::new(None),
         }
+    }
+
+    fn journal_limits(&self) -> JournalLimits {
+        self.journal_limits
+    }
+
+    /// Returns the state that the changes feed answers from; none before a catalog was loaded.
+    #[must_use]
+    pub fn feed(&self) -> Option<Arc<Feed>> {
+        self.feed.borrow().clone()
+    }
+
+    /// Returns a receiver of the state that the changes feed answers from.
+    #[must_use]
+    pub fn subscribe_feed(&self) -> watch::Receiver<Option<Arc<Feed>>> {
+        self.feed.subscribe()
+    }
+
+    fn set_feed(&self, feed: Feed) {
+        self.feed.send_replace(Some(Arc::new(feed)));
     }
 
     /// Returns the live snapshot; none before a catalog was loaded.

@@ -13,6 +13,8 @@ use super::snapshot_file::is_of_store;
 
 /// Prefix of the names of incomplete snapshot files.
 pub(super) const PARTIAL_SNAPSHOT_PREFIX: &str = ".catalog.snapshot.";
+/// Prefix of the names of incomplete files of changes.
+pub(super) const PARTIAL_JOURNAL_PREFIX: &str = ".changes.";
 /// Prefix of the names of incomplete keys files.
 pub(super) const PARTIAL_KEYS_PREFIX: &str = ".keys.";
 
@@ -120,6 +122,10 @@ impl StateDirectory {
         self.path.join("catalog.snapshot")
     }
 
+    pub(super) fn journal_file(&self) -> PathBuf {
+        self.path.join("changes")
+    }
+
     pub(super) fn keys_file(&self) -> PathBuf {
         self.path.join("keys")
     }
@@ -130,7 +136,12 @@ impl StateDirectory {
         for entry in entries.filter_map(Result::ok) {
             let name = entry.file_name();
             let begins = |prefix: &str| name.as_encoded_bytes().starts_with(prefix.as_bytes());
-            if begins(PARTIAL_SNAPSHOT_PREFIX) || begins(PARTIAL_KEYS_PREFIX) {
+            let prefixes = [
+                PARTIAL_SNAPSHOT_PREFIX,
+                PARTIAL_JOURNAL_PREFIX,
+                PARTIAL_KEYS_PREFIX,
+            ];
+            if prefixes.into_iter().any(begins) {
                 // If this fails, writing will fail, too, and log the error.
                 let _ = std::fs::remove_file(entry.path());
             }

@@ -240,6 +240,27 @@ impl Database {
         let _ = fs::remove_file(self.data().join("postmaster.pid"));
     }
 
+    /// Kills it and starts it again, with a copy of its files for [`fail_over`](Self::fail_over).
+    pub fn save(&mut self) {
+        self.kill();
+        run(Command::new("cp")
+            .arg("-a")
+            .args([self.data(), self.saved()]));
+        self.run();
+    }
+
+    /// Kills it and starts the copy in its place, as a replica that had fallen behind: what was written since is lost.
+    pub fn fail_over(&mut self) {
+        self.kill();
+        fs::remove_dir_all(self.data()).expect("removed");
+        fs::rename(self.saved(), self.data()).expect("renamed");
+        self.run();
+    }
+
+    fn saved(&self) -> PathBuf {
+        self.directory.path().join("saved")
+    }
+
     /// Stops all of it: connections stay open, and nothing answers.
     pub fn stop(&self) {
         self.signal("STOP");

@@ -4,14 +4,16 @@
 //!     cargo test --test fleet
 //!
 //! Each test starts a PostgreSQL of its own, since it kills or stops it. `VITRINE_FAULT_SECONDS` says how long a fault
-//! lasts (5), `VITRINE_SOAK_SECONDS` how long the soak takes (20).
+//! lasts (5), `VITRINE_SOAK_SECONDS` how long the soak takes (20), `VITRINE_CHANGES_ROUNDS` how often all happens that copies
+//! are to survive (1).
 //!
 //! - `database`: a PostgreSQL that can be killed, stopped and cut off
 //! - `proxy`: a proxy that stalls
 //! - `clients`: constant load, which notices every failed answer
 //! - `world`: three servers over a database
 //! - `faketime`: clocks that are wrong
-//! - `agreement`, `promptness`, `faults`, `limits`, `starts`, `soak`: the tests
+//! - `followers`: clients that keep copies by the changes feed, each time from another server
+//! - `agreement`, `changes`, `promptness`, `faults`, `limits`, `starts`, `soak`: the tests
 
 #![expect(
     unreachable_pub,
@@ -19,11 +21,13 @@
 )]
 
 mod agreement;
+mod changes;
 mod clients;
 mod database;
 #[path = "../faults/faketime.rs"]
 mod faketime;
 mod faults;
+mod followers;
 #[expect(dead_code, unused_imports, reason = "the other tests use all of it")]
 #[path = "../it/harness/mod.rs"]
 mod harness;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::harness::{Store, text};
+use crate::harness::{Store, text, wait_for};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");
 const RULES: &str = "deploy/prometheus/vitrine.rules.yaml";
@@ -118,7 +118,11 @@ const EVERYTHING: [[&str; 2]; 4] = [
 fn every_metric_of_dashboard_and_alerts_is_there() {
     let store = Store::sample();
     let server = store.serve_with(EVERYTHING.as_flattened());
-    let mut told = served_metrics(&text(&server.ask_admin("GET", "/metrics").body));
+    let mut told = wait_for("the history of changes", || {
+        let told = served_metrics(&text(&server.ask_admin("GET", "/metrics").body));
+        told.contains_key("vitrine_changes_oldest_timestamp_seconds")
+            .then_some(told)
+    });
     told.extend(mirror_metrics());
     let dashboard: Value = serde_json::from_str(&read(DASHBOARD)).expect("JSON");
     let mut shown = Vec::new();

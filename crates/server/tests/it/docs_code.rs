@@ -19,6 +19,7 @@ pub fn pages(server: &Server) -> Vec<(String, Page)> {
             "products",
             "filters",
             "paging",
+            "changes",
             "texts",
             "caching",
             "versions",

@@ -67,11 +67,11 @@ fn rust_recipe() {
     rust::run();
 }
 
-/// Returns the code of a block of the page of recipes.
-fn printed(server: &Server, language: &str) -> String {
+/// Returns the code of a block of a page.
+pub fn printed(server: &Server, path: &str, language: &str) -> String {
     let (_, page) = pages(server)
         .into_iter()
-        .find(|(path, _)| path == "/docs/recipes")
+        .find(|(own, _)| own == path)
         .expect("the page");
     let block = page.code.into_iter().find(|(own, _, _)| own == language);
     block.unwrap_or_else(|| panic!("no {language}")).2
@@ -103,7 +103,7 @@ fn is_installed(recipe: &Recipe) -> bool {
 fn commands(server: &Server, directory: &Path, recipes: &[Recipe]) -> Vec<(&'static str, Command)> {
     let mut commands = Vec::new();
     for recipe in recipes.iter().filter(|recipe| is_installed(recipe)) {
-        let code = printed(server, recipe.language);
+        let code = printed(server, "/docs/recipes", recipe.language);
         std::fs::write(directory.join(recipe.file), code).expect("a file");
         let mut command = Command::new(recipe.program);
         command.args(recipe.arguments);
@@ -115,7 +115,7 @@ fn commands(server: &Server, directory: &Path, recipes: &[Recipe]) -> Vec<(&'sta
 /// Returns the command that runs the Rust recipe, which is compiled into this program.
 fn rust_command(server: &Server) -> Command {
     let source = include_str!("../../docs-site/recipes/recipe.rs.in");
-    assert_eq!(printed(server, "rust"), source);
+    assert_eq!(printed(server, "/docs/recipes", "rust"), source);
     let mut command = Command::new(std::env::current_exe().expect("a program"));
     command.args([
         "docs_recipes::rust_recipe",

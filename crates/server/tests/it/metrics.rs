@@ -373,7 +373,8 @@ fn every_metric_is_documented() {
         "redis://127.0.0.1:1",
     ];
     let server = Certificate::new(&store, "server").serve(&store, &options);
-    let told = scraped(&server);
+    let has_history = |told: &String| told.contains("vitrine_changes_oldest");
+    let told = wait_for("the history", || Some(scraped(&server)).filter(has_history));
     let names: Vec<&str> = told
         .lines()
         .filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next())

@@ -376,6 +376,6 @@ fn server_continues_without_a_writable_file() {
         let names = left.map(|entry| entry.expect("an entry").file_name());
         let mut names: Vec<_> = names.collect();
         names.sort();
-        (names == ["catalog.snapshot", "keys", "lock"]).then_some(())
+        (names == ["catalog.snapshot", "changes", "keys", "lock"]).then_some(())
     });
 }

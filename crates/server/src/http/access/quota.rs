@@ -77,6 +77,24 @@ impl<'k> KeyQuota<'k> {
         result
     }
 
+    /// Returns the error for a quota that is used up, as far as this server knows, without charging it.
+    ///
+    /// # Errors
+    ///
+    /// If the quota is used up.
+    pub(crate) fn check(&self) -> Result<(), ApiError> {
+        let Some(quota) = self.key.record.quota else {
+            return Ok(());
+        };
+        let left = self.key.usage.quota.remaining(quota, self.now);
+        match quota.refusal(left.reset_after) {
+            Admission::Refused { retry_after } if left.requests == 0 => {
+                Err(ApiError::rate_limited(retry_after))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Charges the shared count. If it doesn't answer in time, this server decides by the last known shared count and
     /// its own grants since.
     async fn charge_shared(&self, shared: &SharedLimits, quota: Quota) -> (QuotaScope, Taken) {

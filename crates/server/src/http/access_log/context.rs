@@ -1,5 +1,7 @@
 //! Facts about a request beyond its head, for the access log, metrics and spans.
 
+use std::time::Duration;
+
 use vitrine_wire::error::ErrorType;
 
 use crate::http::routes::Route;
@@ -15,6 +17,8 @@ pub(crate) struct RequestLogContext<'r> {
     pub(crate) version: Option<&'static str>,
     /// Number of the snapshot's revision.
     pub(crate) revision: Option<u64>,
+    /// Time for which the request waited for changes.
+    pub(crate) waited: Duration,
     /// Error that a test key requested with `X-Simulate`.
     pub(crate) simulated: Option<ErrorType>,
 }

@@ -9,6 +9,7 @@ pub(crate) mod budget;
 pub(crate) mod cache;
 pub mod compress;
 mod fair_queue;
+mod glue;
 mod piece;
 
 use std::cell::RefCell;
@@ -22,6 +23,7 @@ use hyper::body::{Frame, SizeHint};
 use vitrine_model::snapshot::{Run, Snapshot};
 
 use budget::OwnedPayer;
+pub(crate) use glue::Glue;
 use piece::{PIECE_BYTES, Piece};
 
 /// From this length on, in bytes, a run goes out as a reference: copying it would cost more.
@@ -34,7 +36,7 @@ thread_local! {
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Bytes of a page ahead of its products.
+/// Bytes of a list's page ahead of its products.
 pub(crate) const PAGE_START: &[u8] = b"{\"catalog\":[";
 
 /// A body that is sent, or is about to be.
@@ -62,11 +64,11 @@ impl Default for Source {
 pub(crate) struct PageBody {
     pub(crate) snapshot: Arc<Snapshot>,
     pub(crate) runs: Box<[Run]>,
-    /// Bytes behind the products.
-    pub(crate) end: Bytes,
+    /// Bytes around the runs.
+    pub(crate) glue: Glue,
     /// Pays for copies of runs.
     pub(crate) payer: OwnedPayer,
-    /// The next part: 0 is the start, odd ones are runs, even ones the commas between, and the last is the end.
+    /// The next part: odd ones are runs, even ones the glue before, between and behind them.
     pub(crate) next: usize,
 }
 
@@ -79,26 +81,24 @@ pub struct Outdated;
 
 impl PageBody {
     fn part(&self, number: usize) -> Option<&[u8]> {
-        let end = self.runs.len() * 2;
-        match number {
-            0 => Some(PAGE_START),
-            _ if number > end => None,
-            _ if number == end => Some(&self.end),
-            _ if number.is_multiple_of(2) => Some(b","),
-            _ => Some(self.snapshot.run(self.runs[number / 2])),
+        let (runs, index) = (self.runs.len(), number / 2);
+        match number.is_multiple_of(2) {
+            true => (index <= runs).then(|| self.glue.part(index, runs)),
+            false => self.runs.get(index).map(|run| self.snapshot.run(*run)),
         }
     }
 
     /// The next part, as a reference.
     fn next_part(&mut self) -> Option<Bytes> {
-        let (number, end) = (self.next, self.runs.len() * 2);
+        let (runs, index) = (self.runs.len(), self.next / 2);
+        let is_glue = self.next.is_multiple_of(2);
         self.next += 1;
-        match number {
-            0 => Some(Bytes::from_static(PAGE_START)),
-            _ if number > end => None,
-            _ if number == end => Some(self.end.clone()),
-            _ if number.is_multiple_of(2) => Some(Bytes::from_static(b",")),
-            _ => Some(self.snapshot.shared_run(self.runs[number / 2])),
+        match is_glue {
+            true => (index <= runs).then(|| self.glue.shared(index, runs)),
+            false => self
+                .runs
+                .get(index)
+                .map(|run| self.snapshot.shared_run(*run)),
         }
     }
 
@@ -301,12 +301,12 @@ pub(crate) mod tests {
         let page = PageBody {
             runs: snapshot.page(&list).runs().collect(),
             snapshot,
-            end: Bytes::from_static(b"]}"),
+            glue: Glue::List(Bytes::from_static(b"]}")),
             payer: payer.clone(),
             next: 0,
         };
         assert_eq!(page.runs.len(), lengths.len());
-        let around = PAGE_START.len() + lengths.len() - 1 + page.end.len();
+        let around = PAGE_START.len() + lengths.len() - 1 + b"]}".len();
         let length = around + lengths.iter().sum::<usize>();
         (Body::page(page, length), payer)
     }

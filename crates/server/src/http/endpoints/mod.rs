@@ -1,10 +1,11 @@
 //! Endpoints: each reads the snapshot, and returns a resource whose body is made only if it is sent.
 //!
-//! - `pages`: the list of products
+//! - `pages`: the list of products; `changes`: the changes feed
 //! - `texts`: texts, by digest and in a product; `html` renders them
 //! - `precomputed`: answers that a snapshot, or nothing, determines
 //! - `site`: the documentation
 
+pub(crate) mod changes;
 pub mod html;
 pub(crate) mod pages;
 pub(crate) mod precomputed;
@@ -77,6 +78,8 @@ impl Endpoints {
             KeyedOperation::ListProducts => {
                 pages::find(snapshot, &precomputed().pages[version.index], query)
             }
+            // The pipeline answers these: they may wait.
+            KeyedOperation::ListChanges => Err(ApiError::plain(ErrorType::NotFound)),
             KeyedOperation::GetProduct => self.product(snapshot, captured, query),
             KeyedOperation::ListCategories => Ok(responses()?.categories(snapshot)),
             KeyedOperation::ListCountries => Ok(responses()?.countries(snapshot)),

@@ -11,7 +11,7 @@ use vitrine_model::snapshot::{Page, Run, Snapshot};
 use vitrine_wire::answer::{Cursors, PageSize, Pagination};
 
 use crate::http::body::budget::Payer;
-use crate::http::body::{Body, PAGE_START, PageBody};
+use crate::http::body::{Body, Glue, PAGE_START, PageBody};
 use crate::http::error::ApiError;
 use crate::http::request::parameters;
 use crate::http::request::query::encoded;
@@ -148,7 +148,7 @@ fn body(
     let page = PageBody {
         snapshot: Arc::clone(snapshot),
         runs,
-        end: end.into(),
+        glue: Glue::List(end.into()),
         payer: payer.to_owned(),
         next: 0,
     };

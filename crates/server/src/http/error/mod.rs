@@ -83,6 +83,19 @@ impl ApiError {
         }
     }
 
+    /// Returns the error for a token of the changes feed whose positions aren't known yet, or can't be judged now.
+    #[must_use]
+    pub fn changes_unknown_yet() -> Self {
+        Self {
+            retry_after: Some(Duration::from_secs(1)),
+            ..Self::new(
+                ErrorType::Unavailable,
+                "the changes since this token aren't known here yet",
+                Some("try again with the same token, as `Retry-After` says"),
+            )
+        }
+    }
+
     /// Returns the error for overload.
     #[must_use]
     pub fn overloaded() -> Self {

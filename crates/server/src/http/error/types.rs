@@ -84,6 +84,7 @@ pub fn row(kind: ErrorType) -> &'static ErrorRow {
         ErrorType::NotFound => &NOT_FOUND,
         ErrorType::MethodNotAllowed => &METHOD_NOT_ALLOWED,
         ErrorType::VersionRemoved => &VERSION_REMOVED,
+        ErrorType::ChangesGone => &CHANGES_GONE,
         ErrorType::PayloadTooLarge => &PAYLOAD_TOO_LARGE,
         ErrorType::UriTooLong => &URI_TOO_LONG,
         ErrorType::HeadersTooLarge => &HEADERS_TOO_LARGE,
@@ -250,9 +251,24 @@ static VERSION_REMOVED: ErrorRow = ErrorRow {
         request: "GET /v2/ping",
         with: " with `X-Api-Version: 2023-07-27`",
     },
-    response: "The version asked for was served once, and is gone.",
+    response: "The version or the token asked for is gone: decide by `type`.",
     meaning: "`X-Api-Version` names a version that there was and that is gone, such as `2023-07-27`.",
     remedy: "Move to `2024-02-05`. See [Versions]({up}docs/versions).",
+};
+
+static CHANGES_GONE: ErrorRow = ErrorRow {
+    status: StatusCode::GONE,
+    scope: Scope::Keyed,
+    message: "the token can't be continued",
+    help: Some("begin without `since`, and replace the copy with what comes"),
+    retry: Retry::Never,
+    header: None,
+    closes: false,
+    refused_query: None,
+    example: ExampleRequest::Simulated("A token that is too old"),
+    response: "The version or the token asked for is gone: decide by `type`.",
+    meaning: "The changes since the token aren't known any more: it is too old, the catalog was restored from a backup, or it was made for another API version or another address of the service.",
+    remedy: "Begin without `since`, and replace the copy with what comes. See [Keep a copy]({up}docs/changes).",
 };
 
 static PAYLOAD_TOO_LARGE: ErrorRow = ErrorRow {

@@ -3,9 +3,10 @@
 use serde_json::{Map, Value, json};
 use vitrine_wire::error::ErrorType;
 
-use super::examples;
+use super::{examples, headers};
 use crate::http::error::ApiError;
 use crate::http::error::types::{ExampleRequest, Retry, Scope, row};
+use crate::http::request::parameters::{self, Values};
 use crate::http::routes::{KeyedOperation, Operation};
 
 /// Headers of a 200 and a 304 to the holder of a key.
@@ -60,6 +61,7 @@ pub(super) fn of(operation: Operation, method: Method, found: &str) -> Value {
     let reference = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
     let schema = match operation {
         Operation::Keyed(KeyedOperation::ListProducts) => reference("ProductList"),
+        Operation::Keyed(KeyedOperation::ListChanges) => reference("Changes"),
         Operation::Keyed(KeyedOperation::GetProduct) => reference("Product"),
         Operation::Keyed(KeyedOperation::ListCategories) => reference("CategoryList"),
         Operation::Keyed(KeyedOperation::ListCountries) => reference("CountryList"),
@@ -75,18 +77,27 @@ pub(super) fn of(operation: Operation, method: Method, found: &str) -> Value {
     if operation == Operation::Keyed(KeyedOperation::ListProducts) {
         names.push("Link");
     }
-    let mut responses = json!({
-        "200": {"description": found},
-        "304": {
+    let is_feed = operation == Operation::Keyed(KeyedOperation::ListChanges);
+    let mut responses = json!({"200": {"description": found}});
+    if is_feed {
+        names.retain(|name| *name != "ETag");
+    } else {
+        responses["304"] = json!({
             "description": "What `If-None-Match` named still holds: use what you have. There is no body, and it costs no quota.",
             "headers": references(&names),
-        },
-    });
+        });
+    }
     names.extend(BODY_HEADERS);
     responses["200"]["headers"] = references(&names);
+    if is_feed {
+        responses["200"]["headers"]["Retry-After"] = headers::pause();
+    }
     if method == Method::Get {
         let content = json!({"schema": schema, "examples": examples::found(operation)});
         responses["200"]["content"] = json!({content_type: content});
+        if is_feed {
+            responses["200"]["links"] = json!({"next": next_changes()});
+        }
     }
     let may_fail = |kind: &&ErrorType| is_keyed || row(**kind).scope == Scope::All;
     for kind in ErrorType::ALL.iter().filter(may_fail) {
@@ -108,6 +119,22 @@ pub(super) fn of(operation: Operation, method: Method, found: &str) -> Value {
         };
     }
     responses
+}
+
+/// Returns the link from an answer of the changes feed to the next request.
+fn next_changes() -> Value {
+    let mut parameters = json!({"query.since": "$response.body#/next"});
+    for parameter in parameters::of(Operation::Keyed(KeyedOperation::ListChanges)) {
+        if !matches!(parameter.values, Values::Token | Values::Wait) {
+            let name = parameter.name;
+            parameters[format!("query.{name}")] = json!(format!("$request.query.{name}"));
+        }
+    }
+    json!({
+        "operationId": "listChanges",
+        "description": "Goes on with the token and the same filters.",
+        "parameters": parameters,
+    })
 }
 
 fn references(headers: &[&str]) -> Value {

@@ -71,6 +71,12 @@ pub(super) fn found(operation: Operation) -> Value {
             "/v2/product?countries_redeemable_in=GB&is_orderable=true&limit=2&after=B",
             include_str!("examples/page.json"),
         ),
+        Operation::Keyed(KeyedOperation::ListChanges) => one(
+            "changes",
+            "The beginning of a copy",
+            "/v2/product/changes?countries_redeemable_in=GB&limit=2",
+            include_str!("examples/changes.json"),
+        ),
         Operation::Keyed(KeyedOperation::GetProduct) => PRODUCTS.to_vec(),
         Operation::Keyed(KeyedOperation::ListCategories) => one(
             "categories",
@@ -150,6 +156,18 @@ fn refused_targets(operation: Operation) -> Vec<(&'static str, &'static str, Str
                 "/v2/product?before=A&after=B",
             ),
         ],
+        Operation::Keyed(KeyedOperation::ListChanges) => vec![
+            (
+                "bad_request",
+                "Nothing to wait for",
+                "/v2/product/changes?wait=30",
+            ),
+            (
+                "pagination_error",
+                "A token that isn't one",
+                "/v2/product/changes?since=2026-11-24",
+            ),
+        ],
         Operation::Keyed(KeyedOperation::GetProduct) => {
             let target = "/v2/product/HALLOWMERE-GB?content=pdf";
             vec![("bad_request", "A form that there isn't", target)]
@@ -190,6 +208,7 @@ pub(super) fn bad_requests(operation: Operation) -> Value {
         let query = target.split_once('?').map(|(_, query)| query);
         let refused = match operation {
             Operation::Keyed(KeyedOperation::ListProducts) => parameters::list(query).err(),
+            Operation::Keyed(KeyedOperation::ListChanges) => parameters::changes(query).err(),
             Operation::Keyed(KeyedOperation::GetProduct) => parameters::content_form(query).err(),
             Operation::Keyed(
                 KeyedOperation::ListCategories
@@ -230,6 +249,7 @@ pub(super) fn not_found(operation: Operation) -> Option<Value> {
         ),
         Operation::Keyed(
             KeyedOperation::ListProducts
+            | KeyedOperation::ListChanges
             | KeyedOperation::ListCategories
             | KeyedOperation::ListCountries
             | KeyedOperation::Ping,

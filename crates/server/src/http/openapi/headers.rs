@@ -30,7 +30,7 @@ pub(super) fn headers(version: &str) -> Value {
             &[
                 ("key", "What a key reads", "private, max-age=60, stale-while-revalidate=300, stale-if-error=86400"),
                 ("text", "A text, which never changes", "public, max-age=31536000, immutable"),
-                ("error", "An error", "no-store"),
+                ("error", "An error, or changes since a token", "no-store"),
             ],
         ),
         "Vary": sometimes(
@@ -110,6 +110,18 @@ fn of_errors() -> [(&'static str, Value); 3] {
             ),
         ),
     ]
+}
+
+/// Returns the header of an answer without changes that couldn't be waited for.
+pub(super) fn pause() -> Value {
+    let mut pause = header(
+        false,
+        "Seconds to wait before the next request. Only there if too many requests wait already.",
+        &json!({"type": "integer", "format": "int32", "minimum": 1}),
+        &[],
+    );
+    pause["examples"] = json!({"soon": {"summary": "Five seconds", "value": 5}});
+    pause
 }
 
 /// Returns the headers by which browsers let pages of other origins read a response (CORS).

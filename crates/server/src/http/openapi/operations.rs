@@ -57,6 +57,13 @@ const fn words(operation: Operation) -> Words<'static> {
             description: LIST_PRODUCTS,
             found: "A page of products, in the order of their codes.",
         },
+        Operation::Keyed(KeyedOperation::ListChanges) => Words {
+            id: "listChanges",
+            tag: "Products",
+            summary: "List changes",
+            description: LIST_CHANGES,
+            found: "The changes, in the order of their codes, and the token for the next request.",
+        },
         Operation::Keyed(KeyedOperation::GetProduct) => Words {
             id: "getProduct",
             tag: "Products",
@@ -111,6 +118,16 @@ The products of the catalog, a page at a time, filtered by country, category and
 - **Texts** are in URL form here; `GET /product/{product_code}` has them as Markdown and HTML too.
 
 Show end users only products with `is_orderable: true`: orders of others are rejected.";
+
+const LIST_CHANGES: &str = "\
+Keeps a copy of the catalog right: what differs, for this key and these filters, since a token.
+
+- **Begin** without `since`: everything visible comes, a page at a time. Go on with the token `next` of each answer as `since`, with the same filters.
+- **Apply** an answer and store its `next` in one transaction of your own. A `product` replaces the one that you have; with `null`, it isn't visible any more: remove it.
+- **Ask again** at once while `has_more` is true, else with `wait`: the answer is held until something visible changes, or the time is over. Wait as long as `Retry-After` says, if it is there.
+- **Start over** on 410 `changes_gone`: without `since`, and replace the copy.
+
+An answer may repeat a product; none is ever left out. Once an answer is empty, the copy equals a walk of the list. An empty answer costs no quota.";
 
 const GET_PRODUCT: &str = "\
 One product by its code.

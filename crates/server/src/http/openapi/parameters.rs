@@ -65,6 +65,10 @@ fn schema(values: Values) -> Value {
         Values::Limit => {
             json!({"type": "integer", "format": "int32", "minimum": 1, "maximum": Limit::MAX, "default": Limit::MAX})
         }
+        Values::Token => json!({"type": "string", "pattern": "^[A-Za-z0-9_-]{1,400}$"}),
+        Values::Wait => {
+            json!({"type": "integer", "format": "int32", "minimum": 0, "maximum": parameters::MAX_WAIT_SECONDS, "default": 0})
+        }
         Values::ContentForm => {
             json!({"type": "string", "enum": ContentForm::ALL.map(ContentForm::as_str), "default": ContentForm::default().as_str()})
         }

@@ -5,18 +5,20 @@ use serde_json::{Value, json};
 use super::examples::ENTITY_TAG;
 use super::headers::{Example, header};
 use super::schemas::SIMULATED_ERROR;
-use crate::http::routes::Operation;
+use crate::http::routes::{KeyedOperation, Operation};
 
 /// Returns references to the request headers that an operation reads, apart from the key's.
 pub(super) fn of(operation: Operation) -> Vec<Value> {
-    let for_all = [
-        "If-None-Match",
+    let mut names = vec![
         "X-Request-Id",
         "Accept-Encoding",
         "traceparent",
         "tracestate",
     ];
-    let mut names: Vec<&str> = for_all.to_vec();
+    // Answers of the changes feed have no entity tag.
+    if operation != Operation::Keyed(KeyedOperation::ListChanges) {
+        names.insert(0, "If-None-Match");
+    }
     if matches!(operation, Operation::Keyed(_)) {
         names.insert(0, "X-Api-Version");
         names.push("X-Simulate");

@@ -6,7 +6,7 @@ use vitrine_model::product::{
     Availability, BarcodeFormat, DenominationType, ECodeUsageType, ExpiryType, LengthUnit,
     RedeemableAt, State,
 };
-use vitrine_wire::answer::{CategoryList, CountryList, Pong, ProductList};
+use vitrine_wire::answer::{CategoryList, Changes, CountryList, Pong, ProductList};
 use vitrine_wire::error::{ErrorBody, ErrorType, FaultType};
 use vitrine_wire::product::Product;
 
@@ -17,6 +17,7 @@ pub(super) fn schemas() -> Value {
     let mut generator = settings.into_generator();
     generator.subschema_for::<ProductList<'_>>();
     generator.subschema_for::<Product<'_>>();
+    generator.subschema_for::<Changes<'_>>();
     generator.subschema_for::<CategoryList<'_>>();
     generator.subschema_for::<CountryList<'_>>();
     generator.subschema_for::<Pong>();

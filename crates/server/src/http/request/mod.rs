@@ -1,6 +1,7 @@
 //! Parsing of requests: query parameters, headers, request ids.
 
 pub(crate) mod accept;
+pub(crate) mod changes_token;
 pub mod encoding;
 pub(crate) mod host;
 pub mod parameters;

@@ -31,6 +31,8 @@ pub(crate) const NO_SNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 pub enum Audience {
     /// The holder of the key.
     KeyHolder,
+    /// The holder of the key, once: an answer of the changes feed.
+    Feed,
     /// Everyone: the OpenAPI document.
     Document,
     /// Everyone, without a limit of time: a text, whose URL is its digest.
@@ -44,7 +46,7 @@ impl Audience {
 
     pub(crate) const fn content_type(self) -> HeaderValue {
         match self {
-            Self::KeyHolder | Self::Document => JSON,
+            Self::KeyHolder | Self::Feed | Self::Document => JSON,
             Self::Text => const { HeaderValue::from_static("text/markdown; charset=utf-8") },
             Self::Site(content_type) => HeaderValue::from_static(content_type),
         }
@@ -59,6 +61,7 @@ impl Audience {
                     )
                 }
             }
+            Self::Feed => const { HeaderValue::from_static("no-store") },
             Self::Document | Self::Site(_) => {
                 const { HeaderValue::from_static("public, max-age=300") }
             }
@@ -68,7 +71,7 @@ impl Audience {
 
     pub(crate) const fn vary(self) -> HeaderValue {
         match self {
-            Self::KeyHolder => {
+            Self::KeyHolder | Self::Feed => {
                 const { HeaderValue::from_static("Accept-Encoding, X-Api-Version, X-Api-Key") }
             }
             Self::Document | Self::Text | Self::Site(_) => {

@@ -145,7 +145,7 @@ impl<'s> Resource<'s> {
     /// Returns true if `If-None-Match` has the tag: the client already has this response.
     #[must_use]
     pub fn is_known_to(&self, headers: &HeaderMap) -> bool {
-        self.tag.is_known_to(headers)
+        self.audience != Audience::Feed && self.tag.is_known_to(headers)
     }
 
     /// Returns the 304 response, without a body.
@@ -280,7 +280,9 @@ impl<'s> Resource<'s> {
         let headers = answer.headers_mut();
         // Reserved at once, so that the map isn't reallocated.
         headers.reserve(MAX_HEADERS);
-        headers.insert(ETAG, self.tag.header_value());
+        if self.audience != Audience::Feed {
+            headers.insert(ETAG, self.tag.header_value());
+        }
         if let Some(link) = &self.link {
             headers.insert(LINK, link.clone());
         }

@@ -19,12 +19,10 @@
 //!
 //! - `read`: reading the file; `map`: mapping large ones
 //! - `write`: writing the file
-//! - `writer`: the thread that writes it
 
 mod map;
 mod read;
 mod write;
-mod writer;
 
 use std::time::UNIX_EPOCH;
 
@@ -37,9 +35,7 @@ pub(in crate::live) use read::ReadError;
 #[cfg(feature = "fuzzing")]
 pub(super) use read::read_any;
 pub(super) use read::{is_of_store, read, read_offline};
-#[cfg(feature = "fuzzing")]
 pub(super) use write::write;
-pub(in crate::live) use writer::SnapshotFileWriter;
 
 /// Magic number at the start of a snapshot file.
 const MARK: [u8; 16] = *b"Vitrine-snapshot";

@@ -2,6 +2,7 @@
 //!
 //! - `server`: a running server, and the client that speaks to it
 //! - `browsed`: the catalog browser's pages
+//! - `feed`: a client of the changes feed, and its copy
 //! - `redis`: a Redis of a test's own
 //! - `reply`: an answer
 //! - `scrape`: what `/metrics` says
@@ -12,6 +13,7 @@
 //! With `VITRINE_TEST_STORE=postgres` stores are databases of PostgreSQL, each of its own.
 
 pub mod browsed;
+pub mod feed;
 mod redis;
 mod reply;
 mod scrape;
@@ -60,7 +62,7 @@ pub const ALLOW_ALL: [&str; 14] = [
 ];
 
 /// Timeout of what must come at once.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Returns true if the stores of this run are databases.
 pub fn are_databases() -> bool {

@@ -221,7 +221,14 @@ pub struct KeepAlive {
 impl KeepAlive {
     /// Connects.
     pub fn to(address: SocketAddr) -> Self {
-        Self::over(connect(address))
+        Self::try_to(address).expect("a connection")
+    }
+
+    /// Connects; `None` if nothing listens.
+    pub fn try_to(address: SocketAddr) -> Option<Self> {
+        let socket = TcpStream::connect(address).ok()?;
+        socket.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        Some(Self::over(socket))
     }
 
     fn over(socket: TcpStream) -> Self {

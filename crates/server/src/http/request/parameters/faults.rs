@@ -72,7 +72,12 @@ impl Faults {
         self.help("take cursors from `pagination.cursors` of a response".to_owned());
     }
 
-    fn into_result(self) -> Result<(), ApiError> {
+    /// Returns the error with all faults, if there are any.
+    ///
+    /// # Errors
+    ///
+    /// If a parameter is refused.
+    pub(super) fn into_result(self) -> Result<(), ApiError> {
         if self.details.is_empty() {
             return Ok(());
         }
@@ -90,18 +95,14 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// Reads a query by an operation's rows. `set` takes each value of a known parameter, as an error if it can't be
-/// decoded; it has to refuse that.
-///
-/// # Errors
-///
-/// If a parameter is refused, with all faults.
+/// Reads a query by an operation's rows; returns all faults. `set` takes each value of a known parameter, as an error if it
+/// can't be decoded; it has to refuse that.
 pub(super) fn read<P: Copy>(
     query: Option<&str>,
     rows: &[(P, Parameter)],
     hints: &[(&str, &str)],
     mut set: impl FnMut(P, &Parameter, Result<&str, &str>, &mut Faults),
-) -> Result<(), ApiError> {
+) -> Faults {
     let mut faults = Faults::default();
     let mut seen: Vec<(&str, u32)> = Vec::new();
     for (name, value) in pairs(query.unwrap_or_default()) {
@@ -144,7 +145,7 @@ pub(super) fn read<P: Copy>(
         };
         set(*parameter, row, value, &mut faults);
     }
-    faults.into_result()
+    faults
 }
 
 fn unknown(name: &str, known: &[&Parameter], hints: &[(&str, &str)], faults: &mut Faults) {

@@ -1,14 +1,18 @@
 //! Query parameters, a row for each: the parser, the OpenAPI document and the documentation are made of these rows.
 //! Bad parameters are refused before anything is read, all faults together; none is ever ignored.
 //!
-//! - `faults`: reads a query by its rows and collects faults
+//! - `rows`: the rows; `faults`: reads a query by its rows and collects faults
+//! - `changes`: parameters of the changes feed
 
+mod changes;
 mod faults;
+mod rows;
 
 use vitrine_ingest::view::ContentForm;
-use vitrine_model::query::{Cursor, Limit, ListQuery, Orderable};
+use vitrine_model::query::{Cursor, Filter, Limit, ListQuery, Orderable};
 use vitrine_wire::error::FaultType;
 
+pub(crate) use self::changes::{ChangesRequest, MAX_WAIT_SECONDS, changes};
 use self::faults::{Faults, read};
 use crate::http::error::ApiError;
 use crate::http::routes::{KeyedOperation, Operation};
@@ -52,6 +56,10 @@ pub enum Values {
     Limit,
     /// Form of texts.
     ContentForm,
+    /// Token of the changes feed.
+    Token,
+    /// Number of seconds to wait.
+    Wait,
 }
 
 impl Values {
@@ -64,6 +72,8 @@ impl Values {
             Self::Cursor => "a cursor of this API",
             Self::Limit => "a whole number from 1 to 500",
             Self::ContentForm => "`url`, `md` or `html`",
+            Self::Token => "the token `next` of an answer",
+            Self::Wait => "a whole number of seconds from 0 to 55",
         }
     }
 }
@@ -81,12 +91,18 @@ pub enum Example {
     List(&'static [&'static str]),
 }
 
-/// Parameters of a list.
+/// Parameters of both lists and changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ListParameter {
+enum FilterParameter {
     IsOrderable,
     Countries,
     Categories,
+}
+
+/// Parameters of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ListParameter {
+    Filter(FilterParameter),
     Before,
     After,
     Limit,
@@ -94,83 +110,20 @@ enum ListParameter {
 
 static LIST: [(ListParameter, Parameter); 6] = [
     (
-        ListParameter::IsOrderable,
-        Parameter {
-            name: "is_orderable",
-            multiplicity: Multiplicity::One,
-            values: Values::Boolean,
-            description: "`true` gives only products that can be ordered; `false`, like its absence, gives all.",
-            examples: &[(
-                "orderable",
-                "What can be ordered now",
-                Example::Boolean(true),
-            )],
-        },
+        ListParameter::Filter(FilterParameter::IsOrderable),
+        rows::IS_ORDERABLE,
     ),
     (
-        ListParameter::Countries,
-        Parameter {
-            name: "countries_redeemable_in",
-            multiplicity: Multiplicity::Many,
-            values: Values::Country,
-            description: "Only products that can be redeemed in any of these countries (ISO 3166-1 alpha-2). Repeat the parameter once per country. `GET /product/countries` lists the countries of the catalog.",
-            examples: &[
-                ("one", "The United Kingdom", Example::List(&["GB"])),
-                ("several", "Sweden or Denmark", Example::List(&["SE", "DK"])),
-            ],
-        },
+        ListParameter::Filter(FilterParameter::Countries),
+        rows::COUNTRIES,
     ),
     (
-        ListParameter::Categories,
-        Parameter {
-            name: "categories",
-            multiplicity: Multiplicity::Many,
-            values: Values::Category,
-            description: "Only products in any of these categories. Repeat the parameter once per category. `GET /product/categories` lists the categories of the catalog.",
-            examples: &[
-                ("one", "One category", Example::List(&["food-and-drink"])),
-                (
-                    "several",
-                    "Either category",
-                    Example::List(&["food-and-drink", "sports-and-outdoors"]),
-                ),
-            ],
-        },
+        ListParameter::Filter(FilterParameter::Categories),
+        rows::CATEGORIES,
     ),
-    (
-        ListParameter::Before,
-        Parameter {
-            name: "before",
-            multiplicity: Multiplicity::One,
-            values: Values::Cursor,
-            description: "The cursor for the previous page: `pagination.cursors.before` of a response. Not together with `after`.",
-            examples: &[],
-        },
-    ),
-    (
-        ListParameter::After,
-        Parameter {
-            name: "after",
-            multiplicity: Multiplicity::One,
-            values: Values::Cursor,
-            description: "The cursor for the next page: `pagination.cursors.after` of a response. Not together with `before`.",
-            examples: &[(
-                "cursor",
-                "A cursor of an earlier page",
-                Example::Text("HALLOWMERE-GB"),
-            )],
-        },
-    ),
-    (
-        ListParameter::Limit,
-        Parameter {
-            name: "limit",
-            multiplicity: Multiplicity::One,
-            values: Values::Limit,
-            description: "The greatest number of products on the page.",
-            examples: &[("page", "A page for a picker", Example::Number(50))],
-        },
-    ),
+    (ListParameter::Before, rows::BEFORE),
+    (ListParameter::After, rows::AFTER),
+    (ListParameter::Limit, rows::LIMIT),
 ];
 
 /// Parameters of other APIs, and the help for each.
@@ -190,30 +143,14 @@ enum ProductParameter {
     Content,
 }
 
-static PRODUCT: [(ProductParameter, Parameter); 1] = [(
-    ProductParameter::Content,
-    Parameter {
-        name: "content",
-        multiplicity: Multiplicity::One,
-        values: Values::ContentForm,
-        description: "The form of the product's texts: `url` gives addresses of Markdown, `md` the Markdown itself, `html` sanitised HTML.",
-        examples: &[
-            ("url", "Addresses of Markdown", Example::Text("url")),
-            ("md", "Markdown in the answer", Example::Text("md")),
-            (
-                "html",
-                "Sanitised HTML in the answer",
-                Example::Text("html"),
-            ),
-        ],
-    },
-)];
+static PRODUCT: [(ProductParameter, Parameter); 1] = [(ProductParameter::Content, rows::CONTENT)];
 
 /// Returns the parameters of an operation.
 #[must_use]
 pub fn of(operation: Operation) -> Vec<&'static Parameter> {
     match operation {
         Operation::Keyed(KeyedOperation::ListProducts) => LIST.iter().map(|(_, row)| row).collect(),
+        Operation::Keyed(KeyedOperation::ListChanges) => changes::rows(),
         Operation::Keyed(KeyedOperation::GetProduct) => {
             PRODUCT.iter().map(|(_, row)| row).collect()
         }
@@ -232,7 +169,7 @@ pub fn of(operation: Operation) -> Vec<&'static Parameter> {
 ///
 /// If there are any.
 pub fn none(query: Option<&str>) -> Result<(), ApiError> {
-    read::<()>(query, &[], &[], |(), _, _, _| {})
+    read::<()>(query, &[], &[], |(), _, _, _| {}).into_result()
 }
 
 /// Reads the query of a product.
@@ -252,7 +189,8 @@ pub fn content_form(query: Option<&str>) -> Result<ContentForm, ApiError> {
                 }
             }
         }
-    })?;
+    })
+    .into_result()?;
     Ok(form)
 }
 
@@ -283,19 +221,9 @@ pub(crate) fn list_noting(
         |parameter, row, given, faults| {
             let value = given.unwrap_or_else(|raw| raw);
             match parameter {
-                ListParameter::IsOrderable => match value {
-                    "true" => list.filter.orderable = Orderable::Only,
-                    "false" => list.filter.orderable = Orderable::Any,
-                    _ => faults.invalid(row, value),
-                },
-                ListParameter::Countries => match value.parse() {
-                    Ok(country) => list.filter.countries.push(country),
-                    Err(_) => faults.invalid_item(row, value),
-                },
-                ListParameter::Categories => match given {
-                    Ok("") | Err(_) => faults.invalid(row, value),
-                    Ok(category) => list.filter.categories.push(category.to_owned()),
-                },
+                ListParameter::Filter(parameter) => {
+                    set_filter(&mut list.filter, parameter, row, given, faults);
+                }
                 ListParameter::Limit => {
                     if let Some(limit) = limit(row, value, faults) {
                         list.limit = limit;
@@ -319,8 +247,35 @@ pub(crate) fn list_noting(
             }
             note(row.name, value);
         },
-    )?;
+    )
+    .into_result()?;
     Ok(list)
+}
+
+/// Adds a value to a filter.
+fn set_filter(
+    filter: &mut Filter,
+    parameter: FilterParameter,
+    row: &Parameter,
+    given: Result<&str, &str>,
+    faults: &mut Faults,
+) {
+    let value = given.unwrap_or_else(|raw| raw);
+    match parameter {
+        FilterParameter::IsOrderable => match value {
+            "true" => filter.orderable = Orderable::Only,
+            "false" => filter.orderable = Orderable::Any,
+            _ => faults.invalid(row, value),
+        },
+        FilterParameter::Countries => match value.parse() {
+            Ok(country) => filter.countries.push(country),
+            Err(_) => faults.invalid_item(row, value),
+        },
+        FilterParameter::Categories => match given {
+            Ok("") | Err(_) => faults.invalid(row, value),
+            Ok(category) => filter.categories.push(category.to_owned()),
+        },
+    }
 }
 
 fn limit(row: &Parameter, value: &str, faults: &mut Faults) -> Option<Limit> {

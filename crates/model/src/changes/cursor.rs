@@ -1,0 +1,86 @@
+//! A walk through the changes of a segment that concern a filter.
+
+use super::facts::matches;
+use super::segment::Segment;
+use crate::query::Filter;
+
+/// Iterates over the products of a segment that changed by certain steps, ascending by code. Products that don't match the
+/// filter before or after any of these steps are left out, as far as their facts are known.
+pub(super) struct Cursor<'s> {
+    segment: &'s Segment,
+    filter: &'s Filter,
+    /// Indexes of the first and the last step.
+    steps: [u32; 2],
+    /// Results of the filter by number of facts; `None` isn't known yet.
+    verdicts: Vec<Option<bool>>,
+    /// Index of the current change, or of one past the last.
+    change: usize,
+    /// Code of the current change.
+    pub(super) code: Option<&'s [u8]>,
+}
+
+impl<'s> Cursor<'s> {
+    /// Returns a cursor over the changes of the steps from `since`, exclusive, to `until`, with codes above `after`.
+    pub(super) fn new(
+        segment: &'s Segment,
+        [since, until]: [u64; 2],
+        after: &[u8],
+        filter: &'s Filter,
+    ) -> Self {
+        let index = |number: u64| number.saturating_sub(segment.first);
+        let first = index(since.saturating_add(1));
+        let verdicts = match *filter == Filter::default() {
+            true => Vec::new(),
+            false => vec![None; segment.facts.len()],
+        };
+        let mut cursor = Self {
+            segment,
+            filter,
+            steps: [first, index(until)].map(|index| u32::try_from(index).unwrap_or(u32::MAX)),
+            verdicts,
+            change: 0,
+            code: None,
+        };
+        cursor.skip(|code| code <= after);
+        cursor
+    }
+
+    /// Goes on to the first product whose code isn't before the wanted ones.
+    pub(super) fn skip(&mut self, is_before: impl Fn(&[u8]) -> bool) {
+        let mut start = self.segment.skip(self.change, is_before);
+        let [first, last] = self.steps;
+        self.code = None;
+        while let Some(change) = self.segment.next_since(start, first) {
+            if self.segment.at[change] <= last && self.is_concerned(change) {
+                self.code = Some(self.segment.codes.get(change));
+                start = change;
+                break;
+            }
+            start = change + 1;
+        }
+        self.change = start;
+    }
+
+    /// Returns true if facts of the current change are known, which match the filter then.
+    pub(super) fn was_visible(&self) -> bool {
+        self.segment.facts_around(self.change) != [0, 0]
+    }
+
+    /// Returns true if the product of a change matches the filter before or after, or its facts aren't known.
+    fn is_concerned(&mut self, change: usize) -> bool {
+        let [before, after] = self.segment.facts_around(change);
+        let is_unknown = before == 0 && after == 0;
+        is_unknown || self.matches(after) || (before != after && self.matches(before))
+    }
+
+    fn matches(&mut self, number: u32) -> bool {
+        let Some(index) = number.checked_sub(1).map(|index| index as usize) else {
+            return false;
+        };
+        let verdict = || matches(self.segment.facts.get(index), self.filter);
+        match self.verdicts.get_mut(index) {
+            Some(known) => *known.get_or_insert_with(verdict),
+            None => verdict(),
+        }
+    }
+}

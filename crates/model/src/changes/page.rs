@@ -1,0 +1,115 @@
+//! The changes between two points of a journal, as one client sees them: by its filters, a page at a time.
+
+use super::cursor::Cursor;
+use super::{Journal, Point};
+use crate::code::ProductCode;
+use crate::query::{Cursor as ListCursor, Filter, Limit, ListQuery};
+use crate::snapshot::{Run, Snapshot};
+
+/// Question for changes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ChangesQuery {
+    /// Filters.
+    pub filter: Filter,
+    /// Code after which the page begins; none at the start of a walk.
+    pub after: Option<ProductCode>,
+    /// Maximum number of changes.
+    pub limit: Limit,
+}
+
+/// A change: a product that is visible, or that isn't any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// Product code.
+    pub code: Box<str>,
+    /// The product in the snapshot; `None` if it isn't visible any more.
+    pub product: Option<Run>,
+}
+
+/// A page of changes, ascending by code.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ChangesPage {
+    /// The changes; a code is there only once.
+    pub changes: Vec<Change>,
+    /// True if further changes follow.
+    pub has_more: bool,
+}
+
+/// Returns everything visible from a code on: a page of a walk that begins a copy.
+#[must_use]
+pub fn first_page(snapshot: &Snapshot, query: &ChangesQuery) -> ChangesPage {
+    let list = ListQuery {
+        filter: query.filter.clone(),
+        cursor: query
+            .after
+            .clone()
+            .map_or(ListCursor::Start, ListCursor::After),
+        limit: query.limit,
+    };
+    let page = snapshot.page(&list);
+    let change = |(code, run): (&str, Run)| Change {
+        code: code.into(),
+        product: Some(run),
+    };
+    ChangesPage {
+        changes: page.each().map(change).collect(),
+        has_more: page.has_next(),
+    }
+}
+
+impl Journal {
+    /// Returns the changes since a point until that of the snapshot, which must be a state with which an update of the
+    /// journal ended: products that name a text are known as of then.
+    ///
+    /// A product that isn't visible is a change only if it was in some state between the two points: a client may have
+    /// seen any of them.
+    #[must_use]
+    pub fn changes(
+        &self,
+        snapshot: &Snapshot,
+        since: Point,
+        until: Point,
+        query: &ChangesQuery,
+    ) -> ChangesPage {
+        let after = query.after.as_ref().map_or("", ProductCode::as_str);
+        let (after, filter) = (after.as_bytes(), &query.filter);
+        let revisions = [since.revision, until.revision];
+        let revisions = self.revisions.cursors(revisions, after, filter);
+        let texts = self
+            .texts
+            .cursors([since.texts, until.texts], after, filter);
+        let mut cursors: Vec<Cursor<'_>> = revisions.chain(texts).collect();
+        let visible = snapshot.matcher(filter);
+        let mut page = ChangesPage::default();
+        while let Some(code) = cursors.iter().filter_map(|cursor| cursor.code).min() {
+            let mut was_visible = false;
+            for cursor in &mut cursors {
+                if cursor.code == Some(code) {
+                    was_visible |= cursor.was_visible();
+                    cursor.skip(|other| other <= code);
+                }
+            }
+            let code = str::from_utf8(code).unwrap_or_default();
+            let product = visible.find(code);
+            if product.is_none() && !was_visible {
+                // Only a text of the product changed; the others like it don't concern the filter up to the next match.
+                let next = visible.first_from(code);
+                let is_before = |code: &[u8]| next.is_none_or(|next| code < next.as_bytes());
+                cursors
+                    .iter_mut()
+                    .filter(|cursor| !cursor.was_visible())
+                    .for_each(|cursor| cursor.skip(is_before));
+                continue;
+            }
+            if page.changes.len() == query.limit.get() {
+                page.has_more = true;
+                break;
+            }
+            page.changes.push(Change {
+                code: code.into(),
+                product,
+            });
+        }
+        page
+    }
+}

@@ -1,0 +1,119 @@
+//! Path of the changes feed: a request may have to wait before it can be answered. Then it goes along the whole path again,
+//! so that its key is judged anew, and holds no snapshot meanwhile.
+
+use jiff::Timestamp;
+use vitrine_model::changes::{ChangesQuery, Position};
+use vitrine_model::key::KnownKey;
+use vitrine_model::query::Limit;
+use vitrine_wire::error::ErrorType;
+
+use super::access_log::RequestLogContext;
+use super::endpoints::changes;
+use super::error::{ApiError, RETRY_SOON};
+use super::pipeline::{Admitted, Outcome};
+use super::request::changes_token::{TermsDigest, Token};
+use super::request::parameters;
+use super::response::resource::SendContext;
+use super::routes::KeyedOperation;
+use super::versions::Version;
+use super::waits::{self, Wait};
+use crate::live::Feed;
+
+/// Event that a request of the changes feed waits for.
+pub(super) enum Deferred {
+    /// A visible change.
+    Wait(Wait),
+    /// A read of the store: the token has a position that isn't known here.
+    Look(Token),
+}
+
+/// Results of the waits of a request of the changes feed.
+#[derive(Default)]
+pub(super) struct Waited {
+    /// Position since which nothing visible changed, after a wait.
+    pub(super) moved: Option<Position>,
+    /// After a look: true if the store was read since the request came, and is current.
+    pub(super) looked: Option<bool>,
+}
+
+impl<'r> Admitted<'_, 'r> {
+    /// Waits for what the changes feed needs before it can answer. The key is judged again afterwards.
+    pub(super) async fn wait(&self, deferred: Deferred, waited: &mut Waited) {
+        match deferred {
+            Deferred::Wait(wait) => {
+                waited.moved = Some(self.app.waits.wait(&self.app.live, wait).await);
+            }
+            Deferred::Look(token) => {
+                let is_known = |feed: &Feed| changes::is_known(feed, &token, Timestamp::now());
+                waited.looked = Some(waits::look(&self.app.live, is_known).await);
+            }
+        }
+    }
+
+    /// Resolves a request of the changes feed.
+    ///
+    /// # Errors
+    ///
+    /// If a parameter is refused, or the token can't be continued.
+    pub(super) fn changes(
+        &self,
+        version: &Version,
+        key: &KnownKey,
+        context: SendContext<'_>,
+        waited: &Waited,
+        log: &mut RequestLogContext<'r>,
+    ) -> Result<Outcome<'static>, ApiError> {
+        let endpoints = &self.app.endpoints;
+        let request = parameters::changes(self.request.uri.query())?;
+        let feed = self.app.live.feed();
+        let feed = feed.ok_or_else(|| ApiError::plain(ErrorType::Unavailable))?;
+        log.revision = Some(feed.position.number);
+        let public_url = endpoints.addresses.public_url();
+        let terms = TermsDigest::of(version.date, public_url, feed.left_out);
+        let now = Timestamp::now();
+        let found = match (
+            changes::find(&feed, &request, terms, waited.moved, now)?,
+            &request.since,
+        ) {
+            (Some(found), _) => found,
+            (None, Some(token)) if waited.looked.is_none() => {
+                return Ok(Outcome::Deferred(Deferred::Look(token.clone())));
+            }
+            (None, _) => {
+                // Without a journal nothing is known to be gone.
+                let is_current = waited.looked == Some(true) && feed.journal.is_some();
+                return Err(changes::unknown(&request, is_current, now));
+            }
+        };
+        let mut pause = None;
+        let is_empty = found.is_empty();
+        let waits = !request.wait.is_zero() && waited.moved.is_none();
+        if waits && found.is_at_rest(&feed.position) {
+            match self.app.waits.place(&key.usage) {
+                Some(place) => {
+                    return Ok(Outcome::Deferred(Deferred::Wait(Wait {
+                        since: feed.position,
+                        until: tokio::time::Instant::now() + request.wait,
+                        // One change ends the wait.
+                        query: ChangesQuery {
+                            after: None,
+                            limit: Limit::ONE,
+                            ..request.query
+                        },
+                        place,
+                    })));
+                }
+                None => pause = Some(RETRY_SOON),
+            }
+        }
+        let resource = changes::resource(&feed, &request, found);
+        let resource = version.render(KeyedOperation::ListChanges, resource);
+        match is_empty {
+            true => Ok(Outcome::NoChanges(resource.reserved(context)?, pause)),
+            false => {
+                let resource = resource.not_shed(&self.request.headers, context)?;
+                Ok(Outcome::NeedsQuota(Ok(resource.reserved(context)?)))
+            }
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! The changes feed: what differs since a token (docs/contract/changes.md).
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use vitrine_model::changes::{Change, ChangesPage, ChangesQuery, Position, first_page};
+use vitrine_model::code::ProductCode;
+use vitrine_model::snapshot::Run;
+
+use crate::http::body::budget::Payer;
+use crate::http::body::{Body, Glue, PageBody};
+use crate::http::error::ApiError;
+use crate::http::request::changes_token::{TermsDigest, Token};
+use crate::http::request::parameters::ChangesRequest;
+use crate::http::response::Audience;
+use crate::http::response::entity_tag::EntityTag;
+use crate::http::response::resource::Resource;
+use crate::live::Feed;
+use vitrine_wire::error::ErrorType;
+
+/// Minimum age of a token that is called gone, in seconds: a younger one may be of a state that isn't here yet.
+const MIN_GONE_SECONDS: i64 = 30;
+
+/// A page of changes, and the token for the next request.
+pub(crate) struct PageFound {
+    pub(crate) page: ChangesPage,
+    next: Token,
+}
+
+impl PageFound {
+    /// Returns true if nothing changed.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.page.changes.is_empty()
+    }
+
+    /// Returns true if nothing changed until this position, from which on the next change can be waited for.
+    pub(crate) fn is_at_rest(&self, position: &Position) -> bool {
+        self.is_empty() && self.next.base == Some(*position)
+    }
+}
+
+/// Finds the changes since the request's token; or since `moved`, a later position since which nothing visible changed
+/// while the request waited. Returns `None` if a position of the token is unknown here.
+///
+/// # Errors
+///
+/// If the token was made for another version, address or assortment.
+pub(crate) fn find(
+    feed: &Feed,
+    request: &ChangesRequest,
+    terms: TermsDigest,
+    moved: Option<Position>,
+    now: Timestamp,
+) -> Result<Option<PageFound>, ApiError> {
+    let token = request.since.as_ref();
+    if token.is_some_and(|token| token.terms != terms) {
+        return Err(ApiError::plain(ErrorType::ChangesGone));
+    }
+    let mut base = None;
+    let mut first = feed.position;
+    let mut query = request.query.clone();
+    if let Some(token) = token {
+        if !is_known(feed, token, now) {
+            return Ok(None);
+        }
+        (base, first) = (token.base, token.first.unwrap_or(feed.position));
+    }
+    if moved.is_some() {
+        (base, first, query.after) = (moved, feed.position, None);
+    }
+    let Some(mut page) = find_page(feed, base, &query, now) else {
+        return Ok(None);
+    };
+    if page.changes.is_empty() && first != feed.position {
+        // The rest of a copy that is begun isn't visible any more. Told as removed, since an empty answer would say that
+        // the copy is complete.
+        let Some(removed) = find_page(feed, Some(first), &query, now) else {
+            return Ok(None);
+        };
+        page = removed;
+    }
+    let last_code = page.changes.last().filter(|_| page.has_more);
+    let after: Option<ProductCode> = last_code.and_then(|change| change.code.parse().ok());
+    let goes_on = after.is_some();
+    let next = Token {
+        issued: now.as_second(),
+        filter: request.filter_digest,
+        terms,
+        newest: feed.position,
+        base: if goes_on { base } else { Some(first) },
+        first: goes_on.then_some(first),
+        after,
+    };
+    Ok(Some(PageFound { page, next }))
+}
+
+/// Returns true if all positions of a token are known. That of the snapshot is known without a journal.
+pub(crate) fn is_known(feed: &Feed, token: &Token, now: Timestamp) -> bool {
+    let is_known =
+        |position: &Position| *position == feed.position || feed.locate(position, now).is_some();
+    token.positions().all(is_known)
+}
+
+/// Returns a page of the changes since a base, or of everything visible; `None` if the base is unknown.
+fn find_page(
+    feed: &Feed,
+    base: Option<Position>,
+    query: &ChangesQuery,
+    now: Timestamp,
+) -> Option<ChangesPage> {
+    match base {
+        None => Some(first_page(&feed.snapshot, query)),
+        Some(base) if base == feed.position => Some(ChangesPage::default()),
+        Some(base) => {
+            let until = feed.locate(&feed.position, now)?;
+            let (since, journal) = (feed.locate(&base, now)?, feed.journal.as_ref()?);
+            Some(journal.changes(&feed.snapshot, since, until, query))
+        }
+    }
+}
+
+/// Returns the error for a token with an unknown position. `is_current` is true if the store was read since the request
+/// came, and doesn't know it either.
+pub(crate) fn unknown(request: &ChangesRequest, is_current: bool, now: Timestamp) -> ApiError {
+    let age = request
+        .since
+        .as_ref()
+        .map_or(0, |token| token.age_seconds(now));
+    match is_current && age > MIN_GONE_SECONDS {
+        true => ApiError::plain(ErrorType::ChangesGone),
+        false => ApiError::changes_unknown_yet(),
+    }
+}
+
+/// Returns the resource of a page of changes, whose body refers to the snapshot.
+pub(crate) fn resource(
+    feed: &Arc<Feed>,
+    request: &ChangesRequest,
+    found: PageFound,
+) -> Resource<'static> {
+    let PageFound { page, next } = found;
+    let next = next.to_string();
+    let since = request
+        .since
+        .as_ref()
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    let limit = request.query.limit.get().to_le_bytes();
+    // All that determines the bytes: nobody is told the tag, but compressed bodies are kept by it.
+    let tag = EntityTag::of_parts([since.as_bytes(), b"\n", next.as_bytes(), &limit].into_iter());
+    let (glue, runs) = parts(&page, &next);
+    let products: usize = runs.iter().map(|run| feed.snapshot.run(*run).len()).sum();
+    let length = glue_bytes(&glue) + products;
+    let snapshot = Arc::clone(&feed.snapshot);
+    let body = move |payer: Payer<'_>| {
+        let page = PageBody {
+            snapshot,
+            runs,
+            glue,
+            payer: payer.to_owned(),
+            next: 0,
+        };
+        Ok(Body::page(page, length))
+    };
+    Resource::new(tag, length, body).for_audience(Audience::Feed)
+}
+
+/// Returns what stands around the products, and the products.
+fn parts(page: &ChangesPage, next: &str) -> (Glue, Box<[Run]>) {
+    let mut text = String::from("{\"changes\":[");
+    let (mut ends, mut runs) = (Vec::new(), Vec::new());
+    for (index, Change { code, product }) in page.changes.iter().enumerate() {
+        // Codes have no characters that JSON escapes.
+        let comma = if index == 0 { "" } else { "," };
+        text.extend([comma, "{\"code\":\"", code, "\",\"product\":"]);
+        match product {
+            Some(run) => {
+                ends.push(u32::try_from(text.len()).unwrap_or(u32::MAX));
+                runs.push(*run);
+            }
+            None => text.push_str("null"),
+        }
+        text.push('}');
+    }
+    let has_more = if page.has_more { "true" } else { "false" };
+    text.extend(["],\"next\":\"", next, "\",\"has_more\":", has_more, "}"]);
+    ends.push(u32::try_from(text.len()).unwrap_or(u32::MAX));
+    (Glue::Each(Bytes::from(text), ends.into()), runs.into())
+}
+
+fn glue_bytes(glue: &Glue) -> usize {
+    match glue {
+        Glue::List(end) => end.len(),
+        Glue::Each(text, _) => text.len(),
+    }
+}

@@ -1,0 +1,313 @@
+//! Tokens of the changes feed (docs/contract/changes.md#tokens): `c1_` and the base64url of
+//!
+//! | Part | Bytes |
+//! | --- | --- |
+//! | flags: 1 if there is a base, 2 if a walk goes on | 1 |
+//! | time of issue, in seconds since 1970 | 8 |
+//! | digest of the filters; digest of the version, the public URL and what else positions depend on | 8 each |
+//! | newest position that the walk showed; the base, if there is one; the walk's first one, if it goes on | 40 each |
+//! | last code of the walk behind its length, if it goes on | 1 + up to 64 |
+//!
+//! A position is the number of the revision (8), its id (16) and that of the state of the texts (16). Numbers are
+//! little-endian.
+//! Tokens aren't signed: a forged one shows nothing that its key couldn't see.
+
+use std::fmt;
+use std::str::FromStr;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jiff::Timestamp;
+use vitrine_model::changes::{Position, StateId};
+use vitrine_model::code::ProductCode;
+use vitrine_model::content_hash::ContentHash;
+use vitrine_model::geo::Country;
+use vitrine_model::query::{Filter, Orderable};
+
+/// Prefix of tokens, with the version of the format.
+const PREFIX: &str = "c1_";
+
+/// Maximum length of a token (docs/contract/changes.md#tokens).
+const MAX_LENGTH: usize = 400;
+
+const HAS_BASE: u8 = 1;
+const GOES_ON: u8 = 2;
+
+/// A token: what a copy has, and how far its walk is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Token {
+    /// Time of issue, in seconds since 1970.
+    pub(crate) issued: i64,
+    /// Filters that it was made with.
+    pub(crate) filter: FilterDigest,
+    /// Version, public URL and what else its positions depend on.
+    pub(crate) terms: TermsDigest,
+    /// Newest position that a page of the walk showed.
+    pub(crate) newest: Position,
+    /// Position since which changes are told; none while a copy is begun.
+    pub(crate) base: Option<Position>,
+    /// Position that the walk's first page showed, while the walk goes on.
+    pub(crate) first: Option<Position>,
+    /// Last code of the walk, while it goes on.
+    pub(crate) after: Option<ProductCode>,
+}
+
+/// Digest of filters: equal for filters of the same products, in whatever order they are given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FilterDigest([u8; 8]);
+
+impl FilterDigest {
+    pub(crate) fn of(filter: &Filter) -> Self {
+        let Filter {
+            countries,
+            categories,
+            orderable,
+        } = filter;
+        let mut countries: Vec<&str> = countries.iter().map(Country::as_str).collect();
+        let mut categories: Vec<&str> = categories.iter().map(String::as_str).collect();
+        let mut text = match orderable {
+            Orderable::Any => String::from("any"),
+            Orderable::Only => String::from("orderable"),
+        };
+        for (name, values) in [
+            ("countries", &mut countries),
+            ("categories", &mut categories),
+        ] {
+            values.sort_unstable();
+            values.dedup();
+            for value in values {
+                text.push_str(&format!("\n{name} {} {value}", value.len()));
+            }
+        }
+        Self(first_half(ContentHash::of(text.as_bytes())))
+    }
+}
+
+/// Digest of what a token's positions depend on beside the store: another one ends the token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TermsDigest([u8; 8]);
+
+impl TermsDigest {
+    /// Returns the digest of an API version, a public URL and the products that are left out because of damage.
+    pub(crate) fn of(version: &str, public_url: &str, left_out: ContentHash) -> Self {
+        let parts = [
+            version.as_bytes(),
+            b"\n",
+            public_url.as_bytes(),
+            left_out.as_bytes(),
+        ];
+        Self(first_half(ContentHash::of_parts(parts)))
+    }
+}
+
+fn first_half(hash: ContentHash) -> [u8; 8] {
+    let [first, ..] = hash.as_bytes().as_chunks::<8>().0 else {
+        return [0; 8];
+    };
+    *first
+}
+
+impl Token {
+    /// Returns the age of the token at `now`, in seconds. A token from the future has none.
+    pub(crate) fn age_seconds(&self, now: Timestamp) -> i64 {
+        now.as_second().saturating_sub(self.issued).max(0)
+    }
+
+    /// Iterates over its positions.
+    pub(crate) fn positions(&self) -> impl Iterator<Item = &Position> {
+        [Some(&self.newest), self.base.as_ref(), self.first.as_ref()]
+            .into_iter()
+            .flatten()
+    }
+}
+
+impl fmt::Display for Token {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            issued,
+            filter,
+            terms,
+            newest,
+            base,
+            first,
+            after,
+        } = self;
+        let has_base = if base.is_some() { HAS_BASE } else { 0 };
+        let goes_on = if first.is_some() { GOES_ON } else { 0 };
+        let mut bytes = vec![has_base | goes_on];
+        bytes.extend(issued.to_le_bytes());
+        bytes.extend(filter.0);
+        bytes.extend(terms.0);
+        for position in [Some(newest), base.as_ref(), first.as_ref()]
+            .into_iter()
+            .flatten()
+        {
+            let Position {
+                number,
+                revision,
+                texts,
+            } = position;
+            bytes.extend(number.to_le_bytes());
+            bytes.extend(revision.as_bytes());
+            bytes.extend(texts.as_bytes());
+        }
+        if let Some(code) = after {
+            // A code has at most 64 bytes.
+            bytes.push(u8::try_from(code.as_str().len()).unwrap_or(u8::MAX));
+            bytes.extend(code.as_str().as_bytes());
+        }
+        write!(out, "{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes))
+    }
+}
+
+/// Error of a text that is no token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("no token of the changes feed")]
+pub(crate) struct NoToken;
+
+impl FromStr for Token {
+    type Err = NoToken;
+
+    fn from_str(text: &str) -> Result<Self, NoToken> {
+        let encoded = text
+            .strip_prefix(PREFIX)
+            .filter(|_| text.len() <= MAX_LENGTH)
+            .ok_or(NoToken)?;
+        let bytes = URL_SAFE_NO_PAD.decode(encoded).map_err(|_| NoToken)?;
+        let mut reader = Reader(&bytes);
+        let [flags] = reader.take()?;
+        if flags & !(HAS_BASE | GOES_ON) != 0 {
+            return Err(NoToken);
+        }
+        let goes_on = flags & GOES_ON != 0;
+        let issued = i64::from_le_bytes(reader.take()?);
+        let (filter, terms) = (FilterDigest(reader.take()?), TermsDigest(reader.take()?));
+        let newest = reader.position()?;
+        let base = (flags & HAS_BASE != 0)
+            .then(|| reader.position())
+            .transpose()?;
+        let first = goes_on.then(|| reader.position()).transpose()?;
+        let after = goes_on.then(|| reader.code()).transpose()?;
+        // Without a walk there is a base.
+        if !reader.0.is_empty() || !goes_on && base.is_none() {
+            return Err(NoToken);
+        }
+        Ok(Self {
+            issued,
+            filter,
+            terms,
+            newest,
+            base,
+            first,
+            after,
+        })
+    }
+}
+
+struct Reader<'b>(&'b [u8]);
+
+impl Reader<'_> {
+    fn take<const LENGTH: usize>(&mut self) -> Result<[u8; LENGTH], NoToken> {
+        let (taken, rest) = self.0.split_first_chunk().ok_or(NoToken)?;
+        self.0 = rest;
+        Ok(*taken)
+    }
+
+    fn code(&mut self) -> Result<ProductCode, NoToken> {
+        let [length] = self.take()?;
+        let (code, rest) = self.0.split_at_checked(length.into()).ok_or(NoToken)?;
+        self.0 = rest;
+        let code = std::str::from_utf8(code).map_err(|_| NoToken)?;
+        code.parse().map_err(|_| NoToken)
+    }
+
+    fn position(&mut self) -> Result<Position, NoToken> {
+        Ok(Position {
+            number: u64::from_le_bytes(self.take()?),
+            revision: StateId::from_bytes(self.take()?),
+            texts: StateId::from_bytes(self.take()?),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn position(number: u8) -> Position {
+        Position {
+            number: number.into(),
+            revision: StateId::from_bytes([number; 16]),
+            texts: StateId::from_bytes([!number; 16]),
+        }
+    }
+
+    fn token() -> Token {
+        Token {
+            issued: 1_795_000_000,
+            filter: FilterDigest([1; 8]),
+            terms: TermsDigest([2; 8]),
+            newest: position(3),
+            base: Some(position(1)),
+            first: Some(position(2)),
+            after: Some("X".repeat(64).parse().unwrap()),
+        }
+    }
+
+    #[test]
+    fn tokens_are_read_back_and_fit_their_length() {
+        let longest = token();
+        let at_rest = Token {
+            first: None,
+            after: None,
+            ..token()
+        };
+        let begun = Token {
+            base: None,
+            ..token()
+        };
+        for token in [longest, at_rest, begun] {
+            let text = token.to_string();
+            let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+            assert!(
+                text.len() <= MAX_LENGTH && text.bytes().all(is_allowed),
+                "{text}"
+            );
+            assert_eq!(text.parse(), Ok(token));
+        }
+    }
+
+    #[test]
+    fn damaged_tokens_are_refused() {
+        let text = token().to_string();
+        for end in 0..text.len() {
+            assert_eq!(text[..end].parse::<Token>(), Err(NoToken), "{end}");
+        }
+        let padded = format!("{text}=");
+        let longer = format!("{text}{}", "A".repeat(400));
+        for other in ["", "c1_", "c2_AAAA", "c1_ä", &padded, &longer, &text[1..]] {
+            assert_eq!(other.parse::<Token>(), Err(NoToken), "{other}");
+        }
+    }
+
+    #[test]
+    fn filters_in_another_order_have_one_digest() {
+        let filter = |countries: &[&str], categories: &[&str]| Filter {
+            countries: countries.iter().map(|code| code.parse().unwrap()).collect(),
+            categories: categories.iter().map(ToString::to_string).collect(),
+            orderable: Orderable::Any,
+        };
+        let digest = FilterDigest::of(&filter(&["SE", "NO"], &["a", "b"]));
+        assert_eq!(
+            digest,
+            FilterDigest::of(&filter(&["NO", "SE", "NO"], &["b", "a"]))
+        );
+        for other in [
+            filter(&["SE"], &["a", "b"]),
+            filter(&["SE", "NO"], &["a\ncategories 1 b"]),
+            filter(&[], &[]),
+        ] {
+            assert_ne!(digest, FilterDigest::of(&other));
+        }
+    }
+}

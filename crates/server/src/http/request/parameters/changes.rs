@@ -1,0 +1,158 @@
+//! Parameters of the changes feed (docs/contract/changes.md#operation).
+
+use std::time::Duration;
+
+use vitrine_model::changes::ChangesQuery;
+use vitrine_wire::error::FaultType;
+
+use super::faults::{Faults, read};
+use super::{FilterParameter, Parameter, limit, rows, set_filter};
+use crate::http::error::ApiError;
+use crate::http::request::changes_token::{FilterDigest, Token};
+
+/// Maximum time to wait for a change, in seconds.
+pub(crate) const MAX_WAIT_SECONDS: u8 = 55;
+
+/// Parameters of the changes feed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ChangesParameter {
+    Since,
+    Filter(FilterParameter),
+    Limit,
+    Wait,
+}
+
+static CHANGES: [(ChangesParameter, Parameter); 6] = [
+    (ChangesParameter::Since, rows::SINCE),
+    (
+        ChangesParameter::Filter(FilterParameter::IsOrderable),
+        rows::IS_ORDERABLE,
+    ),
+    (
+        ChangesParameter::Filter(FilterParameter::Countries),
+        rows::COUNTRIES,
+    ),
+    (
+        ChangesParameter::Filter(FilterParameter::Categories),
+        rows::CATEGORIES,
+    ),
+    (ChangesParameter::Limit, rows::CHANGES_LIMIT),
+    (ChangesParameter::Wait, rows::WAIT),
+];
+
+/// Parameters of other APIs, and the help for each.
+const HINTS: [(&str, &str); 8] = [
+    ("before", SINCE_HINT),
+    ("after", SINCE_HINT),
+    ("cursor", SINCE_HINT),
+    ("page", SINCE_HINT),
+    ("offset", SINCE_HINT),
+    ("token", SINCE_HINT),
+    ("timeout", "give the seconds to wait as `wait`"),
+    ("per_page", "give the number of changes as `limit`"),
+];
+
+const SINCE_HINT: &str = "go on with `since`, the token `next` of the answer before";
+
+/// A request for changes.
+#[derive(Debug, Clone)]
+pub(crate) struct ChangesRequest {
+    /// Filters and limit; the place in a walk comes from the token.
+    pub(crate) query: ChangesQuery,
+    /// Digest of the filters.
+    pub(crate) filter_digest: FilterDigest,
+    /// Token of the answer before; none at the beginning of a copy.
+    pub(crate) since: Option<Token>,
+    /// Time to wait for a change.
+    pub(crate) wait: Duration,
+}
+
+/// Returns the rows of the parameters.
+pub(super) fn rows() -> Vec<&'static Parameter> {
+    CHANGES.iter().map(|(_, row)| row).collect()
+}
+
+/// Reads the query of the changes feed.
+///
+/// # Errors
+///
+/// If a parameter is refused, with all faults.
+pub(crate) fn changes(query: Option<&str>) -> Result<ChangesRequest, ApiError> {
+    let mut changes = ChangesQuery::default();
+    let mut since: Option<Option<Token>> = None;
+    let mut wait = None;
+    let mut faults = read(query, &CHANGES, &HINTS, |parameter, row, given, faults| {
+        let value = given.unwrap_or_else(|raw| raw);
+        match parameter {
+            ChangesParameter::Since => {
+                let token = value.parse().ok();
+                if token.is_none() {
+                    refuse_token(row, value, faults);
+                }
+                since = Some(token);
+            }
+            ChangesParameter::Filter(parameter) => {
+                set_filter(&mut changes.filter, parameter, row, given, faults);
+            }
+            ChangesParameter::Limit => {
+                if let Some(limit) = limit(row, value, faults) {
+                    changes.limit = limit;
+                }
+            }
+            ChangesParameter::Wait => wait = seconds(row, value, faults),
+        }
+    });
+    let filter_digest = FilterDigest::of(&changes.filter);
+    if let Some(Some(token)) = &since
+        && token.filter != filter_digest
+    {
+        let message = "`since` is a token for other filters".to_owned();
+        faults.add(FaultType::InvalidCursor, rows::SINCE.name, message);
+        faults.help(
+            "repeat the filters that the token was made with, or begin without `since`".to_owned(),
+        );
+    }
+    if since.is_none() && wait.is_some_and(|wait| wait > 0) {
+        let message = "`wait` needs `since`: without a token there is nothing to wait for";
+        faults.add(FaultType::InvalidValue, rows::WAIT.name, message.to_owned());
+        faults.help("leave `wait` out of the first request".to_owned());
+    }
+    faults.into_result()?;
+    let since = since.flatten();
+    changes.after = since.as_ref().and_then(|token| token.after.clone());
+    Ok(ChangesRequest {
+        query: changes,
+        filter_digest,
+        since,
+        wait: Duration::from_secs(wait.unwrap_or(0).into()),
+    })
+}
+
+fn refuse_token(row: &Parameter, value: &str, faults: &mut Faults) {
+    let message = match value {
+        "" => format!(
+            "`{}` is empty; expected {}",
+            row.name,
+            row.values.expected()
+        ),
+        _ => format!("`{}` is no token of this API", row.name),
+    };
+    faults.add(FaultType::InvalidCursor, row.name, message);
+    faults.help(
+        "take the token from `next` of the answer before, or leave it out to begin".to_owned(),
+    );
+}
+
+fn seconds(row: &Parameter, value: &str, faults: &mut Faults) -> Option<u8> {
+    let digits = value.strip_prefix('-').unwrap_or(value);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        faults.invalid(row, value);
+        return None;
+    }
+    // A number that doesn't parse now is too small or too large for the type.
+    let seconds = value.parse().ok().filter(|wait| *wait <= MAX_WAIT_SECONDS);
+    if seconds.is_none() {
+        faults.out_of_range(row, value);
+    }
+    seconds
+}

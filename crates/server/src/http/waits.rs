@@ -1,0 +1,172 @@
+//! Requests that wait for changes. A wait holds a connection, but no thread and no snapshot (docs/contract/changes.md#limits).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::sync::{Semaphore, watch};
+use tokio::time::Instant;
+use vitrine_model::changes::{ChangesQuery, Position};
+use vitrine_model::key::KeyUsage;
+
+use crate::live::{Feed, Live};
+use crate::metrics::Counter;
+
+/// Default maximum number of requests that wait.
+pub const DEFAULT_MAX_WAITS: usize = 8_000;
+
+/// Part of all waits that one key may have: one of so many.
+const KEY_PART: usize = 4;
+
+/// Number of waits that look at a change at once. Others take their turn behind the requests that have arrived meanwhile,
+/// so that a change that wakes thousands doesn't delay these.
+const TURNS: usize = 8;
+
+/// Waits of a server.
+#[derive(Debug)]
+pub struct Waits {
+    max: usize,
+    waiting: Arc<AtomicUsize>,
+    turns: Semaphore,
+    draining: watch::Sender<bool>,
+    /// Number of requests that were answered at once because too many waited.
+    pub refused: Counter,
+}
+
+impl Default for Waits {
+    fn default() -> Self {
+        Self::new(DEFAULT_MAX_WAITS)
+    }
+}
+
+/// Place of one wait, given back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    all: Arc<AtomicUsize>,
+    usage: Arc<KeyUsage>,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.all.fetch_sub(1, Ordering::Relaxed);
+        self.usage.waits.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A wait for changes since a position.
+#[derive(Debug)]
+pub(crate) struct Wait {
+    pub(crate) query: ChangesQuery,
+    pub(crate) since: Position,
+    pub(crate) until: Instant,
+    pub(crate) place: Place,
+}
+
+impl Waits {
+    /// Returns the waits of a server, at most so many at a time.
+    #[must_use]
+    pub fn new(max: usize) -> Self {
+        Self {
+            max,
+            waiting: Arc::default(),
+            turns: Semaphore::new(TURNS),
+            draining: watch::Sender::new(false),
+            refused: Counter::default(),
+        }
+    }
+
+    /// Returns the number of requests that wait.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    /// Ends all waits, and lets none begin: the server shuts down.
+    pub fn end(&self) {
+        self.draining.send_replace(true);
+    }
+
+    /// Returns a place for a wait of a key; `None` if too many wait, or if the server shuts down.
+    pub(crate) fn place(&self, usage: &Arc<KeyUsage>) -> Option<Place> {
+        // Taken before it is judged, so that it is given back in one way.
+        let all = self.waiting.fetch_add(1, Ordering::Relaxed);
+        let of_key = usage.waits.fetch_add(1, Ordering::Relaxed);
+        let place = Place {
+            all: Arc::clone(&self.waiting),
+            usage: Arc::clone(usage),
+        };
+        let key_max = self.max.div_ceil(KEY_PART);
+        let has_room = all < self.max && of_key < key_max && !*self.draining.borrow();
+        if !has_room {
+            self.refused.increment();
+        }
+        has_room.then_some(place)
+    }
+
+    /// Waits until something visible changes, the time is over, or the server shuts down. Returns the position since which
+    /// nothing visible changed.
+    pub(crate) async fn wait(&self, live: &Live, wait: Wait) -> Position {
+        let Wait {
+            query,
+            mut since,
+            until,
+            place,
+        } = wait;
+        let mut feeds = live.subscribe_feed();
+        let mut draining = self.draining.subscribe();
+        let is_judged = |feed: &Arc<Feed>| feed.position == since;
+        if !feeds.borrow().as_ref().is_some_and(is_judged) {
+            feeds.mark_changed();
+        }
+        loop {
+            tokio::select! {
+                biased;
+                _ = draining.wait_for(|draining| *draining) => break,
+                changed = feeds.changed() => if changed.is_err() { break },
+                () = tokio::time::sleep_until(until) => break,
+            }
+            // The semaphore is never closed.
+            let _turn = self.turns.acquire().await;
+            let feed = feeds.borrow_and_update().clone();
+            let now = Timestamp::now();
+            match feed {
+                Some(feed) if !feed.has_changes(&query, &since, now) => since = feed.position,
+                _ => break,
+            }
+        }
+        drop(place);
+        since
+    }
+}
+
+/// Maximum time that a request waits for a position that isn't known here yet (docs/contract/changes.md#tokens).
+const MAX_LOOK: Duration = Duration::from_secs(1);
+
+/// Waits for a position that isn't known here: the store is read at once. Returns true if the store was read and is
+/// current, so that what is unknown now is unknown to it, too.
+pub(crate) async fn look(live: &Live, is_known: impl Fn(&Feed) -> bool) -> bool {
+    let began = std::time::Instant::now();
+    let end = tokio::time::sleep(MAX_LOOK);
+    let mut end = std::pin::pin!(end);
+    let mut feeds = live.subscribe_feed();
+    let mut reads = live.store_reads.ask();
+    loop {
+        let is_changed = tokio::select! {
+            changed = feeds.changed() => changed,
+            changed = reads.changed() => changed,
+            () = &mut end => return false,
+        };
+        if is_changed.is_err() {
+            return false;
+        }
+        let feed = feeds.borrow_and_update().clone();
+        if feed.is_some_and(|feed| is_known(&feed)) {
+            return false;
+        }
+        let read = *reads.borrow_and_update();
+        if read.is_some_and(|read| read.is_current && read.began >= began) {
+            return true;
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! Following the changes: the journal is made from the store's history, or from its file, and extended by each revision.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use vitrine_model::changes::{Facts, Journal, JournalUpdate, Position, StateId};
+use vitrine_model::content_hash::ContentHash;
+use vitrine_model::snapshot::Snapshot;
+use vitrine_store::StoreError;
+use vitrine_store::history::{History, HistoryItem, HistoryStart};
+use vitrine_store::record::StoreState;
+
+use super::feed::{Feed, JournalLimits};
+use super::follow::FollowContext;
+use super::journal_file;
+use super::state_directory::StateDirectory;
+use super::state_file::StateFileWriter;
+use crate::error_chain::ErrorChain;
+use crate::metrics::heartbeat::Heartbeat;
+
+/// Minimum memory of a change, in bytes: bounds what is read from the store.
+const MIN_CHANGE_BYTES: usize = 40;
+
+/// Maximum time of one step of reading the history.
+const STEP_LIMIT: Duration = Duration::from_secs(90);
+
+type JournalWriter = StateFileWriter<(String, Arc<Journal>)>;
+
+/// The journal, and its file.
+pub(super) struct ChangesFollower {
+    limits: JournalLimits,
+    journal: Option<Arc<Journal>>,
+    file: Option<(StateDirectory, JournalWriter)>,
+    is_file_read: bool,
+    /// Position that the store's history doesn't lead to; it isn't read again until there is another one.
+    unknown: Option<Position>,
+    /// Time of the last failed read of the history.
+    failed: Option<Instant>,
+}
+
+/// Pause after a failed read of the history. The catalog is followed all the same.
+const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(2);
+
+impl ChangesFollower {
+    /// # Errors
+    ///
+    /// If no thread can be started.
+    pub(super) fn new(followed: &FollowContext, limits: JournalLimits) -> Result<Self, StoreError> {
+        let file = followed.start_writer(|directory| {
+            let write = move |(store_id, journal): &(String, Arc<Journal>)| {
+                journal_file::write(&directory, store_id, journal)
+            };
+            StateFileWriter::start("journal-file", write)
+        })?;
+        Ok(Self {
+            limits,
+            journal: None,
+            file,
+            is_file_read: false,
+            unknown: None,
+            failed: None,
+        })
+    }
+
+    /// Publishes the state that the feed answers from, if the snapshot isn't its own yet, from what is known without the
+    /// store. Returns the position if the store has to be read for it.
+    pub(super) fn publish_known(
+        &mut self,
+        followed: &FollowContext,
+        seen: &StoreState,
+    ) -> Option<Position> {
+        let snapshot = followed.live.snapshot()?;
+        let position = position(&snapshot, seen);
+        if let Some(feed) = followed.live.feed()
+            && feed.position == position
+            && (feed.journal.is_some() || self.unknown == Some(position))
+        {
+            if !Arc::ptr_eq(&feed.snapshot, &snapshot) {
+                self.publish(followed, snapshot, position, feed.journal.clone());
+            }
+            return None;
+        }
+        self.read_file(&seen.store_id);
+        let known = self.journal.clone();
+        if let Some(journal) = known.filter(|journal| journal.locate(&position).is_some()) {
+            self.publish(followed, snapshot, position, Some(journal));
+            return None;
+        }
+        if followed.live.feed().is_none() {
+            self.publish(followed, snapshot, position, None);
+        }
+        Some(position)
+    }
+
+    /// Brings the journal up to the live snapshot, which was made from the store at the state `seen`. If the history can't
+    /// be read, the feed answers from the snapshot without a journal until it can.
+    pub(super) fn follow(
+        &mut self,
+        followed: &FollowContext,
+        seen: &StoreState,
+        heartbeat: &Heartbeat,
+    ) {
+        let Some(position) = self.publish_known(followed, seen) else {
+            return;
+        };
+        let pauses = |failed: &Instant| failed.elapsed() < PAUSE_AFTER_FAILURE;
+        let Some(snapshot) = followed.live.snapshot() else {
+            return;
+        };
+        if self.failed.as_ref().is_some_and(pauses) {
+            return;
+        }
+        match self.read_changes(followed, seen, position, heartbeat) {
+            Ok(journal) => {
+                self.failed = None;
+                self.publish(followed, snapshot, position, journal);
+            }
+            Err(error) => {
+                let error = ErrorChain(&error);
+                tracing::warn!(%error, "can't read the history of changes; `since` gets 503");
+                self.failed = Some(Instant::now());
+                self.publish(followed, snapshot, position, None);
+            }
+        }
+    }
+
+    /// Returns true if the feed answers from the live snapshot, which was made from the store at the state `seen`.
+    pub(super) fn is_current(followed: &FollowContext, seen: &StoreState) -> bool {
+        match (followed.live.feed(), followed.live.snapshot()) {
+            (Some(feed), Some(snapshot)) => feed.position == position(&snapshot, seen),
+            _ => false,
+        }
+    }
+
+    /// Reads the history up to a position. Returns the journal if it leads there.
+    fn read_changes(
+        &mut self,
+        followed: &FollowContext,
+        seen: &StoreState,
+        position: Position,
+        heartbeat: &Heartbeat,
+    ) -> Result<Option<Arc<Journal>>, StoreError> {
+        let now = Timestamp::now();
+        let since = now
+            .saturating_sub(self.limits.keep)
+            .unwrap_or(Timestamp::MIN);
+        let extended = match &self.journal {
+            None => None,
+            Some(journal) => {
+                let (revision, texts) = journal.newest();
+                let (history, update) =
+                    self.read(followed, revision, Some(texts), since, heartbeat)?;
+                update.extend(journal, StateId::of_texts(history.state.texts))
+            }
+        };
+        let journal = match extended {
+            Some(journal) => Some(journal),
+            None => {
+                let (history, update) = self.read(followed, 0, None, since, heartbeat)?;
+                update.into_journal(StateId::of_texts(history.state.texts))
+            }
+        };
+        let journal =
+            journal.map(|journal| Arc::new(journal.trimmed(self.limits.max_bytes, since)));
+        let reaches = |journal: &Arc<Journal>| journal.locate(&position).is_some();
+        let is_known = journal.as_ref().is_some_and(reaches);
+        self.unknown = (!is_known).then_some(position);
+        self.journal = journal;
+        let known = self.journal.clone().filter(|_| is_known);
+        if let (Some((_, writer)), Some(journal)) = (&self.file, &known) {
+            writer.write((seen.store_id.clone(), Arc::clone(journal)));
+        }
+        Ok(known)
+    }
+
+    fn read(
+        &self,
+        followed: &FollowContext,
+        revision: u64,
+        texts: Option<StateId>,
+        since: Timestamp,
+        heartbeat: &Heartbeat,
+    ) -> Result<(History, JournalUpdate), StoreError> {
+        heartbeat.beat(STEP_LIMIT);
+        let start = HistoryStart {
+            revision,
+            texts: texts.map(StateId::as_texts),
+            since,
+            max_changes: (self.limits.max_bytes / MIN_CHANGE_BYTES) as u64,
+        };
+        let mut update = JournalUpdate::default();
+        let history = followed.store.read_history(&start, &mut |item| {
+            heartbeat.beat(STEP_LIMIT);
+            add(&mut update, item);
+            Ok(())
+        })?;
+        for revision in &history.revisions {
+            update.revision(&revision.revision, revision.former_id.as_deref());
+        }
+        for state in &history.text_states {
+            update.texts_state(
+                StateId::of_texts(state.before),
+                StateId::of_texts(state.after),
+            );
+        }
+        Ok((history, update))
+    }
+
+    fn publish(
+        &self,
+        followed: &FollowContext,
+        snapshot: Arc<Snapshot>,
+        position: Position,
+        journal: Option<Arc<Journal>>,
+    ) {
+        followed.live.set_feed(Feed {
+            left_out: left_out(&snapshot),
+            snapshot,
+            position,
+            journal,
+            keep: self.limits.keep,
+        });
+    }
+
+    /// Takes the journal of the file, once.
+    fn read_file(&mut self, store_id: &str) {
+        let Some((directory, _)) = &self.file else {
+            return;
+        };
+        if self.journal.is_some() || std::mem::replace(&mut self.is_file_read, true) {
+            return;
+        }
+        match journal_file::read(directory, store_id) {
+            Ok(journal) => self.journal = Some(Arc::new(journal)),
+            Err(error) if error.is_missing() => {}
+            Err(error) => {
+                let error = ErrorChain(&error);
+                tracing::info!(%error, "the file of changes isn't used");
+            }
+        }
+    }
+}
+
+fn add(update: &mut JournalUpdate, item: HistoryItem<'_>) {
+    let encoded = |facts: vitrine_store::history::Facts<'_>| {
+        Facts::new(facts.is_orderable, facts.countries, facts.categories)
+    };
+    match item {
+        HistoryItem::Ended {
+            revision,
+            code,
+            facts,
+        } => update.ended(revision, code, &encoded(facts)),
+        HistoryItem::Began {
+            revision,
+            code,
+            facts,
+        } => update.began(revision, code, &encoded(facts)),
+        HistoryItem::Text { texts, code } => update.text(StateId::of_texts(texts), code),
+        HistoryItem::Damaged { revision } => update.unknown(revision),
+    }
+}
+
+/// Returns the position of a snapshot that was made from the store at the state `seen`.
+fn position(snapshot: &Snapshot, seen: &StoreState) -> Position {
+    let revision = snapshot.revision();
+    Position {
+        number: revision.number,
+        revision: StateId::of_revision(&revision.id),
+        texts: StateId::of_texts(seen.texts),
+    }
+}
+
+/// Returns the hash of the damaged products that the snapshot doesn't have.
+fn left_out(snapshot: &Snapshot) -> ContentHash {
+    let codes = snapshot.damage().products.iter();
+    let left_out = codes.filter(|code| {
+        let code = code.parse().ok();
+        code.is_none_or(|code| snapshot.product(&code).is_none())
+    });
+    let mut codes = String::new();
+    for code in left_out {
+        codes.push_str(code);
+        codes.push('\n');
+    }
+    match codes.is_empty() {
+        true => ContentHash::default(),
+        false => ContentHash::of(codes.as_bytes()),
+    }
+}

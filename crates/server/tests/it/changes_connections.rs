@@ -1,0 +1,184 @@
+//! Connections on which changes are waited for: limits of idle and old ones don't cut them, and what is given up is freed.
+
+use std::time::Duration;
+
+use crate::changes::named;
+use crate::changes_waits::{ADMIN, count_waits, wait_for_waits};
+use crate::harness::feed::{CatalogCopy, Changes, FeedServer};
+use crate::harness::{Certificate, Server, Store, block_on, gift_card, read, wait_for};
+
+/// Returns the duration of a wait beyond the age of its connection: `ci/long` may say more.
+fn wait_seconds() -> u64 {
+    let seconds = std::env::var("VITRINE_WAIT_SECONDS");
+    seconds.map_or(3, |seconds| seconds.parse().expect("a number"))
+}
+
+/// A server that speaks HTTP/2, with a key and a copy of its catalog.
+struct Encrypted {
+    store: Store,
+    key: String,
+    certificate: Certificate,
+    server: Server,
+    copy: CatalogCopy,
+}
+
+fn encrypted(options: &[&str]) -> Encrypted {
+    let store = Store::of(&[gift_card("A")]);
+    let key = store.key("reader", &[]);
+    let certificate = Certificate::new(&store, "server");
+    let server = certificate.serve(&store, &[&ADMIN, options].concat());
+    let body = block_on(async {
+        let mut client = certificate.http2(server.address).await.expect("HTTP/2");
+        let target = CatalogCopy::of("").target("");
+        client.get(&key, &target).await.expect("an answer")
+    });
+    let mut copy = CatalogCopy::of("");
+    copy.token = Some(token(&body));
+    Encrypted {
+        store,
+        key,
+        certificate,
+        server,
+        copy,
+    }
+}
+
+fn changes((status, body): &(u16, Vec<u8>)) -> Changes {
+    assert_eq!(*status, 200);
+    serde_json::from_slice(body).expect("changes")
+}
+
+fn token(answer: &(u16, Vec<u8>)) -> String {
+    changes(answer).next
+}
+
+#[test]
+fn streams_of_one_connection_wait_together() {
+    let served = encrypted(&["--max-waits", "40"]);
+    let target = served.copy.target("wait=55");
+    block_on(async {
+        let mut client = served
+            .certificate
+            .http2(served.server.address)
+            .await
+            .expect("HTTP/2");
+        let mut waits = Vec::new();
+        for _ in 0..10 {
+            waits.push(client.ask(&served.key, &target).await.expect("asked"));
+        }
+        wait_for_waits(&served.server, 10);
+        // One more than a quarter is answered at once, and others are answered beside them.
+        let refused = client.get(&served.key, &target).await.expect("an answer");
+        assert_eq!(changes(&refused).named(), [""; 0]);
+        let listed = client
+            .get(&served.key, "/v2/product")
+            .await
+            .expect("an answer");
+        assert_eq!(listed.0, 200);
+        served.store.load_products(&[named("A", "new")]);
+        for waiting in waits {
+            let answer = read(waiting).await.expect("an answer");
+            assert_eq!(changes(&answer).named(), ["A"]);
+        }
+    });
+    wait_for_waits(&served.server, 0);
+}
+
+#[test]
+fn stream_that_is_given_up_frees_its_place() {
+    let served = encrypted(&["--max-waits", "1"]);
+    let target = served.copy.target("wait=55");
+    block_on(async {
+        let mut client = served
+            .certificate
+            .http2(served.server.address)
+            .await
+            .expect("HTTP/2");
+        for _ in 0..3 {
+            let waiting = client.ask(&served.key, &target).await.expect("asked");
+            wait_for_waits(&served.server, 1);
+            drop(waiting);
+            wait_for_waits(&served.server, 0);
+        }
+        // The whole connection.
+        let waiting = client.ask(&served.key, &target).await.expect("asked");
+        wait_for_waits(&served.server, 1);
+        client.connection.abort();
+        drop(client);
+        drop(waiting);
+        wait_for_waits(&served.server, 0);
+    });
+}
+
+#[test]
+fn http2_wait_outlives_the_age_of_its_connection() {
+    let served = encrypted(&["--connection-age", "1s"]);
+    let target = served.copy.target(&format!("wait={}", wait_seconds()));
+    block_on(async {
+        let mut client = served
+            .certificate
+            .http2(served.server.address)
+            .await
+            .expect("HTTP/2");
+        let waiting = client.ask(&served.key, &target).await.expect("asked");
+        let began = std::time::Instant::now();
+        let answer = read(waiting).await.expect("an answer");
+        assert!(began.elapsed() >= Duration::from_secs(wait_seconds()));
+        assert_eq!(changes(&answer).named(), [""; 0]);
+        let ended = client.connection.await.expect("no panic");
+        assert!(ended.is_ok(), "it ends well: {ended:?}");
+    });
+}
+
+#[test]
+fn http1_wait_outlives_the_age_of_its_connection() {
+    let options = [&ADMIN[..], &["--connection-age", "1s"]].concat();
+    let served = FeedServer::of(&[gift_card("A")], &options);
+    let copy = served.copy("");
+    let mut connection = served.server.keep_alive();
+    let target = copy.target(&format!("wait={}", wait_seconds()));
+    let reply = connection.get(&served.key, &target).expect("an answer");
+    assert_eq!(Changes::of(&reply).named(), [""; 0]);
+    assert_eq!(reply.header("connection"), Some("close"));
+    assert!(connection.read("GET").is_none(), "closed after it");
+}
+
+#[test]
+fn waiting_connection_is_not_closed_for_a_new_one() {
+    let options = [&ADMIN[..], &["--max-connections", "2"]].concat();
+    let served = FeedServer::of(&[gift_card("A")], &options);
+    let mut copy = served.copy("");
+    // With a key: else they have to go first.
+    let mut connections = [(); 2].map(|()| {
+        wait_for("room", || {
+            let mut connection = served.server.keep_alive();
+            let reply = connection.get(&served.key, "/v2/ping")?;
+            (reply.status == 200).then_some(connection)
+        })
+    });
+    let target = copy.target("wait=2");
+    let [waiting, second] = &mut connections;
+    waiting.write(&format!(
+        "GET {target} HTTP/1.1\r\nHost: vitrine.test\r\nX-Api-Key: {}\r\n\r\n",
+        served.key
+    ));
+    wait_for_waits(&served.server, 1);
+    // Longer ago than the other's last request, and not idle.
+    let answered = std::thread::scope(|scope| {
+        let asking = scope.spawn(|| {
+            let mut answered = 0;
+            while second.get(&served.key, "/v2/ping").is_some() {
+                let new = served.server.keep_alive().get(&served.key, "/v2/ping");
+                answered += usize::from(new.is_some_and(|reply| reply.status == 200));
+                if count_waits(&served.server) == 0.0 {
+                    break;
+                }
+            }
+            answered
+        });
+        let reply = waiting.read("GET").expect("it isn't cut");
+        assert_eq!(copy.apply(&reply).named(), [""; 0]);
+        asking.join().expect("no panic")
+    });
+    println!("{answered} new connections were answered beside the wait");
+}
