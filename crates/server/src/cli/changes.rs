@@ -36,7 +36,7 @@ Without a token the lines are the whole copy: discard those of earlier runs firs
 A line can repeat what an earlier one said. None is left out: the token is stored once the lines are written, and on disk if standard
 output is a file. A reader behind a pipe can lose lines all the same; programs that must not, use the client library.";
 
-/// Maximum length of a token, in bytes.
+/// Maximum length of a token, in bytes (docs/contract/changes.md#tokens).
 const MAX_TOKEN_BYTES: u64 = 400;
 
 /// Print what differs on a server of this API since a token, one change a line, to keep a copy of its catalog right.
