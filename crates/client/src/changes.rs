@@ -1,4 +1,4 @@
-//! Requests for what differs since a token, and their pages.
+//! Requests for what differs since a token, and their pages (docs/contract/changes.md).
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,7 +14,7 @@ use crate::product::Product;
 use crate::retry::{Failure, Retries, with_retries};
 use crate::sync::SyncEvents;
 
-/// Maximum length of a token, in characters.
+/// Maximum length of a token, in characters (docs/contract/changes.md#tokens).
 const MAX_TOKEN_CHARS: usize = 400;
 
 /// Request for what differs since a token. Values of one filter are alternatives; filters narrow each other.

@@ -1,7 +1,7 @@
 //! Syncs: the requests that keep a copy of the catalog right, as a stream of changes and tokens.
 //!
-//! The server promises: an answer may repeat a product, none is ever left out. So a request that failed is repeated with the
-//! same token, and the token that comes with changes is the one to store with them.
+//! The server promises (docs/contract/changes.md#promise) that an answer may repeat a product, and none is left out. So a
+//! request that failed is repeated with the same token, and the token that comes with changes is the one to store with them.
 
 use std::fmt;
 use std::future::poll_fn;

@@ -31,11 +31,12 @@ Exit codes:
 Environment:
   VITRINE_KEY  The key. No option takes it, because others on the machine can read command lines.
 
-A token belongs to its server, key and filters. A line can repeat what an earlier one said; none is left out, unless lines are lost
-between this command and their reader: the token is stored once the lines are written, and on disk if standard output is a file. Programs
-that store changes and token in one transaction use the client library.";
+Without a token the lines are the whole copy: discard those of earlier runs first. A token belongs to its server, key and filters.
 
-/// Maximum length of a token, in bytes.
+A line can repeat what an earlier one said. None is left out: the token is stored once the lines are written, and on disk if standard
+output is a file. A reader behind a pipe can lose lines all the same; programs that must not, use the client library.";
+
+/// Maximum length of a token, in bytes (docs/contract/changes.md#tokens).
 const MAX_TOKEN_BYTES: u64 = 400;
 
 /// Print what differs on a server of this API since a token, one change a line, to keep a copy of its catalog right.

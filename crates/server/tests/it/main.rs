@@ -20,6 +20,7 @@ mod changes;
 mod changes_command;
 mod changes_connections;
 mod changes_copies;
+mod changes_follow;
 mod changes_gone;
 mod changes_history;
 mod changes_limits;
