@@ -125,6 +125,10 @@ sbom:
 bench *args:
     ci/bench {{args}}
 
+# Cost of the changes feed: waiting clients, copies, the journal (docs/performance.md)
+bench-changes *args:
+    ci/bench-changes {{args}}
+
 # Regression of serving since another commit, by default the parent
 bench-regression *args:
     ci/bench-regression {{args}}

@@ -120,6 +120,11 @@ impl Reader {
         taken
     }
 
+    /// Takes the body of the answer that came, if bodies are kept.
+    pub fn take_body(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.body)
+    }
+
     fn feed_head(&mut self, input: &[u8]) -> Result<usize> {
         let before = self.pending.len();
         self.pending.extend_from_slice(input);
@@ -196,30 +201,59 @@ impl Response {
     }
 }
 
+/// A connection that asks one thing after the other.
+#[derive(Debug)]
+pub struct Client {
+    stream: TcpStream,
+    reader: Reader,
+    buffer: Vec<u8>,
+}
+
+impl Client {
+    /// Connects to the server.
+    ///
+    /// # Errors
+    /// If it can't be reached.
+    pub fn connect(address: SocketAddr) -> Result<Self> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(Duration::from_secs(30)))?;
+        Ok(Self {
+            stream,
+            reader: Reader::new(true),
+            buffer: vec![0; 64 * 1024],
+        })
+    }
+
+    /// Asks, and waits for the answer.
+    ///
+    /// # Errors
+    /// If the connection ends or the server doesn't speak HTTP.
+    pub fn get(&mut self, path: &str, headers: &[(&str, &str)]) -> Result<Response> {
+        let mut bytes = Vec::new();
+        request(&mut bytes, path, headers);
+        self.stream.write_all(&bytes)?;
+        loop {
+            let length = self.stream.read(&mut self.buffer)?;
+            if length == 0 {
+                bail!("the connection ended within the answer");
+            }
+            if self.reader.feed(&self.buffer[..length])?.is_some() {
+                return Ok(Response {
+                    head: self.reader.head.clone(),
+                    body: self.reader.take_body(),
+                });
+            }
+        }
+    }
+}
+
 /// Asks once, on a connection of its own.
 ///
 /// # Errors
 /// If the server can't be reached or doesn't speak HTTP.
 pub fn fetch(address: SocketAddr, path: &str, headers: &[(&str, &str)]) -> Result<Response> {
-    let mut stream = TcpStream::connect(address)?;
-    stream.set_read_timeout(Some(Duration::from_secs(30)))?;
-    let mut bytes = Vec::new();
-    request(&mut bytes, path, headers);
-    stream.write_all(&bytes)?;
-    let mut reader = Reader::new(true);
-    let mut buffer = vec![0; 64 * 1024];
-    loop {
-        let length = stream.read(&mut buffer)?;
-        if length == 0 {
-            bail!("the connection ended within the answer");
-        }
-        if reader.feed(&buffer[..length])?.is_some() {
-            return Ok(Response {
-                head: reader.head,
-                body: reader.body,
-            });
-        }
-    }
+    Client::connect(address)?.get(path, headers)
 }
 
 #[cfg(test)]

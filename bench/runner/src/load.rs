@@ -6,17 +6,26 @@
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::SocketAddr;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use mio::net::TcpStream;
+use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
 
 use crate::http::Reader;
 
 /// Set by Ctrl-C; whatever runs long looks at it.
 pub static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Token of the timer; connections have their indexes.
+const TIMER: Token = Token(usize::MAX);
 
 /// Time to wait for the last answers.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -95,6 +104,8 @@ struct Generator<'a> {
     buffer: Vec<u8>,
     request: Vec<u8>,
     outcome: Outcome,
+    /// Ends a poll whenever a request is due.
+    timer: Option<OwnedFd>,
 }
 
 /// Runs the plan.
@@ -109,15 +120,38 @@ pub fn run(plan: Plan) -> Result<Outcome> {
         buffer: vec![0; 256 * 1024],
         request: Vec::new(),
         outcome: Outcome::default(),
+        timer: None,
         plan,
     };
     for _ in 0..generator.plan.connections {
         generator.connect(None)?;
     }
+    if let Pace::Open(rate) = generator.plan.pace
+        && !generator.plan.may_spin
+    {
+        generator.timer = Some(timer(&generator.poll, rate)?);
+    }
     generator.run()?;
     let mut outcome = generator.outcome;
     outcome.latencies.sort_unstable();
     Ok(outcome)
+}
+
+/// A timer that ends a poll whenever a request is due: polls end by themselves at whole milliseconds only.
+fn timer(poll: &Poll, rate: f64) -> Result<OwnedFd> {
+    let timer = timerfd_create(
+        TimerfdClockId::Monotonic,
+        TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK,
+    )?;
+    let interval = Timespec::try_from(Duration::from_secs_f64(1.0 / rate))?;
+    let times = Itimerspec {
+        it_interval: interval,
+        it_value: interval,
+    };
+    timerfd_settime(&timer, TimerfdTimerFlags::empty(), &times)?;
+    let registry = poll.registry();
+    registry.register(&mut SourceFd(&timer.as_raw_fd()), TIMER, Interest::READABLE)?;
+    Ok(timer)
 }
 
 impl Generator<'_> {
@@ -203,7 +237,11 @@ impl Generator<'_> {
                 polled => polled?,
             }
             for event in &events {
-                self.receive(event.token().0)?;
+                match (event.token(), &self.timer) {
+                    // It goes on once it was read; nobody needs the number of its expirations.
+                    (TIMER, Some(timer)) => drop(rustix::io::read(timer, &mut [0; 8])),
+                    (Token(index), _) => self.receive(index)?,
+                }
             }
         }
     }

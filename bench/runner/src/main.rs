@@ -1,5 +1,6 @@
 //! Measures Vitrine beside what else could serve the same catalog; `ci/bench` is the way to call it.
 
+mod changes;
 mod chart;
 mod check;
 mod contender;
@@ -16,16 +17,16 @@ mod work;
 mod world;
 
 use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
-use anyhow::{Context as _, Result, bail};
-use clap::Parser;
+use anyhow::{Result, bail};
+use clap::{Parser, Subcommand};
 
 use contender::Kind;
 use measure::Effort;
 use report::Results;
-use world::{World, done};
+use world::World;
 
 /// With more products than this only Vitrine and the web server are measured, unless others are asked for: filling
 /// their databases and starting them takes longer than measuring.
@@ -76,6 +77,15 @@ struct Arguments {
     /// The project's folder.
     #[arg(long, value_name = "FOLDER", default_value = ".", hide = true)]
     root: PathBuf,
+    #[command(subcommand)]
+    part: Option<Part>,
+}
+
+/// A part that is measured instead of everything.
+#[derive(Debug, Subcommand)]
+enum Part {
+    /// Measure the changes feed of Vitrine alone.
+    Changes(changes::Arguments),
 }
 
 fn main() -> Result<ExitCode> {
@@ -90,6 +100,10 @@ fn main() -> Result<ExitCode> {
     }
     let root = std::fs::canonicalize(&arguments.root)?;
     let vitrine = root.join("target/release/vitrine");
+    if let Some(Part::Changes(own)) = arguments.part {
+        changes::run(&root, &vitrine, own)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let wanted = wanted(&arguments)?;
     let world = World::make(&root, &vitrine, arguments.products, arguments.letters)?;
     let effort = Effort {
@@ -192,54 +206,20 @@ fn run(world: &World, wanted: &[&'static Kind], effort: Effort, must_all: bool) 
     })
 }
 
-/// Describes the machine, the versions and the effort.
+/// Describes the effort, the machine and the versions.
 fn setting(world: &World, effort: &Effort) -> Result<Vec<String>> {
-    let processor = std::fs::read_to_string("/proc/cpuinfo")?;
-    let processor = processor
-        .lines()
-        .find_map(|line| line.strip_prefix("model name"));
-    let processor = processor.map_or("unknown processor", |name| {
-        name.trim_start_matches([' ', '\t', ':'])
-    });
-    let cores = std::thread::available_parallelism()?.get() + usize::from(world.has_spare_core);
-    let version = done(Command::new(&world.vitrine).arg("--version"))?;
-    let git = |arguments: &[&str]| {
-        done(
-            Command::new("git")
-                .arg("-C")
-                .arg(&world.root)
-                .args(arguments),
-        )
-    };
-    let commit = git(&["rev-parse", "--short=12", "HEAD"]).unwrap_or_else(|_| "unknown".into());
-    let changed = git(&["status", "--porcelain", "--untracked-files=no"]).unwrap_or_default();
-    let changed = if changed.is_empty() {
-        ""
-    } else {
-        " with changes"
-    };
-    let load = std::fs::read_to_string("/proc/loadavg").context("no load average")?;
-    Ok(vec![
-        format!(
-            "{} products{}; medians of {} repetitions of {} s; {} connections; servers and databases on one core, the load generator on {}.",
-            report::number(f64::from(u32::try_from(world.products)?)),
-            match world.letters {
-                0 => String::new(),
-                letters => format!(", {letters} random letters in each name"),
-            },
-            effort.repetitions,
-            effort.seconds,
-            effort.connections,
-            if world.has_spare_core {
-                "the others"
-            } else {
-                "the same"
-            },
-        ),
-        format!(
-            "{cores} cores, {processor}; load average at the end {}.",
-            load.split(' ').next().unwrap_or_default()
-        ),
-        format!("Commit {}{changed}: {}.", commit.trim(), version.trim()),
-    ])
+    let first = format!(
+        "{} products{}; medians of {} repetitions of {} s; {} connections; servers and databases on one core, the load generator on {}.",
+        report::number(f64::from(u32::try_from(world.products)?)),
+        match world.letters {
+            0 => String::new(),
+            letters => format!(", {letters} random letters in each name"),
+        },
+        effort.repetitions,
+        effort.seconds,
+        effort.connections,
+        world.load_generator_cores(),
+    );
+    let [machine, versions] = world.machine()?;
+    Ok(vec![first, machine, versions])
 }

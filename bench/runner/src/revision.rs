@@ -93,6 +93,23 @@ impl Loader {
     }
 }
 
+/// Loads a file whenever nothing else wants the servers' core. Returns the report.
+///
+/// # Errors
+/// If the load fails.
+pub fn load(world: &World, store: &VitrineStore, file: &Path) -> Result<Value> {
+    let load = Loader::of(world).start(store, file, Stdio::piped())?;
+    let output = load.wait_with_output()?;
+    if !output.status.success() {
+        bail!(
+            "the load of {} ended with {}",
+            file.display(),
+            output.status
+        );
+    }
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
 /// Milliseconds from the commit of a load, which is when its report begins to come, until the server shows what it
 /// brought; 0 where it did so before.
 ///

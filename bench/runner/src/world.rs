@@ -121,6 +121,52 @@ impl World {
         }
     }
 
+    /// Names the cores of the load generator, beside the servers' one.
+    pub fn load_generator_cores(&self) -> &'static str {
+        match self.has_spare_core {
+            true => "the others",
+            false => "the same",
+        }
+    }
+
+    /// Describes the machine, and the versions of the project and the program.
+    ///
+    /// # Errors
+    /// If the program can't be run or the kernel tells nothing.
+    pub fn machine(&self) -> Result<[String; 2]> {
+        let processor = std::fs::read_to_string("/proc/cpuinfo")?;
+        let processor = processor
+            .lines()
+            .find_map(|line| line.strip_prefix("model name"));
+        let processor = processor.map_or("unknown processor", |name| {
+            name.trim_start_matches([' ', '\t', ':'])
+        });
+        let cores = std::thread::available_parallelism()?.get() + usize::from(self.has_spare_core);
+        let version = done(Command::new(&self.vitrine).arg("--version"))?;
+        let git = |arguments: &[&str]| {
+            done(
+                Command::new("git")
+                    .arg("-C")
+                    .arg(&self.root)
+                    .args(arguments),
+            )
+        };
+        let commit = git(&["rev-parse", "--short=12", "HEAD"]).unwrap_or_else(|_| "unknown".into());
+        let changed = git(&["status", "--porcelain", "--untracked-files=no"]).unwrap_or_default();
+        let changed = match changed.is_empty() {
+            true => "",
+            false => " with changes",
+        };
+        let load = std::fs::read_to_string("/proc/loadavg").context("no load average")?;
+        Ok([
+            format!(
+                "{cores} cores, {processor}; load average at the end {}.",
+                load.split(' ').next().unwrap_or_default()
+            ),
+            format!("Commit {}{changed}: {}.", commit.trim(), version.trim()),
+        ])
+    }
+
     fn read_codes(&mut self) -> Result<()> {
         let mut all = BTreeSet::new();
         for line in BufReader::new(File::open(&self.file)?).lines() {

@@ -35,13 +35,16 @@ impl VitrineStore {
                 .args(["--store", &url, "load", "--json"])
                 .arg(&world.file),
         )?;
-        let mut create = Command::new(program);
-        create.args([
-            "--store", &url, "keys", "create", "--json", "--label", "bench",
-        ]);
-        let made: Value = serde_json::from_str(&done(create.args(["--quota", QUOTA]))?)?;
-        let key = made["key"].as_str().context("no key was made")?.to_owned();
+        let key = make_key(program, &url)?;
         Ok(Self { url, key })
+    }
+
+    /// Makes another key, with the same quota.
+    ///
+    /// # Errors
+    /// If the command fails.
+    pub fn make_key(&self, world: &World) -> Result<String> {
+        make_key(&world.vitrine, &self.url)
     }
 
     /// The store in this file, which is there already.
@@ -64,6 +67,16 @@ impl VitrineStore {
     }
 }
 
+fn make_key(program: &Path, store: &str) -> Result<String> {
+    let mut create = Command::new(program);
+    create.args([
+        "--store", store, "keys", "create", "--json", "--label", "bench",
+    ]);
+    let made: Value = serde_json::from_str(&done(create.args(["--quota", QUOTA]))?)?;
+    let key = made["key"].as_str().context("no key was made")?;
+    Ok(key.to_owned())
+}
+
 /// Options of a server's start.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StartOptions<'a> {
@@ -71,6 +84,8 @@ pub struct StartOptions<'a> {
     pub valgrind: Option<&'a Path>,
     /// Folder of the server's snapshot file, if it keeps one.
     pub state: Option<&'a Path>,
+    /// Further arguments of `vitrine serve`.
+    pub arguments: &'a [&'a str],
 }
 
 /// Starts a server over the store.
@@ -82,7 +97,11 @@ pub fn start_vitrine(
     world: &World,
     program: &Path,
     store: &VitrineStore,
-    StartOptions { valgrind, state }: StartOptions,
+    StartOptions {
+        valgrind,
+        state,
+        arguments: more,
+    }: StartOptions,
 ) -> Result<Running> {
     // An older build may know no admin port.
     let has_admin_port = kind.name != contender::OLDER.name
@@ -103,6 +122,7 @@ pub fn start_vitrine(
             command.args(["--public-url", "https://catalog.example"]);
             command.arg("--state-dir").arg(state);
         }
+        command.args(more);
     };
     start_server(
         kind,

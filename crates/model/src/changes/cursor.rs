@@ -6,9 +6,9 @@ use crate::query::Filter;
 
 /// Iterates over the products of a segment that changed by certain steps, ascending by code. Products that don't match the
 /// filter before or after any of these steps are left out, as far as their facts are known.
-pub(super) struct Cursor<'s> {
+pub(super) struct Cursor<'s, 'f> {
     segment: &'s Segment,
-    filter: &'s Filter,
+    filter: &'f Filter,
     /// Indexes of the first and the last step.
     steps: [u32; 2],
     /// Results of the filter by number of facts; `None` isn't known yet.
@@ -19,13 +19,13 @@ pub(super) struct Cursor<'s> {
     pub(super) code: Option<&'s [u8]>,
 }
 
-impl<'s> Cursor<'s> {
+impl<'s, 'f> Cursor<'s, 'f> {
     /// Returns a cursor over the changes of the steps from `since`, exclusive, to `until`, with codes above `after`.
     pub(super) fn new(
         segment: &'s Segment,
         [since, until]: [u64; 2],
         after: &[u8],
-        filter: &'s Filter,
+        filter: &'f Filter,
     ) -> Self {
         let index = |number: u64| number.saturating_sub(segment.first);
         let first = index(since.saturating_add(1));

@@ -148,12 +148,12 @@ impl Log {
     }
 
     /// Returns cursors over the changes of steps from `since`, exclusive, to `until`, with codes above `after`.
-    pub(super) fn cursors<'s>(
+    pub(super) fn cursors<'s, 'f>(
         &'s self,
         [since, until]: [u64; 2],
-        after: &'s [u8],
-        filter: &'s Filter,
-    ) -> impl Iterator<Item = Cursor<'s>> {
+        after: &'f [u8],
+        filter: &'f Filter,
+    ) -> impl Iterator<Item = Cursor<'s, 'f>> {
         let concerned = move |segment: &&'s Arc<Segment>| {
             since < until && segment.last() > since && segment.first <= until
         };

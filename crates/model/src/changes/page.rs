@@ -19,25 +19,25 @@ pub struct ChangesQuery {
 
 /// A change: a product that is visible, or that isn't any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct Change<'s> {
     /// Product code.
-    pub code: Box<str>,
+    pub code: &'s str,
     /// The product in the snapshot; `None` if it isn't visible any more.
     pub product: Option<Run>,
 }
 
 /// A page of changes, ascending by code.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ChangesPage {
+pub struct ChangesPage<'s> {
     /// The changes; a code is there only once.
-    pub changes: Vec<Change>,
+    pub changes: Vec<Change<'s>>,
     /// True if further changes follow.
     pub has_more: bool,
 }
 
 /// Returns everything visible from a code on: a page of a walk that begins a copy.
 #[must_use]
-pub fn first_page(snapshot: &Snapshot, query: &ChangesQuery) -> ChangesPage {
+pub fn first_page<'s>(snapshot: &'s Snapshot, query: &ChangesQuery) -> ChangesPage<'s> {
     let list = ListQuery {
         filter: query.filter.clone(),
         cursor: query
@@ -47,8 +47,8 @@ pub fn first_page(snapshot: &Snapshot, query: &ChangesQuery) -> ChangesPage {
         limit: query.limit,
     };
     let page = snapshot.page(&list);
-    let change = |(code, run): (&str, Run)| Change {
-        code: code.into(),
+    let change = |(code, run): (&'s str, Run)| Change {
+        code,
         product: Some(run),
     };
     ChangesPage {
@@ -64,13 +64,13 @@ impl Journal {
     /// A product that isn't visible is a change only if it was in some state between the two points: a client may have
     /// seen any of them.
     #[must_use]
-    pub fn changes(
-        &self,
+    pub fn changes<'s>(
+        &'s self,
         snapshot: &Snapshot,
         since: Point,
         until: Point,
         query: &ChangesQuery,
-    ) -> ChangesPage {
+    ) -> ChangesPage<'s> {
         let after = query.after.as_ref().map_or("", ProductCode::as_str);
         let (after, filter) = (after.as_bytes(), &query.filter);
         let revisions = [since.revision, until.revision];
@@ -78,7 +78,7 @@ impl Journal {
         let texts = self
             .texts
             .cursors([since.texts, until.texts], after, filter);
-        let mut cursors: Vec<Cursor<'_>> = revisions.chain(texts).collect();
+        let mut cursors: Vec<Cursor<'s, '_>> = revisions.chain(texts).collect();
         let visible = snapshot.matcher(filter);
         let mut page = ChangesPage::default();
         while let Some(code) = cursors.iter().filter_map(|cursor| cursor.code).min() {
@@ -105,10 +105,7 @@ impl Journal {
                 page.has_more = true;
                 break;
             }
-            page.changes.push(Change {
-                code: code.into(),
-                product,
-            });
+            page.changes.push(Change { code, product });
         }
         page
     }

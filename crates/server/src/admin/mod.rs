@@ -25,7 +25,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use crate::browser::Browser;
-use crate::edge::connection::http1_builder;
+use crate::edge::http1::http1_builder;
 use crate::edge::reading::{Http1Watch, Progress};
 use crate::edge::socket::{TimedSocket, Timeouts};
 use crate::http::App;

@@ -6,15 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use http::Request;
-use hyper::body::Incoming;
-use hyper::server::conn::{http1, http2};
+use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
+use super::http1::http1_builder;
 use super::http2::{Activity, ConnectionState, Streams};
 use super::presence::Presence;
 use super::reading::{Http1Watch, Http2Watch, Progress};
@@ -22,25 +21,20 @@ use super::sent_body::SentBody;
 use super::socket::{ClientSocket, TimedSocket, Timeouts};
 use super::tls::{Certificates, HTTP2};
 use crate::http::body::budget::Account;
-use crate::http::request::HasFragment;
-use crate::http::service::{KeepAlive, Service};
+use crate::http::parking;
+use crate::http::service::Service;
+use crate::metrics::Caller;
 
-/// Interval of checks of a connection while a request head is arriving.
-const HEAD_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// Interval of checks of an HTTP/2 connection.
 const HTTP2_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Time limit for a connection to end once it was asked to, while requests are in flight.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(60);
+pub(super) const CLOSE_TIMEOUT: Duration = Duration::from_secs(60);
 /// The same without requests in flight: time for the client to react.
 const QUIET_CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time limit for an evicted connection to notify its client. It has no requests in flight.
-const EVICTION_TIMEOUT: Duration = Duration::from_millis(250);
+pub(super) const EVICTION_TIMEOUT: Duration = Duration::from_millis(250);
 /// Time limit for the request and the response of a refused connection.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(3);
-/// Maximum number of headers that hyper parses: more than our own limit, so that our response is sent.
-const MAX_PARSED_HEADERS: usize = 512;
-/// Maximum length of a buffered HTTP/1.1 head: more than our own limit, so that our response is sent.
-const MAX_HEAD_BYTES: usize = 64 << 10;
 /// Maximum size of HTTP/2's header list: more than our own limit, so that our response is sent.
 const MAX_HEADER_LIST_BYTES: u32 = 64 << 10;
 /// Maximum number of concurrent requests of one connection.
@@ -75,7 +69,7 @@ pub(super) struct Shared {
 
 impl Shared {
     /// Counts an evicted connection.
-    fn note_evicted(&self, presence: &Presence) {
+    pub(super) fn note_evicted(&self, presence: &Presence) {
         let connections = &self.service.app.metrics.connections;
         connections.evicted(presence.caller()).increment();
     }
@@ -90,6 +84,23 @@ pub(super) struct Connection {
     pub(super) phase: watch::Receiver<Phase>,
 }
 
+/// State of an HTTP/2 connection that its requests use. It ends with frames of its own, and parks nothing.
+#[derive(Debug)]
+struct Http2State {
+    presence: Arc<Presence>,
+    account: Account,
+}
+
+impl parking::Connection for Http2State {
+    fn account(&self) -> &Account {
+        &self.account
+    }
+
+    fn note(&self, caller: Caller) {
+        self.presence.note(caller);
+    }
+}
+
 impl Connection {
     /// Serves a TCP connection until it ends.
     pub(super) async fn serve_tcp(self, socket: TcpStream, presence: Arc<Presence>) {
@@ -97,9 +108,23 @@ impl Connection {
         if let Err(error) = socket.set_nodelay(true) {
             tracing::debug!(%error, "a connection ended before it began");
         }
-        let Some(certificates) = &self.shared.certificates else {
-            return self.serve_http1(socket, presence).await;
-        };
+        match &self.shared.certificates {
+            None => self.serve_http1(socket, presence).await,
+            Some(certificates) => {
+                let certificates = Arc::clone(certificates);
+                // Boxed, so that plain connections need no room for it.
+                Box::pin(self.serve_tls(socket, presence, certificates)).await;
+            }
+        }
+    }
+
+    /// Serves a TCP connection with TLS until it ends.
+    async fn serve_tls(
+        self,
+        socket: TcpStream,
+        presence: Arc<Presence>,
+        certificates: Arc<Certificates>,
+    ) {
         let acceptor = TlsAcceptor::from(certificates.config());
         let handshake =
             tokio::time::timeout(self.shared.timeouts.handshake, acceptor.accept(socket));
@@ -121,82 +146,6 @@ impl Connection {
         tracing::debug!(error = failed, "a TLS handshake failed");
     }
 
-    /// Serves HTTP/1.1 until the connection ends.
-    pub(super) async fn serve_http1<S>(mut self, socket: S, presence: Arc<Presence>)
-    where
-        S: ClientSocket + Send + 'static,
-    {
-        let timeouts = &self.shared.timeouts;
-        let age = timeouts.age;
-        let progress = Progress::with_unsent(presence.unsent());
-        let head = progress.clone();
-        let watch = Http1Watch::new(*timeouts, progress.clone());
-        let socket = TimedSocket::new(socket, timeouts, watch);
-        let remote = self.remote;
-        let is_old = Arc::new(AtomicBool::new(false));
-        let grows_old = Arc::clone(&is_old);
-        // One `Arc` for each connection: a reference count of all connections would be contended.
-        let shared = Arc::new((
-            Arc::clone(&self.shared),
-            progress,
-            is_old,
-            Arc::clone(&presence),
-            Account::default(),
-        ));
-        let answer = service_fn(move |mut request: Request<Incoming>| {
-            let shared = Arc::clone(&shared);
-            async move {
-                let (shared, progress, is_old, presence, sending) = &*shared;
-                progress.begin();
-                presence.begin_request();
-                if progress.take_fragment() {
-                    request.extensions_mut().insert(HasFragment);
-                }
-                let is_last =
-                    || shared.closing.load(Ordering::Relaxed) || is_old.load(Ordering::Relaxed);
-                let end = |caller| {
-                    presence.note(caller);
-                    match is_last() {
-                        true => KeepAlive::No,
-                        false => KeepAlive::Yes,
-                    }
-                };
-                let service = &shared.service;
-                let answer = service.serve(request, remote.into(), sending, end).await;
-                presence.end_request();
-                progress.end();
-                Ok::<_, Infallible>(answer)
-            }
-        });
-        let connection = http1_builder()
-            .half_close(true)
-            .serve_connection(TokioIo::new(socket), answer);
-        let mut connection = std::pin::pin!(connection);
-        let is_evicted = tokio::select! {
-            ended = connection.as_mut() => return log_end(ended),
-            _ = self.phase.wait_for(|phase| *phase == Phase::Quiet) => false,
-            () = presence.evicted() => true,
-            never = wait_for_age(age, &grows_old) => match never {},
-        };
-        if is_evicted {
-            self.shared.note_evicted(&presence);
-            grows_old.store(true, Ordering::Relaxed);
-            connection.as_mut().graceful_shutdown();
-            return end_within(EVICTION_TIMEOUT, connection).await;
-        }
-        // A request that has begun to arrive is still answered; the socket cuts one that takes too long.
-        let whole_head = async {
-            while head.is_reading_head() {
-                tokio::time::sleep(HEAD_CHECK_INTERVAL).await;
-            }
-        };
-        tokio::select! {
-            ended = connection.as_mut() => return log_end(ended),
-            () = whole_head => connection.as_mut().graceful_shutdown(),
-        }
-        end_within(CLOSE_TIMEOUT, connection).await;
-    }
-
     /// Serves HTTP/2 until the connection ends.
     async fn serve_http2<S>(mut self, socket: S, presence: Arc<Presence>)
     where
@@ -211,20 +160,16 @@ impl Connection {
             Http2Watch::new(timeouts, Arc::clone(&unsent)),
         );
         let (shared, remote) = (Arc::clone(&self.shared), self.remote);
-        let asking = Arc::clone(&presence);
-        let sending = Account::default();
+        let state = Arc::new(Http2State {
+            presence: Arc::clone(&presence),
+            account: Account::default(),
+        });
         let answer = service_fn(move |request| {
-            let (shared, presence) = (Arc::clone(&shared), Arc::clone(&asking));
-            let sending = Arc::clone(&sending);
+            let (shared, state) = (Arc::clone(&shared), Arc::clone(&state));
             async move {
-                // HTTP/2 ends with frames of its own.
-                let end = |caller| {
-                    presence.note(caller);
-                    KeepAlive::Yes
-                };
                 let service = &shared.service;
-                let answer = service.serve(request, remote.into(), &sending, end).await;
-                Ok::<_, Infallible>(answer.map(SentBody::new))
+                let served = service.serve(request, remote.into(), &*state, None).await;
+                served.map(|answer| answer.map(SentBody::new))
             }
         });
         let connection = http2::Builder::new(Streams(Arc::clone(&activity)))
@@ -289,32 +234,17 @@ impl Connection {
     }
 }
 
-/// Marks the connection as old after `age`: its next response is its last, and says so. Closing a quiet connection at
-/// once could lose a request on its way; if none comes, the idle timeout closes it.
-async fn wait_for_age(age: Duration, is_old: &AtomicBool) -> Infallible {
-    tokio::time::sleep(age).await;
-    is_old.store(true, Ordering::Relaxed);
-    std::future::pending().await
-}
-
-/// Returns the HTTP/1.1 settings of all connections. The socket enforces time limits.
-pub(crate) fn http1_builder() -> http1::Builder {
-    let mut builder = http1::Builder::new();
-    builder
-        .header_read_timeout(None)
-        .max_headers(MAX_PARSED_HEADERS)
-        .max_buf_size(MAX_HEAD_BYTES);
-    builder
-}
-
 /// Waits for the end of a connection, and cuts it at the time limit.
-async fn end_within(limit: Duration, connection: impl Future<Output = hyper::Result<()>>) {
+pub(super) async fn end_within(
+    limit: Duration,
+    connection: impl Future<Output = hyper::Result<()>>,
+) {
     if let Ok(ended) = tokio::time::timeout(limit, connection).await {
         log_end(ended);
     }
 }
 
-fn log_end(ended: hyper::Result<()>) {
+pub(super) fn log_end(ended: hyper::Result<()>) {
     if let Err(error) = ended {
         tracing::debug!(%error, "a connection ended early");
     }

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use bytes::Bytes;
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
@@ -110,6 +111,8 @@ impl ClientSocket for UnixStream {
 pub(crate) struct TimedSocket<S: ClientSocket, R> {
     socket: S,
     reading: R,
+    /// Bytes that are read again before any others.
+    again: Bytes,
     write_timeout: Duration,
     write_by: Option<Instant>,
     /// True if this socket counts in [`WIDE_SOCKETS`]; decided at its first response.
@@ -127,6 +130,7 @@ impl<S: ClientSocket, R: ReadWatch> TimedSocket<S, R> {
         Self {
             socket,
             reading,
+            again: Bytes::new(),
             write_timeout: timeouts.write,
             write_by: None,
             is_wide: None,
@@ -134,6 +138,11 @@ impl<S: ClientSocket, R: ReadWatch> TimedSocket<S, R> {
             read_timer: Box::pin(sleep_until(read_timer)),
             write_timer: Box::pin(sleep_until(write_timer)),
         }
+    }
+
+    /// Lets bytes that were read be read again.
+    pub(crate) fn read_again(&mut self, bytes: Bytes) {
+        self.again = bytes;
     }
 
     /// Fails a pending read at its deadline.
@@ -222,6 +231,11 @@ impl<S: ClientSocket, R: ReadWatch + Unpin> AsyncRead for TimedSocket<S, R> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if !self.again.is_empty() {
+            let length = self.again.len().min(buffer.remaining());
+            buffer.put_slice(&self.again.split_to(length));
+            return Poll::Ready(Ok(()));
+        }
         let filled = buffer.filled().len();
         match Pin::new(&mut self.socket).poll_read(context, buffer) {
             Poll::Pending => self.check_reading(context),

@@ -7,6 +7,7 @@ use vitrine_model::key::KnownKey;
 use vitrine_model::query::Limit;
 use vitrine_wire::error::ErrorType;
 
+use super::App;
 use super::access_log::RequestLogContext;
 use super::endpoints::changes;
 use super::error::{ApiError, RETRY_SOON};
@@ -28,7 +29,7 @@ pub(super) enum Deferred {
 }
 
 /// Results of the waits of a request of the changes feed.
-#[derive(Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Waited {
     /// Position since which nothing visible changed, after a wait.
     pub(super) moved: Option<Position>,
@@ -39,13 +40,13 @@ pub(super) struct Waited {
 impl<'r> Admitted<'_, 'r> {
     /// Waits for what the changes feed needs before it can answer. The key is judged again afterwards.
     pub(super) async fn wait(&self, deferred: Deferred, waited: &mut Waited) {
+        let App { live, waits, .. } = self.app;
+        // Boxed, so that requests that don't wait need no room for it.
         match deferred {
-            Deferred::Wait(wait) => {
-                waited.moved = Some(self.app.waits.wait(&self.app.live, wait).await);
-            }
+            Deferred::Wait(wait) => waited.moved = Some(Box::pin(waits.wait(live, wait)).await),
             Deferred::Look(token) => {
                 let is_known = |feed: &Feed| changes::is_known(feed, &token, Timestamp::now());
-                waited.looked = Some(waits::look(&self.app.live, is_known).await);
+                waited.looked = Some(Box::pin(waits::look(live, is_known)).await);
             }
         }
     }

@@ -13,7 +13,7 @@ use super::access::client::Peer;
 use super::access_log::{AccessLog, Destination};
 use super::body::budget::Account;
 use super::response::Response;
-use super::service::{KeepAlive, Service};
+use super::service::Service;
 
 /// Service that answers requests like a server, without connections.
 pub struct Answering(Service);
@@ -32,9 +32,7 @@ impl Answering {
     /// Answers a request of a client on this host.
     pub async fn answer(&self, request: Request<Full<Bytes>>) -> Response {
         let connection = Account::default();
-        let keep_alive = |_| KeepAlive::Yes;
-        self.0
-            .serve(request, Peer::Unix, &connection, keep_alive)
-            .await
+        let served = self.0.serve(request, Peer::Unix, &connection, None).await;
+        served.expect("a connection without parking")
     }
 }

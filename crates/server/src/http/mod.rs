@@ -35,6 +35,7 @@ pub mod error;
 pub mod fuzzing;
 mod observe;
 pub mod openapi;
+pub(crate) mod parking;
 mod pipeline;
 pub mod request;
 pub mod response;

@@ -18,16 +18,17 @@ use super::access::client::Peer;
 use super::access::quota::KeyQuota;
 use super::access::simulation;
 use super::access_log::RequestLogContext;
-use super::body::budget::Account;
 use super::changes_path::{Deferred, Waited};
 use super::endpoints::texts;
 use super::error::ApiError;
+use super::parking::{Connection, ParkedWait, is_head_only};
 use super::request::version::X_API_VERSION;
 use super::request::{HasFragment, host, parameters, version};
 use super::response::resource::{Resource, SendContext};
 use super::response::{Response, seconds_up};
 use super::routes::{Captured, KeyedOperation, Operation, Target, find, nearest};
 use super::state::App;
+use crate::metrics::Caller;
 use crate::metrics::limits::Decision;
 use crate::panic_point::PanicPoint;
 
@@ -43,8 +44,10 @@ const MAX_HEADER_BYTES: usize = 32 * 1024;
 pub(super) struct Client<'c> {
     /// Address of the client, or of the nearest proxy that isn't trusted.
     pub(super) peer: Peer,
-    /// Memory account of the connection.
-    pub(super) connection: &'c Account,
+    /// Its connection.
+    pub(super) connection: &'c dyn Connection,
+    /// Results of the waits of a request that was parked.
+    pub(super) waited: Waited,
 }
 
 /// A request that was admitted.
@@ -65,6 +68,12 @@ pub(super) enum Outcome<'s> {
     Deferred(Deferred),
     /// A resource, or the error that there is none: both cost quota.
     NeedsQuota(Result<Resource<'s>, ApiError>),
+}
+
+/// A response, or a wait to be parked.
+enum Attempt {
+    Answered(Response),
+    Parked(Box<ParkedWait>),
 }
 
 /// Admits a request by its size, `Host`, route and method, before its body is read.
@@ -105,15 +114,26 @@ pub(super) fn admit(
 
 impl<'r> Admitted<'_, 'r> {
     /// Answers the request.
-    pub(super) async fn answer(&self, log: &mut RequestLogContext<'r>) -> Response {
+    ///
+    /// # Errors
+    ///
+    /// If it is to be parked.
+    pub(super) async fn answer(
+        &self,
+        log: &mut RequestLogContext<'r>,
+    ) -> Result<Response, Box<ParkedWait>> {
         PanicPoint::Handler.pass();
         let response = match self.target.route.operation {
-            Operation::Keyed(operation) => self.answer_keyed(operation, log).await,
+            Operation::Keyed(operation) => match self.answer_keyed(operation, log).await {
+                Ok(Attempt::Parked(parked)) => return Err(parked),
+                Ok(Attempt::Answered(response)) => Ok(response),
+                Err(error) => Err(error),
+            },
             Operation::GetText => self.answer_public(self.text()).await,
             Operation::GetOpenapi => self.answer_public(self.openapi()).await,
             Operation::Docs => self.answer_public(self.docs()).await,
         };
-        response.unwrap_or_else(Response::from)
+        Ok(response.unwrap_or_else(Response::from))
     }
 
     /// Answers a request that needs a key.
@@ -125,8 +145,8 @@ impl<'r> Admitted<'_, 'r> {
         &self,
         operation: KeyedOperation,
         log: &mut RequestLogContext<'r>,
-    ) -> Result<Response, ApiError> {
-        let mut waited = Waited::default();
+    ) -> Result<Attempt, ApiError> {
+        let mut waited = self.client.waited;
         loop {
             let deferred = 'deferred: {
                 let snapshot = self.snapshot()?;
@@ -162,11 +182,22 @@ impl<'r> Admitted<'_, 'r> {
                     Err(response) => response,
                 };
                 describe(response.headers_mut(), &mut quota, pause, log);
-                return Ok(response);
+                return Ok(Attempt::Answered(response));
+            };
+            let connection = self.client.connection;
+            // A connection that waits has presented its key.
+            connection.note(Caller::WithKey);
+            let deferred = match deferred {
+                Deferred::Wait(wait)
+                    if connection.can_park() && is_head_only(&self.request.headers) =>
+                {
+                    return Ok(Attempt::Parked(Box::new(ParkedWait { wait, waited })));
+                }
+                deferred => deferred,
             };
             let began = Instant::now();
-            // Boxed, so that requests that don't wait need no room for it. Nothing else is held meanwhile.
-            Box::pin(self.wait(deferred, &mut waited)).await;
+            // Nothing else is held meanwhile.
+            self.wait(deferred, &mut waited).await;
             log.waited += began.elapsed();
         }
     }
@@ -298,7 +329,8 @@ impl<'r> Admitted<'_, 'r> {
     /// Memory for an answer to a key, if the request has one, over its connection.
     fn send_context<'k>(&'k self, key: Option<&'k KnownKey>) -> SendContext<'k> {
         let account = key.map(|key| &key.usage.sending_bytes);
-        self.app.send_context(account, self.client.connection)
+        self.app
+            .send_context(account, self.client.connection.account())
     }
 }
 

@@ -3,9 +3,9 @@
 use std::future::poll_fn;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
@@ -22,7 +22,9 @@ use super::access::cors::preflight;
 use super::access_log::{AccessLog, Line, RequestLogContext, shown_method, shown_path};
 use super::body::Body;
 use super::body::budget::Account;
+use super::changes_path::Waited;
 use super::error::ApiError;
+use super::parking::{Connection, KeepAlive, Parked, ParkedWait, Resumed};
 use super::pipeline::{self, Admitted, Client};
 use super::request::request_id::{self, RequestIds, X_REQUEST_ID};
 use super::request::version::X_API_VERSION;
@@ -50,19 +52,27 @@ impl<B: hyper::body::Body<Error: Into<BoxError>>> RequestBody for B {}
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// State of the connection after the response: open or closed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum KeepAlive {
-    Yes,
-    No,
-}
-
 /// A received request.
 struct Received<'r> {
     started: Instant,
     request: &'r Parts,
     id: HeaderValue,
     client: Client<'r>,
+}
+
+impl Received<'_> {
+    /// Goes on after a wait. Returns false if that panicked.
+    fn resume(&mut self, resumed: Resumed, log: &mut RequestLogContext<'_>) -> bool {
+        let Resumed {
+            started,
+            id,
+            wait_time,
+            waited,
+        } = resumed;
+        (self.started, self.id, log.waited) = (started, id, wait_time);
+        self.client.waited = waited.unwrap_or_default();
+        waited.is_some()
+    }
 }
 
 impl Service {
@@ -84,32 +94,63 @@ impl Service {
         })
     }
 
-    /// Answers one request. `end` gets the kind of caller, and decides whether the connection stays open.
-    pub(crate) async fn serve(
-        &self,
-        request: Request<impl RequestBody>,
+    /// Answers one request, which may go on after its wait.
+    ///
+    /// # Errors
+    ///
+    /// If it is to wait apart from its connection's protocol, which only one does that can park.
+    // No `async fn`: its future, which each connection has, would have room for the request twice.
+    pub(crate) fn serve<'s>(
+        &'s self,
+        request: Request<impl RequestBody + 's>,
         peer: Peer,
-        connection: &Account,
-        end: impl FnOnce(Caller) -> KeepAlive,
-    ) -> Response {
-        let started = Instant::now();
+        connection: &'s dyn Connection,
+        resumed: Option<Box<Resumed>>,
+    ) -> impl Future<Output = Result<Response, Box<Parked>>> + 's {
         let (request, body) = request.into_parts();
-        let mut received = self.receive(started, &request, peer, connection);
-        let mut log = RequestLogContext::default();
-        let answer = self.answer(body, &mut received, &mut log).await;
-        let caller = match log.key {
-            Some(_) => Caller::WithKey,
-            None => Caller::WithoutKey,
-        };
-        self.finish(&received, answer, &log, end(caller))
+        async move {
+            let mut log = RequestLogContext::default();
+            let mut received = self.receive(&request, peer, connection);
+            let is_sound = resumed.is_none_or(|resumed| received.resume(*resumed, &mut log));
+            let answer = match is_sound {
+                true => self.answer(body, &mut received, &mut log).await,
+                false => Ok(panicked(None)),
+            };
+            match answer {
+                Ok(answer) => {
+                    if log.key.is_some() {
+                        connection.note(Caller::WithKey);
+                    }
+                    Ok(self.finish(&received, answer, &log, connection.keep_alive()))
+                }
+                Err(parked) => {
+                    let Received { id, started, .. } = &received;
+                    let parked = Parked::new(*parked, &request, id, *started, log.waited);
+                    Err(Box::new(parked))
+                }
+            }
+        }
+    }
+
+    /// Waits apart from the connection. Returns the head of the request, to be read again, and what it goes on with.
+    pub(crate) async fn wait(&self, parked: Box<Parked>) -> (Vec<u8>, Box<Resumed>) {
+        let began = Instant::now();
+        let (wait, head, mut resumed) = parked.into_parts();
+        let mut wait = pin!(self.app.waits.wait(&self.app.live, wait));
+        let moved = poll_fn(|context| poll_caught(&mut resumed.id, wait.as_mut(), context)).await;
+        resumed.waited = resumed.waited.filter(|_| moved.is_some());
+        if let Some(waited) = &mut resumed.waited {
+            waited.moved = moved;
+        }
+        resumed.wait_time += began.elapsed();
+        (head, Box::new(resumed))
     }
 
     /// Refuses the request of a connection beyond the limit.
     pub(crate) fn turn_away<B>(&self, request: Request<B>, peer: Peer) -> Response {
-        let started = Instant::now();
         let (request, _) = request.into_parts();
         let connection = Account::default();
-        let received = self.receive(started, &request, peer, &connection);
+        let received = self.receive(&request, peer, &connection);
         let answer = ApiError::overloaded().into();
         self.finish(
             &received,
@@ -121,18 +162,18 @@ impl Service {
 
     fn receive<'r>(
         &self,
-        started: Instant,
         request: &'r Parts,
         peer: Peer,
-        connection: &'r Account,
+        connection: &'r dyn Connection,
     ) -> Received<'r> {
         Received {
-            started,
+            started: Instant::now(),
             request,
             id: self.ids.of(&request.headers),
             client: Client {
                 peer: self.app.access.proxies.client(peer, &request.headers),
                 connection,
+                waited: Waited::default(),
             },
         }
     }
@@ -201,12 +242,15 @@ impl Service {
         answer
     }
 
+    /// # Errors
+    ///
+    /// If the request is to be parked.
     async fn answer<'r>(
         &self,
         body: impl RequestBody,
         received: &mut Received<'r>,
         log: &mut RequestLogContext<'r>,
-    ) -> Response {
+    ) -> Result<Response, Box<ParkedWait>> {
         let target = match pipeline::admit(&self.app, received.request, log) {
             Ok(target) => target,
             Err(error) => {
@@ -215,7 +259,7 @@ impl Service {
                 if !body.is_end_stream() {
                     close_after(&mut answer);
                 }
-                return answer;
+                return Ok(answer);
             }
         };
         // RFC 9112, section 6.1: a length beside chunks may be an attempt to smuggle a request in, and hyper doesn't
@@ -223,13 +267,13 @@ impl Service {
         let is_last =
             !body.is_end_stream() && received.request.headers.contains_key(TRANSFER_ENCODING);
         if let Err(error) = self.drain(body).await {
-            return last_answer(error);
+            return Ok(last_answer(error));
         }
-        let mut answer = self.answer_admitted(received, &target, log).await;
+        let mut answer = self.answer_admitted(received, &target, log).await?;
         if is_last {
             close_after(&mut answer);
         }
-        answer
+        Ok(answer)
     }
 
     /// Answers a request that wasn't admitted. It may be a preflight; that of an unknown path succeeds, so that the
@@ -252,12 +296,16 @@ impl Service {
 
     /// Runs an admitted request through the pipeline. Log messages of the thread get its id meanwhile; a panic becomes
     /// an error.
+    ///
+    /// # Errors
+    ///
+    /// If the request is to be parked.
     async fn answer_admitted<'r>(
         &self,
         received: &mut Received<'r>,
         target: &Target,
         log: &mut RequestLogContext<'r>,
-    ) -> Response {
+    ) -> Result<Response, Box<ParkedWait>> {
         let Received {
             request,
             id,
@@ -272,17 +320,9 @@ impl Service {
                 client,
             };
             let mut answer = pin!(admitted.answer(log));
-            poll_fn(|context| {
-                let poll = AssertUnwindSafe(|| answer.as_mut().poll(context));
-                match request_id::during(id, || catch_unwind(poll)) {
-                    Ok(poll) => poll.map(Some),
-                    // The panic hook has logged it.
-                    Err(_) => Poll::Ready(None),
-                }
-            })
-            .await
+            poll_fn(|context| poll_caught(id, answer.as_mut(), context)).await
         };
-        answered.unwrap_or_else(|| panicked(log.version))
+        answered.unwrap_or_else(|| Ok(panicked(log.version)))
     }
 
     /// Reads and discards a body, within limits of size and time.
@@ -301,6 +341,20 @@ impl Service {
             Ok(Err(_)) => Err(ApiError::unreadable_body()),
             Err(_) => Err(ApiError::plain(ErrorType::Timeout)),
         }
+    }
+}
+
+/// Polls a future of a request, whose id log messages get meanwhile. After a panic it is ready with `None`.
+fn poll_caught<F: Future>(
+    id: &mut HeaderValue,
+    future: Pin<&mut F>,
+    context: &mut Context<'_>,
+) -> Poll<Option<F::Output>> {
+    let poll = AssertUnwindSafe(|| future.poll(context));
+    match request_id::during(id, || catch_unwind(poll)) {
+        Ok(poll) => poll.map(Some),
+        // The panic hook has logged it.
+        Err(_) => Poll::Ready(None),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 use vitrine_model::changes::{ChangesQuery, Position};
 use vitrine_model::key::KeyUsage;
@@ -19,16 +19,14 @@ pub const DEFAULT_MAX_WAITS: usize = 8_000;
 /// Part of all waits that one key may have: one of so many.
 const KEY_PART: usize = 4;
 
-/// Number of waits that look at a change at once. Others take their turn behind the requests that have arrived meanwhile,
-/// so that a change that wakes thousands doesn't delay these.
-const TURNS: usize = 8;
-
 /// Waits of a server.
 #[derive(Debug)]
 pub struct Waits {
     max: usize,
     waiting: Arc<AtomicUsize>,
-    turns: Semaphore,
+    /// Held by the wait that ends. The others take their turn behind all requests that have arrived meanwhile, so that a
+    /// change that ends thousands of waits doesn't delay these.
+    turn: Mutex<()>,
     draining: watch::Sender<bool>,
     /// Number of requests that were answered at once because too many waited.
     pub refused: Counter,
@@ -70,7 +68,7 @@ impl Waits {
         Self {
             max,
             waiting: Arc::default(),
-            turns: Semaphore::new(TURNS),
+            turn: Mutex::default(),
             draining: watch::Sender::new(false),
             refused: Counter::default(),
         }
@@ -106,37 +104,45 @@ impl Waits {
 
     /// Waits until something visible changes, the time is over, or the server shuts down. Returns the position since which
     /// nothing visible changed.
-    pub(crate) async fn wait(&self, live: &Live, wait: Wait) -> Position {
-        let Wait {
-            query,
-            mut since,
-            until,
-            place,
-        } = wait;
+    // No `async fn`: its future would have room for the arguments twice, and thousands of these are held.
+    pub(crate) fn wait<'w>(
+        &'w self,
+        live: &'w Live,
+        mut wait: Wait,
+    ) -> impl Future<Output = Position> + 'w {
         let mut feeds = live.subscribe_feed();
         let mut draining = self.draining.subscribe();
-        let is_judged = |feed: &Arc<Feed>| feed.position == since;
+        let is_judged = |feed: &Arc<Feed>| feed.position == wait.since;
         if !feeds.borrow().as_ref().is_some_and(is_judged) {
             feeds.mark_changed();
         }
-        loop {
-            tokio::select! {
-                biased;
-                _ = draining.wait_for(|draining| *draining) => break,
-                changed = feeds.changed() => if changed.is_err() { break },
-                () = tokio::time::sleep_until(until) => break,
+        async move {
+            loop {
+                tokio::select! {
+                    biased;
+                    _ = draining.wait_for(|draining| *draining) => break,
+                    changed = feeds.changed() => if changed.is_err() { break },
+                    () = tokio::time::sleep_until(wait.until) => {}
+                }
+                let _turn = self.turn.lock().await;
+                // Requests that have arrived are read, and answered, before this goes on.
+                tokio::task::yield_now().await;
+                let feed = feeds.borrow_and_update().clone();
+                let now = Timestamp::now();
+                match feed {
+                    Some(feed) if !feed.has_changes(&wait.query, &wait.since, now) => {
+                        wait.since = feed.position;
+                    }
+                    _ => break,
+                }
+                if Instant::now() >= wait.until {
+                    break;
+                }
             }
-            // The semaphore is never closed.
-            let _turn = self.turns.acquire().await;
-            let feed = feeds.borrow_and_update().clone();
-            let now = Timestamp::now();
-            match feed {
-                Some(feed) if !feed.has_changes(&query, &since, now) => since = feed.position,
-                _ => break,
-            }
+            // A place that isn't named here would have been given back already.
+            drop(wait.place);
+            wait.since
         }
-        drop(place);
-        since
     }
 }
 

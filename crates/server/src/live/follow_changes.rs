@@ -51,7 +51,7 @@ impl ChangesFollower {
             let write = move |(store_id, journal): &(String, Arc<Journal>)| {
                 journal_file::write(&directory, store_id, journal)
             };
-            StateFileWriter::start("journal-file", write)
+            StateFileWriter::start("file of changes", write)
         })?;
         Ok(Self {
             limits,

@@ -11,12 +11,14 @@
 //! - `descriptors`, `memory`: too few of them
 //! - `clocks`: a clock that jumps under a server; `faketime`: how
 //! - `panics`: bugs in a running server
+//! - `changes`: copies kept by the changes feed through all that
 
 #![expect(
     unreachable_pub,
     reason = "a test binary exports nothing; `pub` marks what rooms offer each other"
 )]
 
+mod changes;
 mod clocks;
 mod descriptors;
 mod disk;

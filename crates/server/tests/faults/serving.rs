@@ -210,12 +210,17 @@ impl StateFiles<'_> {
         let copy = self.world.store.path("copied-state");
         let _ = std::fs::remove_dir_all(&copy);
         std::fs::create_dir(&copy).expect("a folder");
-        for entry in std::fs::read_dir(self.state()).expect("a folder") {
-            let entry = entry.expect("an entry");
-            let name = entry.file_name();
-            let is_half = name.as_encoded_bytes().starts_with(b".");
-            assert!(!is_half, "{when}: {} was left", name.display());
-            std::fs::copy(entry.path(), copy.join(name)).expect("a copy");
+        let names = || {
+            let entries = std::fs::read_dir(self.state()).expect("a folder");
+            entries.map(|entry| entry.expect("an entry").file_name())
+        };
+        // The file of changes may just be written.
+        let is_half = |name: std::ffi::OsString| name.as_encoded_bytes().starts_with(b".");
+        wait_for(&format!("{when}: nothing to be left"), || {
+            (!names().any(is_half)).then_some(())
+        });
+        for name in names() {
+            std::fs::copy(self.state().join(&name), copy.join(&name)).expect("a copy");
         }
         let healthy = Disk::new(Path::new("/nowhere"), &copy, Calls::Writes);
         let copy = copy.display().to_string();

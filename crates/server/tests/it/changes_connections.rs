@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::changes::named;
-use crate::changes_waits::{ADMIN, count_waits, wait_for_waits};
+use crate::changes_waits::{ADMIN, begin, count_waits, end, wait_for_waits};
 use crate::harness::feed::{CatalogCopy, Changes, FeedServer};
-use crate::harness::{Certificate, Server, Store, block_on, gift_card, read, wait_for};
+use crate::harness::{Certificate, KeepAlive, Server, Store, block_on, gift_card, read, wait_for};
 
 /// Returns the duration of a wait beyond the age of its connection: `ci/long` may say more.
 fn wait_seconds() -> u64 {
@@ -141,6 +141,78 @@ fn http1_wait_outlives_the_age_of_its_connection() {
     assert_eq!(Changes::of(&reply).named(), [""; 0]);
     assert_eq!(reply.header("connection"), Some("close"));
     assert!(connection.read("GET").is_none(), "closed after it");
+}
+
+#[test]
+fn connection_that_waits_first_counts_as_one_with_a_key() {
+    // At most 16 of 20 may be without.
+    let options = [&ADMIN[..], &["--max-connections", "20"]].concat();
+    let served = FeedServer::of(&[gift_card("A")], &options);
+    let copy = served.copy("");
+    let mut waiting = Vec::new();
+    for count in 1..=18 {
+        waiting.push(begin(&served.server, &served.key, &copy, 55));
+        wait_for_waits(&served.server, count);
+    }
+    served.store.load_products(&[named("A", "new")]);
+    for connection in waiting {
+        assert_eq!(Changes::of(&end(connection)).named(), ["A"]);
+    }
+}
+
+/// Begins a wait with more headers, and what follows them.
+fn begin_with(served: &FeedServer, copy: &CatalogCopy, rest: &str) -> KeepAlive {
+    let mut connection = served.server.keep_alive();
+    let (target, key) = (copy.target("wait=55"), &served.key);
+    connection.write(&format!(
+        "GET {target} HTTP/1.1\r\nHost: vitrine.test\r\nX-Api-Key: {key}\r\n{rest}"
+    ));
+    wait_for_waits(&served.server, 1);
+    connection
+}
+
+#[test]
+fn requests_behind_a_wait_are_answered_after_it() {
+    let served = FeedServer::of(&[gift_card("A")], &ADMIN);
+    let mut copy = served.copy("");
+    let ping = format!(
+        "GET /v2/ping HTTP/1.1\r\nHost: vitrine.test\r\nX-Api-Key: {}\r\n\r\n",
+        served.key
+    );
+    // Together with the wait, and after it has begun.
+    let mut connection = begin_with(&served, &copy, &format!("\r\n{ping}"));
+    connection.write(&ping);
+    served.store.load_products(&[named("A", "new")]);
+    let reply = connection.read("GET").expect("an answer");
+    assert_eq!(copy.apply(&reply).named(), ["A"]);
+    for _ in 0..2 {
+        let reply = connection.read("GET").expect("an answer");
+        assert_eq!(reply.status, 200);
+        assert!(reply.header("etag").is_some(), "a ping");
+    }
+}
+
+#[test]
+fn wait_with_a_body_and_a_request_id_ends_like_others() {
+    let served = FeedServer::of(&[gift_card("A")], &ADMIN);
+    let mut copy = served.copy("");
+    for (round, body) in ["\r\n", "Content-Length: 2\r\n\r\n{}"]
+        .into_iter()
+        .enumerate()
+    {
+        let rest = format!("X-Request-Id: mine-{round}\r\n{body}");
+        let mut connection = begin_with(&served, &copy, &rest);
+        served
+            .store
+            .load_products(&[named("A", &format!("Round {round}"))]);
+        let reply = connection.read("GET").expect("an answer");
+        assert_eq!(copy.apply(&reply).named(), ["A"]);
+        let id = format!("mine-{round}");
+        assert_eq!(reply.header("x-request-id"), Some(id.as_str()));
+        let next = connection.get(&served.key, "/v2/ping");
+        assert_eq!(next.expect("an answer").status, 200);
+        served.settle(&mut copy);
+    }
 }
 
 #[test]

@@ -8,7 +8,9 @@ use vitrine_model::content::TextDigest;
 
 use crate::changes::named;
 use crate::changes_gone::{KNOWN, LOST, revisions, write_file};
-use crate::harness::feed::{CatalogCopy, FeedServer, Refusal, StoppedFeed};
+use crate::harness::feed::{
+    CatalogCopy, FeedServer, Refusal, StoppedFeed, aged, of_unknown_revision,
+};
 use crate::harness::{Store, are_databases, are_files, gift_card, wait_for};
 
 /// Backs the store up to a file.
@@ -260,4 +262,38 @@ fn damaged_history_is_a_gap() {
     for mut copy in [second, third] {
         served.settle(&mut copy);
     }
+}
+
+#[test]
+fn emptied_store_ends_no_token() {
+    if !are_files("emptied store ends no token") {
+        return;
+    }
+    let (served, copies) = revisions(2, &[]);
+    for name in ["vitrine.db", "vitrine.db-wal", "vitrine.db-shm"] {
+        let _ = fs::remove_file(served.store.path(name));
+    }
+    // As an operator might make a new one by mistake.
+    served.store.key("of the new store", &[]);
+    wait_for("the empty store to be refused", || {
+        let said = served.server.stderr();
+        said.contains("the store is empty now").then_some(())
+    });
+    for copy in &copies {
+        assert_eq!(served.refusals(copy), KNOWN);
+        let unknown = |token: &str| of_unknown_revision(&aged(token, 60));
+        assert_eq!(served.refusal(copy, unknown), Some(Refusal::Unknown));
+    }
+    // Another catalog in its place is another history.
+    served.store.load_products(&[gift_card("X")]);
+    let key = served.store.key("reader of it", &[]);
+    let served = FeedServer { key, ..served };
+    for copy in &copies {
+        wait_for("the new catalog", || {
+            let reply = served.ask(copy, "");
+            (reply.status == 503).then_some(())
+        });
+        assert_eq!(served.refusals(copy), LOST);
+    }
+    served.settle(&mut CatalogCopy::of(""));
 }

@@ -28,7 +28,7 @@ pub fn wait_for_waits(server: &Server, count: usize) {
 }
 
 /// Begins a wait on a connection of its own.
-fn begin(server: &Server, key: &str, copy: &CatalogCopy, seconds: usize) -> KeepAlive {
+pub fn begin(server: &Server, key: &str, copy: &CatalogCopy, seconds: usize) -> KeepAlive {
     let mut connection = server.keep_alive();
     let target = copy.target(&format!("wait={seconds}"));
     connection.write(&format!(
@@ -37,7 +37,7 @@ fn begin(server: &Server, key: &str, copy: &CatalogCopy, seconds: usize) -> Keep
     connection
 }
 
-fn end(mut connection: KeepAlive) -> Reply {
+pub fn end(mut connection: KeepAlive) -> Reply {
     connection.read("GET").expect("an answer")
 }
 
@@ -116,15 +116,16 @@ fn invisible_change_moves_the_token_and_ends_no_wait() {
         served.load(&[named("A", &format!("Round {round}"))]);
         wait_for_waits(&served.server, 1);
     }
-    // Nothing but the end of the server ends it.
+    // Not even once its token couldn't be continued any more. Nothing but the end of the server ends it.
+    wait_for("the token of before to end", || {
+        (served.refusals(&before)[1] == Some(Refusal::Gone)).then_some(())
+    });
+    wait_for_waits(&served.server, 1);
     let mut served = served;
     served.server.signal("TERM");
     assert_eq!(copy.apply(&end(waiting)).named(), [""; 0]);
     assert_eq!(served.server.wait(), Some(0));
     let served = served.restart(&["--changes-keep", "1s"]);
-    wait_for("the token of before to end", || {
-        (served.refusals(&before)[1] == Some(Refusal::Gone)).then_some(())
-    });
     assert_eq!(served.refusals(&copy), [None; 2]);
     served.settle(&mut copy);
 }

@@ -22,13 +22,18 @@ use vitrine_wire::error::ErrorType;
 /// Minimum age of a token that is called gone, in seconds: a younger one may be of a state that isn't here yet.
 const MIN_GONE_SECONDS: i64 = 30;
 
+/// Usual length of what stands around a product, in bytes.
+const CHANGE_BYTES: usize = 64;
+/// Maximum length of what stands around the changes, in bytes.
+const PAGE_BYTES: usize = 512;
+
 /// A page of changes, and the token for the next request.
-pub(crate) struct PageFound {
-    pub(crate) page: ChangesPage,
+pub(crate) struct PageFound<'s> {
+    pub(crate) page: ChangesPage<'s>,
     next: Token,
 }
 
-impl PageFound {
+impl PageFound<'_> {
     /// Returns true if nothing changed.
     pub(crate) fn is_empty(&self) -> bool {
         self.page.changes.is_empty()
@@ -46,13 +51,13 @@ impl PageFound {
 /// # Errors
 ///
 /// If the token was made for another version, address or assortment.
-pub(crate) fn find(
-    feed: &Feed,
+pub(crate) fn find<'s>(
+    feed: &'s Feed,
     request: &ChangesRequest,
     terms: TermsDigest,
     moved: Option<Position>,
     now: Timestamp,
-) -> Result<Option<PageFound>, ApiError> {
+) -> Result<Option<PageFound<'s>>, ApiError> {
     let token = request.since.as_ref();
     if token.is_some_and(|token| token.terms != terms) {
         return Err(ApiError::plain(ErrorType::ChangesGone));
@@ -61,7 +66,8 @@ pub(crate) fn find(
     let mut first = feed.position;
     let mut query = request.query.clone();
     if let Some(token) = token {
-        if !is_known(feed, token, now) {
+        // The positions of a token may end during a wait, which has moved on.
+        if moved.is_none() && !is_known(feed, token, now) {
             return Ok(None);
         }
         (base, first) = (token.base, token.first.unwrap_or(feed.position));
@@ -103,12 +109,12 @@ pub(crate) fn is_known(feed: &Feed, token: &Token, now: Timestamp) -> bool {
 }
 
 /// Returns a page of the changes since a base, or of everything visible; `None` if the base is unknown.
-fn find_page(
-    feed: &Feed,
+fn find_page<'s>(
+    feed: &'s Feed,
     base: Option<Position>,
     query: &ChangesQuery,
     now: Timestamp,
-) -> Option<ChangesPage> {
+) -> Option<ChangesPage<'s>> {
     match base {
         None => Some(first_page(&feed.snapshot, query)),
         Some(base) if base == feed.position => Some(ChangesPage::default()),
@@ -137,7 +143,7 @@ pub(crate) fn unknown(request: &ChangesRequest, is_current: bool, now: Timestamp
 pub(crate) fn resource(
     feed: &Arc<Feed>,
     request: &ChangesRequest,
-    found: PageFound,
+    found: PageFound<'_>,
 ) -> Resource<'static> {
     let PageFound { page, next } = found;
     let next = next.to_string();
@@ -167,9 +173,11 @@ pub(crate) fn resource(
 }
 
 /// Returns what stands around the products, and the products.
-fn parts(page: &ChangesPage, next: &str) -> (Glue, Box<[Run]>) {
-    let mut text = String::from("{\"changes\":[");
-    let (mut ends, mut runs) = (Vec::new(), Vec::new());
+fn parts(page: &ChangesPage<'_>, next: &str) -> (Glue, Box<[Run]>) {
+    let changes = page.changes.len();
+    let mut text = String::with_capacity(changes * CHANGE_BYTES + PAGE_BYTES);
+    text.push_str("{\"changes\":[");
+    let (mut ends, mut runs) = (Vec::with_capacity(changes + 1), Vec::with_capacity(changes));
     for (index, Change { code, product }) in page.changes.iter().enumerate() {
         // Codes have no characters that JSON escapes.
         let comma = if index == 0 { "" } else { "," };

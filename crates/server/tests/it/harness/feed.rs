@@ -104,11 +104,6 @@ impl CatalogCopy {
     /// Applies an answer.
     pub fn apply(&mut self, reply: &Reply) -> Changes {
         let answer = Changes::of(reply);
-        let has_walked = |first: &Change| self.walked.last() >= Some(&first.code);
-        if answer.changes.first().is_some_and(has_walked) {
-            // Nothing was left of the walk, and the next one has begun with what changed meanwhile.
-            self.walked.clear();
-        }
         for Change { code, product } in &answer.changes {
             assert!(self.walked.insert(code.clone()), "{code} twice in a walk");
             match product {

@@ -1,0 +1,120 @@
+//! Requests that wait apart from their connection's protocol: a parser and buffers would take several times the memory of
+//! a wait. The request's head is read again afterwards.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue};
+
+use super::body::budget::Account;
+use super::changes_path::Waited;
+use super::waits::Wait;
+use crate::metrics::Caller;
+
+/// State of the connection after the response: open or closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeepAlive {
+    Yes,
+    No,
+}
+
+/// Connection of a request.
+pub(crate) trait Connection: fmt::Debug + Sync {
+    /// Returns the memory account.
+    fn account(&self) -> &Account;
+
+    /// Records the caller of a request, once it is known.
+    fn note(&self, _caller: Caller) {}
+
+    /// Returns the state after the response.
+    fn keep_alive(&self) -> KeepAlive {
+        KeepAlive::Yes
+    }
+
+    /// Returns true if a request can be parked now.
+    fn can_park(&self) -> bool {
+        false
+    }
+}
+
+/// A connection that nothing else is known of.
+impl Connection for Account {
+    fn account(&self) -> &Account {
+        self
+    }
+}
+
+/// A wait of a request that is to be parked, and results of its earlier ones.
+pub(super) struct ParkedWait {
+    pub(super) wait: Wait,
+    pub(super) waited: Waited,
+}
+
+/// A request that waits, and the head from which it goes on.
+#[derive(Debug, thiserror::Error)]
+#[error("the request is parked")]
+pub(crate) struct Parked {
+    pub(super) wait: Wait,
+    head: Vec<u8>,
+    resumed: Resumed,
+}
+
+/// A request that goes on after its wait.
+#[derive(Debug)]
+pub(crate) struct Resumed {
+    pub(super) started: Instant,
+    pub(super) id: HeaderValue,
+    /// Time for which it waited.
+    pub(super) wait_time: Duration,
+    /// Results of its waits; none after a panic.
+    pub(super) waited: Option<Waited>,
+}
+
+impl Parked {
+    /// Parks a request. Nothing refers to the memory that it was read to.
+    pub(super) fn new(
+        ParkedWait { wait, waited }: ParkedWait,
+        request: &Parts,
+        id: &HeaderValue,
+        started: Instant,
+        wait_time: Duration,
+    ) -> Self {
+        Self {
+            wait,
+            head: head(request),
+            resumed: Resumed {
+                started,
+                // It is valid, since it is one.
+                id: HeaderValue::from_bytes(id.as_bytes()).unwrap_or_else(|_| id.clone()),
+                wait_time,
+                waited: Some(waited),
+            },
+        }
+    }
+
+    /// Splits it into the wait, and what remains of it afterwards.
+    pub(super) fn into_parts(self) -> (Wait, Vec<u8>, Resumed) {
+        (self.wait, self.head, self.resumed)
+    }
+}
+
+/// Returns true if a request has no body: its head is read again alone.
+pub(super) fn is_head_only(headers: &HeaderMap) -> bool {
+    !headers.contains_key(CONTENT_LENGTH) && !headers.contains_key(TRANSFER_ENCODING)
+}
+
+/// Returns the bytes of a head without a body.
+fn head(request: &Parts) -> Vec<u8> {
+    let (method, uri, version) = (&request.method, &request.uri, request.version);
+    let mut head = format!("{method} {uri} {version:?}\r\n").into_bytes();
+    for (name, value) in &request.headers {
+        for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
+            head.extend_from_slice(part);
+        }
+    }
+    head.extend_from_slice(b"\r\n");
+    head.shrink_to_fit();
+    head
+}
