@@ -22,6 +22,8 @@ use vitrine_model::changes::{Position, StateId};
 use vitrine_model::code::ProductCode;
 use vitrine_model::content_hash::ContentHash;
 use vitrine_model::geo::Country;
+use vitrine_model::money::Currency;
+use vitrine_model::product::PayoutTypeName;
 use vitrine_model::query::{Filter, Orderable};
 
 /// Prefix of tokens, with the version of the format.
@@ -61,18 +63,28 @@ impl FilterDigest {
         let Filter {
             countries,
             categories,
+            currencies,
+            payout_types,
+            codes,
             orderable,
         } = filter;
-        let mut countries: Vec<&str> = countries.iter().map(Country::as_str).collect();
-        let mut categories: Vec<&str> = categories.iter().map(String::as_str).collect();
+        let countries = countries.iter().map(Country::as_str).collect();
+        let categories = categories.iter().map(String::as_str).collect();
+        let currencies = currencies.iter().map(Currency::as_str).collect();
+        let payout_types = payout_types.iter().map(PayoutTypeName::as_str).collect();
+        let codes = codes.iter().map(ProductCode::as_str).collect();
+        let filters: [(&str, Vec<&str>); 5] = [
+            ("countries", countries),
+            ("categories", categories),
+            ("currencies", currencies),
+            ("payout_types", payout_types),
+            ("codes", codes),
+        ];
         let mut text = match orderable {
             Orderable::Any => String::from("any"),
             Orderable::Only => String::from("orderable"),
         };
-        for (name, values) in [
-            ("countries", &mut countries),
-            ("categories", &mut categories),
-        ] {
+        for (name, mut values) in filters {
             values.sort_unstable();
             values.dedup();
             for value in values {
