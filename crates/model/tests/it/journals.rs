@@ -250,9 +250,9 @@ fn texts_that_do_not_follow_begin_anew() {
         "more than asked for"
     );
     assert_eq!(extended(&[(6, 9)], 9), [6, 9]);
-    assert_eq!(extended(&[(4, 6), (6, 9)], 9), [6, 9]);
+    assert_eq!(extended(&[(4, 6), (6, 9)], 9), [4, 6, 9], "around it");
     assert_eq!(extended(&[], 9), [9]);
-    assert_eq!(extended(&[(0, 1)], 1), [1], "a lost state");
+    assert_eq!(extended(&[(0, 1)], 1), [0, 1], "a lost state");
 }
 
 #[test]
