@@ -245,6 +245,7 @@ impl Reader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::request::parameters;
 
     fn position(number: u8) -> Position {
         Position {
@@ -304,22 +305,35 @@ mod tests {
 
     #[test]
     fn filters_in_another_order_have_one_digest() {
-        let filter = |countries: &[&str], categories: &[&str]| Filter {
-            countries: countries.iter().map(|code| code.parse().unwrap()).collect(),
-            categories: categories.iter().map(ToString::to_string).collect(),
-            orderable: Orderable::Any,
-        };
-        let digest = FilterDigest::of(&filter(&["SE", "NO"], &["a", "b"]));
+        let filter = |query: &str| parameters::list(Some(query)).unwrap().filter;
+        let digest = FilterDigest::of(&filter(
+            "countries_redeemable_in=SE&countries_redeemable_in=NO&categories=a&categories=b\
+             &currencies=EUR&currencies=SEK&payout_types=a&payout_types=b&codes=A&codes=B",
+        ));
         assert_eq!(
             digest,
-            FilterDigest::of(&filter(&["NO", "SE", "NO"], &["b", "a"]))
+            FilterDigest::of(&filter(
+                "codes=B&codes=A&codes=B&payout_types=b&payout_types=a&currencies=SEK&currencies=EUR\
+                 &categories=b&categories=a&countries_redeemable_in=NO&countries_redeemable_in=SE&is_orderable=false",
+            ))
         );
-        for other in [
-            filter(&["SE"], &["a", "b"]),
-            filter(&["SE", "NO"], &["a\ncategories 1 b"]),
-            filter(&[], &[]),
-        ] {
-            assert_ne!(digest, FilterDigest::of(&other));
+        let others = [
+            "",
+            "categories=a",
+            "categories=a&categories=b",
+            "categories=a%0Acategories+1+b",
+            "payout_types=a",
+            "codes=a",
+            "codes=A",
+            "currencies=EUR",
+            "is_orderable=true",
+        ];
+        let mut digests: Vec<FilterDigest> = others
+            .map(|query| FilterDigest::of(&filter(query)))
+            .to_vec();
+        digests.push(digest);
+        for (index, one) in digests.iter().enumerate() {
+            assert!(!digests[..index].contains(one), "{index}");
         }
     }
 }
