@@ -181,8 +181,7 @@ pub(super) fn apply_changes(
 ) -> Result<Option<(StoreState, Snapshot)>, StoreError> {
     heartbeat.beat(BUILD_STEP_LIMIT);
     let mut numbers = Arc::clone(snapshot.facet_numbers());
-    let used = snapshot.named_facet_count();
-    if numbers.names().len() > MAX_UNUSED_FACETS + 2 * used {
+    if numbers.names().len() > MAX_UNUSED_FACETS + 2 * snapshot.named_facet_count() {
         return Ok(None);
     }
     let mut yields = YieldBudget::new();
@@ -191,55 +190,54 @@ pub(super) fn apply_changes(
     let mut products: BTreeMap<ProductCode, Option<NewProduct>> = BTreeMap::new();
     let mut texts = Vec::new();
     let max_products = u32::try_from(snapshot.len() / PRODUCTS_PER_CHANGE).unwrap_or(u32::MAX);
-    let kept_since = texts_kept_since(now);
-    let (state, revision) =
-        store.read_changes(snapshot.revision(), max_products, kept_since, &mut |item| {
-            heartbeat.beat(BUILD_STEP_LIMIT);
-            match checked(item) {
-                CatalogItem::Product {
-                    code,
-                    document,
-                    content,
-                    is_orderable,
-                    countries,
-                    categories,
-                    taken_down,
-                    digest: _,
-                } => {
-                    let found = attributes(document, is_orderable, countries, categories);
-                    let Some(attributes) = found else {
-                        damage.products.insert(code.to_owned());
-                        return Ok(());
-                    };
-                    damage.products.remove(code);
-                    let named = TextAddresses::own_texts(document, content.as_ref(), taken_down);
-                    own_texts.extend(named);
-                    let facets = Arc::make_mut(&mut numbers).facets_of(&attributes);
-                    let product = new_product(addresses, document, content, taken_down, facets);
-                    products.insert(code.parse()?, Some(product));
-                    yields.maybe_yield();
-                }
-                // The snapshot keeps its version.
-                CatalogItem::Damaged { code } => {
-                    damage.products.insert(code);
-                }
-                CatalogItem::Retired { code } => {
-                    damage.products.remove(code);
-                    products.insert(code.parse()?, None);
-                }
-                CatalogItem::Text {
-                    digest,
-                    markdown,
-                    retired_at,
-                } => {
-                    let markdown =
-                        or_last_good(&digest, markdown, Some(snapshot), now, &mut damage);
-                    // It was retired since the last read, whatever the publisher's clock says.
-                    texts.push((digest, served(markdown, retired_at.map(|_| now))));
-                }
+    let (since, kept_since) = (snapshot.revision(), texts_kept_since(now));
+    let (state, revision) = store.read_changes(since, max_products, kept_since, &mut |item| {
+        heartbeat.beat(BUILD_STEP_LIMIT);
+        match checked(item) {
+            CatalogItem::Product {
+                code,
+                document,
+                content,
+                is_orderable,
+                countries,
+                categories,
+                taken_down,
+                digest: _,
+            } => {
+                let found = attributes(document, is_orderable, countries, categories);
+                let Some(attributes) = found else {
+                    damage.products.insert(code.to_owned());
+                    return Ok(());
+                };
+                damage.products.remove(code);
+                let named = TextAddresses::own_texts(document, content.as_ref(), taken_down);
+                own_texts.extend(named);
+                let facets = Arc::make_mut(&mut numbers).facets_of(&attributes);
+                let product = new_product(addresses, document, content, taken_down, facets);
+                products.insert(code.parse()?, Some(product));
+                yields.maybe_yield();
             }
-            Ok(())
-        })?;
+            // The snapshot keeps its version.
+            CatalogItem::Damaged { code } => {
+                damage.products.insert(code);
+            }
+            CatalogItem::Retired { code } => {
+                damage.products.remove(code);
+                products.insert(code.parse()?, None);
+            }
+            CatalogItem::Text {
+                digest,
+                markdown,
+                retired_at,
+            } => {
+                let last_good = Some(snapshot);
+                let markdown = or_last_good(&digest, markdown, last_good, now, &mut damage);
+                // It was retired since the last read, whatever the publisher's clock says.
+                texts.push((digest, served(markdown, retired_at.map(|_| now))));
+            }
+        }
+        Ok(())
+    })?;
     let Some(revision) = revision else {
         return Ok(None);
     };
