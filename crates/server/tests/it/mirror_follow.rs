@@ -1,7 +1,7 @@
 //! `vitrine mirror --follow` beside a real source: the copy equals a full mirror at rest, whatever happens meanwhile.
 
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -260,6 +260,68 @@ fn refused_changes_keep_the_token() {
     holds(
         &errors,
         "published: revision 2: 0 created, 0 changed, 6 retired",
+    );
+    wait_for_equal(&copy, &source, &key);
+    assert_eq!(recorder.walks(), ["/v2/product/changes"]);
+}
+
+/// Number of loads, one a second.
+fn loads() -> usize {
+    let loads = std::env::var("VITRINE_MIRROR_SECONDS");
+    loads.map_or(6, |loads| loads.parse().expect("a number of seconds"))
+}
+
+/// Prints by how much the copy was behind.
+fn report(what: &str, lags: &mut [Duration]) {
+    lags.sort_unstable();
+    let at = |part: usize| lags.get(lags.len() * part / 100).or(lags.last());
+    let percentiles = [50, 90, 99, 100].map(|part| at(part).copied().unwrap_or_default());
+    let count = lags.len();
+    println!("{count} {what}: behind by {percentiles:?} (p50, p90, p99, maximum)");
+}
+
+#[test]
+fn copy_is_behind_steady_loads_by_less_than_a_second() {
+    let original = Store::of(&generation(0));
+    let (copy, (source, key)) = (Store::new(), source(&original));
+    let recorder = Recorder::start(source.address);
+    let mut running = follow(&copy, &recorder.base(), &key);
+    holds(&copy.path("errors"), "published: revision 1: ");
+    let (served, copy_key) = (copy.serve(), copy.key("partner", &[]));
+    let started = Instant::now();
+    let (mut lags, mut lags_of_killed) = (Vec::new(), Vec::new());
+    for number in 1..=loads() {
+        let products = generation(number);
+        original.load_products(&products);
+        let committed = Instant::now();
+        let is_killed = number % 12 == 3;
+        if is_killed {
+            // At moments that differ: while it asks, loads or waits.
+            std::thread::sleep(Duration::from_millis((number as u64 * 37) % 150));
+            drop(running);
+            running = follow(&copy, &recorder.base(), &key);
+        }
+        let path = format!(
+            "/v2/product/{}",
+            products[0]["code"].as_str().expect("a code")
+        );
+        wait_for("the copy to have the load", || {
+            let answer = served.get(&copy_key, &path);
+            (answer.status == 200 && answer.json()["name"] == products[0]["name"]).then_some(())
+        });
+        let lag = committed.elapsed();
+        match is_killed {
+            true => lags_of_killed.push(lag),
+            false => lags.push(lag),
+        }
+        std::thread::sleep(Duration::from_secs(number as u64).saturating_sub(started.elapsed()));
+    }
+    report("loads", &mut lags);
+    report("loads with a kill", &mut lags_of_killed);
+    // A promise of the contract, polled to ten times its length.
+    assert!(
+        lags.iter().all(|lag| *lag < Duration::from_secs(10)),
+        "{lags:?}"
     );
     wait_for_equal(&copy, &source, &key);
     assert_eq!(recorder.walks(), ["/v2/product/changes"]);
