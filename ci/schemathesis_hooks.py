@@ -11,7 +11,7 @@ from pathlib import Path
 import schemathesis
 
 CHANGES = "/product/changes"
-FILTERS = ("is_orderable", "countries_redeemable_in", "categories")
+FILTERS = ("is_orderable", "countries_redeemable_in", "categories", "currencies", "payout_types", "codes")
 
 # The file into which each use of a token is noted, and the tokens with their filters.
 noted = os.environ.get("VITRINE_TOKENS_USED")

@@ -6,12 +6,12 @@ use jiff::Timestamp;
 use vitrine_ingest::load::check::check;
 use vitrine_ingest::load::read::Record;
 use vitrine_ingest::load::report::Place;
-use vitrine_ingest::view::{TextAddresses, document};
+use vitrine_ingest::view::{TextAddresses, attributes, document};
 use vitrine_model::content::{Content, LoadedText, PackedMarkdown, TextDigest, Update};
 use vitrine_model::product::Product;
 use vitrine_model::revision::Revision;
 use vitrine_model::snapshot::{
-    Block, BlockBuilder, Categories, Entry, ServedText, Snapshot, TextTableBuilder,
+    Block, BlockBuilder, Entry, FacetNumbers, ServedText, Snapshot, TextTableBuilder,
 };
 
 const RECORDS: &str = include_str!("../../fixtures/catalog.ndjson");
@@ -61,17 +61,17 @@ pub fn catalog(most: usize) -> Catalog {
         id: "a-revision".to_owned(),
         created_at: Timestamp::UNIX_EPOCH,
     };
-    let (categories, blocks) = blocks(&checked);
-    let snapshot = Snapshot::new(revision, Arc::new(categories), blocks, table.finish());
+    let (facets, blocks) = blocks(&checked);
+    let snapshot = Snapshot::new(revision, Arc::new(facets), blocks, table.finish());
     Catalog {
         products: checked.into_iter().map(|(product, _)| product).collect(),
         snapshot: snapshot.expect("ascending codes"),
     }
 }
 
-fn blocks(checked: &[(Product, Content)]) -> (Categories, Vec<Block>) {
+fn blocks(checked: &[(Product, Content)]) -> (FacetNumbers, Vec<Block>) {
     let addresses = TextAddresses::new(PUBLIC_URL);
-    let mut categories = Categories::default();
+    let mut numbers = FacetNumbers::default();
     let mut blocks = Vec::new();
     for few in checked.chunks(PRODUCTS_PER_BLOCK) {
         let mut builder = BlockBuilder::default();
@@ -84,11 +84,13 @@ fn blocks(checked: &[(Product, Content)]) -> (Categories, Vec<Block>) {
                 .iter()
                 .map(|name| name.as_str().into())
                 .collect();
-            let facets = categories.facets_of(
+            let found = attributes(
+                &document.json,
                 product.is_orderable,
                 &product.countries_redeemable_in,
                 &names,
             );
+            let facets = numbers.facets_of(&found.expect("a sound document"));
             let entry = Entry {
                 code: &product.code,
                 bytes: &bytes,
@@ -99,5 +101,5 @@ fn blocks(checked: &[(Product, Content)]) -> (Categories, Vec<Block>) {
         }
         blocks.push(builder.finish().expect("a block"));
     }
-    (categories, blocks)
+    (numbers, blocks)
 }

@@ -71,6 +71,20 @@ fn filters(choice: u8) -> String {
         let category = percent_encode(category.as_str().as_bytes(), NON_ALPHANUMERIC);
         filters.push_str(&format!("&categories={category}&categories=none"));
     }
+    if choice & 8 == 8 {
+        let currency = of_catalog(choice >> 2).currency;
+        filters.push_str(&format!("&currencies={}&currencies=ZZZ", currency.as_str()));
+    }
+    if choice & 16 == 16 {
+        let payout_type = of_catalog(choice >> 1).detail.payout_type();
+        filters.push_str(&format!("&payout_types={payout_type}"));
+    }
+    if choice & 32 == 32 {
+        for at in 0..40 {
+            let code = of_catalog((choice >> 6) + at * 3).code.as_str();
+            filters.push_str(&format!("&codes={code}&codes=none-{at}"));
+        }
+    }
     filters
 }
 
@@ -78,8 +92,12 @@ fn is_meant(product: &Product, filter: &Filter) -> bool {
     let Filter {
         countries,
         categories,
+        currencies,
+        payout_types,
+        codes,
         orderable,
     } = filter;
+    let payout_type = product.detail.payout_type();
     let has_category = |name: &String| product.categories.iter().any(|own| own.as_str() == name);
     (*orderable == Orderable::Any || product.is_orderable)
         && (countries.is_empty()
@@ -87,6 +105,9 @@ fn is_meant(product: &Product, filter: &Filter) -> bool {
                 .iter()
                 .any(|country| product.countries_redeemable_in.contains(country)))
         && (categories.is_empty() || categories.iter().any(has_category))
+        && (currencies.is_empty() || currencies.contains(&product.currency))
+        && (payout_types.is_empty() || payout_types.iter().any(|one| one.as_str() == payout_type))
+        && (codes.is_empty() || codes.contains(&product.code))
 }
 
 fn codes(page: &vitrine_model::snapshot::Page<'_>) -> Vec<String> {

@@ -137,7 +137,7 @@ fn has_same_products(left: &Snapshot, right: &Snapshot) -> bool {
     let blocks = left.blocks().iter().zip(right.blocks());
     left.blocks().len() == right.blocks().len()
         && left.revision() == right.revision()
-        && left.category_numbers() == right.category_numbers()
+        && left.facet_numbers() == right.facet_numbers()
         && blocks.into_iter().all(|(left, right)| {
             left.directory() == right.directory() && left.arena() == right.arena()
         })
@@ -190,6 +190,7 @@ fn ask(snapshot: &Snapshot) {
                         .cloned()
                         .collect(),
                     orderable: [Orderable::Any, Orderable::Only][choice & 1],
+                    ..Filter::default()
                 },
                 cursor: cursor.clone(),
                 limit: Limit::new(3).expect("a limit"),

@@ -9,17 +9,25 @@ use crate::address::encode;
 pub(crate) struct Filters {
     pub(crate) countries: Vec<String>,
     pub(crate) categories: Vec<String>,
+    pub(crate) currencies: Vec<String>,
+    pub(crate) payout_types: Vec<String>,
+    pub(crate) codes: Vec<String>,
     pub(crate) is_orderable: Option<bool>,
 }
 
 impl Filters {
     /// Adds the filters to a target.
     pub(crate) fn put(&self, target: &mut Target) {
-        for country in &self.countries {
-            target.put("countries_redeemable_in", country);
-        }
-        for category in &self.categories {
-            target.put("categories", category);
+        for (name, values) in [
+            ("countries_redeemable_in", &self.countries),
+            ("categories", &self.categories),
+            ("currencies", &self.currencies),
+            ("payout_types", &self.payout_types),
+            ("codes", &self.codes),
+        ] {
+            for value in values {
+                target.put(name, value);
+            }
         }
         if let Some(is_orderable) = self.is_orderable {
             target.put("is_orderable", if is_orderable { "true" } else { "false" });
@@ -74,6 +82,48 @@ macro_rules! filter_methods {
             categories.into_iter().fold(self, |request, category| {
                 request.category(category.as_ref())
             })
+        }
+
+        /// Adds a currency, an ISO 4217 code: products must have one of the added currencies.
+        pub fn currency(mut self, currency: &str) -> Self {
+            self.filters.currencies.push(currency.to_owned());
+            self
+        }
+
+        /// Adds currencies: products must have one of the added currencies.
+        pub fn currencies<C: AsRef<str>>(self, currencies: impl IntoIterator<Item = C>) -> Self {
+            currencies.into_iter().fold(self, |request, currency| {
+                request.currency(currency.as_ref())
+            })
+        }
+
+        /// Adds a payout type, such as `gift_card`: products must have one of the added payout types.
+        pub fn payout_type(mut self, payout_type: &str) -> Self {
+            self.filters.payout_types.push(payout_type.to_owned());
+            self
+        }
+
+        /// Adds payout types: products must have one of the added payout types.
+        pub fn payout_types<P: AsRef<str>>(
+            self,
+            payout_types: impl IntoIterator<Item = P>,
+        ) -> Self {
+            payout_types.into_iter().fold(self, |request, payout_type| {
+                request.payout_type(payout_type.as_ref())
+            })
+        }
+
+        /// Adds a code: products must have one of the added codes, of which the server takes 100.
+        pub fn code(mut self, code: &str) -> Self {
+            self.filters.codes.push(code.to_owned());
+            self
+        }
+
+        /// Adds codes: products must have one of the added codes, of which the server takes 100.
+        pub fn codes<C: AsRef<str>>(self, codes: impl IntoIterator<Item = C>) -> Self {
+            codes
+                .into_iter()
+                .fold(self, |request, code| request.code(code.as_ref()))
         }
 
         /// Selects only products that can be ordered: those to show to end users.

@@ -156,12 +156,16 @@ mod tests {
         let list = list
             .category("café & bistro")
             .countries(["SE", "DE"])
+            .codes(["A", "B"])
+            .payout_types(["gift_card"])
+            .currencies(["SEK", "EUR"])
             .limit(5)
             .orderable();
         assert_eq!(
             list.clone().after("A~b+c").target(),
             "/product?countries_redeemable_in=SE&countries_redeemable_in=DE\
-             &categories=caf%C3%A9%20%26%20bistro&is_orderable=true&limit=5&after=A~b%2Bc"
+             &categories=caf%C3%A9%20%26%20bistro&currencies=SEK&currencies=EUR&payout_types=gift_card\
+             &codes=A&codes=B&is_orderable=true&limit=5&after=A~b%2Bc"
         );
         // The last cursor replaces the other one: they can't be combined.
         let back = list.after("A").before("B").target();

@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use divan::{Bencher, black_box};
 use jiff::Timestamp;
+use vitrine_model::attributes::Attributes;
 use vitrine_model::changes::{
     ChangesQuery, Facts, Journal, JournalUpdate, Point, Position, StateId,
 };
@@ -12,7 +13,7 @@ use vitrine_model::code::ProductCode;
 use vitrine_model::geo::Country;
 use vitrine_model::query::{Cursor, Filter, Limit, ListQuery};
 use vitrine_model::revision::Revision;
-use vitrine_model::snapshot::{BlockBuilder, Categories, Entry, Snapshot, TextTable};
+use vitrine_model::snapshot::{BlockBuilder, Entry, FacetNumbers, Snapshot, TextTable};
 
 const PRODUCTS: u32 = 1_000_000;
 const ENTRIES: u64 = 500_000;
@@ -74,7 +75,7 @@ fn code(number: u32) -> ProductCode {
     format!("BRIARWICK{number:07}").parse().expect("a code")
 }
 
-fn attributes(number: u32) -> (bool, [Country; 1], [Box<str>; 1]) {
+fn parts(number: u32) -> (bool, [Country; 1], [Box<str>; 1]) {
     let country = COUNTRIES[number as usize % COUNTRIES.len()].parse();
     let category = format!("category {}", number / 7 % CATEGORIES).into();
     (
@@ -84,6 +85,20 @@ fn attributes(number: u32) -> (bool, [Country; 1], [Box<str>; 1]) {
     )
 }
 
+fn attributes<'a>(
+    is_orderable: bool,
+    countries: &'a [Country],
+    categories: &'a [Box<str>],
+) -> Attributes<'a> {
+    Attributes {
+        is_orderable,
+        currency: "EUR".parse().expect("a currency"),
+        payout_type: "gift_card",
+        countries,
+        categories,
+    }
+}
+
 /// Returns a product that is changed by the change with this number, spread over the catalog.
 fn changed(change: u64) -> u32 {
     u32::try_from(change.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40).expect("24 bits") % PRODUCTS
@@ -91,11 +106,11 @@ fn changed(change: u64) -> u32 {
 
 fn snapshot() -> &'static Snapshot {
     static MADE: LazyLock<Snapshot> = LazyLock::new(|| {
-        let mut categories = Categories::default();
+        let mut facets = FacetNumbers::default();
         let mut builder = BlockBuilder::default();
         let mut blocks = Vec::new();
         for number in 0..PRODUCTS {
-            let (is_orderable, countries, names) = attributes(number);
+            let (is_orderable, countries, categories) = parts(number);
             let mut document = format!("{{\"code\":\"{number}\",\"text\":\"");
             let padding = PRODUCT_BYTES - document.len() - 2;
             write!(document, "{:a>padding$}\"}}", "").expect("memory");
@@ -103,17 +118,16 @@ fn snapshot() -> &'static Snapshot {
                 code: &code(number),
                 bytes: document.as_bytes(),
                 content: None,
-                facets: &categories.facets_of(is_orderable, &countries, &names),
+                facets: &facets.facets_of(&attributes(is_orderable, &countries, &categories)),
             };
             builder.push(&entry).expect("it follows");
             if builder.is_full() || number + 1 == PRODUCTS {
                 blocks.push(builder.finish().expect("a block"));
             }
         }
-        let categories = Arc::new(categories);
         Snapshot::new(
             Revision::default(),
-            categories,
+            Arc::new(facets),
             blocks,
             TextTable::default(),
         )
@@ -137,9 +151,9 @@ fn update(number: u64, changes: u64) -> JournalUpdate {
     update.revision(&revision(number + 1), None);
     for change in number * changes..(number + 1) * changes {
         let product = changed(change);
-        let (is_orderable, countries, categories) = attributes(product);
-        let before = Facts::new(!is_orderable, &countries, &categories);
-        let after = Facts::new(is_orderable, &countries, &categories);
+        let (is_orderable, countries, categories) = parts(product);
+        let before = Facts::new(&attributes(!is_orderable, &countries, &categories));
+        let after = Facts::new(&attributes(is_orderable, &countries, &categories));
         update.ended(number + 1, code(product).as_str(), &before);
         update.began(number + 1, code(product).as_str(), &after);
     }

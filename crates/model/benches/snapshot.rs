@@ -6,11 +6,12 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
+use vitrine_model::attributes::Attributes;
 use vitrine_model::code::ProductCode;
 use vitrine_model::geo::Country;
 use vitrine_model::query::{Cursor, Filter, Limit, ListQuery};
 use vitrine_model::revision::Revision;
-use vitrine_model::snapshot::{BlockBuilder, Categories, Entry, NewProduct, Snapshot, TextTable};
+use vitrine_model::snapshot::{BlockBuilder, Entry, FacetNumbers, NewProduct, Snapshot, TextTable};
 
 /// A small catalog and a large one.
 const SIZES: [u32; 2] = [5_000, 100_000];
@@ -94,8 +95,18 @@ fn snapshot(products: u32) -> Arc<Snapshot> {
     )
 }
 
+fn attributes<'a>(countries: &'a [Country], categories: &'a [Box<str>]) -> Attributes<'a> {
+    Attributes {
+        is_orderable: true,
+        currency: "EUR".parse().expect("a currency"),
+        payout_type: "gift_card",
+        countries,
+        categories,
+    }
+}
+
 fn make(products: u32) -> Snapshot {
-    let mut categories = Categories::default();
+    let mut numbers = FacetNumbers::default();
     let countries: Vec<Country> = COUNTRIES
         .iter()
         .map(|code| code.parse().expect("a country"))
@@ -114,7 +125,7 @@ fn make(products: u32) -> Snapshot {
         let code = code(number);
         let country = countries[below(countries.len())];
         let category = CATEGORIES[below(CATEGORIES.len())].into();
-        let facets = categories.facets_of(true, &[country], &[category]);
+        let facets = numbers.facets_of(&attributes(&[country], &[category]));
         let entry = Entry {
             code: &code,
             bytes: &document(number, 'a'),
@@ -129,7 +140,7 @@ fn make(products: u32) -> Snapshot {
     if !builder.is_empty() {
         blocks.push(builder.finish().expect("a block"));
     }
-    let categories = Arc::new(categories);
+    let categories = Arc::new(numbers);
     Snapshot::new(
         Revision::default(),
         categories,
@@ -216,10 +227,10 @@ fn product(bencher: Bencher<'_, '_>, products: u32) {
 fn change_100(bencher: Bencher<'_, '_>, products: u32) {
     let snapshot = snapshot(products);
     let facets = snapshot
-        .category_numbers()
+        .facet_numbers()
         .as_ref()
         .clone()
-        .facets_of(true, &[], &[]);
+        .facets_of(&attributes(&[], &[]));
     let changes: BTreeMap<ProductCode, Option<NewProduct>> = (0..products)
         .step_by(products as usize / 100)
         .map(|number| {
@@ -233,7 +244,7 @@ fn change_100(bencher: Bencher<'_, '_>, products: u32) {
         .collect();
     assert_eq!(changes.len(), 100);
     bencher.bench_local(|| {
-        let categories = Arc::clone(snapshot.category_numbers());
+        let categories = Arc::clone(snapshot.facet_numbers());
         let changes = black_box(&changes);
         snapshot
             .with_changes(

@@ -1,5 +1,6 @@
 //! Product codes: the names in orders, the sort key of pages, the values of cursors.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -48,6 +49,12 @@ impl FromStr for ProductCode {
     fn from_str(text: &str) -> Result<Self, Invalid> {
         Self::check(text)?;
         Ok(Self(text.into()))
+    }
+}
+
+impl Borrow<str> for ProductCode {
+    fn borrow(&self) -> &str {
+        &self.0
     }
 }
 

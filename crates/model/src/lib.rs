@@ -10,12 +10,13 @@
 //! - [`product`]: the product and its details; [`content`]: its texts
 //! - [`key`], [`quota`]: API keys and their rate limits; [`version`]: the dated API versions
 //! - [`hexadecimal`]: hexadecimal digits of bytes
-//! - [`query`]: filters, cursor and limit of a list request
+//! - [`query`]: filters, cursor and limit of a list request; [`attributes`]: what filters select by
 //! - [`revision`]: the name of one published state of the catalog
 //! - [`content_hash`]: the hash that entity tags and body caches use
 //! - [`snapshot`]: the immutable catalog in memory, its indexes and the scan of a page
 //! - [`changes`]: what revisions changed, and what differs since a state
 
+pub mod attributes;
 pub mod changes;
 pub mod code;
 pub mod colour;

@@ -62,6 +62,8 @@ pub struct Facts<'a> {
     pub countries: &'a [Country],
     /// Categories.
     pub categories: &'a [Box<str>],
+    /// Canonical document, which has the others.
+    pub document: &'a str,
 }
 
 /// Item of [`read_history`](crate::Store::read_history).
@@ -150,14 +152,15 @@ impl FactsCache {
     }
 
     /// Returns the facts of a version, given its columns.
-    pub(crate) fn facts(
-        &mut self,
+    pub(crate) fn facts<'a>(
+        &'a mut self,
         is_orderable: bool,
-        countries: &str,
-        categories: &str,
-    ) -> Result<Facts<'_>, StoreError> {
+        [countries, categories]: [&str; 2],
+        document: &'a str,
+    ) -> Result<Facts<'a>, StoreError> {
         Ok(Facts {
             is_orderable,
+            document,
             countries: self.countries.get(countries)?,
             categories: self.categories.get(categories)?,
         })

@@ -4,7 +4,10 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use serde_json::value::RawValue;
+use vitrine_model::attributes::Attributes;
 use vitrine_model::content::{Content, Text, TextName};
+use vitrine_model::geo::Country;
+use vitrine_model::money::Currency;
 use vitrine_model::product::{
     Assets, CustomerService, Denominations, Detail, Expiry, OtherDetail, Payment, Product,
     SubscriptionPlan, Voucher,
@@ -47,6 +50,29 @@ pub fn document(product: &Product, content: &Content) -> serde_json::Result<Docu
         end - content_json.len()..end
     });
     Ok(Document { json, content })
+}
+
+/// Returns the attributes of a stored product by which filters select: those beside its canonical document, and currency
+/// and payout type, which are in it; `None` if the document is damaged.
+#[must_use]
+pub fn attributes<'a>(
+    document: &'a str,
+    is_orderable: bool,
+    countries: &'a [Country],
+    categories: &'a [Box<str>],
+) -> Option<Attributes<'a>> {
+    // Without parsing the rest: only name and code are in front of them, and quotes in these are escaped.
+    let (_, rest) = document.split_once(",\"currency\":\"")?;
+    let (currency, rest) = rest.split_once('"')?;
+    let (_, rest) = rest.split_once(",\"payout_type\":\"")?;
+    let (payout_type, _) = rest.split_once('"')?;
+    Some(Attributes {
+        is_orderable,
+        currency: Currency::well_formed(currency)?,
+        payout_type,
+        countries,
+        categories,
+    })
 }
 
 /// Returns a document with other texts; the rest stays byte for byte. `range` is that of its content resources.

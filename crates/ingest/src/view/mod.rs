@@ -13,7 +13,7 @@ mod document;
 mod form;
 
 pub use addresses::TextAddresses;
-pub use document::{Document, document, stored_content, with_content};
+pub use document::{Document, attributes, document, stored_content, with_content};
 pub use form::{ContentForm, ParsedContent, content_json, parse_content};
 
 /// Prefix of the store's own texts in a canonical document.

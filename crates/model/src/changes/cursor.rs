@@ -51,6 +51,17 @@ impl<'s, 'f> Cursor<'s, 'f> {
         let [first, last] = self.steps;
         self.code = None;
         while let Some(change) = self.segment.next_since(start, first) {
+            let code = str::from_utf8(self.segment.codes.get(change)).unwrap_or_default();
+            if !self.filter.selects_code(code) {
+                // Straight to the next one that is selected.
+                let Some(next) = self.filter.codes_from(code).next() else {
+                    start = self.segment.len();
+                    break;
+                };
+                let next = next.as_str().as_bytes();
+                start = self.segment.skip(change, |other| other < next);
+                continue;
+            }
             if self.segment.at[change] <= last && self.is_concerned(change) {
                 self.code = Some(self.segment.codes.get(change));
                 start = change;

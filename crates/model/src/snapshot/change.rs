@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::block::Block;
 use super::build::{BlockBuilder, Entry};
-use super::facet::{Categories, Facet};
+use super::facet::{Facet, FacetNumbers};
 use super::{Malformed, Snapshot, TextTable};
 use crate::code::ProductCode;
 use crate::revision::Revision;
@@ -36,7 +36,7 @@ enum Piece<'c> {
 impl Snapshot {
     /// Returns the snapshot after `changes`: products by code, `None` for removed ones.
     ///
-    /// `categories` must extend this snapshot's. `between` is called after each rebuilt block, so that the caller can
+    /// `facets` must extend this snapshot's. `between` is called after each rebuilt block, so that the caller can
     /// yield.
     ///
     /// # Errors
@@ -45,7 +45,7 @@ impl Snapshot {
     pub fn with_changes(
         &self,
         revision: Revision,
-        categories: Arc<Categories>,
+        facets: Arc<FacetNumbers>,
         changes: &BTreeMap<ProductCode, Option<NewProduct>>,
         texts: TextTable,
         between: impl FnMut(),
@@ -84,17 +84,17 @@ impl Snapshot {
             }
         }
         made.build(&mut pieces)?;
-        Self::new(revision, categories, made.blocks, texts)
+        Self::new(revision, facets, made.blocks, texts)
     }
 
-    /// Copies the product with this code, for a snapshot whose facets are numbered by `categories`.
+    /// Copies the product with this code, for a snapshot whose facets are numbered by `numbers`.
     #[must_use]
-    pub fn copy_of(&self, code: &ProductCode, categories: &mut Categories) -> Option<NewProduct> {
+    pub fn copy_of(&self, code: &ProductCode, numbers: &mut FacetNumbers) -> Option<NewProduct> {
         let product = self.product(code)?;
         let facets = product.block.facets();
         let facets = facets.filter(|(_, members)| members.iter().any(|slot| slot == product.slot));
-        let renumber = |(facet, _)| match self.categories.name(facet) {
-            Some(name) => categories.get_or_add(name),
+        let renumber = |(facet, _)| match self.facets.name(facet) {
+            Some((kind, name)) => numbers.get_or_add(kind, name),
             None => facet,
         };
         Some(NewProduct {

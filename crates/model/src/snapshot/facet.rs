@@ -2,15 +2,16 @@
 
 use std::collections::HashMap;
 
+use crate::attributes::Attributes;
 use crate::geo::Country;
 
-/// A country, a category, or being orderable. Numbers of categories are valid only with the [`Categories`] that
-/// assigned them.
+/// A country, a category, a currency, a payout type, or being orderable. Numbers of facets with a name are valid only with
+/// the [`FacetNumbers`] that assigned them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Facet(u32);
 
-/// First number of a category, after being orderable and all countries.
-const FIRST_CATEGORY: u32 = 1 + Country::NUMBERS;
+/// First number of a facet with a name, after being orderable and all countries.
+const FIRST_NAMED: u32 = 1 + Country::NUMBERS;
 
 impl Facet {
     /// Facet of products that can be ordered.
@@ -36,75 +37,101 @@ impl Facet {
     }
 }
 
-/// All categories ever seen, numbered in order of appearance. Numbers never change: newer snapshots share blocks with
-/// older ones.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Categories {
-    names: Vec<Box<str>>,
-    facets: HashMap<Box<str>, Facet>,
+/// Kind of facets with a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FacetKind {
+    /// Categories.
+    Category,
+    /// Currencies.
+    Currency,
+    /// Payout types.
+    PayoutType,
 }
 
-impl Categories {
-    /// Returns the facet of a category, if it was ever seen.
+impl FacetKind {
+    /// All kinds.
+    pub const ALL: [Self; 3] = [Self::Category, Self::Currency, Self::PayoutType];
+}
+
+/// All facets with a name ever seen, numbered in order of appearance. Numbers never change: newer snapshots share blocks
+/// with older ones.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FacetNumbers {
+    names: Vec<(FacetKind, Box<str>)>,
+    /// Facets by name, for each kind.
+    facets: [HashMap<Box<str>, Facet>; FacetKind::ALL.len()],
+}
+
+impl FacetNumbers {
+    /// Returns the facet with this name, if it was ever seen.
     #[must_use]
-    pub fn get(&self, name: &str) -> Option<Facet> {
-        self.facets.get(name).copied()
+    pub fn get(&self, kind: FacetKind, name: &str) -> Option<Facet> {
+        self.facets[kind as usize].get(name).copied()
     }
 
-    /// Returns the facet of a category, adding the category if it is new.
-    pub fn get_or_add(&mut self, name: &str) -> Facet {
-        if let Some(facet) = self.get(name) {
+    /// Returns the facet with this name, adding it if it is new.
+    pub fn get_or_add(&mut self, kind: FacetKind, name: &str) -> Facet {
+        if let Some(facet) = self.get(kind, name) {
             return facet;
         }
         // There can't be as many names as numbers: they wouldn't fit into memory.
         let count = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
-        let facet = Facet(FIRST_CATEGORY.saturating_add(count));
-        self.names.push(name.into());
-        self.facets.insert(name.into(), facet);
+        let facet = Facet(FIRST_NAMED.saturating_add(count));
+        self.names.push((kind, name.into()));
+        self.facets[kind as usize].insert(name.into(), facet);
         facet
     }
 
-    /// Returns all facets of a product, adding new categories.
-    pub fn facets_of(
-        &mut self,
-        is_orderable: bool,
-        countries: &[Country],
-        categories: &[Box<str>],
-    ) -> Vec<Facet> {
+    /// Returns all facets of a product, adding new ones.
+    pub fn facets_of(&mut self, attributes: &Attributes<'_>) -> Vec<Facet> {
+        let Attributes {
+            is_orderable,
+            currency,
+            payout_type,
+            countries,
+            categories,
+        } = attributes;
         let orderable = is_orderable.then_some(Facet::ORDERABLE);
         let countries = countries.iter().copied().map(Facet::country);
-        let categories = categories.iter().map(|name| self.get_or_add(name));
-        orderable
-            .into_iter()
-            .chain(countries)
-            .chain(categories)
-            .collect()
+        let mut facets: Vec<Facet> = orderable.into_iter().chain(countries).collect();
+        facets.push(self.get_or_add(FacetKind::Currency, currency.as_str()));
+        facets.push(self.get_or_add(FacetKind::PayoutType, payout_type));
+        let categories = categories.iter();
+        facets.extend(categories.map(|name| self.get_or_add(FacetKind::Category, name)));
+        facets
     }
 
-    /// Returns the names, in order of their numbers.
+    /// Returns kinds and names, in order of their numbers.
     #[must_use]
-    pub fn names(&self) -> &[Box<str>] {
+    pub fn names(&self) -> &[(FacetKind, Box<str>)] {
         &self.names
     }
 
+    /// Returns kind and name of a facet, if it has a name.
+    pub(super) fn name(&self, facet: Facet) -> Option<(FacetKind, &str)> {
+        let number = facet.0.checked_sub(FIRST_NAMED)?;
+        let (kind, name) = self.names.get(number as usize)?;
+        Some((*kind, name))
+    }
+
     /// Returns the name of a facet, if it is a category's.
-    pub(super) fn name(&self, facet: Facet) -> Option<&str> {
-        let number = facet.0.checked_sub(FIRST_CATEGORY)?;
-        self.names.get(number as usize).map(AsRef::as_ref)
+    pub(super) fn category(&self, facet: Facet) -> Option<&str> {
+        let (kind, name) = self.name(facet)?;
+        (kind == FacetKind::Category).then_some(name)
     }
 
     /// Returns the number of facets, the upper bound of all facet numbers.
     pub(super) fn facet_count(&self) -> usize {
-        FIRST_CATEGORY as usize + self.names.len()
+        FIRST_NAMED as usize + self.names.len()
     }
 }
 
-impl<N: AsRef<str>> FromIterator<N> for Categories {
-    fn from_iter<I: IntoIterator<Item = N>>(names: I) -> Self {
-        let mut categories = Self::default();
-        for name in names {
-            categories.get_or_add(name.as_ref());
+impl<N: AsRef<str>> FromIterator<(FacetKind, N)> for FacetNumbers {
+    fn from_iter<I: IntoIterator<Item = (FacetKind, N)>>(names: I) -> Self {
+        let mut numbers = Self::default();
+        for (kind, name) in names {
+            numbers.get_or_add(kind, name.as_ref());
         }
-        categories
+        numbers
     }
 }

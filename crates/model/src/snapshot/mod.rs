@@ -1,7 +1,7 @@
 //! The catalog in memory: one immutable value per revision, shared by all requests.
 //!
 //! Rendered products lie in code order in immutable blocks of up to 256. A revision that changes a few products gives a
-//! snapshot that shares all other blocks with its predecessor. Each block has a bit set per facet (a country, a category,
+//! snapshot that shares all other blocks with its predecessor. Each block has a bit set per facet (such as a country, or
 //! being orderable), and the snapshot a bit per block and facet; a scan uses both. The rendered bytes are opaque here.
 //!
 //! - `block`: up to 256 products; `bit_set`: a set of slots in a block
@@ -32,7 +32,7 @@ pub use block::{Block, Malformed};
 pub use build::{BlockBuilder, Entry, PushError};
 pub use change::NewProduct;
 pub use damage::Damage;
-pub use facet::{Categories, Facet};
+pub use facet::{Facet, FacetKind, FacetNumbers};
 pub use page::{Page, Run};
 pub use scan::Matcher;
 pub use texts::{ServedText, TextTable, TextTableBuilder};
@@ -53,7 +53,7 @@ pub struct Snapshot {
     prefixes: Box<[u128]>,
     /// A bit per facet and block: set if some product of the block has the facet. Empty for facets without products.
     presence: Vec<Box<[u64]>>,
-    categories: Arc<Categories>,
+    facets: Arc<FacetNumbers>,
     /// Categories with products, ascending by name.
     live_categories: Vec<Facet>,
     texts: TextTable,
@@ -79,14 +79,14 @@ pub struct ProductView<'s> {
 }
 
 impl Snapshot {
-    /// Builds the snapshot of `revision` from blocks whose facets are numbered by `categories`.
+    /// Builds the snapshot of `revision` from blocks whose facets are numbered by `facets`.
     ///
     /// # Errors
     ///
-    /// If the codes aren't strictly ascending, or a block has a facet that `categories` doesn't have.
+    /// If the codes aren't strictly ascending, or a block has a facet that `facets` doesn't have.
     pub fn new(
         revision: Revision,
-        categories: Arc<Categories>,
+        facets: Arc<FacetNumbers>,
         blocks: Vec<Block>,
         texts: TextTable,
     ) -> Result<Self, Malformed> {
@@ -95,7 +95,7 @@ impl Snapshot {
         if !blocks.is_sorted_by(follows) {
             return Err(Malformed);
         }
-        let mut presence = vec![Box::<[u64]>::default(); categories.facet_count()];
+        let mut presence = vec![Box::<[u64]>::default(); facets.facet_count()];
         for (index, block) in blocks.iter().enumerate() {
             for (facet, _) in block.facets() {
                 let blocks_with = presence.get_mut(facet.number() as usize).ok_or(Malformed)?;
@@ -109,9 +109,9 @@ impl Snapshot {
             .zip(&presence)
             .filter(|(_, blocks_with)| !blocks_with.is_empty())
             .map(|(number, _)| Facet::from_number(number))
-            .filter(|facet| categories.name(*facet).is_some())
+            .filter(|facet| facets.category(*facet).is_some())
             .collect();
-        live_categories.sort_unstable_by_key(|facet| categories.name(*facet));
+        live_categories.sort_unstable_by_key(|facet| facets.category(*facet));
         Ok(Self {
             revision,
             len: blocks.iter().map(Block::count).sum(),
@@ -121,7 +121,7 @@ impl Snapshot {
                 .collect(),
             blocks,
             presence,
-            categories,
+            facets,
             live_categories,
             texts,
             damage: Arc::default(),
@@ -164,10 +164,20 @@ impl Snapshot {
         &self.blocks
     }
 
-    /// Returns the numbering of categories that the blocks use.
+    /// Returns the numbering of facets that the blocks use.
     #[must_use]
-    pub fn category_numbers(&self) -> &Arc<Categories> {
-        &self.categories
+    pub fn facet_numbers(&self) -> &Arc<FacetNumbers> {
+        &self.facets
+    }
+
+    /// Returns the number of facets with a name that some product has.
+    #[must_use]
+    pub fn named_facet_count(&self) -> usize {
+        (0..)
+            .zip(&self.presence)
+            .filter(|(_, blocks_with)| !blocks_with.is_empty())
+            .filter(|(number, _)| self.facets.name(Facet::from_number(*number)).is_some())
+            .count()
     }
 
     /// Returns the texts.
@@ -216,7 +226,7 @@ impl Snapshot {
 
     /// Iterates over the categories with products, in ascending byte order.
     pub fn categories(&self) -> impl Iterator<Item = &str> {
-        let name = |facet: &Facet| self.categories.name(*facet);
+        let name = |facet: &Facet| self.facets.category(*facet);
         self.live_categories.iter().filter_map(name)
     }
 

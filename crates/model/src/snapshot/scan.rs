@@ -4,9 +4,11 @@
 use super::Snapshot;
 use super::bit_set::BitSet256;
 use super::block::Block;
-use super::facet::Facet;
+use super::facet::{Facet, FacetKind};
 use super::page::{Page, Run};
 use crate::code::ProductCode;
+use crate::money::Currency;
+use crate::product::PayoutTypeName;
 use crate::query::{Cursor, Filter, ListQuery, Orderable};
 
 /// Minimum number of facets that are merged with all facets of a block; fewer are looked up one by one.
@@ -16,10 +18,10 @@ impl Snapshot {
     /// Returns the page for `query`.
     #[must_use]
     pub fn page(&self, query: &ListQuery) -> Page<'_> {
-        let scan = Scan {
-            snapshot: self,
-            groups: self.groups(&query.filter),
-        };
+        let scan = self.scan(&query.filter);
+        if !query.filter.codes.is_empty() {
+            return scan.page_of_codes(query);
+        }
         let limit = query.limit.get();
         // `cut` separates the matches before the cursor from those after it.
         let (found, cut) = match &query.cursor {
@@ -48,11 +50,16 @@ impl Snapshot {
 
     /// Returns a matcher that finds single products that match a filter.
     #[must_use]
-    pub fn matcher(&self, filter: &Filter) -> Matcher<'_> {
-        Matcher(Scan {
+    pub fn matcher<'s, 'f>(&'s self, filter: &'f Filter) -> Matcher<'s, 'f> {
+        Matcher(self.scan(filter))
+    }
+
+    fn scan<'s, 'f>(&'s self, filter: &'f Filter) -> Scan<'s, 'f> {
+        Scan {
             snapshot: self,
+            filter,
             groups: self.groups(filter),
-        })
+        }
     }
 
     fn first_after(&self, code: &ProductCode) -> (usize, usize) {
@@ -74,24 +81,42 @@ impl Snapshot {
                 .map(Facet::country)
                 .collect()
         });
-        let by_category = (!filter.categories.is_empty()).then(|| {
-            let facet = |name: &String| self.categories.get(name);
-            filter.categories.iter().filter_map(facet).collect()
-        });
+        let by_category = self.named(FacetKind::Category, &filter.categories, String::as_str);
+        let by_currency = self.named(FacetKind::Currency, &filter.currencies, Currency::as_str);
+        let by_payout_type = self.named(
+            FacetKind::PayoutType,
+            &filter.payout_types,
+            PayoutTypeName::as_str,
+        );
         let by_orderable = match filter.orderable {
             Orderable::Only => Some(vec![Facet::ORDERABLE]),
             Orderable::Any => None,
         };
-        let mut groups: Vec<Vec<Facet>> = [by_country, by_category, by_orderable]
-            .into_iter()
-            .flatten()
-            .collect();
+        let groups = [
+            by_country,
+            by_category,
+            by_currency,
+            by_payout_type,
+            by_orderable,
+        ];
+        let mut groups: Vec<Vec<Facet>> = groups.into_iter().flatten().collect();
         for group in &mut groups {
             group.retain(|facet| !self.blocks_with(*facet).is_empty());
             group.sort_unstable();
             group.dedup();
         }
         groups
+    }
+
+    /// Returns the facets with these names that were ever seen; `None` if there are no names.
+    fn named<N>(
+        &self,
+        kind: FacetKind,
+        names: &[N],
+        as_str: impl Fn(&N) -> &str,
+    ) -> Option<Vec<Facet>> {
+        let facet = |name: &N| self.facets.get(kind, as_str(name));
+        (!names.is_empty()).then(|| names.iter().filter_map(facet).collect())
     }
 
     fn blocks_with(&self, facet: Facet) -> &[u64] {
@@ -128,23 +153,28 @@ impl Matches {
 }
 
 /// Finds single products that match a filter.
-pub struct Matcher<'s>(Scan<'s>);
+pub struct Matcher<'s, 'f>(Scan<'s, 'f>);
 
-impl Matcher<'_> {
+impl<'s> Matcher<'s, '_> {
     /// Returns the product with this code, if it matches.
     #[must_use]
     pub fn find(&self, code: &str) -> Option<Run> {
         let Self(scan) = self;
-        let (index, slot) = scan.snapshot.find(code)?;
-        let block = scan.snapshot.blocks.get(index)?;
-        let has = |facet: &Facet| block.members(*facet).contains(slot);
-        let matches = scan.groups.iter().all(|group| group.iter().any(has));
-        matches.then(|| Run::new(index, slot..slot + 1))
+        let found = scan.find(code);
+        let (index, slot) = found.filter(|_| scan.filter.selects_code(code))?;
+        Some(Run::new(index, slot..slot + 1))
     }
 
     /// Returns the first matching code that isn't below `code`.
-    pub(crate) fn first_from(&self, code: &str) -> Option<&str> {
+    pub(crate) fn first_from(&self, code: &str) -> Option<&'s str> {
         let Self(scan) = self;
+        if !scan.filter.codes.is_empty() {
+            let mut codes = scan.filter.codes_from(code);
+            return codes.find_map(|code| {
+                let (index, slot) = scan.find(code.as_str())?;
+                Some(scan.snapshot.blocks.get(index)?.code(slot))
+            });
+        }
         let cut = scan.snapshot.first_not_below(code);
         let mut candidate = scan.next_block(cut.0);
         while let Some((index, block)) = candidate {
@@ -158,12 +188,55 @@ impl Matcher<'_> {
     }
 }
 
-struct Scan<'s> {
+struct Scan<'s, 'f> {
     snapshot: &'s Snapshot,
+    filter: &'f Filter,
     groups: Vec<Vec<Facet>>,
 }
 
-impl Scan<'_> {
+impl<'s> Scan<'s, '_> {
+    /// Returns block and slot of the product with this code, if it has a facet of every group.
+    fn find(&self, code: &str) -> Option<(usize, usize)> {
+        let (index, slot) = self.snapshot.find(code)?;
+        let block = self.snapshot.blocks.get(index)?;
+        let has = |facet: &Facet| block.members(*facet).contains(slot);
+        let matches = self.groups.iter().all(|group| group.iter().any(has));
+        matches.then_some((index, slot))
+    }
+
+    /// Returns the page of a query for codes, which are looked up one by one.
+    fn page_of_codes(&self, query: &ListQuery) -> Page<'s> {
+        let codes = self.filter.codes.iter();
+        let found: Vec<_> = codes.filter_map(|code| self.find(code.as_str())).collect();
+        let limit = query.limit.get();
+        let (start, end) = match &query.cursor {
+            Cursor::Start => (0, limit),
+            Cursor::After(code) => {
+                let start = self.snapshot.first_after(code);
+                let start = found.partition_point(|place| *place < start);
+                (start, start + limit)
+            }
+            Cursor::Before(code) => {
+                let end = self.snapshot.first_not_below(code.as_str());
+                let end = found.partition_point(|place| *place < end);
+                (end.saturating_sub(limit), end)
+            }
+        };
+        let end = end.min(found.len());
+        let mut parts: Vec<(usize, BitSet256)> = Vec::new();
+        for (block, slot) in &found[start..end] {
+            if parts.last().is_none_or(|(last, _)| last != block) {
+                parts.push((*block, BitSet256::default()));
+            }
+            if let Some((_, members)) = parts.last_mut() {
+                members.insert(*slot);
+            }
+        }
+        let is_empty = parts.is_empty();
+        let (has_previous, has_next) = (!is_empty && start > 0, !is_empty && end < found.len());
+        Page::new(self.snapshot, parts, has_previous, has_next)
+    }
+
     /// Returns the first `limit` matches from `cut` on.
     fn forwards(&self, cut: (usize, usize), limit: usize) -> Matches {
         let mut found = Matches::new(limit);
@@ -200,7 +273,7 @@ impl Scan<'_> {
     }
 
     /// Returns the first block from `start` on that can have matches.
-    fn next_block(&self, start: usize) -> Option<(usize, &Block)> {
+    fn next_block(&self, start: usize) -> Option<(usize, &'s Block)> {
         let count = self.snapshot.blocks.len();
         let mut word = start / 64;
         let mut candidates = self.candidates(word) & (u64::MAX << (start % 64));

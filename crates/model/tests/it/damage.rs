@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use vitrine_model::snapshot::Block;
 
-use crate::naive::{Catalog, Made, snapshot};
+use crate::naive::{Catalog, Made, made, snapshot};
 
 /// A directory, as the table in the documentation of blocks describes it.
 #[derive(Clone)]
@@ -66,12 +66,11 @@ fn u32_of(bytes: &[u8]) -> u32 {
     u32::from_le_bytes(bytes.try_into().expect("four bytes"))
 }
 
-/// Three products, with three facets.
+/// Three products, with five facets.
 fn sound() -> Block {
     let made = |is_orderable: bool, country: &str| Made {
-        is_orderable,
         countries: vec![country.parse().expect("a country")],
-        categories: vec![],
+        ..made(is_orderable)
     };
     let catalog: Catalog = BTreeMap::from([
         ("AA".parse().expect("a code"), made(true, "AT")),

@@ -158,14 +158,7 @@ impl History {
         let changes = self.versions.range(since.number..=moment.number).rev();
         for (number, versions) in changes {
             for (code, [before, after]) in versions {
-                let facts = |version: &Version| {
-                    let Made {
-                        is_orderable,
-                        countries,
-                        categories,
-                    } = &version.made;
-                    Facts::new(*is_orderable, countries, categories)
-                };
+                let facts = |version: &Version| Facts::new(&version.made.attributes());
                 if let Some(after) = after {
                     update.began(*number, code.as_str(), &facts(after));
                 }
@@ -207,7 +200,7 @@ impl History {
     pub fn visible(&self, at: usize, code: &ProductCode, filter: &Filter) -> Option<String> {
         let moment = &self.moments[at];
         let version = moment.catalog.get(code)?;
-        matches(&version.made, filter).then(|| moment.rendered(code, version))
+        matches(code, &version.made, filter).then(|| moment.rendered(code, version))
     }
 
     /// Returns what a list shows at a moment.

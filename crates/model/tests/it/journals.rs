@@ -5,6 +5,8 @@ use vitrine_model::changes::{ChangesQuery, Facts, Journal, JournalUpdate, Positi
 use vitrine_model::query::{Filter, Limit};
 use vitrine_model::snapshot::Snapshot;
 
+use crate::naive::{Made, made};
+
 use crate::history::revision;
 
 /// Returns an update with revisions of these numbers, whose ids are the numbers.
@@ -19,8 +21,12 @@ fn update(numbers: impl IntoIterator<Item = u64>) -> JournalUpdate {
 
 /// Adds a change of a product, which can be ordered after it.
 fn change(update: &mut JournalUpdate, revision: u64, code: &str) {
-    update.ended(revision, code, &Facts::new(false, &[], &[]));
-    update.began(revision, code, &Facts::new(true, &[], &["food".into()]));
+    let after = Made {
+        categories: vec!["food".into()],
+        ..made(true)
+    };
+    update.ended(revision, code, &Facts::new(&made(false).attributes()));
+    update.began(revision, code, &Facts::new(&after.attributes()));
 }
 
 fn texts(state: u64) -> StateId {

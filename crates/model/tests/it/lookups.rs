@@ -12,7 +12,7 @@ use vitrine_model::geo::Country;
 use vitrine_model::query::{Limit, ListQuery};
 use vitrine_model::revision::Revision;
 use vitrine_model::snapshot::{
-    Block, Categories, NewProduct, ServedText, Snapshot, TextTable, TextTableBuilder,
+    Block, FacetKind, FacetNumbers, NewProduct, ServedText, Snapshot, TextTable, TextTableBuilder,
 };
 
 use crate::naive::{block_sizes, catalog, code, made, rendered, snapshot, snapshot_of};
@@ -66,13 +66,26 @@ fn products_without_content_resources_have_no_range() {
 }
 
 #[test]
-fn categories_are_numbered_in_order_of_appearance() {
+fn facets_are_numbered_in_order_of_appearance() {
     let names = ["food", "books", "food", "Food"];
-    let categories: Categories = names.into_iter().collect();
-    let names: Vec<&str> = categories.names().iter().map(AsRef::as_ref).collect();
-    assert_eq!(names, ["food", "books", "Food"]);
-    let again: Categories = categories.names().iter().collect();
-    assert_eq!(again, categories, "as a file of a snapshot tells them");
+    let names = names.map(|name| (FacetKind::Category, name));
+    // Names of different kinds are different.
+    let others = [
+        (FacetKind::PayoutType, "food"),
+        (FacetKind::Currency, "EUR"),
+    ];
+    let facets: FacetNumbers = names.into_iter().chain(others).collect();
+    let named: Vec<(FacetKind, &str)> = facets
+        .names()
+        .iter()
+        .map(|(kind, name)| (*kind, &**name))
+        .collect();
+    assert_eq!(
+        named,
+        [&[names[0], names[1], names[3]][..], &others].concat()
+    );
+    let again: FacetNumbers = facets.names().iter().cloned().collect();
+    assert_eq!(again, facets, "as a file of a snapshot tells them");
 }
 
 fn revision(number: u64) -> Revision {

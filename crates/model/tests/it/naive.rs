@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use vitrine_model::attributes::Attributes;
 use vitrine_model::code::ProductCode;
 use vitrine_model::geo::Country;
+use vitrine_model::money::Currency;
+use vitrine_model::product::PayoutTypeName;
 use vitrine_model::query::{Filter, Orderable};
 use vitrine_model::revision::Revision;
-use vitrine_model::snapshot::{Block, BlockBuilder, Categories, Entry, Snapshot, TextTable};
+use vitrine_model::snapshot::{Block, BlockBuilder, Entry, FacetNumbers, Snapshot, TextTable};
 
 /// Products by code.
 pub type Catalog = BTreeMap<ProductCode, Made>;
@@ -17,14 +20,30 @@ pub type Catalog = BTreeMap<ProductCode, Made>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Made {
     pub is_orderable: bool,
+    pub currency: Currency,
+    pub payout_type: &'static str,
     pub countries: Vec<Country>,
     pub categories: Vec<Box<str>>,
+}
+
+impl Made {
+    pub fn attributes(&self) -> Attributes<'_> {
+        Attributes {
+            is_orderable: self.is_orderable,
+            currency: self.currency,
+            payout_type: self.payout_type,
+            countries: &self.countries,
+            categories: &self.categories,
+        }
+    }
 }
 
 /// Returns a product without countries and categories.
 pub fn made(is_orderable: bool) -> Made {
     Made {
         is_orderable,
+        currency: "EUR".parse().expect("a currency"),
+        payout_type: "gift_card",
         countries: vec![],
         categories: vec![],
     }
@@ -45,17 +64,33 @@ pub fn category() -> impl Strategy<Value = String> {
     prop::sample::select(vec!["books", "food", "Food", "café & bistro"]).prop_map(str::to_owned)
 }
 
+/// Generates currencies, also one that doesn't exist.
+pub fn currency() -> impl Strategy<Value = Currency> {
+    let codes = prop::sample::select(vec!["EUR", "GBP", "SEK", "ZZZ"]);
+    codes.prop_map(|code| Currency::well_formed(code).expect("a currency"))
+}
+
+pub fn payout_type() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec!["gift_card", "payment", "prepaid_card"])
+}
+
 pub fn product() -> impl Strategy<Value = Made> {
     (
         any::<bool>(),
+        currency(),
+        payout_type(),
         prop::collection::btree_set(country(), 0..3),
         prop::collection::btree_set(category(), 0..3),
     )
-        .prop_map(|(is_orderable, countries, categories)| Made {
-            is_orderable,
-            countries: countries.into_iter().collect(),
-            categories: categories.into_iter().map(Into::into).collect(),
-        })
+        .prop_map(
+            |(is_orderable, currency, payout_type, countries, categories)| Made {
+                is_orderable,
+                currency,
+                payout_type,
+                countries: countries.into_iter().collect(),
+                categories: categories.into_iter().map(Into::into).collect(),
+            },
+        )
 }
 
 pub fn catalog() -> impl Strategy<Value = Catalog> {
@@ -67,21 +102,43 @@ pub fn filter() -> impl Strategy<Value = Filter> {
         prop::collection::vec(country(), 0..3),
         prop::collection::vec(category(), 0..3),
         any::<bool>(),
+        few(prop::collection::vec(currency(), 0..3)),
+        few(prop::collection::vec(payout_type(), 0..3)),
+        few(prop::collection::btree_set(code(), 0..12)),
     )
-        .prop_map(|(countries, categories, only)| Filter {
-            countries,
-            categories,
-            orderable: if only {
-                Orderable::Only
-            } else {
-                Orderable::Any
+        .prop_map(
+            |(countries, categories, only, currencies, payout_types, codes)| Filter {
+                countries,
+                categories,
+                currencies,
+                payout_types: payout_types
+                    .into_iter()
+                    .map(|name| name.parse().expect("a payout type"))
+                    .collect(),
+                codes,
+                orderable: if only {
+                    Orderable::Only
+                } else {
+                    Orderable::Any
+                },
             },
-        })
+        )
+}
+
+/// Generates a filter in a quarter of the cases: all at once would match nothing.
+fn few<T: Default + Clone + std::fmt::Debug>(
+    filter: impl Strategy<Value = T>,
+) -> impl Strategy<Value = T> {
+    prop_oneof![3 => Just(T::default()), 1 => filter]
 }
 
 /// Returns true if a product matches the filter.
-pub fn matches(made: &Made, filter: &Filter) -> bool {
-    (filter.orderable == Orderable::Any || made.is_orderable)
+pub fn matches(code: &ProductCode, made: &Made, filter: &Filter) -> bool {
+    let is_payout_type = |one: &PayoutTypeName| one.as_str() == made.payout_type;
+    (filter.currencies.is_empty() || filter.currencies.contains(&made.currency))
+        && (filter.payout_types.is_empty() || filter.payout_types.iter().any(is_payout_type))
+        && (filter.codes.is_empty() || filter.codes.contains(code.as_str()))
+        && (filter.orderable == Orderable::Any || made.is_orderable)
         && (filter.countries.is_empty()
             || filter.countries.iter().any(|c| made.countries.contains(c)))
         && (filter.categories.is_empty()
@@ -129,13 +186,13 @@ pub fn snapshot_from<'c>(
     revision: Revision,
     texts: TextTable,
 ) -> Snapshot {
-    let mut categories = Categories::default();
+    let mut numbers = FacetNumbers::default();
     let mut sizes = block_sizes.iter().copied().cycle();
     let mut blocks: Vec<Block> = Vec::new();
     let mut builder = BlockBuilder::default();
     let mut size = sizes.next();
     for (code, made, bytes) in products {
-        let facets = categories.facets_of(made.is_orderable, &made.countries, &made.categories);
+        let facets = numbers.facets_of(&made.attributes());
         let entry = Entry {
             code,
             bytes: bytes.as_bytes(),
@@ -151,6 +208,5 @@ pub fn snapshot_from<'c>(
     if !builder.is_empty() {
         blocks.push(builder.finish().expect("a block"));
     }
-    let categories = Arc::new(categories);
-    Snapshot::new(revision, categories, blocks, texts).expect("in order")
+    Snapshot::new(revision, Arc::new(numbers), blocks, texts).expect("in order")
 }

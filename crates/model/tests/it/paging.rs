@@ -31,7 +31,7 @@ fn query() -> impl Strategy<Value = ListQuery> {
 fn naive<'c>(catalog: &'c Catalog, filter: &Filter) -> Vec<&'c ProductCode> {
     catalog
         .iter()
-        .filter(|(_, made)| matches(made, filter))
+        .filter(|(code, made)| matches(code, made, filter))
         .map(|(code, _)| code)
         .collect()
 }
@@ -65,7 +65,7 @@ proptest! {
         prop_assert_eq!(page.has_next(), edge.is_some_and(|(_, last)| all.iter().any(|c| c > last)));
         let body = page.runs().map(|run| snapshot.run(run)).collect::<Vec<_>>().join(&b","[..]);
         let shared = page.runs().map(|run| snapshot.shared_run(run)).collect::<Vec<_>>().join(&b","[..]);
-        let rendered: Vec<String> = expected.iter().map(|code| rendered(code, &catalog[code])).collect();
+        let rendered: Vec<String> = expected.iter().map(|code| rendered(code, &catalog[*code])).collect();
         prop_assert_eq!(String::from_utf8(body).unwrap(), rendered.join(","));
         prop_assert_eq!(String::from_utf8(shared).unwrap(), rendered.join(","));
         let hashes: Vec<u8> = page.products().flat_map(|product| *product.hash().as_bytes()).collect();
@@ -182,8 +182,8 @@ proptest! {
         queries in prop::collection::vec(query(), 1..8),
     ) {
         let old = snapshot(&before, &sizes);
-        let mut categories = Arc::clone(old.category_numbers());
-        let numbers = Arc::make_mut(&mut categories);
+        let mut facets = Arc::clone(old.facet_numbers());
+        let numbers = Arc::make_mut(&mut facets);
         // All products that differ, and one that doesn't.
         let codes = before.keys().chain(after.keys());
         let changes: BTreeMap<ProductCode, Option<NewProduct>> = codes
@@ -191,7 +191,7 @@ proptest! {
                 let bytes = rendered(code, made).into_bytes();
                 NewProduct {
                     content: Some((1, bytes.len())),
-                    facets: numbers.facets_of(made.is_orderable, &made.countries, &made.categories),
+                    facets: numbers.facets_of(&made.attributes()),
                     bytes,
                 }
             })))
@@ -199,7 +199,7 @@ proptest! {
                 (Some(old), Some(new)) if format!("{old:?}") == format!("{new:?}")))
             .collect();
         let texts = TextTable::default();
-        let changed = old.with_changes(Revision::default(), categories, &changes, texts, || ()).unwrap();
+        let changed = old.with_changes(Revision::default(), facets, &changes, texts, || ()).unwrap();
         let anew = snapshot(&after, &[256]);
         prop_assert_eq!(changed.len(), anew.len());
         prop_assert_eq!(changed.countries().collect::<Vec<_>>(), anew.countries().collect::<Vec<_>>());
@@ -238,9 +238,9 @@ proptest! {
             // Snapshots with later changes read them.
             let are_codes = block.codes().all(|code| code.parse::<ProductCode>().is_ok());
             prop_assert!(are_codes, "{:?}", block.codes().collect::<Vec<_>>());
-            let categories = Arc::clone(sound.category_numbers());
+            let facets = Arc::clone(sound.facet_numbers());
             let texts = TextTable::default();
-            if let Ok(snapshot) = Snapshot::new(Revision::default(), categories, vec![block], texts) {
+            if let Ok(snapshot) = Snapshot::new(Revision::default(), facets, vec![block], texts) {
                 let page = snapshot.page(&ListQuery::default());
                 let read = page.runs().map(|run| snapshot.run(run).len()).sum::<usize>();
                 let _ = (read, page.hash(), page.products().count());

@@ -28,7 +28,7 @@ fn product(code: &ProductCode, edition: u32) -> NewProduct {
 }
 
 fn changed(snapshot: &Snapshot, changes: &BTreeMap<ProductCode, Option<u32>>) -> Snapshot {
-    let categories = Arc::clone(snapshot.category_numbers());
+    let facets = Arc::clone(snapshot.facet_numbers());
     let changes = changes
         .iter()
         .map(|(code, edition)| (code.clone(), edition.map(|edition| product(code, edition))))
@@ -37,7 +37,7 @@ fn changed(snapshot: &Snapshot, changes: &BTreeMap<ProductCode, Option<u32>>) ->
     let next = snapshot
         .with_changes(
             Revision::default(),
-            categories,
+            facets,
             &changes,
             TextTable::default(),
             || times_between += 1,

@@ -89,7 +89,10 @@ impl ChangesCommand {
         let mut request = client
             .changes()
             .countries(&self.filters.countries)
-            .categories(&self.filters.categories);
+            .categories(&self.filters.categories)
+            .currencies(&self.filters.currencies)
+            .payout_types(&self.filters.payout_types)
+            .codes(&self.filters.codes);
         if self.filters.orderable {
             request = request.orderable();
         }

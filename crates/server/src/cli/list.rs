@@ -74,7 +74,10 @@ impl List {
         let mut request = client
             .products()
             .countries(&self.filters.countries)
-            .categories(&self.filters.categories);
+            .categories(&self.filters.categories)
+            .currencies(&self.filters.currencies)
+            .payout_types(&self.filters.payout_types)
+            .codes(&self.filters.codes);
         if self.filters.orderable {
             request = request.orderable();
         }

@@ -67,6 +67,15 @@ pub(super) struct FilterArgs {
     /// Only products of this category. Give it once for each category.
     #[arg(long = "category", value_name = "NAME")]
     pub(super) categories: Vec<String>,
+    /// Only products in this currency (ISO 4217). Give it once for each currency.
+    #[arg(long = "currency", value_name = "CODE")]
+    pub(super) currencies: Vec<String>,
+    /// Only products of this payout type, such as `gift_card`. Give it once for each payout type.
+    #[arg(long = "payout-type", value_name = "NAME")]
+    pub(super) payout_types: Vec<String>,
+    /// Only the product with this code. Give it once for each code, 100 times at most.
+    #[arg(long = "code", value_name = "CODE")]
+    pub(super) codes: Vec<String>,
     /// Only products that can be ordered.
     #[arg(long)]
     pub(super) orderable: bool,

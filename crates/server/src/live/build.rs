@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use vitrine_ingest::view::TextAddresses;
+use vitrine_ingest::view::{TextAddresses, attributes};
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::snapshot::{
-    Categories, Damage, Facet, NewProduct, ServedText, Snapshot, TextTable, TextTableBuilder,
+    Damage, Facet, FacetNumbers, NewProduct, ServedText, Snapshot, TextTable, TextTableBuilder,
 };
 use vitrine_store::record::{CatalogItem, StoreState};
 use vitrine_store::{Store, StoreError};
@@ -29,9 +29,9 @@ const PRODUCTS_PER_CHANGE: usize = 16;
 /// the first row.
 pub(super) const BUILD_STEP_LIMIT: Duration = Duration::from_secs(90);
 
-/// Maximum number of unused names of categories, if it is also more than twice the used ones; beyond that the whole
-/// catalog is read again.
-const MAX_UNUSED_CATEGORIES: usize = 1_000;
+/// Maximum number of unused names of facets, if it is also more than twice the used ones; beyond that the whole catalog
+/// is read again.
+const MAX_UNUSED_FACETS: usize = 1_000;
 
 /// Returns the time after which a text must have been retired to be still served at `now`.
 #[must_use]
@@ -54,7 +54,7 @@ pub(super) fn build(
 ) -> Result<(StoreState, Option<Snapshot>), StoreError> {
     heartbeat.beat(BUILD_STEP_LIMIT);
     let mut makers = BlockMakers::start(addresses)?;
-    let mut categories = Categories::default();
+    let mut numbers = FacetNumbers::default();
     let mut texts = TextTableBuilder::default();
     let mut batch = Batch::default();
     let mut damage = Damage::default();
@@ -67,11 +67,16 @@ pub(super) fn build(
                 content,
                 is_orderable,
                 countries,
-                categories: names,
+                categories,
                 taken_down,
                 digest,
             } => {
-                let facets = categories.facets_of(is_orderable, countries, names);
+                let found = attributes(document, is_orderable, countries, categories);
+                let Some(attributes) = found else {
+                    damage.products.insert(code.to_owned());
+                    return Ok(());
+                };
+                let facets = numbers.facets_of(&attributes);
                 batch.push(code, document, content, &facets, taken_down, digest);
                 if batch.is_full() {
                     makers.make_block(batch.take());
@@ -101,11 +106,11 @@ pub(super) fn build(
         if !batch.is_empty() {
             makers.make_block(batch);
         }
-        let (categories, mut made) = (Arc::new(categories), makers.finish()?);
+        let (numbers, mut made) = (Arc::new(numbers), makers.finish()?);
         let (blocks, texts) = (made.take_blocks(), texts.finish());
         damage.products.extend(made.damaged);
         let texts = with_missing(&texts, made.own_texts, last_good, now, &mut damage);
-        let snapshot = Snapshot::new(revision, categories, blocks, texts)?;
+        let snapshot = Snapshot::new(revision, numbers, blocks, texts)?;
         Ok(with_last_good(snapshot, last_good, &damage)?.with_damage(damage))
     };
     let snapshot = finish().map_err(StoreError::Visitor)?;
@@ -126,12 +131,12 @@ fn with_last_good(
     let Some(last_good) = last_good else {
         return Ok(snapshot);
     };
-    let mut categories = Arc::clone(snapshot.category_numbers());
+    let mut numbers = Arc::clone(snapshot.facet_numbers());
     let mut kept = BTreeMap::new();
     for code in damage.products.iter().filter_map(|code| code.parse().ok()) {
         // The damaged code may be that of another product now.
         if snapshot.product(&code).is_none()
-            && let Some(product) = last_good.copy_of(&code, Arc::make_mut(&mut categories))
+            && let Some(product) = last_good.copy_of(&code, Arc::make_mut(&mut numbers))
         {
             kept.insert(code, Some(product));
         }
@@ -140,7 +145,7 @@ fn with_last_good(
         return Ok(snapshot);
     }
     let (revision, texts) = (snapshot.revision().clone(), snapshot.texts().clone());
-    Ok(snapshot.with_changes(revision, categories, &kept, texts, || {})?)
+    Ok(snapshot.with_changes(revision, numbers, &kept, texts, || {})?)
 }
 
 /// Adds missing texts that products name: the last good ones, or marks of damaged ones.
@@ -175,9 +180,8 @@ pub(super) fn apply_changes(
     heartbeat: &Heartbeat,
 ) -> Result<Option<(StoreState, Snapshot)>, StoreError> {
     heartbeat.beat(BUILD_STEP_LIMIT);
-    let mut categories = Arc::clone(snapshot.category_numbers());
-    let used = snapshot.categories().count();
-    if categories.names().len() > MAX_UNUSED_CATEGORIES + 2 * used {
+    let mut numbers = Arc::clone(snapshot.facet_numbers());
+    if numbers.names().len() > MAX_UNUSED_FACETS + 2 * snapshot.named_facet_count() {
         return Ok(None);
     }
     let mut yields = YieldBudget::new();
@@ -186,51 +190,54 @@ pub(super) fn apply_changes(
     let mut products: BTreeMap<ProductCode, Option<NewProduct>> = BTreeMap::new();
     let mut texts = Vec::new();
     let max_products = u32::try_from(snapshot.len() / PRODUCTS_PER_CHANGE).unwrap_or(u32::MAX);
-    let kept_since = texts_kept_since(now);
-    let (state, revision) =
-        store.read_changes(snapshot.revision(), max_products, kept_since, &mut |item| {
-            heartbeat.beat(BUILD_STEP_LIMIT);
-            match checked(item) {
-                CatalogItem::Product {
-                    code,
-                    document,
-                    content,
-                    is_orderable,
-                    countries,
-                    categories: names,
-                    taken_down,
-                    digest: _,
-                } => {
-                    damage.products.remove(code);
-                    let named = TextAddresses::own_texts(document, content.as_ref(), taken_down);
-                    own_texts.extend(named);
-                    let facets =
-                        Arc::make_mut(&mut categories).facets_of(is_orderable, countries, names);
-                    let product = new_product(addresses, document, content, taken_down, facets);
-                    products.insert(code.parse()?, Some(product));
-                    yields.maybe_yield();
-                }
-                // The snapshot keeps its version.
-                CatalogItem::Damaged { code } => {
-                    damage.products.insert(code);
-                }
-                CatalogItem::Retired { code } => {
-                    damage.products.remove(code);
-                    products.insert(code.parse()?, None);
-                }
-                CatalogItem::Text {
-                    digest,
-                    markdown,
-                    retired_at,
-                } => {
-                    let markdown =
-                        or_last_good(&digest, markdown, Some(snapshot), now, &mut damage);
-                    // It was retired since the last read, whatever the publisher's clock says.
-                    texts.push((digest, served(markdown, retired_at.map(|_| now))));
-                }
+    let (since, kept_since) = (snapshot.revision(), texts_kept_since(now));
+    let (state, revision) = store.read_changes(since, max_products, kept_since, &mut |item| {
+        heartbeat.beat(BUILD_STEP_LIMIT);
+        match checked(item) {
+            CatalogItem::Product {
+                code,
+                document,
+                content,
+                is_orderable,
+                countries,
+                categories,
+                taken_down,
+                digest: _,
+            } => {
+                let found = attributes(document, is_orderable, countries, categories);
+                let Some(attributes) = found else {
+                    damage.products.insert(code.to_owned());
+                    return Ok(());
+                };
+                damage.products.remove(code);
+                let named = TextAddresses::own_texts(document, content.as_ref(), taken_down);
+                own_texts.extend(named);
+                let facets = Arc::make_mut(&mut numbers).facets_of(&attributes);
+                let product = new_product(addresses, document, content, taken_down, facets);
+                products.insert(code.parse()?, Some(product));
+                yields.maybe_yield();
             }
-            Ok(())
-        })?;
+            // The snapshot keeps its version.
+            CatalogItem::Damaged { code } => {
+                damage.products.insert(code);
+            }
+            CatalogItem::Retired { code } => {
+                damage.products.remove(code);
+                products.insert(code.parse()?, None);
+            }
+            CatalogItem::Text {
+                digest,
+                markdown,
+                retired_at,
+            } => {
+                let last_good = Some(snapshot);
+                let markdown = or_last_good(&digest, markdown, last_good, now, &mut damage);
+                // It was retired since the last read, whatever the publisher's clock says.
+                texts.push((digest, served(markdown, retired_at.map(|_| now))));
+            }
+        }
+        Ok(())
+    })?;
     let Some(revision) = revision else {
         return Ok(None);
     };
@@ -241,7 +248,7 @@ pub(super) fn apply_changes(
         yields.maybe_yield();
     };
     snapshot
-        .with_changes(revision, categories, &products, texts, between)
+        .with_changes(revision, numbers, &products, texts, between)
         .map(|snapshot| Some((state, snapshot.with_damage(damage))))
         .map_err(|error| StoreError::Visitor(error.into()))
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use vitrine_ingest::view::attributes;
 use vitrine_model::changes::{Facts, Journal, JournalUpdate, Position, StateId};
 use vitrine_model::content_hash::ContentHash;
 use vitrine_model::snapshot::Snapshot;
@@ -243,23 +244,38 @@ impl ChangesFollower {
 }
 
 fn add(update: &mut JournalUpdate, item: HistoryItem<'_>) {
-    let encoded = |facts: vitrine_store::history::Facts<'_>| {
-        Facts::new(facts.is_orderable, facts.countries, facts.categories)
-    };
     match item {
         HistoryItem::Ended {
             revision,
             code,
             facts,
-        } => update.ended(revision, code, &encoded(facts)),
+        } => match encoded(&facts) {
+            Some(facts) => update.ended(revision, code, &facts),
+            None => update.unknown(revision),
+        },
         HistoryItem::Began {
             revision,
             code,
             facts,
-        } => update.began(revision, code, &encoded(facts)),
+        } => match encoded(&facts) {
+            Some(facts) => update.began(revision, code, &facts),
+            None => update.unknown(revision),
+        },
         HistoryItem::Text { texts, code } => update.text(StateId::of_texts(texts), code),
         HistoryItem::Damaged { revision } => update.unknown(revision),
     }
+}
+
+/// Returns the facts of a version for the journal; `None` if its document is damaged.
+fn encoded(facts: &vitrine_store::history::Facts<'_>) -> Option<Facts> {
+    let vitrine_store::history::Facts {
+        is_orderable,
+        countries,
+        categories,
+        document,
+    } = *facts;
+    let attributes = attributes(document, is_orderable, countries, categories)?;
+    Some(Facts::new(&attributes))
 }
 
 /// Returns the position of a snapshot that was made from the store at the state `seen`.

@@ -231,6 +231,9 @@ fn token_for_other_filters_is_an_invalid_cursor() {
         "categories=fashion",
         "categories=fashion&categories=DE",
         "categories=DE",
+        "codes=DE",
+        "payout_types=fashion",
+        "currencies=DEM",
         "countries_redeemable_in=DE&categories=fashion",
     ];
     for made in filters {

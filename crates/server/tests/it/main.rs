@@ -49,6 +49,7 @@ mod edge_tls;
 mod encodings;
 mod failed_keys;
 mod fault_case;
+mod filters;
 mod golden;
 mod guard;
 mod harness;

@@ -87,7 +87,25 @@ fn bad_filter_is_a_bad_request() {
     let orderable = &["invalid_value is_orderable"] as &[_];
     let country = &["invalid_value countries_redeemable_in"] as &[_];
     let category = &["invalid_value categories"] as &[_];
-    let cases: [Case; 16] = [
+    let currency = &["invalid_value currencies"] as &[_];
+    let payout_type = &["invalid_value payout_types"] as &[_];
+    let code = &["invalid_value codes"] as &[_];
+    let cases: [Case; 31] = [
+        ("currencies=eur", BAD, currency),
+        ("currencies=EU", BAD, currency),
+        ("currencies=EURO", BAD, currency),
+        ("currencies=EUR,SEK", BAD, currency),
+        ("currencies=", BAD, currency),
+        ("currencies=SEK&currencies=%FF", BAD, currency),
+        ("payout_types=Gift_card", BAD, payout_type),
+        ("payout_types=gift-card", BAD, payout_type),
+        ("payout_types=gift_card,payment", BAD, payout_type),
+        ("payout_types", BAD, payout_type),
+        ("codes=A,B", BAD, code),
+        ("codes=a%20b", BAD, code),
+        ("codes=..", BAD, code),
+        ("codes=", BAD, code),
+        ("codes=A&codes=changes", BAD, code),
         ("is_orderable=maybe", BAD, orderable),
         ("is_orderable=TRUE", BAD, orderable),
         ("is_orderable=1", BAD, orderable),
@@ -286,6 +304,9 @@ fn filters_that_no_product_matches_give_an_empty_page() {
         "categories=GAMES",
         "countries_redeemable_in=ZZ",
         "countries_redeemable_in=US&categories=nothing",
+        "currencies=ZZZ",
+        "payout_types=no_such_type",
+        "codes=no-such-code",
     ] {
         let reply = server.get(&key, &format!("/v2/product?{query}&limit=9"));
         assert_eq!(reply.status, 200, "{query}");

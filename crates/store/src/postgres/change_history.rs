@@ -79,7 +79,7 @@ fn versions(
         Bound::Began => "from_revision",
     };
     let sql = format!(
-        "select {column}, code, is_orderable, countries, categories \
+        "select {column}, code, is_orderable, countries, categories, document \
          from vitrine.product_version where {column} > $1 and {column} <= $2"
     );
     let params = [number(after), number(last)];
@@ -99,7 +99,8 @@ fn version<'r>(
     row: &'r Row,
     lists: &'r mut FactsCache,
 ) -> Result<(&'r str, Facts<'r>), StoreError> {
-    let facts = lists.facts(get(row, 2)?, get(row, 3)?, get(row, 4)?)?;
+    let parts = [get(row, 3)?, get(row, 4)?];
+    let facts = lists.facts(get(row, 2)?, parts, get(row, 5)?)?;
     Ok((get(row, 1)?, facts))
 }
 

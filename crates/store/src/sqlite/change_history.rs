@@ -72,10 +72,10 @@ fn revisions(
 }
 
 // Indexes are named: otherwise SQLite may scan all products to find a few.
-const ENDED: &str = "select until_revision, code, is_orderable, countries, categories \
+const ENDED: &str = "select until_revision, code, is_orderable, countries, categories, document \
      from product_version indexed by product_retired \
      where until_revision > ?1 and until_revision <= ?2";
-const BEGAN: &str = "select from_revision, code, is_orderable, countries, categories \
+const BEGAN: &str = "select from_revision, code, is_orderable, countries, categories, document \
      from product_version indexed by product_appeared \
      where from_revision > ?1 and from_revision <= ?2";
 
@@ -109,7 +109,8 @@ fn version<'r>(
     lists: &'r mut FactsCache,
 ) -> Result<(&'r str, Facts<'r>), StoreError> {
     let is_orderable: i64 = get(row, 2)?;
-    let facts = lists.facts(is_orderable != 0, text(row, 3)?, text(row, 4)?)?;
+    let parts = [text(row, 3)?, text(row, 4)?];
+    let facts = lists.facts(is_orderable != 0, parts, text(row, 5)?)?;
     Ok((text(row, 1)?, facts))
 }
 

@@ -125,6 +125,7 @@ fn facts(product: &StoredProduct) -> String {
         is_orderable: product.is_orderable,
         countries: &product.countries,
         categories: &categories,
+        document: &product.document,
     };
     format!("{facts:?}")
 }

@@ -146,7 +146,7 @@ impl<'t> Overlay<'t> {
     #[must_use]
     pub fn left(&self) -> Vec<&'t ProductCode> {
         let codes = self.texts.codes();
-        codes.filter(|code| !self.put.contains(code)).collect()
+        codes.filter(|code| !self.put.contains(*code)).collect()
     }
 
     /// Puts the texts of a product on its live version, or reports why that's impossible.

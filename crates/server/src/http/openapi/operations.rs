@@ -110,9 +110,9 @@ const fn words(operation: Operation) -> Words<'static> {
 }
 
 const LIST_PRODUCTS: &str = "\
-The products of the catalog, a page at a time, filtered by country, category and whether they can be ordered.
+The products of the catalog, a page at a time, filtered by country, category, currency, payout type, code and whether they can be ordered.
 
-- **Filters.** Values of one parameter are alternatives: `countries_redeemable_in=SE&countries_redeemable_in=DK` gives what can be redeemed in either. Different parameters narrow each other. A country or category that no product has gives an empty page, not an error.
+- **Filters.** Values of one parameter are alternatives: `countries_redeemable_in=SE&countries_redeemable_in=DK` gives what can be redeemed in either. Different parameters narrow each other. A value that no product has gives an empty page, not an error. A cart is checked with one request: `codes`, repeated for each of up to 100.
 - **Order.** By `code`, byte-wise ascending, always.
 - **Paging.** For the next page, repeat the request with `after` as `pagination.cursors.after` says, until a page is empty; or follow the `Link` header until it has no `next`. Go back with `before`. A cursor needn't name a product that still exists: a walk survives any change of the catalog, and no product comes twice.
 - **Texts** are in URL form here; `GET /product/{product_code}` has them as Markdown and HTML too.

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use vitrine_ingest::view::ContentForm;
 use vitrine_model::code::ProductCode;
+use vitrine_model::product::PayoutTypeName;
 use vitrine_model::query::Limit;
 
 use super::examples::TEXT_DIGEST;
@@ -61,7 +62,13 @@ fn schema(values: Values) -> Value {
         Values::Boolean => json!({"type": "boolean"}),
         Values::Country => json!({"type": "string", "pattern": "^[A-Z]{2}$"}),
         Values::Category => json!({"type": "string", "minLength": 1}),
-        Values::Cursor => code_schema(&ProductCode::RESERVED),
+        Values::Currency => json!({"type": "string", "pattern": "^[A-Z]{3}$"}),
+        Values::PayoutType => json!({
+            "type": "string",
+            "pattern": "^[a-z][a-z0-9_]{0,63}$",
+            "not": {"enum": PayoutTypeName::FIELDS},
+        }),
+        Values::Code | Values::Cursor => code_schema(&ProductCode::RESERVED),
         Values::Limit => {
             json!({"type": "integer", "format": "int32", "minimum": 1, "maximum": Limit::MAX, "default": Limit::MAX})
         }
@@ -83,12 +90,14 @@ fn query_parameter(parameter: &Parameter) -> Value {
         "required": false,
         "description": parameter.description,
     });
-    if parameter.multiplicity == Multiplicity::Many {
+    described["schema"] = match parameter.multiplicity {
+        Multiplicity::One => item,
+        Multiplicity::Many => json!({"type": "array", "items": item}),
+        Multiplicity::UpTo(max) => json!({"type": "array", "items": item, "maxItems": max}),
+    };
+    if parameter.multiplicity != Multiplicity::One {
         described["style"] = json!("form");
         described["explode"] = json!(true);
-        described["schema"] = json!({"type": "array", "items": item});
-    } else {
-        described["schema"] = item;
     }
     for (name, summary, value) in parameter.examples {
         let value = match value {

@@ -22,6 +22,8 @@ use vitrine_model::changes::{Position, StateId};
 use vitrine_model::code::ProductCode;
 use vitrine_model::content_hash::ContentHash;
 use vitrine_model::geo::Country;
+use vitrine_model::money::Currency;
+use vitrine_model::product::PayoutTypeName;
 use vitrine_model::query::{Filter, Orderable};
 
 /// Prefix of tokens, with the version of the format.
@@ -61,18 +63,28 @@ impl FilterDigest {
         let Filter {
             countries,
             categories,
+            currencies,
+            payout_types,
+            codes,
             orderable,
         } = filter;
-        let mut countries: Vec<&str> = countries.iter().map(Country::as_str).collect();
-        let mut categories: Vec<&str> = categories.iter().map(String::as_str).collect();
+        let countries = countries.iter().map(Country::as_str).collect();
+        let categories = categories.iter().map(String::as_str).collect();
+        let currencies = currencies.iter().map(Currency::as_str).collect();
+        let payout_types = payout_types.iter().map(PayoutTypeName::as_str).collect();
+        let codes = codes.iter().map(ProductCode::as_str).collect();
+        let filters: [(&str, Vec<&str>); 5] = [
+            ("countries", countries),
+            ("categories", categories),
+            ("currencies", currencies),
+            ("payout_types", payout_types),
+            ("codes", codes),
+        ];
         let mut text = match orderable {
             Orderable::Any => String::from("any"),
             Orderable::Only => String::from("orderable"),
         };
-        for (name, values) in [
-            ("countries", &mut countries),
-            ("categories", &mut categories),
-        ] {
+        for (name, mut values) in filters {
             values.sort_unstable();
             values.dedup();
             for value in values {
@@ -233,6 +245,7 @@ impl Reader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::request::parameters;
 
     fn position(number: u8) -> Position {
         Position {
@@ -292,22 +305,35 @@ mod tests {
 
     #[test]
     fn filters_in_another_order_have_one_digest() {
-        let filter = |countries: &[&str], categories: &[&str]| Filter {
-            countries: countries.iter().map(|code| code.parse().unwrap()).collect(),
-            categories: categories.iter().map(ToString::to_string).collect(),
-            orderable: Orderable::Any,
-        };
-        let digest = FilterDigest::of(&filter(&["SE", "NO"], &["a", "b"]));
+        let filter = |query: &str| parameters::list(Some(query)).unwrap().filter;
+        let digest = FilterDigest::of(&filter(
+            "countries_redeemable_in=SE&countries_redeemable_in=NO&categories=a&categories=b\
+             &currencies=EUR&currencies=SEK&payout_types=a&payout_types=b&codes=A&codes=B",
+        ));
         assert_eq!(
             digest,
-            FilterDigest::of(&filter(&["NO", "SE", "NO"], &["b", "a"]))
+            FilterDigest::of(&filter(
+                "codes=B&codes=A&codes=B&payout_types=b&payout_types=a&currencies=SEK&currencies=EUR\
+                 &categories=b&categories=a&countries_redeemable_in=NO&countries_redeemable_in=SE&is_orderable=false",
+            ))
         );
-        for other in [
-            filter(&["SE"], &["a", "b"]),
-            filter(&["SE", "NO"], &["a\ncategories 1 b"]),
-            filter(&[], &[]),
-        ] {
-            assert_ne!(digest, FilterDigest::of(&other));
+        let others = [
+            "",
+            "categories=a",
+            "categories=a&categories=b",
+            "categories=a%0Acategories+1+b",
+            "payout_types=a",
+            "codes=a",
+            "codes=A",
+            "currencies=EUR",
+            "is_orderable=true",
+        ];
+        let mut digests: Vec<FilterDigest> = others
+            .map(|query| FilterDigest::of(&filter(query)))
+            .to_vec();
+        digests.push(digest);
+        for (index, one) in digests.iter().enumerate() {
+            assert!(!digests[..index].contains(one), "{index}");
         }
     }
 }

@@ -10,7 +10,7 @@
 //! | mark | 16 bytes: magic number; 8 bytes: version of the format |
 //! | lengths | 3 × 8 bytes: of the header, the index, the data |
 //! | checksum | 16 bytes: XXH3-128 of header and index |
-//! | header | JSON: the identity, the revision, the categories' numbers |
+//! | header | JSON: the identity, the revision, the facets' numbers |
 //! | index | an entry of 32 bytes for each block and a last one for the texts; then the directories in the same order |
 //! | data | the arenas, then the texts |
 //!
@@ -40,7 +40,7 @@ pub(super) use write::write;
 /// Magic number at the start of a snapshot file.
 const MARK: [u8; 16] = *b"Vitrine-snapshot";
 /// Version of the format, after the mark.
-const FORMAT: u64 = 2;
+const FORMAT: u64 = 3;
 
 /// Length of mark, format, lengths and checksum.
 const PREAMBLE_BYTES: usize = 16 + 8 + 3 * 8 + CHECKSUM_BYTES;
@@ -122,6 +122,7 @@ struct Header {
     revision_number: u64,
     revision_id: String,
     revision_created_at: Timestamp,
-    categories: Vec<Box<str>>,
+    /// Kind, as its place among all kinds, and name of each facet with a name.
+    facets: Vec<(usize, Box<str>)>,
     blocks: usize,
 }

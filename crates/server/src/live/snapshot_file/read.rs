@@ -9,7 +9,7 @@ use std::thread::{self, available_parallelism};
 
 use bytes::Bytes;
 use vitrine_model::revision::Revision;
-use vitrine_model::snapshot::{Block, Snapshot, TextTable};
+use vitrine_model::snapshot::{Block, FacetKind, FacetNumbers, Snapshot, TextTable};
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_128};
 
 use super::map::map;
@@ -157,7 +157,7 @@ fn snapshot(
         revision_number,
         revision_id,
         revision_created_at,
-        categories,
+        facets,
         blocks,
     } = header;
     let entries_bytes = blocks
@@ -193,8 +193,12 @@ fn snapshot(
         id: revision_id,
         created_at: revision_created_at,
     };
-    let categories = Arc::new(categories.into_iter().collect());
-    Snapshot::new(revision, categories, blocks, texts).map_err(|_| ReadError::Damaged)
+    let facets = facets.into_iter().map(|(kind, name)| {
+        let kind = FacetKind::ALL.get(kind).ok_or(ReadError::Damaged)?;
+        Ok((*kind, name))
+    });
+    let facets = Arc::new(facets.collect::<Result<FacetNumbers, ReadError>>()?);
+    Snapshot::new(revision, facets, blocks, texts).map_err(|_| ReadError::Damaged)
 }
 
 /// Stored block, or the stored texts.

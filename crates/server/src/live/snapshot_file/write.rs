@@ -30,7 +30,12 @@ pub(in crate::live) fn write(
         revision_number: revision.number,
         revision_id: revision.id.clone(),
         revision_created_at: revision.created_at,
-        categories: snapshot.category_numbers().names().to_vec(),
+        facets: snapshot
+            .facet_numbers()
+            .names()
+            .iter()
+            .map(|(kind, name)| (*kind as usize, name.clone()))
+            .collect(),
         blocks: snapshot.blocks().len(),
     };
     let header = serde_json::to_vec(&header)?;

@@ -22,7 +22,7 @@ enum ChangesParameter {
     Wait,
 }
 
-static CHANGES: [(ChangesParameter, Parameter); 6] = [
+static CHANGES: [(ChangesParameter, Parameter); 9] = [
     (ChangesParameter::Since, rows::SINCE),
     (
         ChangesParameter::Filter(FilterParameter::IsOrderable),
@@ -36,18 +36,31 @@ static CHANGES: [(ChangesParameter, Parameter); 6] = [
         ChangesParameter::Filter(FilterParameter::Categories),
         rows::CATEGORIES,
     ),
+    (
+        ChangesParameter::Filter(FilterParameter::Currencies),
+        rows::CURRENCIES,
+    ),
+    (
+        ChangesParameter::Filter(FilterParameter::PayoutTypes),
+        rows::PAYOUT_TYPES,
+    ),
+    (
+        ChangesParameter::Filter(FilterParameter::Codes),
+        rows::CODES,
+    ),
     (ChangesParameter::Limit, rows::CHANGES_LIMIT),
     (ChangesParameter::Wait, rows::WAIT),
 ];
 
 /// Parameters of other APIs, and the help for each.
-const HINTS: [(&str, &str); 8] = [
+const HINTS: [(&str, &str); 9] = [
     ("before", SINCE_HINT),
     ("after", SINCE_HINT),
     ("cursor", SINCE_HINT),
     ("page", SINCE_HINT),
     ("offset", SINCE_HINT),
     ("token", SINCE_HINT),
+    ("code", "give codes as `codes`"),
     ("timeout", "give the seconds to wait as `wait`"),
     ("per_page", "give the number of changes as `limit`"),
 ];

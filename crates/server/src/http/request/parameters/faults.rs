@@ -104,7 +104,7 @@ pub(super) fn read<P: Copy>(
     mut set: impl FnMut(P, &Parameter, Result<&str, &str>, &mut Faults),
 ) -> Faults {
     let mut faults = Faults::default();
-    let mut seen: Vec<(&str, u32)> = Vec::new();
+    let mut seen: Vec<(&str, usize)> = Vec::new();
     for (name, value) in pairs(query.unwrap_or_default()) {
         let name = match &name {
             Ok(name) => name,
@@ -133,6 +133,16 @@ pub(super) fn read<P: Copy>(
             if count == 2 {
                 let message = format!("`{name}` takes one value and was given several times");
                 faults.add(FaultType::RepeatedParameter, name, message);
+            }
+            continue;
+        }
+        if let Multiplicity::UpTo(max) = row.multiplicity
+            && count > max
+        {
+            if count == max + 1 {
+                let message = format!("`{name}` was given more than {max} times");
+                faults.add(FaultType::OutOfRange, name, message);
+                faults.help(format!("send {max} of them at a time"));
             }
             continue;
         }
@@ -175,7 +185,7 @@ fn suggestion(name: &str, known: &[&Parameter]) -> Option<String> {
         && let Some(row) = known.iter().find(|row| row.name == stem)
     {
         return Some(match row.multiplicity {
-            Multiplicity::Many => format!("repeat `{stem}` instead"),
+            Multiplicity::Many | Multiplicity::UpTo(_) => format!("repeat `{stem}` instead"),
             Multiplicity::One => format!("give `{stem}` once, without brackets"),
         });
     }

@@ -9,6 +9,7 @@ mod faults;
 mod rows;
 
 use vitrine_ingest::view::ContentForm;
+use vitrine_model::money::Currency;
 use vitrine_model::query::{Cursor, Filter, Limit, ListQuery, Orderable};
 use vitrine_wire::error::FaultType;
 
@@ -39,6 +40,8 @@ pub enum Multiplicity {
     One,
     /// Once for each value; any of them may match.
     Many,
+    /// Likewise, so many times at most.
+    UpTo(usize),
 }
 
 /// Allowed values of a parameter.
@@ -50,6 +53,12 @@ pub enum Values {
     Country,
     /// Name of a category: any text but an empty one.
     Category,
+    /// Code of a currency.
+    Currency,
+    /// Name of a payout type, also of one added later.
+    PayoutType,
+    /// Code of a product.
+    Code,
     /// Code of a product, also one that doesn't exist.
     Cursor,
     /// Number of products on a page.
@@ -69,6 +78,9 @@ impl Values {
             Self::Boolean => "`true` or `false`",
             Self::Country => "two capitals, such as `GB`",
             Self::Category => "the name of a category",
+            Self::Currency => "three capitals, such as `GBP`",
+            Self::PayoutType => "the name of a payout type, such as `gift_card`",
+            Self::Code => "the code of a product",
             Self::Cursor => "a cursor of this API",
             Self::Limit => "a whole number from 1 to 500",
             Self::ContentForm => "`url`, `md` or `html`",
@@ -97,6 +109,9 @@ enum FilterParameter {
     IsOrderable,
     Countries,
     Categories,
+    Currencies,
+    PayoutTypes,
+    Codes,
 }
 
 /// Parameters of a list.
@@ -108,7 +123,7 @@ enum ListParameter {
     Limit,
 }
 
-static LIST: [(ListParameter, Parameter); 6] = [
+static LIST: [(ListParameter, Parameter); 9] = [
     (
         ListParameter::Filter(FilterParameter::IsOrderable),
         rows::IS_ORDERABLE,
@@ -121,6 +136,15 @@ static LIST: [(ListParameter, Parameter); 6] = [
         ListParameter::Filter(FilterParameter::Categories),
         rows::CATEGORIES,
     ),
+    (
+        ListParameter::Filter(FilterParameter::Currencies),
+        rows::CURRENCIES,
+    ),
+    (
+        ListParameter::Filter(FilterParameter::PayoutTypes),
+        rows::PAYOUT_TYPES,
+    ),
+    (ListParameter::Filter(FilterParameter::Codes), rows::CODES),
     (ListParameter::Before, rows::BEFORE),
     (ListParameter::After, rows::AFTER),
     (ListParameter::Limit, rows::LIMIT),
@@ -132,7 +156,10 @@ const LIST_HINTS: [(&str, &str); 5] = [
     ("offset", PAGING_HINT),
     ("per_page", PAGING_HINT),
     ("cursor", PAGING_HINT),
-    ("code", "read one product at `/v2/product/{code}`"),
+    (
+        "code",
+        "give codes as `codes`, or read one product at `/v2/product/{code}`",
+    ),
 ];
 
 const PAGING_HINT: &str = "page with `after` and `limit`";
@@ -274,6 +301,20 @@ fn set_filter(
         FilterParameter::Categories => match given {
             Ok("") | Err(_) => faults.invalid(row, value),
             Ok(category) => filter.categories.push(category.to_owned()),
+        },
+        FilterParameter::Currencies => match Currency::well_formed(value) {
+            Some(currency) => filter.currencies.push(currency),
+            None => faults.invalid_item(row, value),
+        },
+        FilterParameter::PayoutTypes => match value.parse() {
+            Ok(payout_type) => filter.payout_types.push(payout_type),
+            Err(_) => faults.invalid_item(row, value),
+        },
+        FilterParameter::Codes => match value.parse() {
+            Ok(code) => {
+                filter.codes.insert(code);
+            }
+            Err(_) => faults.invalid_item(row, value),
         },
     }
 }

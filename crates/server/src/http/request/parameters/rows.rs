@@ -1,5 +1,7 @@
 //! Rows of the query parameters.
 
+use vitrine_model::query::Filter;
+
 use super::{Example, Multiplicity, Parameter, Values};
 
 /// Filter of products that can be ordered.
@@ -41,6 +43,51 @@ pub(super) const CATEGORIES: Parameter = Parameter {
             Example::List(&["food-and-drink", "sports-and-outdoors"]),
         ),
     ],
+};
+
+/// Filter by currencies.
+pub(super) const CURRENCIES: Parameter = Parameter {
+    name: "currencies",
+    multiplicity: Multiplicity::Many,
+    values: Values::Currency,
+    description: "Only products in any of these currencies (ISO 4217). Repeat the parameter once per currency.",
+    examples: &[
+        ("one", "Pounds", Example::List(&["GBP"])),
+        (
+            "several",
+            "Kronor or kroner",
+            Example::List(&["SEK", "DKK"]),
+        ),
+    ],
+};
+
+/// Filter by payout types.
+pub(super) const PAYOUT_TYPES: Parameter = Parameter {
+    name: "payout_types",
+    multiplicity: Multiplicity::Many,
+    values: Values::PayoutType,
+    description: "Only products of any of these payout types. Repeat the parameter once per payout type.",
+    examples: &[
+        ("one", "Gift cards", Example::List(&["gift_card"])),
+        (
+            "several",
+            "What isn't a gift card",
+            Example::List(&["subscription", "payment"]),
+        ),
+    ],
+};
+
+/// Filter by codes.
+pub(super) const CODES: Parameter = Parameter {
+    name: "codes",
+    multiplicity: Multiplicity::UpTo(Filter::MAX_CODES),
+    values: Values::Code,
+    description: "Only the products with these codes, 100 at most: a cart is checked with one request. Repeat the parameter once per code. Codes that no product has are left out of the answer.",
+    examples: &[(
+        "cart",
+        "The products of a cart",
+        Example::List(&["HALLOWMERE-GB", "TONVIK-SE"]),
+    )],
 };
 
 /// Cursor of the previous page.
