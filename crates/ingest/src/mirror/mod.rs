@@ -3,11 +3,17 @@
 //! - [`source`]: the mirrored server: address, key, requests
 //! - `pages`: its whole catalog, as of one moment
 //! - `texts`: the Markdown of its texts
+//! - [`follow`]: a copy that follows its changes; `feed`: requests for them; `pending`: changes until they are loaded;
+//!   [`state`]: the file from which a restart goes on
 //!
 //! Nothing changes before everything was read: the load is one transaction.
 
+mod feed;
+pub mod follow;
 mod pages;
+mod pending;
 pub mod source;
+pub mod state;
 mod texts;
 
 use std::fs::File;

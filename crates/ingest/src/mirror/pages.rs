@@ -24,17 +24,17 @@ use crate::outside::Answer;
 /// Maximum number of products of a page (docs/contract/listing.md#limit).
 const PAGE_PRODUCTS: usize = 500;
 /// Maximum length of a page, in bytes.
-const MAX_PAGE_BYTES: usize = 64 << 20;
+pub(super) const MAX_PAGE_BYTES: usize = 64 << 20;
 /// Maximum length of a cursor, in bytes: it has to fit into a URL.
 const MAX_CURSOR_BYTES: usize = 1_024;
 /// Maximum number of products of a catalog.
-const MAX_PRODUCTS: usize = 10_000_000;
+pub(super) const MAX_PRODUCTS: usize = 10_000_000;
 /// Maximum number of pages of a catalog.
-const MAX_PAGES: usize = MAX_PRODUCTS / PAGE_PRODUCTS;
+pub(super) const MAX_PAGES: usize = MAX_PRODUCTS / PAGE_PRODUCTS;
 /// Maximum length of a tag for revalidation, in bytes. A page with a longer one is compared by its digest.
 const MAX_TAG_BYTES: usize = 256;
 /// Maximum length of all products, in bytes.
-const MAX_CATALOG_BYTES: u64 = 64 << 30;
+pub(super) const MAX_CATALOG_BYTES: u64 = 64 << 30;
 /// Maximum number of walks of a catalog that changes meanwhile.
 const MAX_WALKS: usize = 5;
 
@@ -180,10 +180,37 @@ struct Cursors<'p> {
     after: Option<Cow<'p, str>>,
 }
 
-#[derive(Deserialize)]
-struct Coded<'p> {
-    #[serde(borrow)]
-    code: Cow<'p, str>,
+/// Checks that an answer says that it is JSON.
+pub(super) fn check_json(answer: &Answer) -> anyhow::Result<()> {
+    let is_json = answer
+        .headers
+        .get(CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok())
+        .is_some_and(|kind| kind.starts_with("application/json"));
+    if !is_json {
+        bail!("it isn't application/json; is that the address of a server of this API?");
+    }
+    Ok(())
+}
+
+/// Returns the code of a product on a page.
+pub(super) fn code_of(product: &RawValue) -> anyhow::Result<Cow<'_, str>> {
+    #[derive(Deserialize)]
+    struct Coded<'p> {
+        #[serde(borrow)]
+        code: Cow<'p, str>,
+    }
+    let Coded { code } =
+        serde_json::from_str(product.get()).context("the page has a product without a code")?;
+    Ok(code)
+}
+
+/// Returns a product on one line. Line breaks within strings are escaped, so these are between values.
+pub(super) fn one_line(product: &RawValue) -> Cow<'_, str> {
+    match product.get().contains(['\n', '\r']) {
+        true => Cow::Owned(product.get().replace(['\n', '\r'], " ")),
+        false => Cow::Borrowed(product.get()),
+    }
 }
 
 impl Walk {
@@ -196,14 +223,7 @@ impl Walk {
         codes: &mut HashSet<Box<str>>,
         out: &mut impl Write,
     ) -> anyhow::Result<Option<String>> {
-        let is_json = answer
-            .headers
-            .get(CONTENT_TYPE)
-            .and_then(|kind| kind.to_str().ok())
-            .is_some_and(|kind| kind.starts_with("application/json"));
-        if !is_json {
-            bail!("it isn't application/json; is that the address of a server of this API?");
-        }
+        check_json(answer)?;
         let Page {
             catalog,
             pagination,
@@ -218,19 +238,13 @@ impl Walk {
             bail!("the page has more than {PAGE_PRODUCTS} products");
         }
         for product in catalog {
-            let Coded { code } = serde_json::from_str(product.get())
-                .context("the page has a product without a code")?;
+            let code = code_of(product)?;
             self.bytes += product.get().len() as u64;
             if !codes.insert(code.as_ref().into()) {
                 let code = shown(&format!("{code:?}"));
                 bail!("the product {code} was on an earlier page; cursors must not lead back");
             }
-            // Line breaks within strings are escaped, so these are between values.
-            let line = match product.get().contains(['\n', '\r']) {
-                true => Cow::Owned(product.get().replace(['\n', '\r'], " ")),
-                false => Cow::Borrowed(product.get()),
-            };
-            writeln!(out, "{line}").context(NO_TEMPORARY_FILE)?;
+            writeln!(out, "{}", one_line(product)).context(NO_TEMPORARY_FILE)?;
         }
         self.products = codes.len();
         if self.products > MAX_PRODUCTS || self.bytes > MAX_CATALOG_BYTES {

@@ -1,20 +1,27 @@
 //! The mirrored server: address, key, requests.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
 use http::header::{ACCEPT, IF_NONE_MATCH};
-use http::{HeaderMap, HeaderValue};
-use reqwest::{Client, Url};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, ClientBuilder, Url};
 use serde::Deserialize;
 use vitrine_model::version::ApiVersion;
 use vitrine_wire::error::ErrorType;
 
 use crate::outside::retry::{Retries, send_retrying};
-use crate::outside::{self, Answer};
+use crate::outside::{self, Answer, Failure};
 
 /// Environment variable with the key. There is no flag for it: other users of the machine can read command lines.
 pub const KEY_VARIABLE: &str = "VITRINE_MIRROR_KEY";
+
+/// Maximum time that the source is asked to hold an answer back: proxies cut at 50 s.
+pub(super) const MAX_WAIT: Duration = Duration::from_secs(45);
+
+/// Maximum silence of the source beyond that.
+const MAX_SILENCE: Duration = Duration::from_secs(30);
 
 /// Permission to send the key unencrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +49,8 @@ pub struct Source {
     /// Key, marked as sensitive.
     key: HeaderValue,
     client: Client,
+    /// Client for answers that the source holds back, up to [`MAX_WAIT`].
+    waiting: Client,
     retries: Retries,
 }
 
@@ -70,16 +79,20 @@ impl Source {
             .filter(|key| !key.is_empty() && key.to_str().is_ok())
             .with_context(|| format!("{KEY_VARIABLE} isn't a key; expected PREFIX.SECRET"))?;
         key.set_sensitive(true);
-        let client = outside::builder()?.redirect(outside::same_origin_redirects());
-        let client = match is_plain {
-            // A proxy could read the key.
-            true => client.no_proxy(),
-            false => client,
+        let builder = || {
+            let client = outside::builder()?.redirect(outside::same_origin_redirects());
+            anyhow::Ok(match is_plain {
+                // A proxy could read the key.
+                true => client.no_proxy(),
+                false => client,
+            })
         };
+        let build = |client: ClientBuilder| client.build().context("can't set up an HTTP client");
         Ok(Self {
             base: url.as_str().trim_end_matches('/').to_owned(),
             key,
-            client: client.build().context("can't set up an HTTP client")?,
+            client: build(builder()?)?,
+            waiting: build(builder()?.read_timeout(MAX_WAIT + MAX_SILENCE))?,
             retries,
         })
     }
@@ -98,22 +111,52 @@ impl Source {
         tag: Option<&HeaderValue>,
         max_bytes: usize,
     ) -> anyhow::Result<Answer> {
-        let url = format!("{}{target}", self.base);
-        let mut headers = HeaderMap::new();
-        headers.insert("x-api-version", version());
-        if with_key == WithKey::Yes {
-            headers.insert("x-api-key", self.key.clone());
-            headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-        }
+        let mut headers = match with_key {
+            WithKey::Yes => self.key_headers(),
+            WithKey::No => HeaderMap::new(),
+        };
         if let Some(tag) = tag {
             headers.insert(IF_NONE_MATCH, tag.clone());
         }
-        let request = || self.client.get(&url).headers(headers.clone());
-        let answer = send_retrying(request, max_bytes, &self.retries).await;
-        answer.map_err(|failure| {
-            let failure = anyhow::Error::new(failure);
-            self.wrong(target, &format!("{failure:#}"))
-        })
+        let answer = self.send(&self.client, target, headers, max_bytes).await;
+        answer.map_err(|failure| self.failed(target, failure))
+    }
+
+    /// Asks for `path` with a query as [`get`](Self::get) does, with the key; the source may hold the answer back for
+    /// [`MAX_WAIT`]. Errors don't repeat the query.
+    pub(super) async fn get_held_back(
+        &self,
+        path: &str,
+        query: &str,
+        max_bytes: usize,
+    ) -> anyhow::Result<Answer> {
+        let (target, headers) = (format!("{path}{query}"), self.key_headers());
+        let answer = self.send(&self.waiting, &target, headers, max_bytes).await;
+        answer.map_err(|failure| self.failed(path, failure))
+    }
+
+    fn key_headers(&self) -> HeaderMap {
+        let json = HeaderValue::from_static("application/json");
+        let key = HeaderName::from_static("x-api-key");
+        HeaderMap::from_iter([(key, self.key.clone()), (ACCEPT, json)])
+    }
+
+    async fn send(
+        &self,
+        client: &Client,
+        target: &str,
+        mut headers: HeaderMap,
+        max_bytes: usize,
+    ) -> Result<Answer, Failure> {
+        headers.insert("x-api-version", version());
+        let url = format!("{}{target}", self.base);
+        let request = || client.get(&url).headers(headers.clone());
+        send_retrying(request, max_bytes, &self.retries).await
+    }
+
+    fn failed(&self, target: &str, failure: Failure) -> anyhow::Error {
+        let failure = anyhow::Error::new(failure);
+        self.wrong(target, &format!("{failure:#}"))
     }
 
     /// Returns an error about a response. Text from outside is shown without the key.

@@ -1,4 +1,4 @@
-//! `vitrine mirror`: replaces the store's catalog by that of another server, once or repeatedly.
+//! `vitrine mirror`: replaces the store's catalog by that of another server, once, repeatedly, or as it changes.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,12 +10,15 @@ use clap::Args;
 use jiff::Timestamp;
 use tokio::signal::unix::{SignalKind, signal};
 use vitrine_ingest::escape::single_line;
+use vitrine_ingest::jitter;
 use vitrine_ingest::load::LoadSettings;
 use vitrine_ingest::load::guard::Allowance;
 use vitrine_ingest::load::plan::Listing;
 use vitrine_ingest::load::report::Report;
 use vitrine_ingest::mirror::RoundOutcome;
+use vitrine_ingest::mirror::follow::{Follower, News};
 use vitrine_ingest::mirror::source::{Insecure, KEY_VARIABLE, Source};
+use vitrine_ingest::mirror::state::StateFile;
 use vitrine_ingest::mirror::{Mirror, TextForm, outcome};
 use vitrine_ingest::outside::retry::Retries;
 use vitrine_store::{IfMissing, Store};
@@ -26,13 +29,15 @@ use super::{
     Outcome, OutputArgs, PlanArgs, StoreArgs, nothing_was_changed, print_error, print_json, time,
     variable,
 };
-use crate::metrics::mirror::Metrics;
+use crate::metrics::mirror::{Metrics, Round};
 
 const EXAMPLES: &str = "\
 Examples:
   VITRINE_MIRROR_KEY=PREFIX.SECRET vitrine mirror --from https://catalog.example
   vitrine mirror --from https://catalog.example --texts --every 10m \\
       --metrics-file /var/lib/node_exporter/vitrine.prom
+  vitrine mirror --from https://catalog.example --texts --follow \\
+      --state-file /var/lib/vitrine/mirror.json
 
 Environment:
   VITRINE_MIRROR_KEY  The key of the other server. No option takes it, because others on the machine can read command lines.
@@ -59,6 +64,14 @@ pub(super) struct MirrorCommand {
     /// Mirror repeatedly, with this pause in between (30s, 10m, 1h), until SIGTERM or Ctrl-C.
     #[arg(long, value_name = "SPAN", value_parser = time::parse_pause)]
     every: Option<Duration>,
+    /// Follow the source's changes, which arrive within a second, until SIGTERM or Ctrl-C. A source without a feed of
+    /// changes is mirrored repeatedly instead, with the pause of `--every` (by default 1m).
+    #[arg(long)]
+    follow: bool,
+    /// Keep the position in the source's changes here, so that a restart goes on from there. Without it, a restart reads
+    /// the whole catalog.
+    #[arg(long, value_name = "FILE", requires = "follow")]
+    state_file: Option<PathBuf>,
     /// Number of retries of a request that fails, with growing pauses.
     #[arg(long, value_name = "N", default_value_t = Retries::default().most)]
     retries: u32,
@@ -78,14 +91,23 @@ pub(super) struct MirrorCommand {
     logs: LogArgs,
 }
 
+/// Default pause between two rounds with a source without a feed of changes.
+const DEFAULT_PAUSE: Duration = Duration::from_secs(60);
+
+/// Pause after changes, so that the changes of a restless source are published together.
+const CHANGES_PAUSE: Duration = Duration::from_millis(100);
+
+/// Maximum pause after a failure to follow.
+const MAX_FAILURE_PAUSE: Duration = Duration::from_secs(30);
+
 /// Future that ends when the process gets SIGTERM or SIGINT.
 type ShutdownSignal = Pin<Box<dyn Future<Output = ()>>>;
 
 impl MirrorCommand {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
-        match self.every {
-            Some(_) => self.logs.start()?,
-            None => self.logs.start_for_command()?,
+        match self.every.is_some() || self.follow {
+            true => self.logs.start()?,
+            false => self.logs.start_for_command()?,
         }
         let source = self.source()?;
         let by_default = || format!("mirror of {}", source.base());
@@ -103,7 +125,13 @@ impl MirrorCommand {
             .as_deref()
             .map(Metrics::open)
             .transpose()?;
+        let state = self.state_file.as_deref().map(StateFile::open);
+        let state = state.transpose()?;
         let store = store.open(IfMissing::Create)?;
+        let follower = match self.follow {
+            true => Some(Follower::new(source.clone(), texts, state, &*store)?),
+            false => None,
+        };
         let mut run = MirrorRun {
             store: &*store,
             mirror: Mirror::new(source, texts),
@@ -114,9 +142,13 @@ impl MirrorCommand {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.enable_all().build()?;
         runtime.block_on(async {
-            match self.every {
-                None => run.run_once().await,
-                Some(pause) => run.run_every(pause, shutdown_signal()?).await,
+            match (follower, self.every) {
+                (Some(follower), pause) => {
+                    let pause = pause.unwrap_or(DEFAULT_PAUSE);
+                    run.run_following(follower, pause, shutdown_signal()?).await
+                }
+                (None, Some(pause)) => run.run_every(pause, shutdown_signal()?).await,
+                (None, None) => run.run_once().await,
             }
         })
     }
@@ -201,24 +233,90 @@ impl MirrorRun<'_> {
         }
     }
 
+    async fn run_following(
+        &mut self,
+        mut follower: Follower,
+        pause: Duration,
+        mut shutdown: ShutdownSignal,
+    ) -> anyhow::Result<Outcome> {
+        loop {
+            let pause = tokio::select! {
+                // As in `run_every`, a load isn't interrupted.
+                pause = self.follow(&mut follower, pause) => pause?,
+                () = &mut shutdown => return Ok(Outcome::Done),
+            };
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = &mut shutdown => return Ok(Outcome::Done),
+            }
+        }
+    }
+
+    /// Waits for changes and loads them. Returns the pause before the next round; `every` is the one after a refusal, and
+    /// between polls.
+    async fn follow(&mut self, follower: &mut Follower, every: Duration) -> io::Result<Duration> {
+        let (ended, took) = match follower.fetch(self.store).await {
+            Ok(News::NoFeed) => {
+                let round = self.round().await;
+                self.log(round)?;
+                return Ok(every);
+            }
+            Ok(News::None { pause }) => {
+                let round = Round {
+                    outcome: RoundOutcome::Unchanged,
+                    products: follower.products(),
+                    took: Duration::ZERO,
+                    is_following: true,
+                };
+                if let Err(error) = self.record(&round) {
+                    log_error(&error);
+                }
+                return Ok(pause);
+            }
+            Ok(News::Changes(changes)) => {
+                let arrived = changes.arrived();
+                let ended = follower.load(self.store, changes, self.settings.clone());
+                (ended, arrived.elapsed())
+            }
+            Err(error) => (Err(error), Duration::ZERO),
+        };
+        let outcome = ended.as_ref().map_or(RoundOutcome::Failed, outcome);
+        let recorded = self.record(&Round {
+            outcome,
+            products: follower.products(),
+            took,
+            is_following: true,
+        });
+        self.log(RoundResult { ended, recorded })?;
+        Ok(match outcome {
+            RoundOutcome::Published | RoundOutcome::Unchanged => CHANGES_PAUSE,
+            RoundOutcome::Refused => every,
+            RoundOutcome::Failed => jitter::slight(every.min(MAX_FAILURE_PAUSE)),
+        })
+    }
+
+    fn record(&mut self, round: &Round) -> anyhow::Result<()> {
+        let metrics = self.metrics.as_mut();
+        metrics.map_or(Ok(()), |metrics| metrics.record(round, Timestamp::now()))
+    }
+
     /// Runs one round: fetches, loads, and records both.
     async fn round(&mut self) -> RoundResult {
         let started = Instant::now();
         let mut products = None;
         let ended = match self.mirror.fetch(self.store).await {
             Ok(fetched) => {
-                products = Some(fetched.products());
+                products = Some(fetched.products() as u64);
                 self.mirror.load(self.store, fetched, self.settings.clone())
             }
             Err(error) => Err(error),
         };
-        let recorded = match &mut self.metrics {
-            Some(metrics) => {
-                let outcome = ended.as_ref().map_or(RoundOutcome::Failed, outcome);
-                metrics.record(outcome, products, started.elapsed(), Timestamp::now())
-            }
-            None => Ok(()),
-        };
+        let recorded = self.record(&Round {
+            outcome: ended.as_ref().map_or(RoundOutcome::Failed, outcome),
+            products,
+            took: started.elapsed(),
+            is_following: false,
+        });
         RoundResult { ended, recorded }
     }
 
@@ -243,9 +341,13 @@ impl MirrorRun<'_> {
             print_json(&report.to_json())?;
         }
         if let Err(error) = recorded {
-            let error = format!("{:#}", error.context(report.describe_outcome()));
-            tracing::error!("{}", single_line(&error));
+            log_error(&error.context(report.describe_outcome()));
         }
         Ok(())
     }
+}
+
+fn log_error(error: &anyhow::Error) {
+    let error = format!("{error:#}");
+    tracing::error!("{}", single_line(&error));
 }

@@ -269,7 +269,7 @@ impl<'r> Admitted<'_, 'r> {
             }
         };
         match found {
-            Ok(resource) if resource.is_known_to(headers) => {
+            Ok(resource) if resource.matches_if_none_match(headers) => {
                 Ok(Outcome::NotModified(resource.not_modified()))
             }
             Ok(resource) => {
@@ -287,7 +287,7 @@ impl<'r> Admitted<'_, 'r> {
         found: Result<Resource<'_>, ApiError>,
     ) -> Result<Response, ApiError> {
         let found = found?;
-        if found.is_known_to(&self.request.headers) {
+        if found.matches_if_none_match(&self.request.headers) {
             return Ok(found.not_modified());
         }
         let context = self.send_context(None);

@@ -1,5 +1,5 @@
-//! Every route on one page. The OpenAPI document and the plain list in `openapi/routes.txt` are made
-//! from this table, and a test fails on a route that no test calls.
+//! Every route on one page. The OpenAPI document is made of this table; tests compare it with the plain list in
+//! `openapi/routes.txt`, and fail on a route that no test calls.
 
 use percent_encoding::percent_decode_str;
 use vitrine_model::code::ProductCode;

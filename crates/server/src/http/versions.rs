@@ -251,7 +251,7 @@ mod tests {
         let endpoints = &app.endpoints;
         let found = endpoints.keyed(version, operation, snapshot, &captured, None);
         let found = found.unwrap();
-        if found.is_known_to(headers) {
+        if found.matches_if_none_match(headers) {
             return found.not_modified();
         }
         let connection = Account::default();

@@ -20,9 +20,11 @@ const LAST_ATTEMPT: &str = "vitrine_mirror_last_attempt_timestamp_seconds";
 const ROUNDS: &str = "vitrine_mirror_rounds_total";
 const PRODUCTS: &str = "vitrine_mirror_products";
 const DURATION: &str = "vitrine_mirror_duration_seconds";
+const FOLLOWING: &str = "vitrine_mirror_following";
+const LAG: &str = "vitrine_mirror_lag_seconds";
 
 /// Metrics in the file's order: name, type, help.
-const METRICS: [(&str, MetricType, &str); 5] = [
+const METRICS: [(&str, MetricType, &str); 7] = [
     (
         LAST_SUCCESS,
         MetricType::Gauge,
@@ -40,7 +42,30 @@ const METRICS: [(&str, MetricType, &str); 5] = [
         "Products of the source's catalog when it was last mirrored.",
     ),
     (DURATION, MetricType::Gauge, "Duration of the last round."),
+    (
+        FOLLOWING,
+        MetricType::Gauge,
+        "1 if the source's changes are followed, 0 if the source is polled.",
+    ),
+    (
+        LAG,
+        MetricType::Gauge,
+        "Time from the arrival of the changes that were published last to the end of their publish.",
+    ),
 ];
+
+/// A round that ended.
+#[derive(Debug)]
+pub struct Round {
+    /// Outcome.
+    pub outcome: RoundOutcome,
+    /// Number of products of the source's catalog, if it is known.
+    pub products: Option<u64>,
+    /// Duration, without the time of waiting for changes.
+    pub took: Duration,
+    /// True if the round followed the source's changes.
+    pub is_following: bool,
+}
 
 /// Metrics of all rounds that wrote to one file. A new run continues with the values in the file.
 #[derive(Debug)]
@@ -91,17 +116,21 @@ impl Metrics {
     /// # Errors
     ///
     /// If the file can't be written.
-    pub fn record(
-        &mut self,
-        outcome: RoundOutcome,
-        products: Option<usize>,
-        took: Duration,
-        now: Timestamp,
-    ) -> anyhow::Result<()> {
+    pub fn record(&mut self, round: &Round, now: Timestamp) -> anyhow::Result<()> {
+        let Round {
+            outcome,
+            products,
+            took,
+            is_following,
+        } = *round;
         let now = now.as_duration().as_secs_f64();
         *self.values.entry(rounds(outcome)).or_default() += 1.0;
         self.set(LAST_ATTEMPT, now);
         self.set(DURATION, took.as_secs_f64());
+        self.set(FOLLOWING, f64::from(u8::from(is_following)));
+        if is_following && outcome == RoundOutcome::Published {
+            self.set(LAG, took.as_secs_f64());
+        }
         if outcome.is_success() {
             self.set(LAST_SUCCESS, now);
             if let Some(products) = products {

@@ -87,6 +87,8 @@ mod memory;
 mod metrics;
 mod mirror;
 mod mirror_failures;
+mod mirror_feed;
+mod mirror_follow;
 mod mirror_source;
 mod openapi;
 mod openapi_examples;

@@ -11,16 +11,16 @@ use crate::harness::{ALLOW_ALL, Reply, Server, Store, gift_card, text, wait_for}
 use crate::mirror_source::{Fake, base, mirror, mirrored, page};
 
 /// Public address of both, so that addresses of texts don't differ.
-const PUBLIC_URL: &str = "https://catalog.example";
+pub const PUBLIC_URL: &str = "https://catalog.example";
 
 /// A served store, and a key of it.
-fn source(store: &Store) -> (Server, String) {
+pub fn source(store: &Store) -> (Server, String) {
     let key = store.key("mirror", &[]);
     (store.serve_as(PUBLIC_URL), key)
 }
 
 /// Every answer that depends on the catalog, with its target. `forms` are the forms of single products.
-fn answers(server: &Server, key: &str, forms: &[&str]) -> Vec<(String, u16, Vec<u8>)> {
+pub fn answers(server: &Server, key: &str, forms: &[&str]) -> Vec<(String, u16, Vec<u8>)> {
     let codes = server.get(key, "/v2/product").codes();
     let lists = ["", "?limit=7", "?is_orderable=true", "?limit=30&before=~"];
     let lists = lists.map(|query| format!("/v2/product{query}"));
@@ -176,12 +176,12 @@ fn shared_and_changed_texts_are_mirrored() {
     );
 }
 
-/// `vitrine mirror --every`, which ends with its owner.
-struct Running(Child);
+/// A mirror that goes on until its owner ends.
+pub struct Running(pub Child);
 
 impl Running {
     /// Runs a command that writes what it prints and says to these files.
-    fn start(mut command: Command, out: &Path, errors: &Path) -> Self {
+    pub fn start(mut command: Command, out: &Path, errors: &Path) -> Self {
         let file = |path| Stdio::from(std::fs::File::create(path).expect("a file"));
         let child = command.stdout(file(out)).stderr(file(errors)).spawn();
         Self(child.expect("vitrine runs"))
@@ -196,7 +196,7 @@ impl Drop for Running {
 }
 
 /// Waits until a file holds a text.
-fn holds(path: &Path, what: &str) {
+pub fn holds(path: &Path, what: &str) {
     wait_for(what, || {
         let text = std::fs::read_to_string(path).unwrap_or_default();
         text.contains(what).then_some(())

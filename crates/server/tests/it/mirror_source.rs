@@ -225,6 +225,59 @@ impl Cutter {
     }
 }
 
+/// A proxy before a server that keeps the targets of requests.
+pub struct Recorder {
+    listening: Listening,
+    targets: Arc<Mutex<Vec<String>>>,
+}
+
+impl Recorder {
+    pub fn start(server: SocketAddr) -> Self {
+        let targets = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&targets);
+        let listening = Listening::start(move |client| {
+            let Ok(upstream) = TcpStream::connect(server) else {
+                return;
+            };
+            let (mut asks, mut asked) = (copy(&client), copy(&upstream));
+            let kept = Arc::clone(&kept);
+            std::thread::spawn(move || {
+                // Clients send the head of a request at once.
+                let mut buffer = [0; 16_384];
+                while let Ok(read @ 1..) = asks.read(&mut buffer) {
+                    let head = text(&buffer[..read]);
+                    let line = head
+                        .strip_prefix("GET ")
+                        .and_then(|rest| rest.split(' ').next());
+                    kept.lock()
+                        .expect("unpoisoned")
+                        .extend(line.map(str::to_owned));
+                    if asked.write_all(&buffer[..read]).is_err() {
+                        break;
+                    }
+                }
+                let _ = asked.shutdown(Shutdown::Both);
+            });
+            relay(&upstream, &client, u64::MAX);
+            let _ = client.shutdown(Shutdown::Both);
+        });
+        Self { listening, targets }
+    }
+
+    /// Its address.
+    pub fn base(&self) -> String {
+        format!("http://{}", self.listening.address)
+    }
+
+    /// Returns the targets of requests for products so far that don't go on from a token.
+    pub fn walks(&self) -> Vec<String> {
+        let targets = self.targets.lock().expect("unpoisoned");
+        let is_walk =
+            |target: &&String| target.starts_with("/v2/product") && !target.contains("since=");
+        targets.iter().filter(is_walk).cloned().collect()
+    }
+}
+
 fn copy(socket: &TcpStream) -> TcpStream {
     socket.try_clone().expect("a socket")
 }

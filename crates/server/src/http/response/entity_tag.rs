@@ -55,7 +55,7 @@ impl EntityTag {
     /// Returns true if the client already has this response: `If-None-Match` lists the tag, or is `*`. Tags are compared
     /// weakly.
     #[must_use]
-    pub fn is_known_to(self, headers: &HeaderMap) -> bool {
+    pub fn matches_if_none_match(self, headers: &HeaderMap) -> bool {
         let mut lists = headers.get_all(IF_NONE_MATCH).iter().peekable();
         if lists.peek().is_none() {
             return false;
@@ -116,7 +116,7 @@ mod tests {
         let strong = weak.trim_start_matches("W/").to_owned();
         let is_known = |value: &str| {
             let headers = HeaderMap::from_iter([(IF_NONE_MATCH, value.parse().unwrap())]);
-            tag.is_known_to(&headers)
+            tag.matches_if_none_match(&headers)
         };
         for value in [
             "*",

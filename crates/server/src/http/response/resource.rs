@@ -144,8 +144,8 @@ impl<'s> Resource<'s> {
 
     /// Returns true if `If-None-Match` has the tag: the client already has this response.
     #[must_use]
-    pub fn is_known_to(&self, headers: &HeaderMap) -> bool {
-        self.audience != Audience::Feed && self.tag.is_known_to(headers)
+    pub fn matches_if_none_match(&self, headers: &HeaderMap) -> bool {
+        self.audience != Audience::Feed && self.tag.matches_if_none_match(headers)
     }
 
     /// Returns the 304 response, without a body.
