@@ -45,6 +45,10 @@ with-services +command:
 with-demo +command:
     ci/with-demo {{command}}
 
+# Any command beside a server whose catalog changes every second
+with-changes +command:
+    ci/with-changes {{command}}
+
 # Random operations against a naive model of the contract
 checker:
     cargo test --test checker
