@@ -45,6 +45,10 @@ with-services +command:
 with-demo +command:
     ci/with-demo {{command}}
 
+# Copies of a changing catalog through nginx and HAProxy
+proxies minutes="2":
+    ci/proxies {{minutes}}
+
 # Any command beside a server whose catalog changes every second
 with-changes +command:
     ci/with-changes {{command}}
