@@ -50,6 +50,7 @@ pub struct Tally {
     pub roll_backs: Count,
     pub revocations: Count,
     pub walks: Count,
+    pub syncs: Count,
     pub restarts: Count,
     /// The longest time until a server showed what was new.
     pub slowest_milliseconds: Count,
@@ -225,13 +226,14 @@ impl fmt::Display for Tally {
             roll_backs,
             revocations,
             walks,
+            syncs,
             restarts,
             slowest_milliseconds,
         } = self;
         write!(
             formatter,
             "{cases} cases, {operations} operations ({loads} loads, {roll_backs} roll backs, {revocations} \
-             revocations, {restarts} restarts), {answers} answers, {walks} walks; the slowest change took \
+             revocations, {restarts} restarts), {answers} answers, {walks} walks, {syncs} answers for copies; the slowest change took \
              {slowest_milliseconds} ms to show",
         )
     }

@@ -7,12 +7,14 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::campaign::Tally;
-use crate::catalog::{CODES, Catalog, Content, Cursor, Filter, Record};
+use crate::catalog::{Catalog, Record};
+use crate::copy::Copy;
+use crate::feed::Feed;
 use crate::harness::{Reply, text};
 use crate::judge::{Exchange, View};
 use crate::lies::Lie;
 use crate::memory::Memory;
-use crate::operation::{Operation, Query, TEXTS, Target};
+use crate::operation::{Operation, Target, everything};
 use crate::timeline::SERVERS;
 use crate::walk::Walk;
 use crate::world::World;
@@ -27,14 +29,16 @@ pub enum Pace {
 }
 
 /// A case that goes on.
-struct Case<'t> {
-    world: World,
-    view: View,
-    memory: Memory,
-    walks: Vec<Walk>,
+pub struct Case<'t> {
+    pub(super) world: World,
+    pub(super) view: View,
+    pub(super) memory: Memory,
+    pub(super) walks: Vec<Walk>,
+    pub(super) copies: Vec<Copy>,
+    pub(super) feeds: [Feed; SERVERS],
     /// Number of keys made.
-    keys: usize,
-    tally: &'t Tally,
+    pub(super) keys: usize,
+    pub(super) tally: &'t Tally,
 }
 
 /// Runs a case; an error says where world and model differ. `patience` is how long what must come at once may take.
@@ -50,6 +54,8 @@ pub fn run(
         view: View::new(),
         memory: Memory::default(),
         walks: Vec::new(),
+        copies: Vec::new(),
+        feeds: Default::default(),
         keys: 0,
         tally,
     };
@@ -95,12 +101,24 @@ impl Case<'_> {
                 Some(walk) => self.step(*server, walk),
                 None => Ok(()),
             },
+            Operation::StartCopy { filter, limit } => {
+                self.copies.push(Copy::new(filter.clone(), *limit));
+                Ok(())
+            }
+            Operation::OfCopy { server, copy, what } => match copy.checked_rem(self.copies.len()) {
+                Some(copy) => self.perform_on_copy(*server, copy, what),
+                None => Ok(()),
+            },
             Operation::Restart { server, end } => {
                 self.world.restart(*server, *end);
                 self.tally.restarts.add(1);
                 // It reads the store before it listens.
                 self.view.catalogs.settle(*server);
                 self.view.keys.settle(*server);
+                self.feeds[*server] = Feed {
+                    oldest: self.view.catalogs.oldest(*server),
+                    is_known: false,
+                };
                 Ok(())
             }
             Operation::Settle { server } => self.settle(*server),
@@ -116,7 +134,11 @@ impl Case<'_> {
             .unwrap_or_default()
     }
 
-    fn merge(&mut self, records: &[Record], retire: &[&'static str]) -> Result<(), String> {
+    pub(super) fn merge(
+        &mut self,
+        records: &[Record],
+        retire: &[&'static str],
+    ) -> Result<(), String> {
         // A product can't be loaded and retired at once.
         let is_loaded = |code: &&str| records.iter().any(|record| record.code == *code);
         let retire: Vec<_> = retire
@@ -330,6 +352,9 @@ impl Case<'_> {
         while !self.walks.is_empty() {
             self.step(servers.next().expect("endless"), 0)?;
         }
+        for copy in 0..self.copies.len() {
+            self.complete(copy)?;
+        }
         for key in 0..self.keys {
             for server in 0..SERVERS {
                 self.read(server, Some(key), &Target::Categories, None)?;
@@ -356,33 +381,4 @@ fn refused(code: i32) -> Result<(), String> {
         3 => Ok(()),
         other => Err(format!("a load that must be refused ended with {other}")),
     }
-}
-
-/// One target of each kind for all there is.
-fn everything(catalog: &Catalog) -> Vec<Target> {
-    let list = |limit| {
-        let filter = Filter {
-            countries: Vec::new(),
-            categories: Vec::new(),
-            is_orderable: None,
-        };
-        Target::List(Query {
-            filter,
-            cursor: Cursor::Start,
-            limit,
-        })
-    };
-    let mut targets = vec![
-        list(None),
-        list(Some(2)),
-        Target::Categories,
-        Target::Countries,
-    ];
-    targets.extend((0..TEXTS).map(Target::Text));
-    targets.extend(CODES.map(|code| Target::Product(code, Content::Url)));
-    let live = catalog.0.keys();
-    targets.extend(live.flat_map(|code| {
-        [Content::Markdown, Content::Html].map(|content| Target::Product(code, content))
-    }));
-    targets
 }

@@ -1,7 +1,7 @@
 //! The naive model: a sorted map of products, and the answers that the contract (docs/contract/README.md) derives from
 //! it. It knows no index, no cache and no rendering; JSON is compared as values.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -79,7 +79,7 @@ pub struct Product {
 pub struct Catalog(pub BTreeMap<&'static str, Product>);
 
 /// Filter of a list.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Filter {
     pub countries: Vec<&'static str>,
     pub categories: Vec<&'static str>,
@@ -236,6 +236,13 @@ impl Product {
 }
 
 impl Filter {
+    /// Equal for filters of the same products.
+    pub fn normal(&self) -> impl PartialEq + use<> {
+        let set = |values: &[&'static str]| values.iter().copied().collect::<BTreeSet<_>>();
+        let is_orderable = self.is_orderable == Some(true);
+        (set(&self.countries), set(&self.categories), is_orderable)
+    }
+
     /// Alternatives within a parameter, all parameters together.
     pub fn matches(&self, product: &Product) -> bool {
         let any_of = |own: &[&str], wanted: &[&str]| {
@@ -278,7 +285,7 @@ impl Catalog {
     /// All values that products have in a list of theirs, once and sorted.
     pub fn values(&self, of: impl Fn(&Facts) -> &[&'static str]) -> Vec<&'static str> {
         let values = self.0.values().flat_map(|product| of(&product.facts));
-        let values: std::collections::BTreeSet<_> = values.copied().collect();
+        let values: BTreeSet<_> = values.copied().collect();
         values.into_iter().collect()
     }
 }

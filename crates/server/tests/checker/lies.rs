@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::catalog::CODES;
 use crate::harness::Reply;
 
 /// A defect.
@@ -22,6 +23,14 @@ pub enum Lie {
     Tag,
     /// The first product of a page is as it was when a page first had it first.
     Mix,
+    /// The changes feed tells of no removal.
+    ForgottenRemoval,
+    /// The changes feed tells as removed what nobody asked for.
+    LeakedRemoval,
+    /// The changes feed leaves the last change of an answer out, and goes on behind it.
+    Base,
+    /// The changes feed takes a token for the filters that it was made with, whatever the request's are.
+    Token,
 }
 
 /// Memory of a liar.
@@ -29,11 +38,15 @@ pub enum Lie {
 pub struct Liar {
     tags: BTreeMap<String, String>,
     products: BTreeMap<String, Value>,
+    /// Requests for changes without their tokens, by the token of the answer.
+    asked: BTreeMap<String, String>,
 }
 
+/// Path of the changes feed.
+const CHANGES: &str = "/v2/product/changes";
+
 impl Lie {
-    /// Returns the path that is asked in place of `path`.
-    pub fn path(self, path: &str) -> String {
+    fn path(self, path: &str) -> String {
         let name = match self {
             Self::Filter => "countries_redeemable_in=",
             Self::Cursor => "after=",
@@ -53,11 +66,59 @@ impl Lie {
     }
 }
 
+/// Splits a request for changes at its token.
+fn split(path: &str) -> Option<(&str, &str)> {
+    path.starts_with(CHANGES)
+        .then(|| path.split_once("&since="))?
+}
+
 impl Liar {
+    /// Returns the path that is asked in place of `path`.
+    pub fn path(&self, lie: Lie, path: &str) -> String {
+        match (lie, split(path)) {
+            (Lie::Token, Some((_, rest))) => {
+                let token = rest.split('&').next().unwrap_or_default();
+                let asked = self.asked.get(token).map_or("", String::as_str);
+                format!("{asked}&since={rest}")
+            }
+            // Others would be told that the token is for other filters.
+            (Lie::Filter, _) if path.starts_with(CHANGES) => path.to_owned(),
+            _ => lie.path(path),
+        }
+    }
+
+    /// Returns the answer of the changes feed that is given in place of `reply`.
+    fn changes(&mut self, lie: Lie, path: &str, mut reply: Reply) -> Reply {
+        let mut answer = reply.json();
+        if let Some(next) = answer["next"].as_str() {
+            let asked = split(path).map_or(path, |(asked, _)| asked);
+            self.asked.insert(next.to_owned(), asked.to_owned());
+        }
+        let Some(changes) = answer["changes"].as_array_mut() else {
+            return reply;
+        };
+        match lie {
+            Lie::ForgottenRemoval => changes.retain(|change| !change["product"].is_null()),
+            Lie::LeakedRemoval if split(path).is_some() => {
+                let leaked = CODES.iter().max().expect("a code");
+                if changes.last().is_none_or(|last| last["code"] != **leaked) {
+                    changes.push(json!({"code": leaked, "product": null}));
+                }
+            }
+            Lie::Base if split(path).is_some() => drop(changes.pop()),
+            _ => return reply,
+        }
+        reply.body = answer.to_string().into_bytes();
+        reply
+    }
+
     /// Returns the reply that is given in place of `reply`.
     pub fn reply(&mut self, lie: Lie, path: &str, mut reply: Reply) -> Reply {
         if reply.status != 200 || !path.starts_with("/v2/product") {
             return reply;
+        }
+        if path.starts_with(CHANGES) {
+            return self.changes(lie, path, reply);
         }
         match lie {
             Lie::Tag => {

@@ -4,7 +4,7 @@
 //!     cargo test --test checker
 //!
 //! A case is a store of its own, two servers over it, and some twenty operations: loads, retirements, roll backs, reads,
-//! walks that stay open over all of these, keys made and revoked, servers that end and start again, clients that go from
+//! walks that stay open over all of these, copies that the changes feed keeps, keys made and revoked, servers that end and start again, clients that go from
 //! one server to the other. A case that fails is made smaller; what is left is printed with its seed.
 //!
 //! - `VITRINE_CHECK_CASES`: how many cases (50)
@@ -18,7 +18,8 @@
 //! - `operation`: what may happen, and how it is drawn
 //! - `world`: the real thing
 //! - `lies`: how the real thing can be made to lie, so that the checker is seen to find it
-//! - `case`: one case: each operation is done to the world and the model; `walk`: a client's walk in it
+//! - `case`: one case: each operation is done to the world and the model; `walk`: a client's walk in it; `feed` and
+//!   `copy`: copies that clients keep
 //! - `judge`: whether an answer is one that the model allows; `memory`: tags and the bytes they stand for
 //! - `campaign`: many cases
 
@@ -30,6 +31,8 @@
 mod campaign;
 mod case;
 mod catalog;
+mod copy;
+mod feed;
 #[expect(dead_code, unused_imports, reason = "the other tests use all of it")]
 #[path = "../it/harness/mod.rs"]
 mod harness;
@@ -95,4 +98,24 @@ fn tag_that_stays_when_the_answer_changes_is_found() {
 #[test]
 fn page_of_two_catalogs_is_found() {
     is_found(Lie::Mix);
+}
+
+#[test]
+fn removal_that_is_never_told_is_found() {
+    is_found(Lie::ForgottenRemoval);
+}
+
+#[test]
+fn removal_of_what_was_never_visible_is_found() {
+    is_found(Lie::LeakedRemoval);
+}
+
+#[test]
+fn base_that_moves_too_far_is_found() {
+    is_found(Lie::Base);
+}
+
+#[test]
+fn token_taken_for_other_filters_is_found() {
+    is_found(Lie::Token);
 }

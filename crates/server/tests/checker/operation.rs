@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use crate::catalog::{
-    CATEGORIES, CODES, COUNTRIES, Content, Cursor, Facts, Filter, Payout, Record, Text, TextUpdate,
+    CATEGORIES, CODES, COUNTRIES, Catalog, Content, Cursor, Facts, Filter, Payout, Record, Text,
+    TextUpdate,
 };
 use crate::timeline::SERVERS;
 
@@ -46,6 +47,17 @@ pub enum End {
     Told,
 }
 
+/// Something that happens to a copy.
+#[derive(Debug, Clone)]
+pub enum CopyOperation {
+    /// The next answer.
+    Sync,
+    /// The same, held until these are loaded or a second is over.
+    Wait(Vec<Record>),
+    /// Its token with other filters.
+    MisuseToken(Filter),
+}
+
 /// Something that happens.
 #[derive(Debug, Clone)]
 pub enum Operation {
@@ -82,6 +94,17 @@ pub enum Operation {
     Step {
         server: usize,
         walk: usize,
+    },
+    /// Begins a copy that the changes feed keeps.
+    StartCopy {
+        filter: Filter,
+        limit: usize,
+    },
+    /// With one of the copies.
+    OfCopy {
+        server: usize,
+        copy: usize,
+        what: CopyOperation,
     },
     Restart {
         server: usize,
@@ -121,9 +144,21 @@ fn operation() -> impl Strategy<Value = Operation> {
         3 => (filter(), prop_oneof![Just(Direction::Forwards), Just(Direction::Backwards)], 1..5_usize)
             .prop_map(|(filter, way, limit)| Operation::StartWalk { filter, way, limit }),
         10 => (server(), 0..3_usize).prop_map(|(server, walk)| Operation::Step { server, walk }),
+        4 => (filter(), 1..5_usize)
+            .prop_map(|(filter, limit)| Operation::StartCopy { filter, limit }),
+        18 => (server(), 0..3_usize, copy_operation())
+            .prop_map(|(server, copy, what)| Operation::OfCopy { server, copy, what }),
         1 => (server(), prop_oneof![4 => Just(End::Killed), 1 => Just(End::Told)])
             .prop_map(|(server, end)| Operation::Restart { server, end }),
         6 => server().prop_map(|server| Operation::Settle { server }),
+    ]
+}
+
+fn copy_operation() -> impl Strategy<Value = CopyOperation> {
+    prop_oneof![
+        16 => Just(CopyOperation::Sync),
+        1 => records(4).prop_map(CopyOperation::Wait),
+        2 => filter().prop_map(CopyOperation::MisuseToken),
     ]
 }
 
@@ -225,27 +260,28 @@ impl Target {
     }
 }
 
+/// Returns the parameters of a filter.
+pub fn filter_pairs(filter: &Filter) -> Vec<String> {
+    let encoded =
+        |text: &str| -> String { text.bytes().map(|byte| format!("%{byte:02X}")).collect() };
+    let Filter {
+        countries,
+        categories,
+        is_orderable,
+    } = filter;
+    let countries = countries.iter();
+    let mut pairs: Vec<String> = countries
+        .map(|country| format!("countries_redeemable_in={country}"))
+        .collect();
+    let categories = categories.iter();
+    pairs.extend(categories.map(|category| format!("categories={}", encoded(category))));
+    pairs.extend(is_orderable.map(|only| format!("is_orderable={only}")));
+    pairs
+}
+
 impl Query {
     fn path(&self) -> String {
-        let encoded =
-            |text: &str| -> String { text.bytes().map(|byte| format!("%{byte:02X}")).collect() };
-        let Filter {
-            countries,
-            categories,
-            is_orderable,
-        } = &self.filter;
-        let mut pairs = Vec::new();
-        pairs.extend(
-            countries
-                .iter()
-                .map(|c| format!("countries_redeemable_in={c}")),
-        );
-        pairs.extend(
-            categories
-                .iter()
-                .map(|c| format!("categories={}", encoded(c))),
-        );
-        pairs.extend(is_orderable.map(|only| format!("is_orderable={only}")));
+        let mut pairs = filter_pairs(&self.filter);
         pairs.extend(self.limit.map(|limit| format!("limit={limit}")));
         match self.cursor {
             Cursor::Start => {}
@@ -257,4 +293,28 @@ impl Query {
             false => format!("/v2/product?{}", pairs.join("&")),
         }
     }
+}
+
+/// One target of each kind for all there is.
+pub fn everything(catalog: &Catalog) -> Vec<Target> {
+    let list = |limit| {
+        Target::List(Query {
+            filter: Filter::default(),
+            cursor: Cursor::Start,
+            limit,
+        })
+    };
+    let mut targets = vec![
+        list(None),
+        list(Some(2)),
+        Target::Categories,
+        Target::Countries,
+    ];
+    targets.extend((0..TEXTS).map(Target::Text));
+    targets.extend(CODES.map(|code| Target::Product(code, Content::Url)));
+    let live = catalog.0.keys();
+    targets.extend(live.flat_map(|code| {
+        [Content::Markdown, Content::Html].map(|content| Target::Product(code, content))
+    }));
+    targets
 }

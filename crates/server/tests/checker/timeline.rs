@@ -49,6 +49,11 @@ impl<T> Timeline<T> {
         found.is_some()
     }
 
+    /// Takes note that a server showed this state or a newer one.
+    pub fn raise(&mut self, server: usize, state: usize) {
+        self.oldest[server] = self.oldest[server].max(state);
+    }
+
     /// Returns true if a server is known to show the newest state.
     pub fn is_settled(&self, server: usize) -> bool {
         self.oldest[server] + 1 == self.states.len()

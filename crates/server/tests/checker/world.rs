@@ -36,7 +36,7 @@ pub struct World {
     own_key: String,
     keys: Vec<Key>,
     /// Timeout of what must come within a second.
-    patience: Duration,
+    pub patience: Duration,
     lie: Option<Lie>,
     liar: Liar,
 }
@@ -109,11 +109,7 @@ impl World {
         path: &str,
         tag: Option<&str>,
     ) -> Result<Reply, String> {
-        let key = key.map_or(&self.own_key, |key| &self.keys[key].secret);
-        let asked = self.lie.map_or(path.to_owned(), |lie| lie.path(path));
-        let tag = tag.map_or(String::new(), |tag| format!("If-None-Match: {tag}\r\n"));
-        let request =
-            format!("GET {asked} HTTP/1.1\r\nHost: vitrine.test\r\nX-Api-Key: {key}\r\n{tag}\r\n");
+        let request = self.request(key, path, tag);
         let node = &mut self.nodes[server];
         // A server may close a connection that nobody used for a while; then another one must do.
         let reply = (0..2).find_map(|_| {
@@ -127,6 +123,33 @@ impl World {
             }
             reply
         });
+        let reply = reply.ok_or_else(|| format!("server {server} doesn't answer {path}"))?;
+        Ok(match self.lie {
+            Some(lie) => self.liar.reply(lie, path, reply),
+            None => reply,
+        })
+    }
+
+    fn request(&self, key: Option<usize>, path: &str, tag: Option<&str>) -> String {
+        let key = key.map_or(&self.own_key, |key| &self.keys[key].secret);
+        let asked = match self.lie {
+            Some(lie) => self.liar.path(lie, path),
+            None => path.to_owned(),
+        };
+        let tag = tag.map_or(String::new(), |tag| format!("If-None-Match: {tag}\r\n"));
+        format!("GET {asked} HTTP/1.1\r\nHost: vitrine.test\r\nX-Api-Key: {key}\r\n{tag}\r\n")
+    }
+
+    /// Sends a request whose answer may be held, over a connection of its own.
+    pub fn begin(&self, server: usize, path: &str) -> KeepAlive {
+        let mut connection = self.nodes[server].server.keep_alive();
+        connection.write(&self.request(None, path, None));
+        connection
+    }
+
+    /// Reads the answer to a request that was sent.
+    pub fn end(&mut self, mut sent: KeepAlive, server: usize, path: &str) -> Result<Reply, String> {
+        let reply = sent.read("GET");
         let reply = reply.ok_or_else(|| format!("server {server} doesn't answer {path}"))?;
         Ok(match self.lie {
             Some(lie) => self.liar.reply(lie, path, reply),
