@@ -55,7 +55,7 @@ pub const SCENARIOS: [Scenario; 15] = [
     scenario(
         "set",
         "vitrine.db",
-        &["keys", "set", "reader", "--quota", "7/60"],
+        &["keys", "set", "reader", "--label", "renamed"],
     ),
     scenario("texts-load", "vitrine.db", &["texts", "load", "texts"]),
     scenario(
