@@ -83,6 +83,8 @@ pub struct Catalog(pub BTreeMap<&'static str, Product>);
 pub struct Filter {
     pub countries: Vec<&'static str>,
     pub categories: Vec<&'static str>,
+    pub payout_types: Vec<&'static str>,
+    pub codes: Vec<&'static str>,
     pub is_orderable: Option<bool>,
 }
 
@@ -240,15 +242,23 @@ impl Filter {
     pub fn normal(&self) -> impl PartialEq + use<> {
         let set = |values: &[&'static str]| values.iter().copied().collect::<BTreeSet<_>>();
         let is_orderable = self.is_orderable == Some(true);
-        (set(&self.countries), set(&self.categories), is_orderable)
+        let lists = [
+            &self.countries,
+            &self.categories,
+            &self.payout_types,
+            &self.codes,
+        ];
+        (lists.map(|values| set(values)), is_orderable)
     }
 
     /// Alternatives within a parameter, all parameters together.
-    pub fn matches(&self, product: &Product) -> bool {
+    pub fn matches(&self, code: &str, product: &Product) -> bool {
         let any_of = |own: &[&str], wanted: &[&str]| {
             wanted.is_empty() || wanted.iter().any(|wanted| own.contains(wanted))
         };
-        any_of(&product.facts.countries, &self.countries)
+        any_of(&[code], &self.codes)
+            && any_of(&[product.facts.payout.name()], &self.payout_types)
+            && any_of(&product.facts.countries, &self.countries)
             && any_of(&product.facts.categories, &self.categories)
             && (self.is_orderable != Some(true) || product.facts.is_orderable)
     }
@@ -257,7 +267,8 @@ impl Filter {
 impl Catalog {
     /// The codes that match, in order.
     pub fn matching(&self, filter: &Filter) -> Vec<&'static str> {
-        let matching = self.0.iter().filter(|(_, product)| filter.matches(product));
+        let matching = self.0.iter();
+        let matching = matching.filter(|(code, product)| filter.matches(code, product));
         matching.map(|(code, _)| *code).collect()
     }
 

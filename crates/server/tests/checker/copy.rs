@@ -213,7 +213,7 @@ impl Copy {
 
     fn visible<'s>(&self, state: &'s State, code: &str) -> Option<&'s Product> {
         let product = state.catalog.as_ref()?.0.get(code);
-        product.filter(|product| self.filter.matches(product))
+        product.filter(|product| self.filter.matches(code, product))
     }
 
     fn apply(&mut self, answer: &Answer) {

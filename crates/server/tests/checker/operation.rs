@@ -214,16 +214,26 @@ fn filter() -> impl Strategy<Value = Filter> {
     // Also what no product has.
     let countries = prop::sample::select(&["DE", "FR", "GB", "AQ"][..]);
     let categories = prop::sample::select(&["books", "food", "café & bistro", "none"][..]);
+    let payout_types = prop::sample::select(&["gift_card", "payment", "voucher", "none"][..]);
+    let codes = prop::sample::subsequence(&CODES[..], 1..9);
+    // All at once would select nothing.
+    let no = || Just(Vec::new());
     (
         prop::collection::vec(countries, 0..3),
         prop::collection::vec(categories, 0..3),
+        prop_oneof![3 => no(), 1 => prop::collection::vec(payout_types, 1..3)],
+        prop_oneof![3 => no(), 1 => codes],
         any::<Option<bool>>(),
     )
-        .prop_map(|(countries, categories, is_orderable)| Filter {
-            countries,
-            categories,
-            is_orderable,
-        })
+        .prop_map(
+            |(countries, categories, payout_types, codes, is_orderable)| Filter {
+                countries,
+                categories,
+                payout_types,
+                codes,
+                is_orderable,
+            },
+        )
 }
 
 fn target() -> impl Strategy<Value = Target> {
@@ -267,6 +277,8 @@ pub fn filter_pairs(filter: &Filter) -> Vec<String> {
     let Filter {
         countries,
         categories,
+        payout_types,
+        codes,
         is_orderable,
     } = filter;
     let countries = countries.iter();
@@ -275,6 +287,12 @@ pub fn filter_pairs(filter: &Filter) -> Vec<String> {
         .collect();
     let categories = categories.iter();
     pairs.extend(categories.map(|category| format!("categories={}", encoded(category))));
+    pairs.extend(
+        payout_types
+            .iter()
+            .map(|name| format!("payout_types={name}")),
+    );
+    pairs.extend(codes.iter().map(|code| format!("codes={code}")));
     pairs.extend(is_orderable.map(|only| format!("is_orderable={only}")));
     pairs
 }

@@ -82,7 +82,7 @@ impl Walk {
                     .catalog
                     .as_ref()
                     .and_then(|catalog| catalog.0.get(code));
-                product.is_some_and(|product| self.filter.matches(product))
+                product.is_some_and(|product| self.filter.matches(code, product))
             };
             !during.is_empty() && during.iter().all(matches)
         };

@@ -33,7 +33,7 @@ const fn scenario(
 }
 
 /// Every way to write.
-pub const SCENARIOS: [Scenario; 14] = [
+pub const SCENARIOS: [Scenario; 15] = [
     scenario(
         "load",
         "vitrine.db",
@@ -52,6 +52,11 @@ pub const SCENARIOS: [Scenario; 14] = [
         &["keys", "create", "--label", "made"],
     ),
     scenario("rotate", "vitrine.db", &["keys", "rotate", "reader"]),
+    scenario(
+        "set",
+        "vitrine.db",
+        &["keys", "set", "reader", "--label", "renamed"],
+    ),
     scenario("texts-load", "vitrine.db", &["texts", "load", "texts"]),
     scenario(
         "texts-fetch",

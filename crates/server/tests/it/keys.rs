@@ -6,23 +6,23 @@ use serde_json::Value;
 
 use crate::harness::{Headers, Reply, Server, Store, gift_card, text, wait_for};
 
-fn catalog() -> Store {
+pub fn catalog() -> Store {
     Store::of(&[gift_card("A-1")])
 }
 
-fn listed(store: &Store) -> Vec<Value> {
+pub fn listed(store: &Store) -> Vec<Value> {
     let keys = store.json(&["keys", "list", "--json"]);
     keys.as_array().expect("a list").clone()
 }
 
-fn labelled(store: &Store, label: &str) -> Vec<Value> {
+pub fn labelled(store: &Store, label: &str) -> Vec<Value> {
     let mut keys = listed(store);
     keys.retain(|key| key["label"] == label);
     keys
 }
 
 /// Waits until a key is answered with a status.
-fn wait_for_status(server: &Server, key: &str, status: u16) -> Reply {
+pub fn wait_for_status(server: &Server, key: &str, status: u16) -> Reply {
     wait_for("the server to see a change of keys", || {
         let reply = server.get(key, "/v2/ping");
         (reply.status == status).then_some(reply)
@@ -256,7 +256,7 @@ fn rotated_of(store: &Store, name: &str, options: &[&str]) -> String {
     made["key"].as_str().expect("a key").to_owned()
 }
 
-fn prefix_of(key: &str) -> &str {
+pub fn prefix_of(key: &str) -> &str {
     key.split_once('.').expect("PREFIX.SECRET").0
 }
 

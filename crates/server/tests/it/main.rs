@@ -60,6 +60,7 @@ mod hostile_load;
 mod html;
 mod html_time;
 mod keys;
+mod keys_set;
 mod links;
 mod load_again;
 mod load_compressed;

@@ -126,38 +126,53 @@ impl Create {
 
     /// Parses the properties; ends the program if one is wrong.
     fn settings(&self) -> NewKeySettings {
-        if self.label.trim().is_empty() || self.label.chars().any(char::is_control) {
-            exit_with_usage_error("--label must be a name in plain words");
-        }
-        let expires_at = self
-            .expires
-            .as_deref()
-            .map(|when| parse_moment(when, Timestamp::now()));
-        if let Some(version) = &self.api_version
-            && version.parse::<ApiVersion>().is_err()
-        {
-            let served = ApiVersion::SERVED.map(ApiVersion::as_str).join(", ");
-            exit_with_usage_error(&format!(
-                "--api-version is `{version}`; the server has {served}"
-            ));
-        }
-        let quota = self.quota.as_deref().map(str::parse::<Quota>).transpose();
         NewKeySettings {
-            label: self.label.trim().to_owned(),
+            label: checked_label(&self.label),
             kind: if self.test {
                 KeyKind::Test
             } else {
                 KeyKind::Live
             },
-            expires_at: expires_at
-                .transpose()
-                .unwrap_or_else(|error| exit_with_usage_error(&format!("--expires: {error}"))),
-            api_version: self.api_version.clone(),
-            quota: quota.unwrap_or_else(|invalid| {
-                exit_with_usage_error(&format!("--quota: expected {invalid}"))
-            }),
+            expires_at: checked_expiry(self.expires.as_deref(), Timestamp::now()),
+            api_version: checked_version(self.api_version.as_ref()).cloned(),
+            quota: checked_quota(self.quota.as_deref()),
         }
     }
+}
+
+/// Returns a label; ends the program if it is none.
+pub(super) fn checked_label(label: &str) -> String {
+    if label.trim().is_empty() || label.chars().any(char::is_control) {
+        exit_with_usage_error("--label must be a name in plain words");
+    }
+    label.trim().to_owned()
+}
+
+/// Returns the time of expiry; ends the program if it is none.
+pub(super) fn checked_expiry(when: Option<&str>, now: Timestamp) -> Option<Timestamp> {
+    let expires_at = when.map(|when| parse_moment(when, now)).transpose();
+    expires_at.unwrap_or_else(|error| exit_with_usage_error(&format!("--expires: {error}")))
+}
+
+/// Returns a served API version; ends the program if it is none.
+pub(super) fn checked_version(version: Option<&String>) -> Option<&String> {
+    if let Some(version) = version
+        && version.parse::<ApiVersion>().is_err()
+    {
+        let served = ApiVersion::SERVED.map(ApiVersion::as_str).join(", ");
+        exit_with_usage_error(&format!(
+            "--api-version is `{version}`; the server has {served}"
+        ));
+    }
+    version
+}
+
+/// Returns a quota; ends the program if it is none.
+pub(super) fn checked_quota(quota: Option<&str>) -> Option<Quota> {
+    let quota = quota.map(str::parse).transpose();
+    quota.unwrap_or_else(|invalid: vitrine_model::Invalid| {
+        exit_with_usage_error(&format!("--quota: expected {invalid}"))
+    })
 }
 
 /// Prints a new key, which is possible only now, and the expiry of the label's other keys.

@@ -1,6 +1,7 @@
-//! `vitrine keys`: creates, lists, rotates and revokes API keys.
+//! `vitrine keys`: creates, lists, changes, rotates and revokes API keys.
 
 mod create;
+mod set;
 
 use anyhow::{anyhow, bail};
 use clap::Subcommand;
@@ -11,6 +12,7 @@ use vitrine_model::key::{KeyKind, KeyRecord, NewKey};
 use vitrine_store::{IfMissing, Store};
 
 use self::create::{Create, new_key, show};
+use self::set::Set;
 use super::confirm::ConfirmArgs;
 use super::time::{after, to_second};
 use super::{Outcome, OutputArgs, StoreArgs, exit_with_usage_error, print, print_json};
@@ -21,6 +23,7 @@ const EXAMPLES: &str = "\
 Examples:
   vitrine keys create --label partner
   vitrine keys list
+  vitrine keys set partner --quota 1200/60
   vitrine keys rotate partner --overlap 30d
   vitrine keys revoke vitrine_KVakkOwmM7g";
 
@@ -39,7 +42,7 @@ Examples:
   vitrine keys revoke vitrine_KVakkOwmM7g   # one key, by its prefix
   vitrine keys revoke partner               # every key of that label, successors too";
 
-/// Create, list, rotate and revoke API keys.
+/// Create, list, change, rotate and revoke API keys.
 #[derive(Debug, Subcommand)]
 #[command(after_help = EXAMPLES)]
 pub(super) enum Keys {
@@ -53,6 +56,7 @@ pub(super) enum Keys {
         #[command(flatten)]
         output: OutputArgs,
     },
+    Set(Set),
     /// Create a successor of a key under the same label; the old key stays valid for the overlap.
     #[command(after_help = ROTATE_EXAMPLES)]
     Rotate {
@@ -86,6 +90,7 @@ impl Keys {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         match self {
             Self::Create(create) => create.run(store),
+            Self::Set(set) => set.run(store),
             Self::List { output } => list(&*store.open(IfMissing::Refuse)?, *output),
             Self::Rotate {
                 output,
