@@ -155,6 +155,8 @@ impl<'r> Admitted<'_, 'r> {
                 let now = Instant::now();
                 let (key, prefix) = self.authenticate(&keys, now)?;
                 log.key = Some(prefix);
+                // Before the answer, which may take a while.
+                self.client.connection.note(Caller::WithKey);
                 let mut quota = KeyQuota::new(key, prefix, self.app.started, now);
                 let context = self.send_context(Some(key));
 
@@ -185,8 +187,6 @@ impl<'r> Admitted<'_, 'r> {
                 return Ok(Attempt::Answered(response));
             };
             let connection = self.client.connection;
-            // A connection that waits has presented its key.
-            connection.note(Caller::WithKey);
             let deferred = match deferred {
                 Deferred::Wait(wait)
                     if connection.can_park() && is_head_only(&self.request.headers) =>

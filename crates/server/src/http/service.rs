@@ -30,7 +30,6 @@ use super::request::request_id::{self, RequestIds, X_REQUEST_ID};
 use super::request::version::X_API_VERSION;
 use super::response::{Response, encode_error};
 use super::routes::Target;
-use crate::metrics::Caller;
 use crate::traces::{RequestSpan, TraceParent};
 
 /// Maximum length of a request body, which is read and discarded, in bytes.
@@ -117,12 +116,7 @@ impl Service {
                 false => Ok(panicked(None)),
             };
             match answer {
-                Ok(answer) => {
-                    if log.key.is_some() {
-                        connection.note(Caller::WithKey);
-                    }
-                    Ok(self.finish(&received, answer, &log, connection.keep_alive()))
-                }
+                Ok(answer) => Ok(self.finish(&received, answer, &log, connection.keep_alive())),
                 Err(parked) => {
                     let Received { id, started, .. } = &received;
                     let parked = Parked::new(*parked, &request, id, *started, log.waited);
