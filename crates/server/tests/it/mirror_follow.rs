@@ -148,6 +148,10 @@ fn killed_mirror_resumes_without_a_walk() {
 #[cfg(feature = "fail-points")]
 #[test]
 fn mirror_killed_within_a_publish_resumes_without_a_walk() {
+    // PostgreSQL commits at a point of its own.
+    if !crate::harness::are_files("kills within a publish") {
+        return;
+    }
     let original = Store::of(&generation(0));
     let (copy, (source, key)) = (Store::new(), source(&original));
     let recorder = Recorder::start(source.address);
