@@ -136,9 +136,9 @@ fn parse(answer: &Answer) -> anyhow::Result<Page> {
     let changes = changes.into_iter().map(|change| {
         let ChangeBody { code, product } = change;
         let is_product = product.get() != "null";
-        let names_itself =
-            || anyhow::Ok(code_of(product)? == code && code.parse::<ProductCode>().is_ok());
-        if is_product && !names_itself()? {
+        // Removed codes are checked too: they wait in memory.
+        let is_code = code.parse::<ProductCode>().is_ok();
+        if !is_code || (is_product && code_of(product)? != code) {
             let code = shown(&format!("{code:?}"));
             bail!("the change of {code} isn't one of a product of that code");
         }
@@ -224,6 +224,10 @@ mod tests {
             (
                 format!(r#"{{"changes":[{{"code":"A","product":7}}],"next":"x",{rest}}}"#),
                 "a product without a code",
+            ),
+            (
+                format!(r#"{{"changes":[{{"code":"{long}","product":null}}],"next":"x",{rest}}}"#),
+                "isn't one of a product of that code",
             ),
         ] {
             let refused = parsed(&body).unwrap_err();

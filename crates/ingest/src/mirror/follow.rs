@@ -273,8 +273,9 @@ impl Follower {
                 revision_id,
                 products,
             });
-            self.save(None);
         }
+        // Also after a refusal: what follows it in the history is another writer's.
+        self.save(None);
         Ok(report)
     }
 
