@@ -298,7 +298,7 @@ impl Case<'_> {
         (0..SERVERS).try_for_each(|server| self.settle(server))
     }
 
-    /// Waits until a server shows the newest catalog and the newest keys. All its answers meanwhile are judged.
+    /// Waits until a server shows the newest catalog, keys and changes. All its answers meanwhile are judged.
     fn settle(&mut self, server: usize) -> Result<(), String> {
         let mut took = Duration::ZERO;
         let revision = self.view.catalogs.newest().revision;
@@ -313,6 +313,7 @@ impl Case<'_> {
         if !self.view.keys.is_settled(server) {
             took += self.settle_keys(server)?;
         }
+        took += self.settle_feed(server)?;
         self.tally.slowest_milliseconds.raise(took);
         Ok(())
     }

@@ -1,9 +1,10 @@
 //! The changes feed within a case: copies are synchronised, wait, and have their tokens misused.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::case::Case;
-use crate::catalog::{Filter, Record};
+use crate::catalog::{CODES, Filter, Record};
+use crate::copy::Copy;
 use crate::harness::{Reply, text};
 use crate::operation::CopyOperation;
 use crate::timeline::SERVERS;
@@ -64,6 +65,30 @@ impl Case<'_> {
             true => Ok(()),
             false => Err(format!("{path} was answered with {reply:?}")),
         }
+    }
+
+    /// Waits until the feed of a server shows the newest catalog and takes tokens of it: it follows the catalog, and its
+    /// journal the feed.
+    pub(super) fn settle_feed(&mut self, server: usize) -> Result<Duration, String> {
+        let Self {
+            world, view, feeds, ..
+        } = self;
+        world.wait_for("the newest changes", |world| {
+            let mut whole = Copy::new(Filter::default(), CODES.len());
+            let reply = world.ask(server, None, &whole.path(false), None)?;
+            if reply.status != 200 {
+                return Ok(false);
+            }
+            let catalogs = &view.catalogs;
+            let oldest = feeds[server].oldest;
+            let (shown, _) = whole.take(catalogs.states(), oldest, &reply)?;
+            if !whole.equals(catalogs.newest()) {
+                return Ok(false);
+            }
+            feeds[server].oldest = shown;
+            let reply = world.ask(server, None, &whole.path(false), None)?;
+            Ok(reply.status == 200)
+        })
     }
 
     fn take(&mut self, server: usize, copy: usize, reply: &Reply) -> Result<bool, String> {
