@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use memchr::{memchr, memchr2};
 use tokio::time::Instant;
 
 use super::socket::Timeouts;
@@ -125,9 +126,12 @@ impl Http1Watch {
     fn note_request_line(&mut self, bytes: &[u8]) {
         let start = bytes.iter().position(|byte| !matches!(byte, b'\r' | b'\n'));
         let line = &bytes[start.unwrap_or(bytes.len())..];
-        let end = line.iter().position(|byte| *byte == b'\n');
-        if line[..end.unwrap_or(line.len())].contains(&b'#') {
+        let mut end = memchr2(b'#', b'\n', line);
+        if let Some(found) = end
+            && line[found] == b'#'
+        {
             self.progress.0.has_fragment.store(true, Ordering::Relaxed);
+            end = memchr(b'\n', &line[found..]);
         }
         self.in_request_line = end.is_none();
     }

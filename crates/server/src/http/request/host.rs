@@ -20,9 +20,25 @@ pub(crate) fn check(request: &Parts) -> Result<(), ApiError> {
     is_right.then_some(()).ok_or_else(ApiError::bad_host)
 }
 
-/// Returns true if the value has only characters of a host and a port (RFC 3986, section 3.2). It may be empty.
+/// Characters of a host and a port (RFC 3986, section 3.2).
+static IN_HOST: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 128_u8 {
+        table[byte as usize] = byte.is_ascii_alphanumeric();
+        byte += 1;
+    }
+    let mut others: &[u8] = b"-._~%!$&'()*+,;=:[]";
+    while let [other, rest @ ..] = others {
+        table[*other as usize] = true;
+        others = rest;
+    }
+    table
+};
+
+/// Returns true if the value has only characters of a host and a port. It may be empty.
 fn can_be_host(host: &HeaderValue) -> bool {
-    let can_stand =
-        |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+,;=:[]".contains(byte);
-    host.as_bytes().iter().all(can_stand)
+    host.as_bytes()
+        .iter()
+        .all(|byte| IN_HOST[usize::from(*byte)])
 }
