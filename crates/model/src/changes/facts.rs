@@ -46,6 +46,15 @@ impl Facts {
 
 /// Returns true if a product with these encoded attributes matches the filter.
 pub(super) fn matches(facts: &[u8], filter: &Filter) -> bool {
+    let Filter {
+        countries: in_countries,
+        categories: in_categories,
+        currencies,
+        payout_types,
+        // By the cursor.
+        codes: _,
+        orderable,
+    } = filter;
     let (is_orderable, facts) = facts.split_first().unwrap_or((&0, &[]));
     let (currency, facts) = facts.split_at_checked(3).unwrap_or_default();
     let (payout_type, facts) = take_counted(facts, 1);
@@ -54,28 +63,24 @@ pub(super) fn matches(facts: &[u8], filter: &Filter) -> bool {
         let mut countries = countries.as_chunks::<2>().0.iter();
         countries.any(|code| {
             let is_same = |country: &Country| country.as_str().as_bytes() == code;
-            filter.countries.iter().any(is_same)
+            in_countries.iter().any(is_same)
         })
     };
     let mut in_category = || {
         while !categories.is_empty() {
             let (name, rest) = take_counted(categories, 1);
             categories = rest;
-            if filter.categories.iter().any(|one| one.as_bytes() == name) {
+            if in_categories.iter().any(|one| one.as_bytes() == name) {
                 return true;
             }
         }
         false
     };
-    (filter.orderable == Orderable::Any || *is_orderable == 1)
-        && is_any(&filter.currencies, |one| {
-            one.as_str().as_bytes() == currency
-        })
-        && is_any(&filter.payout_types, |one| {
-            one.as_str().as_bytes() == payout_type
-        })
-        && (filter.countries.is_empty() || in_country())
-        && (filter.categories.is_empty() || in_category())
+    (*orderable == Orderable::Any || *is_orderable == 1)
+        && is_any(currencies, |one| one.as_str().as_bytes() == currency)
+        && is_any(payout_types, |one| one.as_str().as_bytes() == payout_type)
+        && (in_countries.is_empty() || in_country())
+        && (in_categories.is_empty() || in_category())
 }
 
 /// Returns true if a filter has no values, or one of them is meant.

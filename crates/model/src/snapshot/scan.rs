@@ -73,22 +73,22 @@ impl Snapshot {
 
     /// Returns, per filter in use, the facets of which a match has at least one.
     fn groups(&self, filter: &Filter) -> Vec<Vec<Facet>> {
-        let by_country = (!filter.countries.is_empty()).then(|| {
-            filter
-                .countries
-                .iter()
-                .copied()
-                .map(Facet::country)
-                .collect()
-        });
-        let by_category = self.named(FacetKind::Category, &filter.categories, String::as_str);
-        let by_currency = self.named(FacetKind::Currency, &filter.currencies, Currency::as_str);
-        let by_payout_type = self.named(
-            FacetKind::PayoutType,
-            &filter.payout_types,
-            PayoutTypeName::as_str,
-        );
-        let by_orderable = match filter.orderable {
+        let Filter {
+            countries,
+            categories,
+            currencies,
+            payout_types,
+            // Looked up one by one.
+            codes: _,
+            orderable,
+        } = filter;
+        let by_country = (!countries.is_empty())
+            .then(|| countries.iter().copied().map(Facet::country).collect());
+        let by_category = self.named(FacetKind::Category, categories, String::as_str);
+        let by_currency = self.named(FacetKind::Currency, currencies, Currency::as_str);
+        let by_payout_type =
+            self.named(FacetKind::PayoutType, payout_types, PayoutTypeName::as_str);
+        let by_orderable = match orderable {
             Orderable::Only => Some(vec![Facet::ORDERABLE]),
             Orderable::Any => None,
         };
