@@ -8,6 +8,7 @@
 //! with jitter, so that many servers don't all query a database that has just recovered.
 
 use std::io;
+use std::mem::{Discriminant, discriminant};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -175,17 +176,16 @@ impl Follower {
         poll_interval: Duration,
         mut task: impl PollTask,
     ) -> Result<(), StoreError> {
-        let mut failing = false;
+        let mut failures = Failures::default();
         if let Err(error) = poll_and_record(&mut task) {
             if !task.start_offline() && !error.may_come_back() {
                 return Err(error);
             }
-            log_failure(&error);
-            failing = true;
+            failures.log(&error);
         }
         self.spawn(name, move |wakes, stop| {
             prepare();
-            run(wakes, stop, poll_interval, &mut task, failing);
+            run(wakes, stop, poll_interval, &mut task, failures);
         })
     }
 
@@ -235,13 +235,37 @@ impl Drop for Follower {
     }
 }
 
-/// Polls until stopped. Logs a failure when it begins and when it ends.
+/// Failures of polls in a row. Each kind is logged once: a store that is away may come back as an empty one.
+#[derive(Default)]
+struct Failures(Vec<Discriminant<StoreError>>);
+
+impl Failures {
+    fn log(&mut self, error: &StoreError) {
+        let kind = discriminant(error);
+        if self.0.contains(&kind) {
+            return;
+        }
+        self.0.push(kind);
+        let error = ErrorChain(error);
+        tracing::error!(%error, "the store can't be read; serving from memory");
+    }
+
+    /// Ends them, if there were any.
+    fn end(&mut self) {
+        if !self.0.is_empty() {
+            tracing::info!("the store can be read again");
+            self.0.clear();
+        }
+    }
+}
+
+/// Polls until stopped. Logs failures when they begin and when they end.
 fn run(
     wakes: &Receiver<()>,
     stop: &AtomicBool,
     poll_interval: Duration,
     task: &mut impl PollTask,
-    mut failing: bool,
+    mut failures: Failures,
 ) {
     let mut wait = poll_interval;
     loop {
@@ -255,17 +279,11 @@ fn run(
         task.metrics().heartbeat.beat(STEP_LIMIT);
         match poll_and_record(task) {
             Ok(()) => {
-                if failing {
-                    tracing::info!("the store can be read again");
-                }
-                failing = false;
+                failures.end();
                 wait = poll_interval;
             }
             Err(error) => {
-                if !failing {
-                    log_failure(&error);
-                }
-                failing = true;
+                failures.log(&error);
                 wait = jitter::slight((wait * 2).min(max_backoff(&error)));
             }
         }
@@ -285,9 +303,4 @@ fn max_backoff(error: &StoreError) -> Duration {
         StoreError::Visitor(source) if source.is::<Panicked>() => MAX_BACKOFF_AFTER_PANIC,
         _ => MAX_BACKOFF,
     }
-}
-
-fn log_failure(error: &StoreError) {
-    let error = ErrorChain(error);
-    tracing::error!(%error, "the store can't be read; serving from memory");
 }

@@ -175,6 +175,10 @@ fn emptied_store_does_not_stop_serving() {
         .files()
         .filter(|(here, _)| here.exists())
         .for_each(|(here, there)| fs::rename(here, there).expect("renamed"));
+    wait_for("the store to be missed", || {
+        let missed = setup.server.stderr().contains("the store can't be read");
+        missed.then_some(())
+    });
     // Made by a command, as an operator might by mistake.
     let other = setup.store.key("of the new store", &[]);
     wait_for("the empty store to be refused", || {
