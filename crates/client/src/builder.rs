@@ -11,6 +11,7 @@ use crate::client::{Client, Inner};
 use crate::key::{BadKey, Key};
 use crate::retry::Retries;
 use crate::tls;
+use crate::version::ApiVersion;
 
 /// Default `User-Agent`.
 const USER_AGENT: &str = concat!("vitrine-client/", env!("CARGO_PKG_VERSION"));
@@ -73,6 +74,7 @@ pub struct ClientBuilder {
     user_agent: Option<String>,
     allow_insecure: bool,
     tls: Option<rustls::ClientConfig>,
+    api_version: ApiVersion,
 }
 
 impl ClientBuilder {
@@ -88,6 +90,7 @@ impl ClientBuilder {
             user_agent: None,
             allow_insecure: false,
             tls: None,
+            api_version: ApiVersion::default(),
         }
     }
 
@@ -150,6 +153,14 @@ impl ClientBuilder {
         self
     }
 
+    /// Sets the dated API version that all requests ask for. Default: 2024-02-05. A server that doesn't have it answers
+    /// [`ErrorType::InvalidVersion`](crate::ErrorType::InvalidVersion).
+    #[must_use]
+    pub fn api_version(mut self, version: ApiVersion) -> Self {
+        self.api_version = version;
+        self
+    }
+
     /// Builds the client without connecting.
     ///
     /// # Errors
@@ -186,6 +197,7 @@ impl ClientBuilder {
             timeout: self.timeout,
             most_body_bytes: self.most_body_bytes,
             cache: Cache::new(self.cache_bytes),
+            api_version: self.api_version,
         })))
     }
 }

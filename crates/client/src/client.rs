@@ -17,6 +17,7 @@ use crate::key::Key;
 use crate::list::ProductsRequest;
 use crate::product::Product;
 use crate::retry::Retries;
+use crate::version::ApiVersion;
 
 /// Form of a product's texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -62,6 +63,7 @@ pub(crate) struct Inner {
     pub(crate) timeout: Duration,
     pub(crate) most_body_bytes: usize,
     pub(crate) cache: Option<Cache>,
+    pub(crate) api_version: ApiVersion,
 }
 
 impl Client {

@@ -1,4 +1,4 @@
-//! Client of the catalog API, version 2024-02-05: the products that can be ordered as payouts, with countries, amounts
+//! Client of the catalog API, versions 2024-02-05 and 2026-12-01: the products that can be ordered as payouts, with countries, amounts
 //! and terms.
 //!
 //! ```
@@ -67,7 +67,7 @@
 //! - `list`, `pages`: list requests, and walks over their pages; `changes`, `sync`, `pacing`: requests for changes, copies
 //!   that follow them, and their pauses; `filters`: the filters of lists and changes
 //! - `product`, `content`, `answer`: response types; `open`, `object`, `value`: their building blocks
-//! - `send`, `retry`, `cache`: one request, retries, the ETag cache
+//! - `send`, `retry`, `cache`: one request, retries, the ETag cache; `version`: the API version that it asks for
 //! - `error`: errors
 
 mod address;
@@ -93,6 +93,7 @@ mod send;
 mod sync;
 mod tls;
 mod value;
+mod version;
 
 pub use answer::{Category, Cursors, Page, PageSize, Pagination};
 pub use builder::{BuildError, ClientBuilder};
@@ -115,9 +116,7 @@ pub use product::{
 pub use retry::Retries;
 pub use sync::{SyncEvent, SyncEvents};
 pub use value::{Decimal, Json};
-
-/// The dated API version of these types. All requests ask for it.
-pub const API_VERSION: &str = "2024-02-05";
+pub use version::ApiVersion;
 
 /// Result of a request.
 pub type Result<T> = std::result::Result<T, Error>;

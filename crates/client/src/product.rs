@@ -35,7 +35,8 @@ object!(
         countries_redeemable_in: Vec<String>,
         /// Contact information to show to customers.
         customer_service: CustomerService,
-        /// Discount on the price of the order item before fees: `0.10` is 10 %.
+        /// Discount on the price of the order item before fees: `0.10` is 10 %. It has two fraction digits, truncated; from
+        /// version 2026-12-01 on two to six, exact.
         discount_multiplier: Decimal,
         /// Fulfilment of orders; `None` if it isn't known.
         availability [absent]: Option<Availability>,

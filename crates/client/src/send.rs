@@ -7,11 +7,11 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, ETAG, HeaderMap, HeaderValue, IF_NON
 use reqwest::{RequestBuilder, Response};
 use serde::de::DeserializeOwned;
 
+use crate::Result;
 use crate::client::Inner;
 use crate::error::{Error, ErrorBody, Escaped};
 use crate::retry::{Failure, retry_after, with_retries};
 use crate::tls::is_certificate_error;
-use crate::{API_VERSION, Result};
 
 const JSON: &str = "application/json";
 const MARKDOWN: &str = "text/markdown";
@@ -52,7 +52,7 @@ impl Inner {
         let request = self.http.get(url).header(ACCEPT, JSON);
         request
             .header("x-api-key", self.key.header())
-            .header("x-api-version", API_VERSION)
+            .header("x-api-version", self.api_version.as_str())
     }
 
     /// Fetches a text at any URL, without sending the key.

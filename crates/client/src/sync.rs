@@ -23,12 +23,16 @@ use crate::retry::Failure;
 /// Default time for which the server may hold an answer: below the time limits of common proxies.
 const DEFAULT_WAIT: Duration = Duration::from_secs(45);
 
+/// Maximum `Retry-After` that is waited for.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(60 * 60);
+
 /// Event of a sync. `T` is the type of each product.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SyncEvent<T = Product> {
-    /// The changes that follow are the whole catalog: remove all products of the copy and the stored token, in one
-    /// transaction. It comes at the start if there is no stored token, and later if the server no longer knows the token.
+    /// The changes that follow are the whole catalog: remove all products of the copy in the transaction of the next
+    /// [`Changes`](Self::Changes), so that the old copy stays until something replaces it. It comes at the start if there is no
+    /// stored token, and later if the server no longer knows the token.
     StartOver,
     /// Changes: apply them and store the token, in one transaction.
     #[non_exhaustive]
@@ -37,6 +41,8 @@ pub enum SyncEvent<T = Product> {
         changes: Vec<Change<T>>,
         /// Token to store, at most 400 characters of `A-Z`, `a-z`, `0-9`, `_` and `-`.
         token: String,
+        /// True if the server has more changes now. A copy that begins has had all products once this is false.
+        has_more: bool,
         /// True if the copy now is at rest: it equals the catalog at one moment, with this key and these filters.
         at_rest: bool,
     },
@@ -64,11 +70,15 @@ type InFlight<T> = Pin<Box<dyn Future<Output = (Outcome<T>, Instant)> + Send>>;
 /// # let mut copy = Copy::default();
 /// // The copy is a table of products and the token, in one database.
 /// let mut sync = client.changes().country("SE").sync(copy.token.clone());
+/// let mut starts_over = false;
 /// while let Some(event) = sync.next().await {
 ///     match event? {
-///         SyncEvent::StartOver => copy = Copy::default(),
+///         SyncEvent::StartOver => starts_over = true,
 ///         SyncEvent::Changes { changes, token, at_rest, .. } => {
 ///             // One transaction begins…
+///             if std::mem::take(&mut starts_over) {
+///                 copy.products.clear();
+///             }
 ///             for change in changes {
 ///                 match change.product {
 ///                     Some(product) => copy.products.insert(change.code, product),
@@ -97,7 +107,7 @@ type InFlight<T> = Pin<Box<dyn Future<Output = (Outcome<T>, Instant)> + Send>>;
 ///   [`wait`](ChangesRequest::wait): the server holds its answer until something changes.
 /// - Requests that fail for a time ([`Retries`](crate::Retries)) are repeated with the same token, without an end; of
 ///   `Retries` only the pauses count. All other failures, such as a revoked key, end the stream.
-/// - `Retry-After` is waited for, of answers too. Answers without progress are followed by pauses as failures are, so that
+/// - `Retry-After` is waited for, of answers too, up to an hour. Answers without progress are followed by pauses as failures are, so that
 ///   no server keeps the sync busy.
 ///
 /// # Crashes
@@ -176,7 +186,7 @@ impl<T: DeserializeOwned + Send + 'static> SyncEvents<T> {
             wait: self.request.wait.filter(|_| self.waits()),
         };
         let pause = self.pacing.after_page(&answer, sent, Instant::now());
-        self.pause = pause.saturating_add(page.retry_after.unwrap_or_default());
+        self.pause = pause.saturating_add(requested(page.retry_after));
         // A walk of one page shows one moment, one of several pages doesn't.
         self.is_at_rest =
             !page.has_more && self.is_walk_start && (self.is_at_rest || page.changes.is_empty());
@@ -185,6 +195,7 @@ impl<T: DeserializeOwned + Send + 'static> SyncEvents<T> {
         SyncEvent::Changes {
             changes: page.changes,
             token: page.next,
+            has_more: page.has_more,
             at_rest: self.is_at_rest,
         }
     }
@@ -198,7 +209,7 @@ impl<T: DeserializeOwned + Send + 'static> SyncEvents<T> {
             return Err(error);
         }
         let pause = self.pacing.after_failure(Instant::now());
-        self.pause = pause.saturating_add(retry_after.unwrap_or_default());
+        self.pause = pause.saturating_add(requested(retry_after));
         if is_gone && self.request.since.take().is_some() {
             self.pacing.restart_walk();
             (self.is_walk_start, self.is_at_rest) = (true, true);
@@ -206,6 +217,11 @@ impl<T: DeserializeOwned + Send + 'static> SyncEvents<T> {
         }
         Ok(SyncEvent::Retrying(error))
     }
+}
+
+/// Returns the pause that a server asked for, up to the maximum.
+fn requested(retry_after: Option<Duration>) -> Duration {
+    retry_after.unwrap_or_default().min(MAX_RETRY_AFTER)
 }
 
 impl<T: DeserializeOwned + Send + 'static> Stream for SyncEvents<T> {
@@ -239,5 +255,35 @@ impl<T> Unpin for SyncEvents<T> {}
 impl<T> fmt::Debug for SyncEvents<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("SyncEvents").field(&self.request).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Client, Key};
+
+    #[test]
+    fn retry_after_is_obeyed_up_to_an_hour() {
+        let client = Client::new("http://127.0.0.1", Key::new("a.b").unwrap()).unwrap();
+        for (asked, expected) in [(1_800, 1_800), (3_600, 3_600), (u64::MAX, 3_600)] {
+            let asked = Some(Duration::from_secs(asked));
+            let within = Duration::from_secs(expected)..=Duration::from_secs(expected + 60);
+            let mut events = client.changes().sync(Some("t0".to_owned()));
+            let failure = Failure {
+                error: Error::Timeout,
+                retry_after: asked,
+            };
+            events.recover(failure).unwrap();
+            assert!(within.contains(&events.pause), "{:?}", events.pause);
+            let page = ChangesPage {
+                changes: Vec::new(),
+                next: "t1".to_owned(),
+                has_more: false,
+                retry_after: asked,
+            };
+            events.accept(page, Instant::now());
+            assert!(within.contains(&events.pause), "{:?}", events.pause);
+        }
     }
 }

@@ -116,3 +116,22 @@ fn transient_failures_are_retried_and_lost_tokens_told() {
     assert!(!failure.is_changes_gone(), "{failure}");
     assert_eq!(server.count(), 4);
 }
+
+#[tokio::test]
+async fn chosen_api_version_is_asked_for() {
+    use vitrine_client::ApiVersion;
+    for (version, date) in [
+        (None, "2024-02-05"),
+        (Some(ApiVersion::V2024_02_05), "2024-02-05"),
+        (Some(ApiVersion::V2026_12_01), "2026-12-01"),
+    ] {
+        let server = MockServer::of(vec![json("200 OK", golden_page())]);
+        let builder = match version {
+            None => server.builder(),
+            Some(version) => server.builder().api_version(version),
+        };
+        builder.build().unwrap().changes().page().await.unwrap();
+        let head = server.heads().remove(0).to_ascii_lowercase();
+        assert!(head.contains(&format!("x-api-version: {date}")), "{head}");
+    }
+}

@@ -194,6 +194,8 @@ pub struct LoadSettings {
     pub by: String,
     /// Reason, in the author's words.
     pub note: Option<String>,
+    /// Bytes that the digest of the input begins with, if another load of the same input must have another one.
+    pub digest_prefix: Vec<u8>,
 }
 
 impl LoadSettings {
@@ -209,6 +211,7 @@ impl LoadSettings {
             report: None,
             by,
             note: None,
+            digest_prefix: Vec::new(),
         }
     }
 }
@@ -230,6 +233,7 @@ pub fn load(
     let report = Report::with_file(complete.transpose()?);
     let mut reading = Reading::new(report, settings.on_error)?;
     let mut digest = Sha256::new();
+    digest.update(&settings.digest_prefix);
     progress.reading(total_bytes(&inputs));
     for Opened { name, bytes, .. } in inputs {
         let bytes = Digested {

@@ -42,6 +42,23 @@ impl TryFrom<String> for Token {
     }
 }
 
+impl Token {
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A request for changes.
+#[derive(Debug)]
+pub(super) struct Request<'t> {
+    /// Token of what is known; none for all products.
+    pub(super) since: Option<&'t Token>,
+    /// True if the source may hold the answer back until there is a change.
+    pub(super) waits: bool,
+    /// True if the source is known to have a feed.
+    pub(super) is_known: bool,
+}
+
 /// Answer to a request for changes.
 #[derive(Debug)]
 pub(super) enum FeedAnswer {
@@ -71,39 +88,43 @@ pub(super) struct Change {
     pub(super) product: Option<String>,
 }
 
-/// Asks for the changes since a token, or for all products. With `waits`, the source may hold the answer back until there
-/// is a change.
+/// Asks for changes.
 ///
 /// # Errors
 ///
 /// If the source can't be asked, or doesn't answer as the contract says.
-pub(super) async fn ask(
-    source: &Source,
-    since: Option<&Token>,
-    waits: bool,
-) -> anyhow::Result<FeedAnswer> {
-    let query = since.map(|Token(token)| match waits {
+pub(super) async fn ask(source: &Source, request: Request<'_>) -> anyhow::Result<FeedAnswer> {
+    let query = request.since.map(|Token(token)| match request.waits {
         true => format!("?since={token}&wait={}", MAX_WAIT.as_secs()),
         false => format!("?since={token}"),
     });
     let is_begun = query.is_some();
+    let is_known = request.is_known || is_begun;
     // Errors don't repeat the token: it says nothing, and is long.
     let query = query.unwrap_or_default();
     let answer = source.get_held_back(PATH, &query, MAX_PAGE_BYTES).await?;
     let kind = error_type(&answer.body);
     match answer.status {
         200 => {}
-        404 => return Ok(FeedAnswer::Absent),
+        // Of a source that has a feed, a stray refusal of a gateway isn't its word.
+        404 if !is_known || kind == Some(ErrorType::NotFound) => return Ok(FeedAnswer::Absent),
         // Gateways and servers of another make.
-        403 | 405 | 501 if kind.is_none() => return Ok(FeedAnswer::Absent),
+        403 | 405 | 501 if !is_known && kind.is_none() => return Ok(FeedAnswer::Absent),
         410 if is_begun && kind == Some(ErrorType::ChangesGone) => return Ok(FeedAnswer::Gone),
-        // A server of another make that doesn't know the token's form, or no `since`.
-        400 if is_begun => return Ok(FeedAnswer::Gone),
+        // The token's form isn't known there.
+        400 if is_begun && is_about_parameters(kind) => return Ok(FeedAnswer::Gone),
         _ => return Err(source.unexpected(PATH, &answer)),
     }
     let page = parse(&answer)
         .map_err(|error| source.wrong(PATH, &format!("status 200, but {error:#}")))?;
     Ok(FeedAnswer::Page(page))
+}
+
+fn is_about_parameters(kind: Option<ErrorType>) -> bool {
+    matches!(
+        kind,
+        Some(ErrorType::PaginationError | ErrorType::BadRequest)
+    )
 }
 
 #[derive(Deserialize)]

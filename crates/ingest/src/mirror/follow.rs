@@ -1,28 +1,20 @@
 //! A copy that follows its source: changes are asked for with a request that the source holds back until there are some,
 //! and published once they make a copy of one moment.
 
-use std::fs::File;
-use std::io::{Read as _, Seek as _};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
-use sha2::{Digest, Sha256};
 use vitrine_store::Store;
 
-use super::feed::{self, FeedAnswer, Token};
-use super::pages::MAX_PAGES;
-use super::pending::Pending;
+use super::collect::{Collected, FeedResult, Start, collect};
+use super::publish::{Changes, products, revision_after};
 use super::source::Source;
-use super::state::{Held, Publishing, StateFile, id_before};
+use super::state::{Held, Publishing, StateFile};
 use super::{NO_TEMPORARY_FILE, TextForm, loaded_revision, outcome, texts};
 use crate::jitter;
-use crate::load::apply::{Mode, Retirement, hexadecimal};
 use crate::load::progress::Silent;
-use crate::load::report::{Outcome, Place, Report};
+use crate::load::report::Report;
 use crate::load::{self, LoadSettings, Opened};
-
-/// Maximum number of answers until they make a copy of one moment.
-const MAX_ANSWERS: usize = 2 * MAX_PAGES;
 
 /// Minimum time between two walks, if the token of the first one is refused.
 const MIN_WALK_INTERVAL: Duration = Duration::from_secs(30);
@@ -30,7 +22,7 @@ const MIN_WALK_INTERVAL: Duration = Duration::from_secs(30);
 /// Minimum time of a wait that ends without changes; after a shorter one the next request is delayed.
 const MIN_WAIT: Duration = Duration::from_secs(1);
 
-/// Number of polls of a source without a feed after which it is asked for one again.
+/// Number of polls after which a source that has never shown a feed is asked for one again.
 const POLLS_PER_LOOK: u32 = 10;
 
 /// A mirror that follows its source.
@@ -44,6 +36,8 @@ pub struct Follower {
     walked: Option<Instant>,
     /// Number of rounds since the source was last asked for its feed; none while it has one.
     polls: Option<u32>,
+    /// True if the source has shown a feed in this run.
+    has_seen_feed: bool,
 }
 
 /// News of the source.
@@ -58,33 +52,6 @@ pub enum News {
     Changes(Changes),
     /// The source has no feed: poll it.
     NoFeed,
-}
-
-/// Changes that are ready to be loaded.
-#[derive(Debug)]
-pub struct Changes {
-    records: File,
-    /// Codes of products that aren't visible any more; none if the records are the whole catalog.
-    gone: Option<Vec<String>>,
-    is_without_records: bool,
-    next: Token,
-    arrived: Instant,
-}
-
-impl Changes {
-    /// Returns the time at which the first of the answers arrived.
-    #[must_use]
-    pub fn arrived(&self) -> Instant {
-        self.arrived
-    }
-}
-
-/// Answers that make a copy of one moment.
-struct Collected {
-    pending: Pending,
-    next: Token,
-    arrived: Instant,
-    pause: Option<Duration>,
 }
 
 impl Follower {
@@ -109,6 +76,7 @@ impl Follower {
             state,
             walked: None,
             polls: None,
+            has_seen_feed: false,
         })
     }
 
@@ -116,6 +84,12 @@ impl Follower {
     #[must_use]
     pub fn products(&self) -> Option<u64> {
         self.held.as_ref()?.products
+    }
+
+    /// Returns true unless the source is polled.
+    #[must_use]
+    pub fn is_following(&self) -> bool {
+        self.polls.is_none()
     }
 
     /// Waits for news of the source. The store isn't changed, whenever this is dropped.
@@ -126,16 +100,25 @@ impl Follower {
     pub async fn fetch(&mut self, store: &dyn Store) -> anyhow::Result<News> {
         if let Some(polls) = &mut self.polls {
             *polls += 1;
-            if *polls < POLLS_PER_LOOK {
+            if *polls < POLLS_PER_LOOK && !self.has_seen_feed {
                 return Ok(News::NoFeed);
             }
         }
+        let mut looks_again = true;
         loop {
             self.forget_if_foreign(store)?;
-            let since = self.held.as_ref().map(|held| held.token.clone());
+            let held = self.held.as_ref();
+            let since = held.map(|held| (held.token.clone(), held.version));
             let is_whole = since.is_none();
+            if is_whole && looks_again {
+                self.source.look_again();
+            }
+            let start = Start {
+                since,
+                is_known: self.has_seen_feed,
+            };
             let asked = Instant::now();
-            let collected = match collect(&self.source, since).await? {
+            let collected = match collect(&self.source, start).await? {
                 FeedResult::Collected(collected) => collected,
                 FeedResult::Absent => {
                     if self.polls.replace(0).is_none() {
@@ -147,8 +130,15 @@ impl Follower {
                     self.forget_gone(is_whole)?;
                     continue;
                 }
+                FeedResult::OtherVersion => {
+                    tracing::info!("the source's API version changed; reading its whole catalog");
+                    self.held = None;
+                    // Within a walk it fell back: once more would be without an end.
+                    looks_again = !is_whole;
+                    continue;
+                }
             };
-            self.polls = None;
+            (self.polls, self.has_seen_feed) = (None, true);
             if is_whole {
                 self.walked = Some(Instant::now());
             } else {
@@ -195,6 +185,7 @@ impl Follower {
         let Collected {
             pending,
             next,
+            version,
             arrived,
             pause,
         } = collected;
@@ -217,11 +208,13 @@ impl Follower {
             gone: (!is_whole).then_some(gone),
             is_without_records,
             next,
+            version,
             arrived,
         }))
     }
 
-    /// Publishes changes: a load with these settings. If it is refused, the token stays.
+    /// Publishes changes: a load with these settings. If it is refused, the token stays. Returns nothing, and changes nothing,
+    /// if they are changes of another revision than the live one: the next walk replaces that.
     ///
     /// # Errors
     ///
@@ -229,37 +222,33 @@ impl Follower {
     pub fn load(
         &mut self,
         store: &dyn Store,
-        changes: Changes,
+        mut changes: Changes,
         settings: LoadSettings,
-    ) -> anyhow::Result<Report> {
-        let Changes {
-            mut records,
-            gone,
-            is_without_records,
-            next,
-            ..
-        } = changes;
-        let source_digest = digest(&mut records).context(NO_TEMPORARY_FILE)?;
+    ) -> anyhow::Result<Option<Report>> {
+        let is_whole = changes.is_whole();
+        let before = store.state()?.revision_id;
+        let held_id = self.held.as_ref().map(|held| held.revision_id.clone());
+        if !is_whole && held_id != before {
+            self.held = None;
+            return Ok(None);
+        }
+        let after = match is_whole {
+            true => before.clone(),
+            false => held_id,
+        };
+        let publishing = changes.publishing(after).context(NO_TEMPORARY_FILE)?;
+        self.save(Some(publishing));
         let name = format!("{}/v2/product/changes", self.source.base());
-        let is_whole = gone.is_none();
-        let mode = match gone {
-            None => Mode::Replace,
-            Some(gone) => Mode::Merge {
-                retire: retirements(&gone, &name),
-            },
+        let settings = LoadSettings {
+            mode: changes.mode(&name),
+            digest_prefix: changes.digest_prefix(),
+            ..settings
         };
         // Of a whole catalog without products, the load says what is wrong.
-        let inputs = match is_without_records && !is_whole {
+        let inputs = match changes.is_without_records && !is_whole {
             true => Vec::new(),
-            false => vec![Opened::new(name, Box::new(records))],
+            false => vec![Opened::new(name, Box::new(changes.records))],
         };
-        let before = store.state()?.revision_id;
-        self.save(Some(Publishing {
-            token: next.clone(),
-            source_digest,
-            after: before.clone(),
-        }));
-        let settings = LoadSettings { mode, ..settings };
         let report = load::load(store, inputs, settings, &Silent)?;
         if outcome(&report).is_success() {
             let old = self.held.take();
@@ -269,14 +258,15 @@ impl Follower {
             };
             let products = products(&report, old.filter(|_| !is_whole));
             self.held = revision_id.map(|revision_id| Held {
-                token: next,
+                token: changes.next,
+                version: changes.version,
                 revision_id,
                 products,
             });
         }
         // Also after a refusal: what follows it in the history is another writer's.
         self.save(None);
-        Ok(report)
+        Ok(Some(report))
     }
 
     /// Writes the state file. A failure costs a walk after a restart, nothing else.
@@ -295,99 +285,5 @@ impl Follower {
     }
 }
 
-/// Result of asking the feed.
-enum FeedResult {
-    Collected(Collected),
-    Gone,
-    Absent,
-}
-
-/// Collects answers until the copy that they change is one of one moment: after a walk of one answer from such a copy, else
-/// once a following answer is empty.
-async fn collect(source: &Source, since: Option<Token>) -> anyhow::Result<FeedResult> {
-    let mut pending = Pending::new()?;
-    let mut token = since;
-    let mut arrived = None;
-    let (mut is_of_one_moment, mut is_first) = (true, true);
-    for _ in 0..MAX_ANSWERS {
-        let answer = feed::ask(source, token.as_ref(), arrived.is_none()).await?;
-        let page = match answer {
-            FeedAnswer::Page(page) => page,
-            FeedAnswer::Gone => return Ok(FeedResult::Gone),
-            FeedAnswer::Absent => return Ok(FeedResult::Absent),
-        };
-        let arrived = *arrived.get_or_insert_with(Instant::now);
-        if page.has_more && token.as_ref() == Some(&page.next) {
-            bail!("the feed of {} doesn't advance", source.base());
-        }
-        let is_empty = page.changes.is_empty();
-        pending.take(page.changes)?;
-        let is_whole_walk = is_first && !page.has_more;
-        if is_whole_walk && (is_of_one_moment || is_empty) {
-            return Ok(FeedResult::Collected(Collected {
-                pending,
-                next: page.next,
-                arrived,
-                pause: page.pause,
-            }));
-        }
-        is_of_one_moment = false;
-        is_first = !page.has_more;
-        token = Some(page.next);
-    }
-    bail!(
-        "the catalog of {} changed during each of {MAX_ANSWERS} answers; try again when it changes less often",
-        source.base()
-    )
-}
-
-fn retirements(gone: &[String], name: &str) -> Vec<Retirement> {
-    let place = Place::file(name);
-    // A text that isn't a code is none of a live product.
-    let codes = gone.iter().filter_map(|code| code.parse().ok());
-    codes
-        .map(|code| Retirement {
-            code,
-            place: place.clone(),
-        })
-        .collect()
-}
-
-/// Returns the digest of a file, as a load notes it, and rewinds the file.
-fn digest(file: &mut File) -> std::io::Result<String> {
-    let mut digest = Sha256::new();
-    let mut buffer = vec![0; 1 << 16];
-    file.rewind()?;
-    loop {
-        match file.read(&mut buffer)? {
-            0 => break,
-            read => digest.update(&buffer[..read]),
-        }
-    }
-    file.rewind()?;
-    Ok(hexadecimal(digest))
-}
-
-/// Returns the id of the revision that changes were loaded into, if it is the copy: the one before must have been, too.
-fn revision_after(
-    report: &Report,
-    before: Option<String>,
-    held: Option<&Held>,
-    store: &dyn Store,
-) -> Option<String> {
-    let copy = &held?.revision_id;
-    if let Outcome::Published(revision) = &report.applied.as_ref()?.outcome {
-        let parent = id_before(store, revision.number).ok().flatten();
-        return (parent.as_ref() == Some(copy)).then(|| revision.id.clone());
-    }
-    loaded_revision(report, before, store).filter(|revision_id| revision_id == copy)
-}
-
-/// Returns the number of products after a load; `held` is the copy that it changed a part of.
-fn products(report: &Report, held: Option<Held>) -> Option<u64> {
-    let counts = report.applied.as_ref()?.plan.counts();
-    match held {
-        None => Some(counts.created + counts.changed + counts.unchanged),
-        Some(held) => (held.products? + counts.created).checked_sub(counts.retired),
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -3,18 +3,22 @@
 //! - [`source`]: the mirrored server: address, key, requests
 //! - `pages`: its whole catalog, as of one moment
 //! - `texts`: the Markdown of its texts
-//! - [`follow`]: a copy that follows its changes; `feed`: requests for them; `pending`: changes until they are loaded;
-//!   [`state`]: the file from which a restart goes on
+//! - `version`: the API version that it is asked for
+//! - [`follow`]: a copy that follows its changes; `feed`: requests for them; `collect`: answers until they make a copy of one
+//!   moment; `pending`: changes until they are loaded; [`publish`]: their load; [`state`]: the file from which a restart goes on
 //!
 //! Nothing changes before everything was read: the load is one transaction.
 
+mod collect;
 mod feed;
 pub mod follow;
 mod pages;
 mod pending;
+pub mod publish;
 pub mod source;
 pub mod state;
 mod texts;
+mod version;
 
 use std::fs::File;
 use std::io::Seek as _;

@@ -18,6 +18,7 @@ use sha2::{Digest, Sha256};
 
 use super::NO_TEMPORARY_FILE;
 use super::source::{Source, WithKey};
+use super::version::SourceVersion;
 use crate::load::report::shown;
 use crate::outside::Answer;
 
@@ -66,6 +67,8 @@ pub(super) struct Walk {
     pages: Vec<SeenPage>,
     products: usize,
     bytes: u64,
+    /// API version of the first page.
+    version: SourceVersion,
 }
 
 impl Walk {
@@ -98,7 +101,7 @@ impl Walk {
                 return Ok(false);
             }
         }
-        Ok(true)
+        Ok(self.version == source.version())
     }
 }
 
@@ -108,6 +111,7 @@ impl Walk {
 ///
 /// If the source doesn't respond, violates the contract, or changes during each walk.
 pub(super) async fn read(source: &Source, file: &mut File) -> anyhow::Result<Walk> {
+    source.look_again();
     for _ in 0..MAX_WALKS {
         file.set_len(0).context(NO_TEMPORARY_FILE)?;
         file.rewind().context(NO_TEMPORARY_FILE)?;
@@ -134,6 +138,9 @@ async fn walk(source: &Source, file: &File) -> anyhow::Result<Walk> {
             .await?;
         if answer.status != 200 {
             return Err(source.unexpected(&target, &answer));
+        }
+        if walk.pages.is_empty() {
+            walk.version = source.version();
         }
         let next = walk
             .take(&answer, cursor.as_deref(), &mut codes, &mut out)

@@ -1,17 +1,17 @@
 //! The mirrored server: address, key, requests.
 
 use std::net::IpAddr;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, anyhow, bail};
 use http::header::{ACCEPT, IF_NONE_MATCH};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, ClientBuilder, Url};
 use serde::Deserialize;
-use vitrine_model::version::ApiVersion;
 use vitrine_wire::error::ErrorType;
 
-use crate::outside::retry::{Retries, send_retrying};
+use super::version::{SharedVersion, SourceVersion};
+use crate::outside::retry::{Retries, retry_after, send_retrying};
 use crate::outside::{self, Answer, Failure};
 
 /// Environment variable with the key. There is no flag for it: other users of the machine can read command lines.
@@ -52,6 +52,21 @@ pub struct Source {
     /// Client for answers that the source holds back, up to [`MAX_WAIT`].
     waiting: Client,
     retries: Retries,
+    version: SharedVersion,
+}
+
+/// An answer that isn't the expected one.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+struct Unexpected {
+    message: String,
+    retry_after: Option<Duration>,
+}
+
+/// Returns the pause that the source asked for with the answer that an error is about (`Retry-After`), up to two minutes.
+#[must_use]
+pub fn requested_pause(error: &anyhow::Error) -> Option<Duration> {
+    error.downcast_ref::<Unexpected>()?.retry_after
 }
 
 impl Source {
@@ -94,6 +109,7 @@ impl Source {
             client: build(builder()?)?,
             waiting: build(builder()?.read_timeout(MAX_WAIT + MAX_SILENCE))?,
             retries,
+            version: SharedVersion::default(),
         })
     }
 
@@ -101,6 +117,16 @@ impl Source {
     #[must_use]
     pub fn base(&self) -> &str {
         &self.base
+    }
+
+    /// Returns the API version of requests: that of the last answer, unless [`look_again`](Self::look_again) was called since.
+    pub(super) fn version(&self) -> SourceVersion {
+        self.version.get()
+    }
+
+    /// Asks for the newest API version again, even if the source didn't have it.
+    pub(super) fn look_again(&self) {
+        self.version.look_again();
     }
 
     /// Requests `target`, such as `/v2/product?limit=500`, with retries. With a tag, the response may be a 304.
@@ -148,10 +174,20 @@ impl Source {
         mut headers: HeaderMap,
         max_bytes: usize,
     ) -> Result<Answer, Failure> {
-        headers.insert("x-api-version", version());
         let url = format!("{}{target}", self.base);
-        let request = || client.get(&url).headers(headers.clone());
-        send_retrying(request, max_bytes, &self.retries).await
+        loop {
+            let version = self.version();
+            headers.insert("x-api-version", HeaderValue::from_static(version.as_str()));
+            let request = || client.get(&url).headers(headers.clone());
+            let answer = send_retrying(request, max_bytes, &self.retries).await?;
+            let is_unknown =
+                answer.status == 400 && error_type(&answer.body) == Some(ErrorType::InvalidVersion);
+            if !is_unknown || version == SourceVersion::V2024_02_05 {
+                return Ok(answer);
+            }
+            tracing::debug!(version = version.as_str(), "the source has no such version");
+            self.version.fall_back();
+        }
     }
 
     fn failed(&self, target: &str, failure: Failure) -> anyhow::Error {
@@ -161,32 +197,39 @@ impl Source {
 
     /// Returns an error about a response. Text from outside is shown without the key.
     pub(super) fn wrong(&self, target: &str, what: &str) -> anyhow::Error {
-        let key = self.key.to_str().unwrap_or_default();
-        anyhow!("GET {}{target}: {}", self.base, what.replace(key, "[key]"))
+        anyhow!(self.message(target, what))
     }
 
     /// Returns an error about an unexpected status, with advice.
     pub(super) fn unexpected(&self, target: &str, answer: &Answer) -> anyhow::Error {
-        let Answer { status, body, .. } = answer;
+        let Answer {
+            status,
+            headers,
+            body,
+        } = answer;
         let kind = error_type(body).map(|kind| format!(" {}", kind.as_str()));
         let kind = kind.unwrap_or_else(|| ", without an error of this API".to_owned());
         let advice = match status {
             401 | 403 => format!("; is the key in {KEY_VARIABLE} one of that server?"),
             404 => "; is that the address of a server of this API?".to_owned(),
-            400 | 410 => format!("; does that server know version {}?", version_date()),
+            400 | 410 => format!(
+                "; does that server know version {}?",
+                self.version().as_str()
+            ),
             408 | 425 | 429 | 500.. => "; retries didn't help".to_owned(),
             _ => String::new(),
         };
-        self.wrong(target, &format!("status {status}{kind}{advice}"))
+        let message = self.message(target, &format!("status {status}{kind}{advice}"));
+        anyhow::Error::new(Unexpected {
+            message,
+            retry_after: retry_after(headers, SystemTime::now()),
+        })
     }
-}
 
-fn version_date() -> &'static str {
-    ApiVersion::default().as_str()
-}
-
-fn version() -> HeaderValue {
-    HeaderValue::from_static(version_date())
+    fn message(&self, target: &str, what: &str) -> String {
+        let key = self.key.to_str().unwrap_or_default();
+        format!("GET {}{target}: {}", self.base, what.replace(key, "[key]"))
+    }
 }
 
 /// Returns the error type of a body, if it is one of the contract's; nothing else of the body is shown.

@@ -14,6 +14,7 @@ use vitrine_store::{Store, StoreError};
 
 use super::TextForm;
 use super::feed::Token;
+use super::version::SourceVersion;
 
 /// Version of the file's format.
 const FORMAT: u32 = 1;
@@ -23,6 +24,9 @@ const FORMAT: u32 = 1;
 pub(super) struct Held {
     /// Token for what changes after it.
     pub(super) token: Token,
+    /// API version that the copy and the token are of.
+    #[serde(default)]
+    pub(super) version: SourceVersion,
     /// Id of the revision that is the copy.
     pub(super) revision_id: String,
     /// Number of products, if it is known.
@@ -34,6 +38,9 @@ pub(super) struct Held {
 pub(super) struct Publishing {
     /// Token of the copy that it makes.
     pub(super) token: Token,
+    /// API version that the copy and the token are of.
+    #[serde(default)]
+    pub(super) version: SourceVersion,
     /// Digest of its input, as the revision notes it.
     pub(super) source_digest: String,
     /// Id of the revision before; none for the first one.
@@ -125,6 +132,7 @@ impl StateFile {
             && id_before(store, live.revision.number)? == publishing.after;
         Ok(is_published.then(|| Held {
             token: publishing.token.clone(),
+            version: publishing.version,
             revision_id: live_id,
             products: None,
         }))
@@ -165,6 +173,8 @@ impl StateFile {
                 .permissions(Permissions::from_mode(0o600))
                 .tempfile_in(directory)?;
             file.write_all(text.as_bytes())?;
+            // After a power failure, the file has what belongs to the store's revision, or what was before.
+            file.as_file().sync_all()?;
             file.persist(&self.path).map_err(|error| error.error)
         };
         written().with_context(|| format!("can't write {}", self.path.display()))?;

@@ -9,25 +9,29 @@ const LONGEST_PAUSE = 60;
 const copy = new DatabaseSync(file);
 copy.exec('PRAGMA busy_timeout = 5000'); // others may read it
 copy.exec('CREATE TABLE IF NOT EXISTS product (code TEXT PRIMARY KEY, json TEXT NOT NULL)');
-copy.exec('CREATE TABLE IF NOT EXISTS sync (token TEXT NOT NULL)');
+// `complete` is 0 while a copy that begins doesn't have all products yet.
+copy.exec('CREATE TABLE IF NOT EXISTS sync (token TEXT NOT NULL, complete INTEGER NOT NULL)');
 
-// Returns status, pause and body of the answer; status 0 if there is none.
+// Returns status, pause and body of the answer: status 0 if there is none, an empty body if it isn't JSON.
 async function ask(token, wait) {
   const query = token ? [...FILTERS, ['since', token], ['wait', wait]] : FILTERS;
+  let status = 0;
+  let pause = 0;
   try {
     const answer = await fetch(`${api}/product/changes?${new URLSearchParams(query)}`, {
       headers: { 'X-Api-Key': key },
       signal: AbortSignal.timeout(1000 * (WAIT + 15)),
     });
-    const pause = Number(answer.headers.get('Retry-After')) || 0;
-    return { status: answer.status, pause, body: await answer.json() };
+    status = answer.status;
+    pause = Number(answer.headers.get('Retry-After')) || 0;
+    return { status, pause, body: (await answer.json()) ?? {} };
   } catch (error) {
-    return { status: 0, pause: 0, body: { type: 'no answer', message: String(error) } };
+    return { status, pause, body: { message: String(error) } };
   }
 }
 
 // Applies an answer and stores its token, in one transaction.
-function apply({ changes, next }, isFirst) {
+function apply({ changes, next }, isFirst, complete) {
   const put = copy.prepare('REPLACE INTO product VALUES (?, ?)');
   const remove = copy.prepare('DELETE FROM product WHERE code = ?');
   copy.exec('BEGIN');
@@ -37,28 +41,32 @@ function apply({ changes, next }, isFirst) {
     else put.run(code, JSON.stringify(product));
   }
   copy.exec('DELETE FROM sync');
-  copy.prepare('INSERT INTO sync VALUES (?)').run(next);
+  copy.prepare('INSERT INTO sync VALUES (?, ?)').run(next, complete);
   copy.exec('COMMIT');
 }
 
-let token = copy.prepare('SELECT token FROM sync').get()?.token;
+let { token, complete } = copy.prepare('SELECT token, complete FROM sync').get() ?? { complete: 0 };
 let wait = WAIT;
 let failures = 0;
 for (;;) {
   let { status, pause, body } = await ask(token, wait);
-  if (status === 200) {
-    apply(body, !token);
+  if (status === 200 && body.next) {
+    complete = !body.has_more || (complete && token) ? 1 : 0;
+    apply(body, !token, complete);
     console.log(body.changes.length, 'changes');
     token = body.next;
     wait = body.has_more ? 0 : WAIT;
-    failures = 0;
-  } else if (status === 410 && body.type === 'changes_gone' && token) {
-    token = null; // begin anew, and replace the copy
-  } else if (status === 0 || status === 429 || status >= 500) {
+    if (!body.has_more) failures = 0;
+  } else {
+    const why = `status ${status} ${body.type ?? ''}: ${body.message ?? 'no answer of this API'}`;
+    if (status === 410 && body.type === 'changes_gone' && token) {
+      token = null; // begin anew, and replace the copy
+    } else if (status >= 300 && status < 500 && ![408, 425, 429].includes(status)) {
+      throw new Error(why);
+    }
+    console.error(why);
     failures += 1;
     pause = Math.max(pause, Math.min(2 ** failures, LONGEST_PAUSE));
-  } else {
-    throw new Error(`${body.type}: ${body.message}`);
   }
   if (pause) await new Promise((done) => setTimeout(done, 1000 * (pause + Math.random())));
 }

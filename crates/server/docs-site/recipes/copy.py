@@ -7,26 +7,33 @@ WAIT, LONGEST_PAUSE = 45, 60
 
 copy = sqlite3.connect(os.environ.get("COPY", "copy.db"))
 copy.execute("CREATE TABLE IF NOT EXISTS product (code TEXT PRIMARY KEY, json TEXT NOT NULL)")
-copy.execute("CREATE TABLE IF NOT EXISTS sync (token TEXT NOT NULL)")
+# `complete` is 0 while a copy that begins doesn't have all products yet.
+copy.execute("CREATE TABLE IF NOT EXISTS sync (token TEXT NOT NULL, complete INTEGER NOT NULL)")
 
 
 def ask(token, wait):
-    """Returns status, pause and body of the answer; status 0 if there is none."""
+    """Returns status, pause and body of the answer: status 0 if there is none, an empty body if it isn't JSON."""
     query = FILTERS + ([("since", token), ("wait", wait)] if token else [])
     address = f"{BASE}/product/changes?{urllib.parse.urlencode(query)}"
     request = urllib.request.Request(address, headers={"X-Api-Key": KEY})
+    status, pause = 0, 0
     try:
         try:
             answer = urllib.request.urlopen(request, timeout=WAIT + 15)
         except urllib.error.HTTPError as error:
             answer = error
         with answer:
-            return answer.code, int(answer.headers.get("Retry-After", 0)), json.load(answer)
-    except (OSError, ValueError, http.client.HTTPException) as error:
-        return 0, 0, {"type": "no answer", "message": str(error)}
+            status, after = answer.code, answer.headers.get("Retry-After", "")
+            pause = int(after) if after.isdigit() else 0
+            body = json.loads(answer.read())
+            return status, pause, body if isinstance(body, dict) else {}
+    except ValueError:
+        return status, pause, {}
+    except (OSError, http.client.HTTPException) as error:
+        return status, pause, {"message": str(error)}
 
 
-def apply(answer, is_first):
+def apply(answer, is_first, complete):
     """Applies an answer and stores its token, in one transaction."""
     with copy:
         if is_first:
@@ -38,23 +45,27 @@ def apply(answer, is_first):
             else:
                 copy.execute("REPLACE INTO product VALUES (?, ?)", (code, json.dumps(product)))
         copy.execute("DELETE FROM sync")
-        copy.execute("INSERT INTO sync VALUES (?)", (answer["next"],))
+        copy.execute("INSERT INTO sync VALUES (?, ?)", (answer["next"], complete))
 
 
-stored = copy.execute("SELECT token FROM sync").fetchone()
-token, wait, failures = stored and stored[0], WAIT, 0
+stored = copy.execute("SELECT token, complete FROM sync").fetchone()
+(token, complete), wait, failures = stored or (None, 0), WAIT, 0
 while True:
     status, pause, body = ask(token, wait)
-    if status == 200:
-        apply(body, is_first=not token)
+    if status == 200 and "next" in body:
+        more = body["has_more"]
+        complete = int(not more or (complete and token is not None))
+        apply(body, token is None, complete)
         print(len(body["changes"]), "changes", flush=True)
-        token, wait, failures = body["next"], 0 if body["has_more"] else WAIT, 0
-    elif status == 410 and body["type"] == "changes_gone" and token:
-        token = None  # begin anew, and replace the copy
-    elif status in (0, 429) or status >= 500:
+        token, wait, failures = body["next"], 0 if more else WAIT, failures if more else 0
+    else:
+        why = f"status {status} {body.get('type', '')}: {body.get('message', 'no answer of this API')}"
+        if status == 410 and body.get("type") == "changes_gone" and token:
+            token = None  # begin anew, and replace the copy
+        elif 300 <= status < 500 and status not in (408, 425, 429):
+            sys.exit(why)
+        print(why, file=sys.stderr, flush=True)
         failures += 1
         pause = max(pause, min(2**failures, LONGEST_PAUSE))
-    else:
-        sys.exit(f"{body['type']}: {body['message']}")
     if pause:
         time.sleep(pause + random.random())

@@ -14,7 +14,7 @@ use vitrine_client::{Change, ChangesRequest, Json, SyncEvent};
 
 use super::output::Output;
 use super::remote::{FilterArgs, RemoteArgs, on_one_line, put};
-use super::{CAN_NOT_WRITE, Outcome, output, print_error, written};
+use super::{CAN_NOT_PRINT, CAN_NOT_WRITE, Outcome, output, print_error, written};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,6 +32,9 @@ Environment:
   VITRINE_KEY  The key. No option takes it, because others on the machine can read command lines.
 
 Without a token the lines are the whole copy: discard those of earlier runs first. A token belongs to its server, key and filters.
+
+A kill, Ctrl-C or a full disk can cut the last line of a file off. Remove the rest before the next run, which repeats the line:
+  [ -z \"$(tail -c 1 changes.ndjson)\" ] || sed -i '$d' changes.ndjson
 
 A line can repeat what an earlier one said. None is left out: the token is stored once the lines are written, and on disk if standard
 output is a file. A reader behind a pipe can lose lines all the same; programs that must not, use the client library.";
@@ -176,7 +179,8 @@ impl ChangesCommand {
                 SyncEvent::Retrying(error) if !is_away => {
                     is_away = true;
                     let error = anyhow::Error::new(error);
-                    print_error(&error.context(format!("{}: trying again", client.base_url())))?;
+                    let error = error.context(format!("{}: trying again", client.base_url()));
+                    print_error(&error).context(CAN_NOT_PRINT)?;
                 }
                 _ => {}
             }
@@ -197,9 +201,7 @@ impl ChangesCommand {
     fn tell(&self, token: &str) -> anyhow::Result<()> {
         match self.token_file {
             Some(_) => Ok(()),
-            None => {
-                writeln!(output::stderr(), "next: {token}").context("can't write to standard error")
-            }
+            None => writeln!(output::stderr(), "next: {token}").context(CAN_NOT_PRINT),
         }
     }
 
@@ -209,7 +211,8 @@ impl ChangesCommand {
             Some(path) => format!("remove {}", path.display()),
             None => "begin without --since".to_owned(),
         };
-        print_error(&error.context(format!("{cure}, and replace the copy")))?;
+        let error = error.context(format!("{cure}, and replace the copy"));
+        print_error(&error).context(CAN_NOT_PRINT)?;
         Ok(Outcome::Refused)
     }
 }

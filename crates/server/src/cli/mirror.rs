@@ -17,7 +17,7 @@ use vitrine_ingest::load::plan::Listing;
 use vitrine_ingest::load::report::Report;
 use vitrine_ingest::mirror::RoundOutcome;
 use vitrine_ingest::mirror::follow::{Follower, News};
-use vitrine_ingest::mirror::source::{Insecure, KEY_VARIABLE, Source};
+use vitrine_ingest::mirror::source::{Insecure, KEY_VARIABLE, Source, requested_pause};
 use vitrine_ingest::mirror::state::StateFile;
 use vitrine_ingest::mirror::{Mirror, TextForm, outcome};
 use vitrine_ingest::outside::retry::Retries;
@@ -187,6 +187,14 @@ struct RoundResult {
     recorded: anyhow::Result<()>,
 }
 
+impl RoundResult {
+    /// Returns the pause after the round: the usual one, or the longer one that the source asked for.
+    fn pause(&self, usual: Duration) -> Duration {
+        let requested = self.ended.as_ref().err().and_then(requested_pause);
+        requested.map_or(usual, |requested| requested.max(usual))
+    }
+}
+
 /// Rounds of one run.
 struct MirrorRun<'s> {
     store: &'s dyn Store,
@@ -225,6 +233,7 @@ impl MirrorRun<'_> {
                 round = self.round() => round,
                 () = &mut shutdown => return Ok(Outcome::Done),
             };
+            let pause = round.pause(pause);
             self.log(round)?;
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
@@ -258,15 +267,16 @@ impl MirrorRun<'_> {
         let (ended, took) = match follower.fetch(self.store).await {
             Ok(News::NoFeed) => {
                 let round = self.round().await;
+                let pause = round.pause(every);
                 self.log(round)?;
-                return Ok(every);
+                return Ok(pause);
             }
             Ok(News::None { pause }) => {
                 let round = Round {
                     outcome: RoundOutcome::Unchanged,
                     products: follower.products(),
                     took: Duration::ZERO,
-                    is_following: true,
+                    is_following: follower.is_following(),
                 };
                 if let Err(error) = self.record(&round) {
                     log_error(&error);
@@ -276,6 +286,10 @@ impl MirrorRun<'_> {
             Ok(News::Changes(changes)) => {
                 let arrived = changes.arrived();
                 let ended = follower.load(self.store, changes, self.settings.clone());
+                let Some(ended) = ended.transpose() else {
+                    // Another command has published meanwhile; the next round reads the whole catalog.
+                    return Ok(CHANGES_PAUSE);
+                };
                 (ended, arrived.elapsed())
             }
             Err(error) => (Err(error), Duration::ZERO),
@@ -285,14 +299,16 @@ impl MirrorRun<'_> {
             outcome,
             products: follower.products(),
             took,
-            is_following: true,
+            is_following: follower.is_following(),
         });
-        self.log(RoundResult { ended, recorded })?;
-        Ok(match outcome {
+        let round = RoundResult { ended, recorded };
+        let pause = round.pause(match outcome {
             RoundOutcome::Published | RoundOutcome::Unchanged => CHANGES_PAUSE,
             RoundOutcome::Refused => every,
             RoundOutcome::Failed => jitter::slight(every.min(MAX_FAILURE_PAUSE)),
-        })
+        });
+        self.log(round)?;
+        Ok(pause)
     }
 
     fn record(&mut self, round: &Round) -> anyhow::Result<()> {

@@ -43,6 +43,7 @@ mod texts;
 mod time;
 mod traces;
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read as _, Write};
 use std::path::Path;
@@ -296,15 +297,28 @@ fn print(text: &str) -> io::Result<()> {
     }
 }
 
-const CAN_NOT_WRITE: &str = "can't write to standard output";
+/// Failure to write output, as context of its error.
+#[derive(Debug, Clone, Copy)]
+struct CanNotWrite(&'static str);
+
+impl fmt::Display for CanNotWrite {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "can't write to {}", self.0)
+    }
+}
+
+const CAN_NOT_WRITE: CanNotWrite = CanNotWrite("standard output");
+
+/// The same of standard error.
+const CAN_NOT_PRINT: CanNotWrite = CanNotWrite("standard error");
 
 /// Returns the outcome of a command that wrote to standard output in parts; a closed pipe isn't an error.
 fn written(outcome: anyhow::Result<()>) -> anyhow::Result<Outcome> {
+    // A server's connection can break as a pipe does.
     let is_broken_pipe = |error: &anyhow::Error| {
-        error.chain().any(|cause| {
-            let cause = cause.downcast_ref::<io::Error>();
-            cause.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-        })
+        let cause = error.root_cause().downcast_ref::<io::Error>();
+        error.downcast_ref::<CanNotWrite>().is_some()
+            && cause.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
     };
     match outcome {
         Err(error) if is_broken_pipe(&error) => Ok(Outcome::Done),
@@ -318,5 +332,27 @@ fn print_json(value: &serde_json::Value) -> io::Result<()> {
         print(&format!("{value:#}\n"))
     } else {
         print(&format!("{value}\n"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_output_counts_as_broken_pipe() {
+        let broken = || anyhow::Error::new(io::Error::from(io::ErrorKind::BrokenPipe));
+        for closed in [CAN_NOT_WRITE, CAN_NOT_PRINT] {
+            let error = broken().context(closed).context("https://catalog.example");
+            assert_eq!(written(Err(error)).unwrap(), Outcome::Done);
+        }
+        let full = io::Error::from(io::ErrorKind::StorageFull);
+        for error in [
+            broken(),
+            broken().context("https://catalog.example"),
+            anyhow::Error::new(full).context(CAN_NOT_WRITE),
+        ] {
+            assert!(written(Err(error)).is_err());
+        }
     }
 }

@@ -283,3 +283,39 @@ fn files_without_a_token_are_not_replaced() {
         assert_eq!(run(&web, wrong).status.code(), Some(2), "{wrong:?}");
     }
 }
+
+#[test]
+fn documented_line_removes_a_line_that_was_cut_off() {
+    let document = include_str!("../../../../docs/clients.md");
+    let mut lines = document.lines().map(str::trim);
+    let line = lines
+        .find(|line| line.contains("tail -c 1"))
+        .expect("a line");
+    let help = Command::new(env!("CARGO_BIN_EXE_vitrine"))
+        .args(["changes", "--help"])
+        .output();
+    let help = text(&help.expect("vitrine runs").stdout);
+    let (command, _) = line.split_once("  #").unwrap_or((line, ""));
+    assert!(help.contains(command.trim_end()), "{command}: {help}");
+    let directory = TempDir::new().expect("a directory");
+    let file = directory.path().join("changes.ndjson");
+    for (before, after) in [
+        ("a\nb\ncut", "a\nb\n"),
+        ("a\nb\n", "a\nb\n"),
+        ("cut", ""),
+        ("", ""),
+    ] {
+        fs::write(&file, before).expect("a file");
+        let mut shell = Command::new("sh");
+        let status = shell
+            .args(["-eu", "-c", line])
+            .current_dir(&directory)
+            .status();
+        assert!(status.expect("a shell").success());
+        assert_eq!(
+            fs::read_to_string(&file).expect("a file"),
+            after,
+            "{before:?}"
+        );
+    }
+}

@@ -39,14 +39,14 @@ fn rust_program() {
 }
 
 /// A program of the guide, and its copy.
-struct Program {
+pub struct Program {
     directory: tempfile::TempDir,
     command: Vec<String>,
 }
 
 /// A running program; killed with its owner.
-struct Running {
-    child: Child,
+pub struct Running {
+    pub child: Child,
     /// Lines that tell of applied answers.
     answers: Receiver<String>,
 }
@@ -85,11 +85,16 @@ impl Program {
     }
 
     fn start(&self, server: &Server, key: &str) -> Running {
+        self.start_at(&format!("http://{}", server.address), key)
+    }
+
+    /// Starts it with the server at an address.
+    pub fn start_at(&self, base: &str, key: &str) -> Running {
         let (program, arguments) = self.command.split_first().expect("a program");
         let mut child = Command::new(program)
             .args(arguments)
             .current_dir(self.directory.path())
-            .env("VITRINE_URL", format!("http://{}/v2", server.address))
+            .env("VITRINE_URL", format!("{base}/v2"))
             .env("VITRINE_KEY", key)
             .env_remove("COPY")
             .stdin(Stdio::null())
@@ -109,10 +114,16 @@ impl Program {
         Running { child, answers }
     }
 
-    /// Returns the products of the copy by their codes, and its token.
-    fn copy(&self) -> rusqlite::Result<(BTreeMap<String, Value>, Option<String>)> {
+    /// Opens the copy.
+    pub fn open(&self) -> rusqlite::Result<Connection> {
         let copy = Connection::open(self.directory.path().join("copy.db"))?;
         copy.busy_timeout(PATIENCE)?;
+        Ok(copy)
+    }
+
+    /// Returns the products of the copy by their codes, and its token.
+    fn copy(&self) -> rusqlite::Result<(BTreeMap<String, Value>, Option<String>)> {
+        let copy = self.open()?;
         let mut rows = copy.prepare("SELECT code, json FROM product")?;
         let rows = rows.query_map([], |row| Ok((row.get(0)?, row.get::<_, String>(1)?)))?;
         let product = |(code, json): (String, String)| {
@@ -239,7 +250,7 @@ fn survives_kills(program: &Program, feed: &FeedServer) {
 /// The server has another address now, so that tokens of before have ended.
 fn starts_over(program: &Program, server: &Server, key: &str) {
     let (_, ended) = program.copy().expect("a copy");
-    let copy = Connection::open(program.directory.path().join("copy.db")).expect("a copy");
+    let copy = program.open().expect("a copy");
     let gone = copy.execute("INSERT INTO product VALUES ('GONE', '{}')", []);
     gone.expect("a product that nothing removes one by one");
     let _running = program.start(server, key);
@@ -295,40 +306,46 @@ fn node() -> Option<PathBuf> {
     found
 }
 
+/// Returns the program in Python.
+pub fn python(server: &Server) -> Program {
+    Program::write(server, "python", "copy.py", Path::new("python3"))
+}
+
+/// Returns the program in JavaScript, if there is a Node.js for it.
+pub fn javascript(server: &Server) -> Option<Program> {
+    Some(Program::write(server, "js", "copy.mjs", &node()?))
+}
+
+/// Returns the program in Rust, which is a test of this binary.
+pub fn rust(server: &Server) -> Program {
+    let source = include_str!("../../docs-site/recipes/copy.rs.in");
+    assert_eq!(printed(server, GUIDE, "rust"), source);
+    let program = std::env::current_exe().expect("a program");
+    let arguments = [
+        "docs_copies::rust_program",
+        "--exact",
+        "--ignored",
+        "--nocapture",
+    ];
+    let mut command = vec![program.display().to_string()];
+    command.extend(arguments.map(str::to_owned));
+    Program {
+        directory: tempfile::tempdir().expect("a directory"),
+        command,
+    }
+}
+
 #[test]
 fn python_program_keeps_its_copy_through_kills() {
-    keeps_its_copy(|server| {
-        Some(Program::write(
-            server,
-            "python",
-            "copy.py",
-            Path::new("python3"),
-        ))
-    });
+    keeps_its_copy(|server| Some(python(server)));
 }
 
 #[test]
 fn javascript_program_keeps_its_copy_through_kills() {
-    keeps_its_copy(|server| Some(Program::write(server, "js", "copy.mjs", &node()?)));
+    keeps_its_copy(javascript);
 }
 
 #[test]
 fn rust_program_keeps_its_copy_through_kills() {
-    keeps_its_copy(|server| {
-        let source = include_str!("../../docs-site/recipes/copy.rs.in");
-        assert_eq!(printed(server, GUIDE, "rust"), source);
-        let program = std::env::current_exe().expect("a program");
-        let arguments = [
-            "docs_copies::rust_program",
-            "--exact",
-            "--ignored",
-            "--nocapture",
-        ];
-        let mut command = vec![program.display().to_string()];
-        command.extend(arguments.map(str::to_owned));
-        Some(Program {
-            directory: tempfile::tempdir().expect("a directory"),
-            command,
-        })
-    });
+    keeps_its_copy(|server| Some(rust(server)));
 }

@@ -63,6 +63,38 @@ fn key_in_use_is_changed_in_place() {
 }
 
 #[test]
+fn label_means_the_only_key_in_use() {
+    let store = catalog();
+    let old = store.key("partner", &[]);
+    set(&store, prefix_of(&old), &["--expires", "0s"]);
+    // Alone it is meant, although it has expired.
+    let said = set(&store, "partner", &["--quota", "5/60"]);
+    assert!(said.starts_with(prefix_of(&old)), "{said}");
+    let new = store.key("partner", &[]);
+    let said = set(&store, "partner", &["--quota", "7/60"]);
+    assert_eq!(said, format!("{}: quota none → 7/60\n", prefix_of(&new)));
+}
+
+#[test]
+fn rotated_key_without_an_expiry_is_warned_of() {
+    let store = catalog();
+    let old = store.key("partner", &[]);
+    store.ok(&["keys", "rotate", "partner", "--overlap", "30d"]);
+    let change = |options: &[&str]| {
+        let output = store.run(&[&["keys", "set", prefix_of(&old)], options].concat());
+        assert!(output.status.success(), "{output:?}");
+        text(&output.stderr)
+    };
+    assert_eq!(change(&["--expires", "60d"]), "");
+    let said = change(&["--no-expiry"]);
+    assert!(
+        said.contains("warning") && said.contains("was rotated"),
+        "{said}"
+    );
+    assert_eq!(change(&["--no-expiry"]), "");
+}
+
+#[test]
 fn change_of_no_single_key_in_use_is_refused() {
     let store = catalog();
     let (one, _) = (store.key("twice", &[]), store.key("twice", &[]));

@@ -83,7 +83,7 @@ fn sources_that_break_the_contract_are_refused() {
             "{head}"
         );
         assert!(
-            head.contains("x-api-version: 2024-02-05") && head.contains("user-agent: vitrine/")
+            head.contains("x-api-version: 2026-12-01") && head.contains("user-agent: vitrine/")
         );
     }
 }

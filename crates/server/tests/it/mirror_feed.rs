@@ -1,8 +1,9 @@
 //! `vitrine mirror --follow` with sources of which a test says what they answer: feeds that end in the midst, have none, or
 //! break the contract.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -121,6 +122,107 @@ fn source_without_feed_is_polled_until_it_has_one() {
         let feeds = |head: &&String| head.contains(&format!("GET {FEED} "));
         let asked = fake.heads().iter().filter(feeds).count();
         assert_eq!(asked, 2, "seldom, while there is none");
+    }
+}
+
+#[test]
+fn stray_refusals_do_not_end_following() {
+    let html = |status: &str| answer(&format!("{status}\r\nContent-Type: text/html"), "<html>");
+    for stray in [
+        "400 Bad Request",
+        "403 Forbidden",
+        "404 Not Found",
+        "405 Method Not Allowed",
+        "501 Not Implemented",
+    ] {
+        let (refusal, has_refused) = (html(stray), AtomicBool::new(false));
+        let fake =
+            Fake::start(
+                move |target| match target.split_once("since=").map(|(_, rest)| rest) {
+                    None => changes(&[named("A", "old")], "first", false),
+                    Some(token) if !token.starts_with("first") => nothing("second"),
+                    Some(_) if has_refused.swap(true, Ordering::Relaxed) => {
+                        changes(&[named("B", "new")], "second", false)
+                    }
+                    Some(_) => refusal.clone(),
+                },
+            );
+        let copy = Store::new();
+        let _running = start(&copy, command(&copy, &fake.base(), KEY, &options("1s")));
+        let errors = copy.path("errors");
+        holds(
+            &errors,
+            &format!("status {}, without an error", &stray[..3]),
+        );
+        holds(&errors, "published: revision 2: 1 created");
+        let said = std::fs::read_to_string(&errors).expect("a file");
+        assert!(!said.contains("polling"), "{said}");
+        let is_walk = |head: &&String| !head.contains("since=");
+        assert_eq!(fake.heads().iter().filter(is_walk).count(), 1, "{stray}");
+    }
+}
+
+#[test]
+fn feed_that_was_seen_is_asked_for_at_every_poll() {
+    let phase = Arc::new(AtomicUsize::new(0));
+    let now = Arc::clone(&phase);
+    let product = named("A", "old")["product"].clone();
+    let fake = Fake::start(move |target| {
+        let is_feed = target.starts_with(FEED);
+        match (is_feed, now.load(Ordering::Relaxed)) {
+            (true, 0) if target.contains("since=") => nothing("token"),
+            (true, 0) => changes(&[named("A", "old")], "token", false),
+            (true, 1) => in_json("404 Not Found", "{\"type\":\"not_found\"}"),
+            (true, _) => in_json("503 No", "{\"type\":\"unavailable\"}"),
+            (false, _) if target.contains("after=") => page(&[], None),
+            (false, _) => page(std::slice::from_ref(&product), Some("A")),
+        }
+    });
+    let copy = Store::new();
+    let _running = start(&copy, command(&copy, &fake.base(), KEY, &options("1s")));
+    let (errors, metrics) = (copy.path("errors"), copy.path("vitrine.prom"));
+    holds(&metrics, "vitrine_mirror_following 1\n");
+    let asked = |path: &str| {
+        let heads = fake.heads();
+        let is_of = |head: &&String| head.starts_with(&format!("GET {path}"));
+        heads.iter().filter(is_of).count()
+    };
+    phase.store(1, Ordering::Relaxed);
+    holds(&errors, "the source has no feed of changes; polling");
+    let before = asked(FEED);
+    wait_for("the feed to be asked for", || {
+        (asked(FEED) >= before + 3).then_some(())
+    });
+    let pages = asked("/v2/product?");
+    assert!(pages < 20, "{pages} pages of polls without the feed");
+    // A failure meanwhile is one of polling.
+    phase.store(2, Ordering::Relaxed);
+    holds(&errors, "status 503 unavailable");
+    holds(&metrics, "vitrine_mirror_following 0\n");
+}
+
+#[test]
+fn retry_after_of_the_last_try_is_waited_for() {
+    let times = Arc::new(Mutex::new(Vec::new()));
+    let asked = Arc::clone(&times);
+    let fake = Fake::start(move |_| {
+        asked.lock().expect("unpoisoned").push(Instant::now());
+        in_json("503 No\r\nRetry-After: 3", "{\"type\":\"unavailable\"}")
+    });
+    for more in [&["--follow"][..], &[]] {
+        times.lock().expect("unpoisoned").clear();
+        let copy = Store::new();
+        let mut command = copy.command(&["mirror", "--from", &fake.base()]);
+        command
+            .args(more)
+            .args(options("1s"))
+            .env("VITRINE_MIRROR_KEY", KEY);
+        let _running = start(&copy, command);
+        let times = wait_for("another request", || {
+            let times = times.lock().expect("unpoisoned").clone();
+            (times.len() > 1).then_some(times)
+        });
+        assert!(times[1] - times[0] >= Duration::from_secs(3), "{more:?}");
     }
 }
 

@@ -117,6 +117,11 @@ pub struct Fake {
 impl Fake {
     /// `answer` makes the answer to a target.
     pub fn start(answer: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static) -> Self {
+        Self::start_by_head(move |head| answer(target_of(head)))
+    }
+
+    /// `answer` makes the answer to a request's head.
+    pub fn start_by_head(answer: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static) -> Self {
         Self::over(answer, |socket| Some(Box::new(socket)))
     }
 
@@ -131,6 +136,7 @@ impl Fake {
             .with_no_client_auth()
             .with_single_cert(vec![certificate], key);
         let config = Arc::new(config.expect("a certificate and its key"));
+        let answer = move |head: &str| answer(target_of(head));
         Self::over(answer, move |socket| {
             let connection = ServerConnection::new(Arc::clone(&config)).ok()?;
             Some(Box::new(StreamOwned::new(connection, socket)))
@@ -156,9 +162,8 @@ impl Fake {
                 }
             }
             let head = text(&head);
-            let target = head.split(' ').nth(1).unwrap_or_default().to_owned();
-            kept.lock().expect("unpoisoned").push(head);
-            let _ = socket.write_all(&answer(&target));
+            kept.lock().expect("unpoisoned").push(head.clone());
+            let _ = socket.write_all(&answer(&head));
             let _ = socket.flush();
         });
         Self { listening, heads }
@@ -183,6 +188,11 @@ impl Fake {
     pub fn heads(&self) -> Vec<String> {
         self.heads.lock().expect("unpoisoned").clone()
     }
+}
+
+/// Returns the target in the head of a request.
+pub fn target_of(head: &str) -> &str {
+    head.split(' ').nth(1).unwrap_or_default()
 }
 
 /// A proxy before a server that cuts each connection after a number of bytes.
@@ -269,9 +279,11 @@ impl Recorder {
         format!("http://{}", self.listening.address)
     }
 
-    /// Returns the targets of requests for products so far that don't go on from a token.
+    /// Returns the targets of requests for products so far that don't go on from a token. A request that is repeated at once, as
+    /// with another API version, counts once.
     pub fn walks(&self) -> Vec<String> {
-        let targets = self.targets.lock().expect("unpoisoned");
+        let mut targets = self.targets.lock().expect("unpoisoned").clone();
+        targets.dedup();
         let is_walk =
             |target: &&String| target.starts_with("/v2/product") && !target.contains("since=");
         targets.iter().filter(is_walk).cloned().collect()

@@ -87,7 +87,7 @@ impl Tally {
         let discount = |product: &StoredProduct| product.discount_multiplier.parse();
         let discounts: Result<(DiscountMultiplier, DiscountMultiplier), _> =
             discount(live).and_then(|old| Ok((old, discount(next)?)));
-        if discounts.is_ok_and(|(old, new)| old.is_tenfold(&new)) {
+        if discounts.is_ok_and(|(old, new)| old.is_tenfold(&new) && !gains_digits(&old, &new)) {
             let name = "discount_multiplier".to_owned();
             self.note(Rule::Discounts, &live.code, [(name, 1)]);
         }
@@ -169,6 +169,12 @@ impl Count {
             self.first_products.push(code.clone());
         }
     }
+}
+
+/// Returns true if the live discount is the new one, cut to two digits: so do copies change whose source begins to show more.
+fn gains_digits(live: &DiscountMultiplier, new: &DiscountMultiplier) -> bool {
+    let cut: Result<DiscountMultiplier, _> = new.cut().parse();
+    cut.is_ok_and(|cut| cut.is_same_number(live))
 }
 
 /// Counts the amounts of the products that were live when the publish began.
@@ -256,5 +262,25 @@ mod tests {
         assert_eq!(changed(&["10", "20"], &["10", "199.99"]), 0);
         assert_eq!(changed(&["10", "20"], &["10", "200"]), 1);
         assert_eq!(changed(&["200"], &["20"]), 1);
+    }
+
+    #[test]
+    fn discounts_that_gain_digits_do_not_count() {
+        for (live, new, expected) in [
+            ("0.00", "0.0045", true),
+            ("0", "0.009999", true),
+            ("0.05", "0.0512", true),
+            ("0.00", "0.01", false),
+            ("0.00", "0.0145", false),
+            ("0.0045", "0.00", false),
+            ("0.0004", "0.0045", false),
+        ] {
+            let discounts = [live, new].map(|text| text.parse().unwrap());
+            assert_eq!(
+                gains_digits(&discounts[0], &discounts[1]),
+                expected,
+                "{live} {new}"
+            );
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! `vitrine keys set`: changes a key that is in use.
 
+use std::io::Write as _;
+
 use anyhow::anyhow;
 use clap::{ArgGroup, Args};
 use jiff::Timestamp;
@@ -11,7 +13,7 @@ use vitrine_store::{IfMissing, Store};
 use super::create::{checked_expiry, checked_label, checked_quota, checked_version};
 use super::{prefix_of, to_json};
 use crate::cli::time::to_second;
-use crate::cli::{Outcome, OutputArgs, StoreArgs, print, print_json};
+use crate::cli::{Outcome, OutputArgs, StoreArgs, output, print, print_json};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,7 +28,7 @@ Examples:
 pub(in crate::cli) struct Set {
     #[command(flatten)]
     output: OutputArgs,
-    /// Prefix of the key, or its label if no other key has it.
+    /// Prefix of the key, or its label if no other key in use has it.
     #[arg(value_name = "KEY")]
     name: String,
     /// Label for people.
@@ -77,6 +79,13 @@ impl Set {
         };
         let (before, after) =
             self.change(&*store.open(IfMissing::Refuse)?, &changes, to_second(now))?;
+        if self.no_expiry && after.rotated_at.is_some() && before.expires_at.is_some() {
+            let prefix = &after.prefix;
+            writeln!(
+                output::stderr(),
+                "vitrine: warning: the key {prefix} was rotated, and now never expires; its successor doesn't replace it"
+            )?;
+        }
         if self.output.json {
             print_json(&json!({
                 "before": to_json(&before, now),
@@ -130,7 +139,8 @@ impl Changes {
     }
 }
 
-/// Returns the key that a name means: that of the prefix, or the only one of the label that isn't revoked.
+/// Returns the key that a name means: that of the prefix, or the only one of the label that is in use, or else the only one
+/// that isn't revoked.
 fn find<'r>(records: &'r [KeyRecord], name: &str, now: Timestamp) -> anyhow::Result<&'r KeyRecord> {
     let prefix = prefix_of(name);
     let is_revoked = |record: &KeyRecord| record.status(now) == KeyStatus::Revoked;
@@ -144,7 +154,10 @@ fn find<'r>(records: &'r [KeyRecord], name: &str, now: Timestamp) -> anyhow::Res
     }
     let labelled = records.iter().filter(|record| record.label == name);
     let labelled: Vec<&KeyRecord> = labelled.filter(|record| !is_revoked(record)).collect();
-    match labelled.as_slice() {
+    let in_use = labelled.iter().filter(|record| record.is_active(now));
+    let in_use: Vec<&KeyRecord> = in_use.copied().collect();
+    let meant = if in_use.is_empty() { labelled } else { in_use };
+    match meant.as_slice() {
         [record] => Ok(record),
         [] => Err(anyhow!(
             "no key has the prefix or label `{prefix}`; nothing was changed, see `vitrine keys list`"

@@ -1,0 +1,141 @@
+//! Loads of changes in stores that other commands change too.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::sync::Arc;
+
+use serde_json::json;
+use vitrine_store::IfMissing;
+
+use super::*;
+use crate::load::apply::Mode;
+use crate::load::guard::Allowance;
+use crate::mirror::source::Insecure;
+use crate::mirror::version::SourceVersion;
+use crate::outside::retry::Retries;
+
+/// A store, and the mirror's state file, in a directory.
+struct Case {
+    directory: tempfile::TempDir,
+    store: Arc<dyn Store>,
+}
+
+fn settings(mode: Mode) -> LoadSettings {
+    let allow: Allowance = "retire=100%".parse().unwrap();
+    LoadSettings {
+        mode,
+        allowances: vec![allow],
+        ..LoadSettings::replace("a test".to_owned())
+    }
+}
+
+fn records(codes: &[&str]) -> File {
+    let mut file = tempfile::tempfile().unwrap();
+    for code in codes {
+        let product = json!({
+            "name": code, "code": code, "currency": "EUR", "state": "LIVE", "is_orderable": true,
+            "payout_type": "later", "categories": [], "countries_redeemable_in": [],
+            "customer_service": {"phone_number": null, "website_url": null},
+            "discount_multiplier": "0.05", "availability": "realtime", "later": {},
+        });
+        writeln!(file, "{product}").unwrap();
+    }
+    file
+}
+
+fn changes(codes: &[&str], gone: &[&str], next: &str) -> Changes {
+    Changes {
+        records: records(codes),
+        gone: Some(gone.iter().map(ToString::to_string).collect()),
+        is_without_records: codes.is_empty(),
+        next: next.to_owned().try_into().unwrap(),
+        version: SourceVersion::V2026_12_01,
+        arrived: Instant::now(),
+    }
+}
+
+impl Case {
+    /// A store whose live revision, of these products, is the copy.
+    fn of(codes: &[&str]) -> (Self, Follower) {
+        let directory = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", directory.path().join("store.db").display());
+        let case = Self {
+            store: vitrine_store::open(&url, IfMissing::Create).unwrap(),
+            directory,
+        };
+        case.load(codes, Mode::Replace);
+        let source = Source::new("http://[::1]", "a.b", Insecure::Refuse, Retries::default());
+        let mut follower = Follower::new(
+            source.unwrap(),
+            TextForm::Addresses,
+            Some(case.state()),
+            &*case.store,
+        )
+        .unwrap();
+        follower.held = Some(Held {
+            token: "first".to_owned().try_into().unwrap(),
+            version: SourceVersion::V2026_12_01,
+            revision_id: case.live().unwrap(),
+            products: None,
+        });
+        (case, follower)
+    }
+
+    fn state(&self) -> StateFile {
+        StateFile::open(&self.directory.path().join("state.json")).unwrap()
+    }
+
+    fn live(&self) -> Option<String> {
+        self.store.state().unwrap().revision_id
+    }
+
+    /// Loads as another command does.
+    fn load(&self, codes: &[&str], mode: Mode) {
+        let mut file = records(codes);
+        std::io::Seek::rewind(&mut file).unwrap();
+        let inputs = match codes.is_empty() {
+            true => Vec::new(),
+            false => vec![Opened::new("input".to_owned(), Box::new(file))],
+        };
+        let report = load::load(&*self.store, inputs, settings(mode), &Silent).unwrap();
+        assert!(outcome(&report).is_success(), "{report:?}");
+    }
+
+    /// Returns the token that a restart goes on from.
+    fn resumed(&self, follower: &Follower) -> Option<String> {
+        let (base, texts) = (follower.source.base(), follower.texts);
+        let held = self.state().held(&*self.store, base, texts).unwrap();
+        held.map(|held| held.token.as_str().to_owned())
+    }
+}
+
+#[test]
+fn changes_of_another_revision_are_not_published() {
+    let (case, mut follower) = Case::of(&["A", "B"]);
+    case.load(&["FOREIGN"], Mode::Replace);
+    let foreign = case.live();
+    let changes = changes(&["C"], &[], "second");
+    let loaded = follower.load(&*case.store, changes, settings(Mode::Replace));
+    assert!(loaded.unwrap().is_none() && follower.held.is_none());
+    assert_eq!(case.live(), foreign);
+    assert_eq!(case.resumed(&follower), None);
+}
+
+#[test]
+fn removals_of_others_are_not_taken_for_a_publish() {
+    let removal = || changes(&[], &["B"], "second");
+    let (case, mut follower) = Case::of(&["A", "B", "C"]);
+    // As if it was killed before the transaction, and an operator did the same.
+    let before = case.live();
+    follower.save(Some(removal().publishing(before.clone()).unwrap()));
+    case.load(&[], removal().mode("input"));
+    assert_eq!(case.resumed(&follower), None);
+    // As if it was killed after the transaction.
+    let (case, mut follower) = Case::of(&["A", "B", "C"]);
+    let before = case.live();
+    let loaded = follower.load(&*case.store, removal(), settings(Mode::Replace));
+    assert!(outcome(&loaded.unwrap().unwrap()).is_success());
+    follower.held = None;
+    follower.save(Some(removal().publishing(before).unwrap()));
+    assert_eq!(case.resumed(&follower).as_deref(), Some("second"));
+}
