@@ -190,13 +190,8 @@ fn append_texts(
     }
     let start = states.first().map_or(texts, |(before, _)| *before);
     if start != newest {
-        *log = Log::new(
-            0,
-            Step {
-                id: start,
-                at: since,
-            },
-        );
+        let (id, at) = (start, since);
+        *log = Log::new(0, Step { id, at });
     }
     let latest = log.newest_step().at;
     let next = log.newest() + 1;
@@ -216,16 +211,10 @@ fn append_texts(
                 .is_some()
         })
     });
-    match fits {
-        true => log.append(builder.finish(next)),
-        false => {
-            *log = Log::new(
-                0,
-                Step {
-                    id: texts,
-                    at: since,
-                },
-            )
-        }
+    if fits {
+        log.append(builder.finish(next));
+    } else {
+        let (id, at) = (texts, since);
+        *log = Log::new(0, Step { id, at });
     }
 }

@@ -216,7 +216,7 @@ fn wait_with_a_body_and_a_request_id_ends_like_others() {
 }
 
 #[test]
-fn reset_connection_frees_its_place_and_a_half_closed_one_does_not() {
+fn waiting_connection_frees_its_place_once_it_is_reset() {
     let served = FeedServer::of(&[gift_card("A")], &ADMIN);
     let copy = served.copy("");
     let reset = begin(&served.server, &served.key, &copy, 55);

@@ -278,7 +278,7 @@ fn start_without_the_store_goes_on_from_the_file() {
     assert_eq!(unknown(), Some(Refusal::Unknown));
 }
 
-/// What the journal tells of texts is of its own state.
+/// The journal knows the products that name a text as of its own state, not as of an earlier one.
 #[test]
 fn file_of_changes_newer_than_the_snapshot_waits_for_the_store() {
     if !are_files("file of changes newer than the snapshot waits for the store") {
