@@ -179,7 +179,7 @@ fn texts() -> StateId {
 fn text() -> Journal {
     let mut update = JournalUpdate::default();
     update.revision(&revision(0), None);
-    update.texts_state(StateId::of_texts(0), texts());
+    update.texts_state(StateId::of_texts(0), texts(), Timestamp::UNIX_EPOCH);
     for number in 0..PRODUCTS / 2 {
         update.text(texts(), code(number * 2).as_str());
     }

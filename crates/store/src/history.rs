@@ -1,12 +1,17 @@
 //! The history of changes: what each revision and each texts state changed. Its types, and what both stores share.
 
+mod text_selection;
+
 use jiff::Timestamp;
 use vitrine_model::geo::Country;
 use vitrine_model::revision::Revision;
 
 use crate::StoreError;
+use crate::digest::StoredDigest;
 use crate::record::StoreState;
 use crate::values::ListCache;
+
+pub(crate) use text_selection::TextSelection;
 
 /// Start of a read of the history, and its bounds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,9 +21,10 @@ pub struct HistoryStart {
     /// Texts state ([`StoreState::texts`]) after which changes of texts are visited; all recorded ones if it is none or
     /// unknown.
     pub texts: Option<u64>,
-    /// Time; revisions that were replaced until then are left out.
+    /// Time; revisions and texts states that were replaced until then are left out.
     pub since: Timestamp,
-    /// Maximum number of product changes of the revisions after the first; older revisions are left out beyond it.
+    /// Maximum number of product changes of the revisions after the first, and of changes by texts; older revisions and
+    /// texts states are left out beyond it.
     pub max_changes: u64,
 }
 
@@ -31,8 +37,11 @@ pub struct History {
     /// visited. Empty if nothing was published, or if the start is beyond the live revision.
     pub revisions: Vec<HistoryRevision>,
     /// Recorded texts states, ascending; each begins with the end of the one before, the last ends with
-    /// [`StoreState::texts`]. Those before a change that wasn't recorded are left out.
+    /// [`StoreState::texts`]. Those before a change that wasn't recorded are left out. Changes by the step before the first
+    /// one may be visited, too.
     pub text_states: Vec<TextState>,
+    /// Time at which the state before these began, if the step to it is recorded.
+    pub texts_since: Option<Timestamp>,
 }
 
 /// A revision of the history.
@@ -51,6 +60,8 @@ pub struct TextState {
     pub before: u64,
     /// Texts state after the step.
     pub after: u64,
+    /// Time of the step, or of an earlier one if that is later.
+    pub changed_at: Timestamp,
 }
 
 /// Facts of a version of a product that filters select by.
@@ -151,19 +162,29 @@ impl FactsCache {
         }
     }
 
-    /// Returns the facts of a version, given its columns.
-    pub(crate) fn facts<'a>(
+    /// Returns code and facts of a version, given its columns.
+    ///
+    /// # Errors
+    ///
+    /// If they don't match its digest, or aren't lists.
+    pub(crate) fn version<'a>(
         &'a mut self,
+        [code, document]: [&'a str; 2],
         is_orderable: bool,
         [countries, categories]: [&str; 2],
-        document: &'a str,
-    ) -> Result<Facts<'a>, StoreError> {
-        Ok(Facts {
+        digest: &StoredDigest,
+    ) -> Result<(&'a str, Facts<'a>), StoreError> {
+        if !digest.matches(code, document, None) {
+            let damage = format!("a version of {code} doesn't match its digest");
+            return Err(StoreError::Damaged(damage));
+        }
+        let facts = Facts {
             is_orderable,
             document,
             countries: self.countries.get(countries)?,
             categories: self.categories.get(categories)?,
-        })
+        };
+        Ok((code, facts))
     }
 }
 
@@ -174,6 +195,8 @@ pub(crate) struct Selection<'a> {
     taken: Vec<HistoryRevision>,
     /// Number of changes by the taken revisions.
     changes: u64,
+    /// Time at which the revision before the oldest taken one was replaced.
+    replaced_at: Timestamp,
 }
 
 impl<'a> Selection<'a> {
@@ -182,18 +205,26 @@ impl<'a> Selection<'a> {
             from,
             taken: Vec::new(),
             changes: 0,
+            replaced_at: Timestamp::MAX,
         }
     }
 
     /// Takes the next older revision with the numbers of products that it created, changed and retired, unless a bound is
-    /// reached or one is missing between. Returns whether it was taken; if it wasn't, no older one is.
-    pub(crate) fn take(&mut self, older: HistoryRevision, counts: [u64; 3]) -> bool {
+    /// reached or one is missing between. `latest` is the latest time of it and older ones: the clocks of publishers differ.
+    /// Returns whether it was taken; if it wasn't, no older one is.
+    pub(crate) fn take(
+        &mut self,
+        older: HistoryRevision,
+        latest: Timestamp,
+        counts: [u64; 3],
+    ) -> bool {
         let is_taken = self.taken.last().is_none_or(|newer| {
             older.revision.number + 1 == newer.revision.number
-                && newer.revision.created_at > self.from.since
+                && self.replaced_at > self.from.since
                 && self.changes <= self.from.max_changes
         });
         if is_taken {
+            self.replaced_at = latest;
             self.changes = counts.into_iter().fold(self.changes, u64::saturating_add);
             self.taken.push(older);
         }
@@ -204,50 +235,5 @@ impl<'a> Selection<'a> {
     pub(crate) fn into_ascending(mut self) -> Vec<HistoryRevision> {
         self.taken.reverse();
         self.taken
-    }
-}
-
-/// Returns the unbroken chain of steps that leads to the texts state `now`, ascending, from `from` if it is part of it.
-/// `steps` has all recorded steps, newest first.
-pub(crate) fn chain(steps: &[TextState], now: u64, from: Option<u64>) -> Vec<TextState> {
-    let mut chain: Vec<TextState> = Vec::new();
-    let mut at = now;
-    for step in steps {
-        if from == Some(at) || step.after < at {
-            break;
-        }
-        if step.after == at && step.before < at {
-            chain.push(*step);
-            at = step.before;
-        }
-    }
-    chain.reverse();
-    chain
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn chain_of_texts_states_ends_at_a_gap_or_the_start() {
-        let step = |(before, after)| TextState { before, after };
-        let found = |steps: &[(u64, u64)], now, from| -> Vec<(u64, u64)> {
-            let steps: Vec<TextState> = steps.iter().copied().map(step).collect();
-            let found = chain(&steps, now, from);
-            found.iter().map(|step| (step.before, step.after)).collect()
-        };
-        let steps = [(7, 9), (5, 7), (5, 7), (2, 4), (0, 2)];
-        assert_eq!(found(&steps, 9, None), [(5, 7), (7, 9)], "4 → 5 is a gap");
-        assert_eq!(found(&steps, 9, Some(7)), [(7, 9)]);
-        assert_eq!(found(&steps, 9, Some(9)), []);
-        for unknown in [0, 4, 6, 10] {
-            assert_eq!(found(&steps, 9, Some(unknown)), [(5, 7), (7, 9)]);
-        }
-        // Another release stepped last, or steps are newer than the state: nothing leads there.
-        for now in [0, 3, 8, 11] {
-            assert_eq!(found(&steps, now, None), []);
-        }
-        assert_eq!(found(&[(9, 9), (12, 9)], 9, None), [], "damaged steps");
     }
 }

@@ -1,7 +1,7 @@
 //! The contract of all stores. To add a store, add a test that passes [`suite`] a function that opens an empty one.
 //!
 //! - `contract/products.rs`: products to put, and collecting what a store returns
-//! - `contract/publishes.rs`: revisions; `contract/changes.rs`: differences; `contract/history.rs`: the history; `contract/change_history.rs`, `contract/change_gaps.rs`: the history of changes, and its gaps; `contract/prune.rs`: pruning; `contract/texts.rs`: texts; `contract/fetched.rs`: fetched texts; `contract/keys.rs`: API keys
+//! - `contract/publishes.rs`: revisions; `contract/changes.rs`: differences; `contract/history.rs`: the history; `contract/change_history.rs`, `contract/change_bounds.rs`, `contract/change_gaps.rs`: the history of changes, its bounds and its gaps; `contract/prune.rs`: pruning; `contract/texts.rs`: texts; `contract/fetched.rs`: fetched texts; `contract/keys.rs`: API keys
 //! - `contract/migration.rs`: stores of the previous schema
 //! - `contract/sqlite_file.rs`, `contract/sqlite_log.rs`: file and log of the embedded store
 //! - `support/database.rs`, `support/cluster.rs`: databases and servers of PostgreSQL for tests
@@ -15,6 +15,8 @@
     reason = "these are tests, though not every function is marked as one"
 )]
 
+#[path = "contract/change_bounds.rs"]
+mod change_bounds;
 #[path = "contract/change_gaps.rs"]
 mod change_gaps;
 #[path = "contract/change_history.rs"]
@@ -62,6 +64,7 @@ fn suite(fresh: impl Fn() -> Arc<dyn Store>) {
         &publishes::ALL[..],
         &changes::ALL,
         &history::ALL,
+        &change_bounds::ALL,
         &change_history::ALL,
         &prune::ALL,
         &texts::ALL,

@@ -38,12 +38,6 @@ impl Log {
         newest.map_or(self.oldest, |segment| segment.last())
     }
 
-    /// Returns the id of the newest state.
-    pub(super) fn newest_id(&self) -> StateId {
-        let newest = self.state(self.newest());
-        newest.map(|step| step.id).unwrap_or_default()
-    }
-
     /// Returns the state with this number.
     pub(super) fn state(&self, number: u64) -> Option<&Step> {
         if number == self.oldest {
@@ -52,6 +46,21 @@ impl Log {
         let is_older = |segment: &Arc<Segment>| segment.last() < number;
         let index = self.segments.partition_point(is_older);
         self.segments.get(index)?.step(number)
+    }
+
+    /// Returns the newest state.
+    pub(super) fn newest_step(&self) -> Step {
+        self.state(self.newest()).copied().unwrap_or_default()
+    }
+
+    /// Returns the time at which the state of a moment began; that of the oldest state if it is later.
+    pub(super) fn begin_at(&self, time: i64) -> i64 {
+        let newest_first = self.segments.iter().rev();
+        let mut begin = newest_first.filter_map(|segment| {
+            let until = segment.steps.partition_point(|step| step.at <= time);
+            Some(segment.steps[until.checked_sub(1)?].at)
+        });
+        begin.next().unwrap_or(self.base.at)
     }
 
     /// Returns true if the state with this number has this id.

@@ -89,7 +89,7 @@ pub struct Position {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Step {
     id: StateId,
-    /// Time of publication, in milliseconds since 1970; unknown for texts.
+    /// Time of the step, in milliseconds since 1970; not before that of an earlier step. Zero if it is unknown.
     at: i64,
 }
 
@@ -128,7 +128,7 @@ impl Journal {
     /// Returns the number of the newest revision, and the id of the newest state of the texts.
     #[must_use]
     pub fn newest(&self) -> (u64, StateId) {
-        (self.revisions.newest(), self.texts.newest_id())
+        (self.revisions.newest(), self.texts.newest_step().id)
     }
 
     /// Returns the point of a position; `None` if it is unknown.
@@ -142,17 +142,34 @@ impl Journal {
         })
     }
 
+    /// Returns true if a position is the newest one, with which the last update ended.
+    #[must_use]
+    pub fn ends_at(&self, position: &Position) -> bool {
+        let newest = Point {
+            revision: self.revisions.newest(),
+            texts: self.texts.newest(),
+        };
+        self.locate(position) == Some(newest)
+    }
+
     /// Returns the time at which the state of a point was replaced; `None` if it is the newest.
     #[must_use]
     pub fn replaced_at(&self, point: Point) -> Option<Timestamp> {
-        let next = self.revisions.state(point.revision.checked_add(1)?)?;
-        Timestamp::from_millisecond(next.at).ok()
+        let parts = [
+            (&self.revisions, point.revision),
+            (&self.texts, point.texts),
+        ];
+        let replaced = |(log, number): (&Log, u64)| Some(log.state(number.checked_add(1)?)?.at);
+        let first = parts.into_iter().filter_map(replaced).min();
+        Timestamp::from_millisecond(first?).ok()
     }
 
-    /// Returns the time at which the oldest known state was published.
+    /// Returns the time since which all states are known that weren't replaced until `kept_since`.
     #[must_use]
-    pub fn oldest_published_at(&self) -> Option<Timestamp> {
-        Timestamp::from_millisecond(self.revisions.base.at).ok()
+    pub fn known_since(&self, kept_since: Timestamp) -> Option<Timestamp> {
+        let kept_since = kept_since.as_millisecond();
+        let [revisions, texts] = [&self.revisions, &self.texts].map(|log| log.begin_at(kept_since));
+        Timestamp::from_millisecond(revisions.max(texts)).ok()
     }
 
     /// Returns the number of recorded changes.
@@ -187,6 +204,7 @@ impl Journal {
         }
         let kept_since = kept_since.as_millisecond();
         self.revisions.drop_replaced_before(kept_since);
+        self.texts.drop_replaced_before(kept_since);
         self
     }
 }

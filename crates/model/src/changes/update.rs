@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use jiff::Timestamp;
+
 use super::builder::SegmentBuilder;
 use super::facts::Facts;
 use super::log::Log;
@@ -17,8 +19,10 @@ pub struct JournalUpdate {
     changes: SegmentBuilder,
     /// Newest revision whose changes aren't all known.
     unknown: Option<u64>,
-    /// States of the texts, each with the one before, ascending without a gap.
-    texts_states: Vec<(StateId, StateId)>,
+    /// States of the texts, each after the id of the one before, ascending without a gap.
+    texts_states: Vec<(StateId, Step)>,
+    /// Time at which the state before them began, in milliseconds since 1970; zero if it is unknown.
+    texts_since: i64,
     /// Codes of products that name a text whose status changed, with the state after that.
     named: Vec<(StateId, Box<str>)>,
 }
@@ -70,25 +74,36 @@ impl JournalUpdate {
         if !self.revisions.last().is_none_or(follows) {
             self.revisions.clear();
         }
+        // The clocks of publishers differ.
+        let latest = self.revisions.last().map_or(i64::MIN, |last| last.step.at);
         self.revisions.push(KnownRevision {
             number: revision.number,
             step: Step {
                 id: StateId::of_revision(&revision.id),
-                at: revision.created_at.as_millisecond(),
+                at: revision.created_at.as_millisecond().max(latest),
             },
             former_id: former_id.map(StateId::of_revision),
         });
     }
 
-    /// Adds the next state of the texts, which begins with the end of the one before; after a gap, it is the first.
-    pub fn texts_state(&mut self, before: StateId, after: StateId) {
-        let follows = |(_, last): &(StateId, StateId)| *last == before;
-        if !self.texts_states.last().is_none_or(follows) {
-            self.texts_states.clear();
+    /// Sets the time at which the state of the texts before the first one to add began.
+    pub fn texts_since(&mut self, at: Timestamp) {
+        self.texts_since = at.as_millisecond();
+    }
+
+    /// Adds the next state of the texts, with its time, which begins with the end of the one before; after a gap, it is the
+    /// first.
+    pub fn texts_state(&mut self, before: StateId, after: StateId, at: Timestamp) {
+        let at = at.as_millisecond();
+        match self.texts_states.last() {
+            Some((_, last)) if last.id == before => {
+                let at = at.max(last.at);
+                self.texts_states.push((before, Step { id: after, at }));
+            }
+            _ => self.texts_states = vec![(before, Step { id: after, at })],
         }
-        match before < after {
-            true => self.texts_states.push((before, after)),
-            false => self.texts_states.clear(),
+        if before >= after {
+            self.texts_states.clear();
         }
     }
 
@@ -128,13 +143,15 @@ impl JournalUpdate {
     fn append_to(self, journal: &mut Journal, texts: StateId) {
         let mut changes = self.changes;
         let newest = journal.revisions.newest();
+        let latest = journal.revisions.newest_step().at;
         for revision in self.revisions {
             let KnownRevision {
                 number,
-                step,
+                mut step,
                 former_id,
             } = revision;
             if number > newest {
+                step.at = step.at.max(latest);
                 changes.step(step);
             }
             // After a restore, the newest known state has a new id.
@@ -148,34 +165,43 @@ impl JournalUpdate {
         let next = newest.saturating_add(1);
         journal.revisions.append(changes.finish(next));
 
-        append_texts(&mut journal.texts, self.texts_states, &self.named, texts);
+        let states = (self.texts_states, self.texts_since);
+        append_texts(&mut journal.texts, states, &self.named, texts);
     }
 }
 
-/// Appends the states that lead from the log's newest to `texts`. If they don't, the log begins anew.
+/// Appends the states that lead from the log's newest to `texts`. If they don't, the log begins anew, with the time of the
+/// state before them.
 fn append_texts(
     log: &mut Log,
-    mut states: Vec<(StateId, StateId)>,
+    (mut states, mut since): (Vec<(StateId, Step)>, i64),
     named: &[(StateId, Box<str>)],
     texts: StateId,
 ) {
-    let newest = log.newest_id();
+    let newest = log.newest_step().id;
     // After a restore, they may lead past the newest one.
-    let known = states.iter().position(|(_, after)| *after == newest);
+    let known = states.iter().position(|(_, after)| after.id == newest);
     states.drain(..known.map_or(0, |index| index + 1));
-    if states.last().is_none_or(|(_, after)| *after != texts) {
+    if let Some((_, last)) = states.last()
+        && last.id != texts
+    {
+        since = last.at;
         states.clear();
     }
     let start = states.first().map_or(texts, |(before, _)| *before);
     if start != newest {
-        *log = Log::new(0, Step { id: start, at: 0 });
+        let (id, at) = (start, since);
+        *log = Log::new(0, Step { id, at });
     }
+    let latest = log.newest_step().at;
     let next = log.newest() + 1;
     let mut builder = SegmentBuilder::default();
     let mut numbers = HashMap::new();
-    for (number, (_, after)) in (next..).zip(states) {
-        builder.step(Step { id: after, at: 0 });
-        numbers.insert(after, number);
+    for (number, (_, mut after)) in (next..).zip(states) {
+        after.at = after.at.max(latest);
+        since = after.at;
+        numbers.insert(after.id, number);
+        builder.step(after);
     }
     let fits = named.iter().all(|(state, code)| {
         let number = numbers.get(state);
@@ -185,8 +211,10 @@ fn append_texts(
                 .is_some()
         })
     });
-    match fits {
-        true => log.append(builder.finish(next)),
-        false => *log = Log::new(0, Step { id: texts, at: 0 }),
+    if fits {
+        log.append(builder.finish(next));
+    } else {
+        let (id, at) = (texts, since);
+        *log = Log::new(0, Step { id, at });
     }
 }

@@ -53,8 +53,8 @@ pub struct History {
     /// Versions before and after, by revision and code.
     #[expect(clippy::type_complexity, reason = "a table")]
     versions: BTreeMap<u64, Vec<(ProductCode, [Option<Version>; 2])>>,
-    /// States of the texts before and after, with the text.
-    texts: Vec<([u64; 2], u8)>,
+    /// States of the texts before and after, with the number of the revision at that time, and the text.
+    texts: Vec<([u64; 2], u64, u8)>,
 }
 
 pub fn operations() -> impl Strategy<Value = Vec<Operation>> {
@@ -121,7 +121,8 @@ impl History {
             Operation::Text(text) => {
                 // It grows by random steps.
                 let after = moment.texts + 1 + step * 0x9e37 % 300;
-                self.texts.push(([moment.texts, after], *text));
+                self.texts
+                    .push(([moment.texts, after], moment.number, *text));
                 moment.texts = after;
                 if !moment.down.remove(text) {
                     moment.down.insert(*text);
@@ -170,13 +171,14 @@ impl History {
         for (number, (id, former)) in moment.ids.range(since.number..) {
             update.revision(&revision(*number, id), former.as_deref());
         }
-        for ([before, after], text) in &self.texts {
+        for ([before, after], number, text) in &self.texts {
             if *before < since.texts || *after > moment.texts {
                 continue;
             }
-            update.texts_state(StateId::of_texts(*before), StateId::of_texts(*after));
+            let [before, after] = [*before, *after].map(StateId::of_texts);
+            update.texts_state(before, after, second(*number));
             for (code, _) in moment.catalog.iter().filter(|(_, one)| one.text == *text) {
-                update.text(StateId::of_texts(*after), code.as_str());
+                update.text(after, code.as_str());
             }
         }
         update
@@ -257,6 +259,11 @@ pub fn revision(number: u64, id: &str) -> Revision {
     Revision {
         number,
         id: id.to_owned(),
-        created_at: Timestamp::from_second(number.cast_signed()).expect("a time"),
+        created_at: second(number),
     }
+}
+
+/// Returns the time so many seconds after 1970.
+pub fn second(second: u64) -> Timestamp {
+    Timestamp::from_second(second.cast_signed()).expect("a time")
 }

@@ -7,10 +7,10 @@ use vitrine_model::snapshot::Snapshot;
 
 use crate::naive::{Made, made};
 
-use crate::history::revision;
+use crate::history::{revision, second};
 
 /// Returns an update with revisions of these numbers, whose ids are the numbers.
-fn update(numbers: impl IntoIterator<Item = u64>) -> JournalUpdate {
+pub fn update(numbers: impl IntoIterator<Item = u64>) -> JournalUpdate {
     let mut update = JournalUpdate::default();
     for number in numbers {
         change(&mut update, number, "A");
@@ -29,11 +29,11 @@ fn change(update: &mut JournalUpdate, revision: u64, code: &str) {
     update.began(revision, code, &Facts::new(&after.attributes()));
 }
 
-fn texts(state: u64) -> StateId {
+pub fn texts(state: u64) -> StateId {
     StateId::of_texts(state)
 }
 
-fn position(number: u64, id: &str, state: u64) -> Position {
+pub fn position(number: u64, id: &str, state: u64) -> Position {
     Position {
         number,
         revision: StateId::of_revision(id),
@@ -54,7 +54,7 @@ fn knows(journal: &Journal, number: u64) -> bool {
 }
 
 /// Returns the numbers of the revisions that the journal knows, up to 99.
-fn known(journal: &Journal) -> Vec<u64> {
+pub fn known(journal: &Journal) -> Vec<u64> {
     (0..100).filter(|number| knows(journal, *number)).collect()
 }
 
@@ -70,7 +70,7 @@ fn removals(journal: &Journal, since: &Position, until: &Position) -> Vec<String
 #[test]
 fn unknown_positions_are_not_located() {
     let mut update = update(3..=6);
-    update.texts_state(texts(5), texts(9));
+    update.texts_state(texts(5), texts(9), second(1));
     let journal = update.into_journal(texts(9)).unwrap();
     assert_eq!(journal.newest(), (6, texts(9)));
     for (number, id, state) in [(3, "3", 5), (6, "6", 9), (4, "4", 9)] {
@@ -129,7 +129,7 @@ fn trimmed_journal_drops_about_a_quarter_at_once() {
     assert!(journal.is_empty());
     assert_eq!(journal.bytes(), 0);
     assert_eq!(
-        journal.oldest_published_at(),
+        journal.known_since(Timestamp::MIN),
         Timestamp::from_second(64).ok()
     );
 }
@@ -154,7 +154,7 @@ fn trimmed_journal_drops_states_replaced_too_long_ago() {
 fn texts_are_trimmed_where_they_are_larger() {
     let mut update = update(1..=3);
     for state in 0..100 {
-        update.texts_state(texts(state), texts(state + 1));
+        update.texts_state(texts(state), texts(state + 1), second(1));
         update.text(texts(state + 1), "B");
     }
     let journal = update.into_journal(texts(100)).unwrap();
@@ -225,7 +225,7 @@ fn texts_that_do_not_follow_begin_anew() {
     let steps = |states: &[(u64, u64)]| {
         let mut update = update([1]);
         for (before, after) in states {
-            update.texts_state(texts(*before), texts(*after));
+            update.texts_state(texts(*before), texts(*after), second(1));
         }
         update
     };
@@ -284,7 +284,7 @@ fn products_with_invalid_codes_are_left_out() {
         change(&mut update, 2, code);
         update.text(texts(1), code);
     }
-    update.texts_state(texts(0), texts(1));
+    update.texts_state(texts(0), texts(1), second(1));
     update.text(texts(1), "B");
     let journal = update.into_journal(texts(1)).unwrap();
     assert_eq!(journal.len(), 2, "A in revision 2, and B");
@@ -333,7 +333,7 @@ fn use_all(journal: Journal) {
         Journal::from_bytes(&journal.to_bytes()).as_ref(),
         Ok(&journal)
     );
-    let _ = (journal.oldest_published_at(), journal.len());
+    let _ = (journal.known_since(Timestamp::MIN), journal.len());
     assert!(journal.trimmed(0, Timestamp::UNIX_EPOCH).is_empty());
 }
 
@@ -344,8 +344,8 @@ fn corrupt_bytes_are_refused_or_harmless() {
         change(&mut start, 2, code);
         start.text(texts(4), code);
     }
-    start.texts_state(texts(0), texts(4));
-    start.texts_state(texts(4), texts(7));
+    start.texts_state(texts(0), texts(4), second(1));
+    start.texts_state(texts(4), texts(7), second(1));
     let journal = start.into_journal(texts(7)).unwrap();
     let journal = update(3..=5).extend(&journal, texts(7)).unwrap();
     let mut restored = JournalUpdate::default();

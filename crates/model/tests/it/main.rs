@@ -8,6 +8,7 @@
 mod changes;
 mod damage;
 mod history;
+mod journal_times;
 mod journals;
 mod lookups;
 mod naive;

@@ -142,6 +142,8 @@ impl Connection {
                     biased;
                     never = age.as_mut() => match never {},
                     resumed = Box::pin(self.shared.service.wait(parked)) => resumed,
+                    // Nobody reads the answer. The place of the wait is free again.
+                    () = socket.failed() => return,
                 };
                 socket.read_again([head, following].concat().into());
                 state.swap(Parking::Resumed(resumed));

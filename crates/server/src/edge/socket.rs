@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use socket2::SockRef;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, Sleep, sleep_until};
 use tokio_rustls::server::TlsStream;
@@ -74,6 +74,9 @@ pub(crate) trait ClientSocket: AsyncRead + AsyncWrite + Unpin {
 
     /// Makes the system discard unread bytes when this is dropped.
     fn discard_unsent(&self);
+
+    /// Waits until the connection has failed. The end of what the client sends is no failure.
+    fn failed(&self) -> impl Future<Output = ()> + Send;
 }
 
 impl ClientSocket for TcpStream {
@@ -87,6 +90,10 @@ impl ClientSocket for TcpStream {
         // A closed socket has discarded them already.
         let _ = self.set_zero_linger();
     }
+
+    async fn failed(&self) {
+        let _ = self.ready(Interest::ERROR).await;
+    }
 }
 
 impl ClientSocket for TlsStream<TcpStream> {
@@ -97,6 +104,10 @@ impl ClientSocket for TlsStream<TcpStream> {
     fn discard_unsent(&self) {
         self.get_ref().0.discard_unsent();
     }
+
+    fn failed(&self) -> impl Future<Output = ()> + Send {
+        self.get_ref().0.failed()
+    }
 }
 
 impl ClientSocket for UnixStream {
@@ -105,6 +116,10 @@ impl ClientSocket for UnixStream {
 
     /// Does nothing: unread bytes are in the socket's own queue, which is dropped with it.
     fn discard_unsent(&self) {}
+
+    async fn failed(&self) {
+        let _ = self.ready(Interest::ERROR).await;
+    }
 }
 
 /// Socket that fails if the client takes too long.
@@ -138,6 +153,11 @@ impl<S: ClientSocket, R: ReadWatch> TimedSocket<S, R> {
             read_timer: Box::pin(sleep_until(read_timer)),
             write_timer: Box::pin(sleep_until(write_timer)),
         }
+    }
+
+    /// Waits until the connection has failed.
+    pub(crate) fn failed(&self) -> impl Future<Output = ()> + Send {
+        self.socket.failed()
     }
 
     /// Lets bytes that were read be read again.

@@ -70,7 +70,7 @@ impl<'r> Admitted<'_, 'r> {
         let feed = feed.ok_or_else(|| ApiError::plain(ErrorType::Unavailable))?;
         log.revision = Some(feed.position.number);
         let public_url = endpoints.addresses.public_url();
-        let terms = TermsDigest::of(version.date, public_url, feed.left_out);
+        let terms = TermsDigest::of(version.date, public_url, feed.damaged);
         let now = Timestamp::now();
         let found = match (
             changes::find(&feed, &request, terms, waited.moved, now)?,

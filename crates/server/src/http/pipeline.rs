@@ -174,8 +174,10 @@ impl<'r> Admitted<'_, 'r> {
                         charged.and(found).map_err(Response::from)
                     }
                     Ok(Outcome::Deferred(deferred)) => match quota.check() {
-                        Ok(()) => break 'deferred deferred,
-                        Err(refused) => Err(refused.into()),
+                        Err(refused) if matches!(deferred, Deferred::Wait(_)) => {
+                            Err(refused.into())
+                        }
+                        _ => break 'deferred deferred,
                     },
                     Err(error) => Err(error.into()),
                 };

@@ -124,7 +124,12 @@ impl Waits {
                     changed = feeds.changed() => if changed.is_err() { break },
                     () = tokio::time::sleep_until(wait.until) => {}
                 }
-                let _turn = self.turn.lock().await;
+                let _turn = tokio::select! {
+                    biased;
+                    _ = draining.wait_for(|draining| *draining) => break,
+                    turn = self.turn.lock() => turn,
+                    () = tokio::time::sleep_until(wait.until) => break,
+                };
                 // Requests that have arrived are read, and answered, before this goes on.
                 tokio::task::yield_now().await;
                 let feed = feeds.borrow_and_update().clone();
@@ -174,5 +179,33 @@ pub(crate) async fn look(live: &Live, is_known: impl Fn(&Feed) -> bool) -> bool 
         if read.is_some_and(|read| read.is_current && read.began >= began) {
             return true;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn wait_for_a_turn_ends_with_the_drain() {
+        let waits = Waits::new(4);
+        let live = Live::new(Duration::MAX, crate::live::JournalLimits::default());
+        let wait = Wait {
+            query: ChangesQuery::default(),
+            since: Position::default(),
+            until: Instant::now() + Duration::from_secs(55),
+            place: waits.place(&Arc::default()).expect("a place"),
+        };
+        let _turn = waits.turn.lock().await;
+        let mut waiting = pin!(waits.wait(&live, wait));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(waiting.as_mut().poll(&mut context).is_pending());
+        waits.end();
+        let ended = waiting.as_mut().poll(&mut context);
+        assert_eq!(ended, Poll::Ready(Position::default()));
+        assert_eq!(waits.count(), 0);
     }
 }

@@ -39,8 +39,8 @@ pub struct Feed {
     pub position: Position,
     /// The journal; none until the store's history was read.
     pub journal: Option<Arc<Journal>>,
-    /// Hash of the codes of products that are left out because of damage.
-    pub left_out: ContentHash,
+    /// Hash of the codes of damaged products, which are left out or shown as they were last good.
+    pub damaged: ContentHash,
     /// Time for which a replaced state is remembered.
     pub keep: Duration,
 }
@@ -62,8 +62,7 @@ impl Feed {
     #[must_use]
     pub fn oldest(&self, now: Timestamp) -> Option<Timestamp> {
         let kept_since = now.saturating_sub(self.keep).unwrap_or(Timestamp::MIN);
-        let oldest = self.journal.as_ref()?.oldest_published_at()?;
-        Some(oldest.max(kept_since))
+        self.journal.as_ref()?.known_since(kept_since)
     }
 
     /// Returns true if something visible changed since a position, or if that is unknown.

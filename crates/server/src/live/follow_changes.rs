@@ -38,10 +38,16 @@ pub(super) struct ChangesFollower {
     unknown: Option<Position>,
     /// Time of the last failed read of the history.
     failed: Option<Instant>,
+    /// Time since which the feed isn't that of the live snapshot.
+    behind_since: Option<Instant>,
 }
 
 /// Pause after a failed read of the history. The catalog is followed all the same.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(2);
+
+/// Maximum time for which the feed stays behind the live snapshot. It is less than the time after which pages of a replaced
+/// snapshot are cut.
+const MAX_BEHIND: Duration = Duration::from_secs(30);
 
 impl ChangesFollower {
     /// # Errors
@@ -61,6 +67,7 @@ impl ChangesFollower {
             is_file_read: false,
             unknown: None,
             failed: None,
+            behind_since: None,
         })
     }
 
@@ -84,7 +91,7 @@ impl ChangesFollower {
         }
         self.read_file(&seen.store_id);
         let known = self.journal.clone();
-        if let Some(journal) = known.filter(|journal| journal.locate(&position).is_some()) {
+        if let Some(journal) = known.filter(|journal| journal.ends_at(&position)) {
             self.publish(followed, snapshot, position, Some(journal));
             return None;
         }
@@ -95,7 +102,8 @@ impl ChangesFollower {
     }
 
     /// Brings the journal up to the live snapshot, which was made from the store at the state `seen`. If the history can't
-    /// be read, the feed answers from the snapshot without a journal until it can.
+    /// be read, or is that of a later state, the former feed stays for a while. Then the feed answers from the snapshot
+    /// without a journal until there is one.
     pub(super) fn follow(
         &mut self,
         followed: &FollowContext,
@@ -115,14 +123,36 @@ impl ChangesFollower {
         match self.read_changes(followed, seen, position, heartbeat) {
             Ok(journal) => {
                 self.failed = None;
-                self.publish(followed, snapshot, position, journal);
+                match journal {
+                    Some(journal) if !journal.ends_at(&position) => {
+                        self.stay_behind(followed, snapshot, position);
+                    }
+                    journal => self.publish(followed, snapshot, position, journal),
+                }
             }
             Err(error) => {
                 let error = ErrorChain(&error);
-                tracing::warn!(%error, "can't read the history of changes; `since` gets 503");
+                tracing::warn!(%error, "can't read the history of changes; new tokens get 503");
                 self.failed = Some(Instant::now());
-                self.publish(followed, snapshot, position, None);
+                self.stay_behind(followed, snapshot, position);
             }
+        }
+    }
+
+    /// Keeps the former feed for a while, so that waits and its tokens go on.
+    fn stay_behind(
+        &mut self,
+        followed: &FollowContext,
+        snapshot: Arc<Snapshot>,
+        position: Position,
+    ) {
+        let behind_since = *self.behind_since.get_or_insert_with(Instant::now);
+        let Some(feed) = followed.live.feed() else {
+            return;
+        };
+        let is_kept = feed.journal.is_some() && behind_since.elapsed() < MAX_BEHIND;
+        if !is_kept && !Arc::ptr_eq(&feed.snapshot, &snapshot) {
+            self.publish(followed, snapshot, position, None);
         }
     }
 
@@ -134,7 +164,7 @@ impl ChangesFollower {
         }
     }
 
-    /// Reads the history up to a position. Returns the journal if it leads there.
+    /// Reads the history up to a position. Returns the journal if it leads there; it may lead further.
     fn read_changes(
         &mut self,
         followed: &FollowContext,
@@ -200,23 +230,25 @@ impl ChangesFollower {
             update.revision(&revision.revision, revision.former_id.as_deref());
         }
         for state in &history.text_states {
-            update.texts_state(
-                StateId::of_texts(state.before),
-                StateId::of_texts(state.after),
-            );
+            let [before, after] = [state.before, state.after].map(StateId::of_texts);
+            update.texts_state(before, after, state.changed_at);
+        }
+        if let Some(at) = history.texts_since {
+            update.texts_since(at);
         }
         Ok((history, update))
     }
 
     fn publish(
-        &self,
+        &mut self,
         followed: &FollowContext,
         snapshot: Arc<Snapshot>,
         position: Position,
         journal: Option<Arc<Journal>>,
     ) {
+        self.behind_since = None;
         followed.live.set_feed(Feed {
-            left_out: left_out(&snapshot),
+            damaged: damaged(&snapshot),
             snapshot,
             position,
             journal,
@@ -288,15 +320,11 @@ fn position(snapshot: &Snapshot, seen: &StoreState) -> Position {
     }
 }
 
-/// Returns the hash of the damaged products that the snapshot doesn't have.
-fn left_out(snapshot: &Snapshot) -> ContentHash {
-    let codes = snapshot.damage().products.iter();
-    let left_out = codes.filter(|code| {
-        let code = code.parse().ok();
-        code.is_none_or(|code| snapshot.product(&code).is_none())
-    });
+/// Returns the hash of the snapshot's damaged products: changes of those that are shown as they were last good are unknown,
+/// too.
+fn damaged(snapshot: &Snapshot) -> ContentHash {
     let mut codes = String::new();
-    for code in left_out {
+    for code in &snapshot.damage().products {
         codes.push_str(code);
         codes.push('\n');
     }

@@ -16,7 +16,7 @@ use super::state_directory::{PARTIAL_JOURNAL_PREFIX, StateDirectory};
 /// Mark at the start of the file.
 const MARK: [u8; 16] = *b"Vitrine-changes\0";
 /// Version of the format.
-const FORMAT: u64 = 2;
+const FORMAT: u64 = 3;
 
 /// Reason that a file isn't used.
 #[derive(Debug, thiserror::Error)]

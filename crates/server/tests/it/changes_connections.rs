@@ -216,6 +216,20 @@ fn wait_with_a_body_and_a_request_id_ends_like_others() {
 }
 
 #[test]
+fn waiting_connection_frees_its_place_once_it_is_reset() {
+    let served = FeedServer::of(&[gift_card("A")], &ADMIN);
+    let copy = served.copy("");
+    let reset = begin(&served.server, &served.key, &copy, 55);
+    let half_closed = begin(&served.server, &served.key, &copy, 55);
+    wait_for_waits(&served.server, 2);
+    half_closed.finish();
+    reset.reset();
+    wait_for_waits(&served.server, 1);
+    served.store.load_products(&[named("A", "new")]);
+    assert_eq!(Changes::of(&end(half_closed)).named(), ["A"]);
+}
+
+#[test]
 fn waiting_connection_is_not_closed_for_a_new_one() {
     let options = [&ADMIN[..], &["--max-connections", "2"]].concat();
     let served = FeedServer::of(&[gift_card("A")], &options);

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use crate::changes::named;
+use crate::changes_waits::{ADMIN, begin, count_waits, end, wait_for_waits};
 use crate::harness::feed::{
     CHANGES, CatalogCopy, FeedServer, Refusal, aged, list, of_unknown_revision, refusal,
 };
@@ -275,6 +276,60 @@ fn start_without_the_store_goes_on_from_the_file() {
     }
     let unknown = || served.refusal(&copies[0], |token| of_unknown_revision(&aged(token, 3600)));
     assert_eq!(unknown(), Some(Refusal::Unknown));
+}
+
+/// The journal knows the products that name a text as of its own state, not as of an earlier one.
+#[test]
+fn file_of_changes_newer_than_the_snapshot_waits_for_the_store() {
+    if !are_files("file of changes newer than the snapshot waits for the store") {
+        return;
+    }
+    let (served, copies) = revisions(2, &[]);
+    let (served, state) = write_file(served);
+    let files = ["state/changes", "state/catalog.snapshot"].map(|name| served.store.path(name));
+    let older = files
+        .each_ref()
+        .map(|file| fs::read(file).expect("the file"));
+    served.load(&[gift_card("NEW")]);
+    wait_for("the file of changes", || {
+        let changes = fs::read(&files[0]).expect("the file");
+        (changes != older[0]).then_some(())
+    });
+    let stopped = served.stop();
+    fs::write(&files[1], &older[1]).expect("written");
+    let bring_back = take_away(&stopped.store);
+    let served = stopped.start(&["--state-dir", &state]);
+    assert_eq!(served.refusals(&copies[0]), [Some(Refusal::Unknown); 2]);
+    assert_eq!(served.refusals(&copies[1]), KNOWN, "of the snapshot itself");
+    bring_back();
+    wait_for("the store to be read", || {
+        (served.refusals(&copies[0]) == KNOWN).then_some(())
+    });
+    for mut copy in copies {
+        served.settle(&mut copy);
+    }
+}
+
+#[test]
+fn unreadable_history_ends_no_wait_and_no_token() {
+    let served = FeedServer::of(&[gift_card("A")], &ADMIN);
+    let mut copy = served.copy("");
+    let waiting = begin(&served.server, &served.key, &copy, 55);
+    wait_for_waits(&served.server, 1);
+    served.store.sql("alter table text_change rename to away");
+    served.store.load_products(&[named("A", "new")]);
+    wait_for("a failed read", || {
+        let said = served.server.stderr();
+        said.contains("can't read the history of changes")
+            .then_some(())
+    });
+    assert_eq!(served.refusals(&copy), KNOWN);
+    assert_eq!(count_waits(&served.server), 1.0);
+    let unknown = |token: &str| of_unknown_revision(&aged(token, 60));
+    assert_eq!(served.refusal(&copy, unknown), Some(Refusal::Unknown));
+    served.store.sql("alter table away rename to text_change");
+    assert_eq!(copy.apply(&end(waiting)).named(), ["A"]);
+    served.settle(&mut copy);
 }
 
 /// Takes the store away; returns what brings it back.

@@ -254,6 +254,48 @@ fn token_for_other_filters_is_an_invalid_cursor() {
 }
 
 #[test]
+fn faults_of_since_and_wait_keep_the_order_of_the_request() {
+    let served = FeedServer::of(&[gift_card("A")], &[]);
+    let token = served.copy("").token.expect("a token");
+    for (query, error, expected) in [
+        (
+            format!("limit=0&since={token}&codes=A&wait=99"),
+            BAD,
+            &[
+                "out_of_range limit",
+                "invalid_cursor since",
+                "out_of_range wait",
+            ][..],
+        ),
+        (
+            format!("since={token}&codes=A&limit=0"),
+            PAGING,
+            &["invalid_cursor since", "out_of_range limit"],
+        ),
+        (
+            "wait=5&limit=0".to_owned(),
+            BAD,
+            &["invalid_value wait", "out_of_range limit"],
+        ),
+        // What the filters were meant to be is unknown.
+        (
+            format!("since={token}&is_orderable=x&codes=A"),
+            BAD,
+            &["invalid_value is_orderable"],
+        ),
+        (
+            format!("since={token}&is_orderable=true&is_orderable=true"),
+            BAD,
+            &["repeated_parameter is_orderable"],
+        ),
+    ] {
+        let target = format!("{CHANGES}?{query}");
+        let reply = served.server.get(&served.key, &target);
+        assert_faults(&reply, error, expected);
+    }
+}
+
+#[test]
 fn tokens_are_short_with_the_longest_codes() {
     let codes: Vec<String> = ('A'..='E')
         .map(|last| format!("{}{last}", "X".repeat(63)))

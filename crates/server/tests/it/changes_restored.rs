@@ -242,6 +242,51 @@ fn damaged_product_is_a_gap_and_no_removal() {
 }
 
 #[test]
+fn product_shown_as_it_was_last_good_is_a_gap() {
+    let mut described = gift_card("A");
+    described["gift_card"]["content_resources"]["description_md"] = "# One".into();
+    let served = FeedServer::of(&[described, gift_card("B")], &[]);
+    let sound = served.copy("");
+    let digest = TextDigest::of("# One").to_string();
+    let assert_ended = |copy: &CatalogCopy| {
+        wait_for("the token to end", || {
+            (served.refusals(copy) == [Some(Refusal::Gone); 2]).then_some(())
+        });
+    };
+    served
+        .store
+        .sql("update product_version set document = document || ' ' where code = 'B'");
+    // The server reads all products again.
+    served.store.ok(&["texts", "take-down", &digest]);
+    assert_ended(&sound);
+    let mut damaged = served.copy("");
+    assert_eq!(damaged.products.keys().collect::<Vec<_>>(), ["A", "B"]);
+    served.settle(&mut damaged);
+    served
+        .store
+        .sql("update product_version set document = rtrim(document) where code = 'B'");
+    served.store.ok(&["texts", "put-back", &digest]);
+    assert_ended(&damaged);
+}
+
+#[test]
+fn history_that_does_not_match_its_digest_is_a_gap() {
+    let served = FeedServer::of(&[named("A", "First")], &[]);
+    let first = served.copy("");
+    served.load(&[named("A", "Second")]);
+    let second = served.copy("");
+    served.load(&[named("A", "Third")]);
+    served
+        .store
+        .sql("update product_version set countries = '[]' where from_revision = 1");
+    let served = served.restart(&[]);
+    wait_for("the history to be read", || {
+        (served.refusals(&second) == KNOWN).then_some(())
+    });
+    assert_eq!(served.refusals(&first), LOST);
+}
+
+#[test]
 fn damaged_history_is_a_gap() {
     let served = FeedServer::of(&[named("A", "First")], &[]);
     let first = served.copy("");

@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use crate::changes::named;
-use crate::harness::feed::{CHANGES, CatalogCopy, Changes, FeedServer, Refusal, aged, refusal};
+use crate::harness::feed::{
+    CHANGES, CatalogCopy, Changes, FeedServer, Refusal, aged, of_unknown_revision, refusal,
+};
 use crate::harness::{KeepAlive, Reply, Server, Store, are_files, gift_card, scrape, wait_for};
 
 pub const ADMIN: [&str; 2] = ["--admin-listen", "127.0.0.1:0"];
@@ -315,6 +317,12 @@ fn only_answers_with_changes_cost_quota() {
         (429, "rate_limited")
     );
     assert!(refused.header("retry-after").is_some() && began.elapsed() < PROMPT);
+    // What is gone is told all the same.
+    let mut gone = copy.clone();
+    gone.token = gone
+        .token
+        .map(|token| of_unknown_revision(&aged(&token, 60)));
+    assert_eq!(refusal(&ask(&gone, "wait=55")), Some(Refusal::Gone));
     // Changes are refused, and not lost: the token stays good.
     served.load(&[named("A", "newer")]);
     assert_eq!(ask(&copy, "").status, 429);

@@ -155,16 +155,16 @@ fn taken_down(session: &mut Session) -> Result<TakenDown, StoreError> {
 }
 
 /// Columns of a product, in the order in which [`visit_products`] reads them.
-const PRODUCT_COLUMNS: &str = "v.id, v.document, v.content_start, v.content_end, v.is_orderable, v.countries, v.categories, \
+pub(super) const PRODUCT_COLUMNS: &str = "v.id, v.document, v.content_start, v.content_end, v.is_orderable, v.countries, v.categories, \
      v.discount_multiplier, v.digest, o.names, o.digests, o.sources";
 
 /// Texts of each product, which are part of its digest.
-const OWN_TEXTS: &str = "left join lateral (select array_agg(name) as names, \
+pub(super) const OWN_TEXTS: &str = "left join lateral (select array_agg(name) as names, \
         array_agg(digest) as digests, array_agg(source_url) as sources \
      from vitrine.product_text where product_version_id = v.id) o on true";
 
 /// Index of the column of the code, after [`PRODUCT_COLUMNS`].
-const CODE: usize = 12;
+pub(super) const CODE: usize = 12;
 
 /// Visits products. A row without an id is a retired product.
 fn visit_products(

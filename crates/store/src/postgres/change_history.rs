@@ -4,15 +4,16 @@ use tokio_postgres::Row;
 use vitrine_model::revision::Revision;
 
 use super::SORT_TIMEOUT;
-use super::catalog::state;
-use super::history::FORCE_INDEX_LOOKUPS;
+use super::catalog::{CODE, OWN_TEXTS, PRODUCT_COLUMNS, state};
+use super::history::{self, FORCE_INDEX_LOOKUPS};
 use super::session::{Session, Typed, count, get, number};
 use crate::StoreError;
 use crate::history::{
     Bound, Facts, FactsCache, History, HistoryItem, HistoryRevision, HistoryStart, HistoryVisitor,
-    Selection, TextState, chain,
+    Selection, TextSelection, TextState,
 };
-use crate::values::from_millis;
+use crate::record::StoredDigest;
+use crate::values::{bytes_32, from_millis};
 
 pub(super) const READING: &str = "reading the history of changes";
 
@@ -31,15 +32,14 @@ pub(super) fn read(
         versions(session, Bound::Ended, between, visit)?;
         versions(session, Bound::Began, between, visit)?;
     }
-    let text_states = chain(&text_steps(session)?, state.texts, from.texts);
-    if let [first, ..] = text_states.as_slice() {
-        let between = (first.before, state.texts);
-        texts(session, between, &text_states, visit)?;
-    }
+    let mut selection = TextSelection::new(text_steps(session)?, state.texts, from);
+    texts(session, &mut selection, visit)?;
+    let (text_states, texts_since) = selection.into_parts();
     Ok(History {
         state,
         revisions,
         text_states,
+        texts_since,
     })
 }
 
@@ -47,7 +47,8 @@ fn revisions(
     session: &mut Session,
     from: &HistoryStart,
 ) -> Result<Vec<HistoryRevision>, StoreError> {
-    let sql = "select number, id, created_at, former_id, created, changed, retired \
+    let sql = "select number, id, created_at, former_id, created, changed, retired, \
+               max(created_at) over (order by number) \
                from vitrine.revision, vitrine.state \
                where number <= revision_number and number >= greatest($1, oldest_readable) \
                order by number desc";
@@ -61,11 +62,15 @@ fn revisions(
             },
             former_id: get(row, 3)?,
         };
-        selection.take(revision, [count(row, 4)?, count(row, 5)?, count(row, 6)?]);
+        let counts = [count(row, 4)?, count(row, 5)?, count(row, 6)?];
+        selection.take(revision, from_millis(get(row, 7)?)?, counts);
         Ok(())
     })?;
     Ok(selection.into_ascending())
 }
+
+/// Index of the column of the revision, after that of the code.
+const REVISION: usize = CODE + 1;
 
 /// Visits the versions that ended or began after the revision `after`, up to `last`.
 fn versions(
@@ -79,8 +84,8 @@ fn versions(
         Bound::Began => "from_revision",
     };
     let sql = format!(
-        "select {column}, code, is_orderable, countries, categories, document \
-         from vitrine.product_version where {column} > $1 and {column} <= $2"
+        "select {PRODUCT_COLUMNS}, v.code, v.{column} from vitrine.product_version v {OWN_TEXTS} \
+         where v.{column} > $1 and v.{column} <= $2"
     );
     let params = [number(after), number(last)];
     let params = params.each_ref().map(Typed::param);
@@ -91,7 +96,7 @@ fn versions(
             Err(StoreError::Damaged(_)) => None,
             Err(error) => return Err(error),
         };
-        visit(bound.item(count(row, 0)?, version)).map_err(StoreError::Visitor)
+        visit(bound.item(count(row, REVISION)?, version)).map_err(StoreError::Visitor)
     })
 }
 
@@ -99,42 +104,51 @@ fn version<'r>(
     row: &'r Row,
     lists: &'r mut FactsCache,
 ) -> Result<(&'r str, Facts<'r>), StoreError> {
-    let parts = [get(row, 3)?, get(row, 4)?];
-    let facts = lists.facts(get(row, 2)?, parts, get(row, 5)?)?;
-    Ok((get(row, 1)?, facts))
+    let is_orderable = get(row, 4)?;
+    let lists_json = [get(row, 5)?, get(row, 6)?];
+    let parts = [get(row, 7)?, lists_json[0], lists_json[1]];
+    let own_texts = history::own_texts(row, 9)?;
+    let digest = bytes_32(get(row, 8)?)?;
+    let digest = StoredDigest::new(digest, i64::from(is_orderable), parts, &own_texts);
+    let names = [get(row, CODE)?, get(row, 1)?];
+    lists.version(names, is_orderable, lists_json, &digest)
 }
 
-/// Returns all recorded steps of the counter of texts, newest first.
+/// Returns all recorded steps of the counter of texts, ascending.
 fn text_steps(session: &mut Session) -> Result<Vec<TextState>, StoreError> {
-    let sql = "select distinct counter_before, counter from vitrine.text_change \
-               order by counter desc";
+    let sql = "select counter_before, counter, max(changed_at) from vitrine.text_change \
+               group by counter_before, counter order by counter";
     let step = |row: &Row| {
         Ok(TextState {
             before: count(row, 0)?,
             after: count(row, 1)?,
+            changed_at: from_millis(get(row, 2)?)?,
         })
     };
     session.rows(READING, sql, &[])?.iter().map(step).collect()
 }
 
-/// Visits the live products that name a text whose status changed by one of `steps`, which are between two states.
+/// Visits the live products that name a text whose status changed by one of the selected steps.
 fn texts(
     session: &mut Session,
-    (first, last): (u64, u64),
-    steps: &[TextState],
+    selection: &mut TextSelection<'_>,
     visit: HistoryVisitor<'_>,
 ) -> Result<(), StoreError> {
+    let Some(bounds) = selection.bounds() else {
+        return Ok(());
+    };
     let sql = "select distinct c.counter, v.code from vitrine.text_change c \
                join vitrine.product_text t on t.digest = c.digest \
                join vitrine.product_version v on v.id = t.product_version_id \
-               where c.counter > $1 and c.counter <= $2 and v.until_revision is null";
-    let params = [number(first), number(last)];
+               where c.counter > $1 and c.counter <= $2 and v.until_revision is null \
+               order by c.counter desc limit $3";
+    let params = bounds.map(number);
     let params = params.each_ref().map(Typed::param);
     session.each_row(READING, sql, &params, |row| {
         let (texts, code) = (count(row, 0)?, get(row, 1)?);
-        match steps.binary_search_by_key(&texts, |step| step.after) {
-            Ok(_) => visit(HistoryItem::Text { texts, code }).map_err(StoreError::Visitor),
-            Err(_) => Ok(()),
+        match selection.take(texts) {
+            true => visit(HistoryItem::Text { texts, code }).map_err(StoreError::Visitor),
+            false => Ok(()),
         }
     })
 }

@@ -150,7 +150,7 @@ fn taken_down(transaction: &Transaction<'_>) -> Result<TakenDown, StoreError> {
 }
 
 /// Columns of a product, in the order in which [`visit_products`] reads them.
-const PRODUCT_COLUMNS: &str = "v.id, v.code, v.document, v.content_start, v.content_end, v.is_orderable, v.countries, v.categories, v.discount_multiplier, v.digest";
+pub(super) const PRODUCT_COLUMNS: &str = "v.id, v.code, v.document, v.content_start, v.content_end, v.is_orderable, v.countries, v.categories, v.discount_multiplier, v.digest";
 
 /// Index of the column after [`PRODUCT_COLUMNS`], in reads of changes.
 const RETIRED_CODE: usize = 10;
@@ -218,7 +218,7 @@ fn visit_products(
 
 /// Reads the texts of a product's row. The inner error is about their values; the outer one is SQLite's, which reports a
 /// corrupt store even if the disk failed only once.
-fn own_texts(
+pub(super) fn own_texts(
     row: &Row<'_>,
     texts: &mut Statement<'_>,
     id: i64,
@@ -234,18 +234,19 @@ fn own_texts(
 }
 
 /// A row of a product.
-struct Product<'r> {
-    code: &'r str,
-    document: &'r str,
+pub(super) struct Product<'r> {
+    pub(super) code: &'r str,
+    pub(super) document: &'r str,
     content: Option<Range<usize>>,
-    is_orderable: i64,
-    countries: &'r str,
-    categories: &'r str,
-    digest: StoredDigest,
+    pub(super) is_orderable: i64,
+    pub(super) countries: &'r str,
+    pub(super) categories: &'r str,
+    pub(super) digest: StoredDigest,
 }
 
 impl<'r> Product<'r> {
-    fn read(row: &'r Row<'_>, own_texts: &[OwnText]) -> Result<Self, StoreError> {
+    /// Reads a row with [`PRODUCT_COLUMNS`].
+    pub(super) fn read(row: &'r Row<'_>, own_texts: &[OwnText]) -> Result<Self, StoreError> {
         let document = text(row, 2)?;
         let is_orderable = row.get(5).map_err(during(READING))?;
         let digest: Vec<u8> = row.get(9).map_err(during(READING))?;

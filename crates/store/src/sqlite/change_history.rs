@@ -1,14 +1,14 @@
 //! Reading the history of changes as of one moment.
 
-use rusqlite::{Connection, Row, Transaction};
+use rusqlite::{Connection, Row, Statement, Transaction};
 use vitrine_model::revision::Revision;
 
-use super::catalog::{is_value_error, state, text};
-use super::during;
+use super::catalog::{PRODUCT_COLUMNS, Product, is_value_error, own_texts, state, text};
+use super::{during, history};
 use crate::StoreError;
 use crate::history::{
     Bound, Facts, FactsCache, History, HistoryItem, HistoryRevision, HistoryStart, HistoryVisitor,
-    Selection, TextState, chain,
+    Selection, TextSelection, TextState,
 };
 use crate::values::from_millis;
 
@@ -29,15 +29,14 @@ pub(super) fn read(
         versions(&transaction, Bound::Ended, between, visit)?;
         versions(&transaction, Bound::Began, between, visit)?;
     }
-    let text_states = chain(&text_steps(&transaction)?, state.texts, from.texts);
-    if let [first, ..] = text_states.as_slice() {
-        let between = (first.before, state.texts);
-        texts(&transaction, between, &text_states, visit)?;
-    }
+    let mut selection = TextSelection::new(text_steps(&transaction)?, state.texts, from);
+    texts(&transaction, &mut selection, visit)?;
+    let (text_states, texts_since) = selection.into_parts();
     Ok(History {
         state,
         revisions,
         text_states,
+        texts_since,
     })
 }
 
@@ -47,7 +46,8 @@ fn revisions(
 ) -> Result<Vec<HistoryRevision>, StoreError> {
     // No revision has a number beyond SQLite's integers.
     let oldest = i64::try_from(from.revision).unwrap_or(i64::MAX);
-    let sql = "select number, id, created_at, former_id, created, changed, retired \
+    let sql = "select number, id, created_at, former_id, created, changed, retired, \
+               max(created_at) over (order by number) \
                from revision join state on only_row = 1 \
                where number <= revision_number and number >= max(?, coalesce(oldest_readable, 0)) \
                order by number desc";
@@ -64,20 +64,28 @@ fn revisions(
             former_id: get(row, 3)?,
         };
         let counts = [get(row, 4)?, get(row, 5)?, get(row, 6)?];
-        if !selection.take(revision, counts) {
+        if !selection.take(revision, from_millis(get(row, 7)?)?, counts) {
             break;
         }
     }
     Ok(selection.into_ascending())
 }
 
-// Indexes are named: otherwise SQLite may scan all products to find a few.
-const ENDED: &str = "select until_revision, code, is_orderable, countries, categories, document \
-     from product_version indexed by product_retired \
-     where until_revision > ?1 and until_revision <= ?2";
-const BEGAN: &str = "select from_revision, code, is_orderable, countries, categories, document \
-     from product_version indexed by product_appeared \
-     where from_revision > ?1 and from_revision <= ?2";
+/// Index of the column of the revision, after [`PRODUCT_COLUMNS`].
+const REVISION: usize = 10;
+
+/// Returns the SQL for the versions that ended or began after revision ?1, up to ?2.
+fn versions_of(bound: Bound) -> String {
+    // Indexes are named: otherwise SQLite may scan all products to find a few.
+    let (column, index) = match bound {
+        Bound::Ended => ("until_revision", "product_retired"),
+        Bound::Began => ("from_revision", "product_appeared"),
+    };
+    format!(
+        "select {PRODUCT_COLUMNS}, v.{column} from product_version v indexed by {index} \
+         where v.{column} > ?1 and v.{column} <= ?2"
+    )
+}
 
 /// Visits the versions that ended or began after the revision `after`, up to `last`.
 fn versions(
@@ -86,71 +94,78 @@ fn versions(
     (after, last): (u64, u64),
     visit: HistoryVisitor<'_>,
 ) -> Result<(), StoreError> {
-    let sql = match bound {
-        Bound::Ended => ENDED,
-        Bound::Began => BEGAN,
-    };
-    let mut statement = transaction.prepare(sql).map_err(during(READING))?;
+    let mut statement = transaction
+        .prepare(&versions_of(bound))
+        .map_err(during(READING))?;
     let mut rows = statement.query((after, last)).map_err(during(READING))?;
+    let mut texts = history::prepare_texts(transaction)?;
     let mut lists = FactsCache::new();
     while let Some(row) = rows.next().map_err(during(READING))? {
-        let version = match version(row, &mut lists) {
+        let version = match version(row, &mut texts, &mut lists) {
             Ok(version) => Some(version),
             Err(error) if is_value_error(&error) => None,
             Err(error) => return Err(error),
         };
-        visit(bound.item(get(row, 0)?, version)).map_err(StoreError::Visitor)?;
+        visit(bound.item(get(row, REVISION)?, version)).map_err(StoreError::Visitor)?;
     }
     Ok(())
 }
 
 fn version<'r>(
     row: &'r Row<'_>,
+    texts: &mut Statement<'_>,
     lists: &'r mut FactsCache,
 ) -> Result<(&'r str, Facts<'r>), StoreError> {
-    let is_orderable: i64 = get(row, 2)?;
-    let parts = [text(row, 3)?, text(row, 4)?];
-    let facts = lists.facts(is_orderable != 0, parts, text(row, 5)?)?;
-    Ok((text(row, 1)?, facts))
+    let own_texts = own_texts(row, texts, get(row, 0)?)??;
+    let product = Product::read(row, &own_texts)?;
+    lists.version(
+        [product.code, product.document],
+        product.is_orderable != 0,
+        [product.countries, product.categories],
+        &product.digest,
+    )
 }
 
-/// Returns all recorded steps of the counter of texts, newest first.
+/// Returns all recorded steps of the counter of texts, ascending.
 fn text_steps(transaction: &Transaction<'_>) -> Result<Vec<TextState>, StoreError> {
-    let sql = "select distinct counter_before, counter from text_change order by counter desc";
+    let sql = "select counter_before, counter, max(changed_at) from text_change \
+               group by counter_before, counter order by counter";
     let mut statement = transaction.prepare(sql).map_err(during(READING))?;
-    let step = |row: &Row<'_>| {
-        Ok(TextState {
-            before: row.get(0)?,
-            after: row.get(1)?,
-        })
-    };
-    let steps = statement.query_map([], step);
-    steps.and_then(Iterator::collect).map_err(during(READING))
+    let mut rows = statement.query([]).map_err(during(READING))?;
+    let mut steps = Vec::new();
+    while let Some(row) = rows.next().map_err(during(READING))? {
+        steps.push(TextState {
+            before: get(row, 0)?,
+            after: get(row, 1)?,
+            changed_at: from_millis(get(row, 2)?)?,
+        });
+    }
+    Ok(steps)
 }
 
 // `cross join` fixes the order of joins.
 const CHANGED_TEXTS: &str = "select distinct c.counter, v.code from text_change c \
      cross join product_text t on t.digest = c.digest \
      cross join product_version v on v.id = t.product_version_id \
-     where c.counter > ?1 and c.counter <= ?2 and v.until_revision is null";
+     where c.counter > ?1 and c.counter <= ?2 and v.until_revision is null \
+     order by c.counter desc limit ?3";
 
-/// Visits the live products that name a text whose status changed by one of `steps`, which are between two states.
+/// Visits the live products that name a text whose status changed by one of the selected steps.
 fn texts(
     transaction: &Transaction<'_>,
-    between: (u64, u64),
-    steps: &[TextState],
+    selection: &mut TextSelection<'_>,
     visit: HistoryVisitor<'_>,
 ) -> Result<(), StoreError> {
+    let Some(bounds) = selection.bounds() else {
+        return Ok(());
+    };
     let mut statement = transaction
         .prepare(CHANGED_TEXTS)
         .map_err(during(READING))?;
-    let mut rows = statement.query(between).map_err(during(READING))?;
+    let mut rows = statement.query(bounds).map_err(during(READING))?;
     while let Some(row) = rows.next().map_err(during(READING))? {
         let (texts, code) = (get(row, 0)?, text(row, 1)?);
-        if steps
-            .binary_search_by_key(&texts, |step| step.after)
-            .is_ok()
-        {
+        if selection.take(texts) {
             visit(HistoryItem::Text { texts, code }).map_err(StoreError::Visitor)?;
         }
     }
@@ -168,7 +183,8 @@ mod tests {
 
     #[test]
     fn reading_the_history_scans_no_table_of_products() {
-        for sql in [ENDED, BEGAN, CHANGED_TEXTS] {
+        let versions = [Bound::Ended, Bound::Began].map(versions_of);
+        for sql in [&versions[0], &versions[1], CHANGED_TEXTS] {
             let plan = plan(sql);
             assert!(!plan.contains("SCAN"), "{sql}\n{plan}");
         }

@@ -214,6 +214,8 @@ fn damaged_version_is_visited_as_damaged() {
     for damage in [
         "update product_version set countries = '[\"Germany\"]'",
         "update product_version set categories = 'food'",
+        "update product_version set countries = '[]'",
+        "update product_version set document = '{}'",
     ] {
         on_both(|kept| {
             let store = kept.open();

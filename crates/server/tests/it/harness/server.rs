@@ -2,11 +2,13 @@
 //! as it is.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde_json::Value;
+use socket2::SockRef;
 
 use super::{PATIENCE, Reply, wait_for};
 
@@ -249,6 +251,19 @@ impl KeepAlive {
     /// Sends text as it is.
     pub fn write(&mut self, text: &str) {
         let _ = self.socket.write_all(text.as_bytes());
+    }
+
+    /// Ends what is sent; answers can still be read.
+    pub fn finish(&self) {
+        self.socket.shutdown(Shutdown::Write).expect("shut down");
+    }
+
+    /// Resets the connection.
+    pub fn reset(self) {
+        let socket = SockRef::from(&self.socket);
+        socket
+            .set_linger(Some(Duration::ZERO))
+            .expect("an option of the socket");
     }
 
     /// Reads one answer.

@@ -94,10 +94,12 @@ pub(crate) fn changes(query: Option<&str>) -> Result<ChangesRequest, ApiError> {
     let mut changes = ChangesQuery::default();
     let mut since: Option<Option<Token>> = None;
     let mut wait = None;
+    let (mut since_place, mut wait_place) = (0, 0);
     let mut faults = read(query, &CHANGES, &HINTS, |parameter, row, given, faults| {
         let value = given.unwrap_or_else(|raw| raw);
         match parameter {
             ChangesParameter::Since => {
+                since_place = faults.place();
                 let token = value.parse().ok();
                 if token.is_none() {
                     refuse_token(row, value, faults);
@@ -112,22 +114,33 @@ pub(crate) fn changes(query: Option<&str>) -> Result<ChangesRequest, ApiError> {
                     changes.limit = limit;
                 }
             }
-            ChangesParameter::Wait => wait = seconds(row, value, faults),
+            ChangesParameter::Wait => {
+                wait_place = faults.place();
+                wait = seconds(row, value, faults);
+            }
         }
     });
     let filter_digest = FilterDigest::of(&changes.filter);
+    // Then what the client meant by its filters is unknown.
+    let has_bad_filter = CHANGES.iter().any(|(parameter, row)| {
+        matches!(parameter, ChangesParameter::Filter(_)) && faults.concern(row.name)
+    });
     if let Some(Some(token)) = &since
         && token.filter != filter_digest
+        && !has_bad_filter
     {
         let message = "`since` is a token for other filters".to_owned();
-        faults.add(FaultType::InvalidCursor, rows::SINCE.name, message);
+        let (kind, name) = (FaultType::InvalidCursor, rows::SINCE.name);
+        faults.insert(since_place, kind, name, message);
         faults.help(
             "repeat the filters that the token was made with, or begin without `since`".to_owned(),
         );
     }
+    // There is no fault of `since` then, which could stand before this one.
     if since.is_none() && wait.is_some_and(|wait| wait > 0) {
         let message = "`wait` needs `since`: without a token there is nothing to wait for";
-        faults.add(FaultType::InvalidValue, rows::WAIT.name, message.to_owned());
+        let (kind, name) = (FaultType::InvalidValue, rows::WAIT.name);
+        faults.insert(wait_place, kind, name, message.to_owned());
         faults.help("leave `wait` out of the first request".to_owned());
     }
     faults.into_result()?;

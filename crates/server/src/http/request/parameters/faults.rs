@@ -29,6 +29,26 @@ impl Faults {
         });
     }
 
+    /// Returns the place of the next fault, for [`insert`](Self::insert).
+    pub(super) fn place(&self) -> usize {
+        self.details.len()
+    }
+
+    /// Returns true if a parameter has a fault.
+    pub(super) fn concern(&self, name: &str) -> bool {
+        let mut faults = self.details.iter();
+        faults.any(|fault| fault.location[1] == name)
+    }
+
+    /// Adds a fault that is known only once the query is read, at the place that it has in the order of the request.
+    pub(super) fn insert(&mut self, place: usize, kind: FaultType, name: &str, message: String) {
+        let before = self.details.len();
+        self.add(kind, name, message);
+        if self.details.len() > before {
+            self.details[place..].rotate_right(1);
+        }
+    }
+
     pub(super) fn help(&mut self, help: String) {
         if !self.help.contains(&help) {
             self.help.push(help);

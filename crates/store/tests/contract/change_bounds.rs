@@ -1,0 +1,126 @@
+//! The bounds of a read of the history: a revision, a time and a number of changes.
+
+use jiff::Timestamp;
+use vitrine_store::history::HistoryStart;
+use vitrine_store::{Store, TextStatus};
+
+use crate::Rule;
+use crate::change_history::{EVERYTHING, Item, numbers, publish_six, read, set, steps};
+use crate::products::{product, publish, publish_texts, second};
+
+pub const ALL: [Rule; 3] = [
+    (
+        "a history begins where its bounds say",
+        history_begins_at_its_bounds,
+    ),
+    (
+        "a late clock doesn't end a history",
+        late_clock_does_not_end_a_history,
+    ),
+    (
+        "texts states of a history begin at its bounds",
+        texts_states_begin_at_their_bounds,
+    ),
+];
+
+fn history_begins_at_its_bounds(store: &dyn Store) {
+    publish_six(store);
+    let first = |from: HistoryStart| {
+        let (history, items) = read(store, &from);
+        let oldest = numbers(&history).first().copied();
+        let after = |item: &Item| match item {
+            Item::Ended(number, ..) | Item::Began(number, ..) => Some(*number) > oldest,
+            Item::Text(..) | Item::Damaged(_) => false,
+        };
+        assert!(items.iter().all(after), "{items:?}");
+        oldest
+    };
+    for (revision, expected) in [(0, 1), (1, 1), (5, 5), (6, 6)] {
+        let from = HistoryStart {
+            revision,
+            ..EVERYTHING
+        };
+        assert_eq!(first(from), Some(expected));
+    }
+    for revision in [7, u64::MAX] {
+        let from = HistoryStart {
+            revision,
+            ..EVERYTHING
+        };
+        assert_eq!(first(from), None, "beyond the live revision");
+    }
+    // A revision is live until the next one replaces it.
+    for (since, expected) in [(5, 1), (19, 1), (20, 2), (21, 2), (59, 5), (60, 6), (99, 6)] {
+        let since = second(since);
+        assert_eq!(
+            first(HistoryStart {
+                since,
+                ..EVERYTHING
+            }),
+            Some(expected)
+        );
+    }
+    // Revisions 6 to 2 changed 3, 4, 4, 3 and 3 products.
+    for (max_changes, expected) in [
+        (0, 6),
+        (2, 6),
+        (3, 5),
+        (6, 5),
+        (7, 4),
+        (11, 3),
+        (16, 2),
+        (17, 1),
+    ] {
+        let from = HistoryStart {
+            max_changes,
+            ..EVERYTHING
+        };
+        assert_eq!(first(from), Some(expected), "{max_changes} changes");
+    }
+}
+
+fn late_clock_does_not_end_a_history(store: &dyn Store) {
+    for (name, now) in [("1", 10), ("2", 60), ("3", 20), ("4", 30)] {
+        publish(store, &[product("A", name)], second(now)).unwrap();
+    }
+    for (since, expected) in [(9, 1), (59, 1), (60, 4)] {
+        let from = HistoryStart {
+            since: second(since),
+            ..EVERYTHING
+        };
+        assert_eq!(numbers(&read(store, &from).0).first(), Some(&expected));
+    }
+}
+
+fn texts_states_begin_at_their_bounds(store: &dyn Store) {
+    let live = [("A", "one"), ("B", "two"), ("C", "one")];
+    publish_texts(store, &live, second(10));
+    let one = set(store, "one", TextStatus::TakenDown);
+    let two = set(store, "two", TextStatus::TakenDown);
+    let back = set(store, "one", TextStatus::Served);
+    // They changed 2, 1 and 2 products.
+    let all = [one, two, back];
+    for (max_changes, expected) in [
+        (0, &[][..]),
+        (1, &[]),
+        (2, &all[2..]),
+        (3, &all[1..]),
+        (4, &all[1..]),
+        (5, &all),
+    ] {
+        let from = HistoryStart {
+            max_changes,
+            ..EVERYTHING
+        };
+        let (history, items) = read(store, &from);
+        assert_eq!(steps(&history), expected, "{max_changes} changes");
+        assert_eq!(history.texts_since.is_some(), expected.len() < all.len());
+        let of_texts = items.iter().filter(|item| matches!(item, Item::Text(..)));
+        assert!(of_texts.count() as u64 <= max_changes);
+    }
+    let from = HistoryStart {
+        since: Timestamp::MAX,
+        ..EVERYTHING
+    };
+    assert_eq!(steps(&read(store, &from).0), []);
+}
