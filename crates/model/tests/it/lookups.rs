@@ -50,6 +50,7 @@ fn products_without_content_resources_have_no_range() {
     let product = NewProduct {
         bytes: b"{}".to_vec(),
         content: None,
+        discount: None,
         facets: Vec::new(),
     };
     let snapshot = Snapshot::default()

@@ -10,7 +10,7 @@ use std::thread::{JoinHandle, available_parallelism};
 
 use vitrine_ingest::view::TextAddresses;
 use vitrine_model::content::TextDigest;
-use vitrine_model::snapshot::{Block, BlockBuilder, Entry, Facet};
+use vitrine_model::snapshot::{Block, BlockBuilder, Entry, Facet, PlacedDiscount};
 use vitrine_store::StoreError;
 use vitrine_store::record::StoredDigest;
 
@@ -41,22 +41,35 @@ struct BatchProduct {
     code: Range<usize>,
     document: Range<usize>,
     content: Option<Range<usize>>,
+    discount: PlacedDiscount,
     facets: Range<usize>,
     taken_down: Vec<TextDigest>,
     digest: StoredDigest,
 }
 
+/// Product to append to a batch: see [`CatalogItem::Product`](vitrine_store::record::CatalogItem::Product).
+pub(super) struct BatchEntry<'a> {
+    pub(super) code: &'a str,
+    pub(super) document: &'a str,
+    pub(super) content: Option<Range<usize>>,
+    pub(super) discount: PlacedDiscount,
+    pub(super) facets: &'a [Facet],
+    pub(super) taken_down: &'a [TextDigest],
+    pub(super) digest: StoredDigest,
+}
+
 impl Batch {
-    /// Appends a product: see [`CatalogItem::Product`](vitrine_store::record::CatalogItem::Product).
-    pub(super) fn push(
-        &mut self,
-        code: &str,
-        document: &str,
-        content: Option<Range<usize>>,
-        facets: &[Facet],
-        taken_down: &[TextDigest],
-        digest: StoredDigest,
-    ) {
+    /// Appends a product.
+    pub(super) fn push(&mut self, entry: BatchEntry<'_>) {
+        let BatchEntry {
+            code,
+            document,
+            content,
+            discount,
+            facets,
+            taken_down,
+            digest,
+        } = entry;
         let code_start = self.text.len();
         self.text.push_str(code);
         let document_start = self.text.len();
@@ -67,6 +80,7 @@ impl Batch {
             code: code_start..document_start,
             document: document_start..self.text.len(),
             content,
+            discount,
             facets: facets_start..self.facets.len(),
             taken_down: taken_down.to_vec(),
             digest,
@@ -119,6 +133,8 @@ impl Batch {
                 code: &code.parse()?,
                 bytes: rendered,
                 content: content.map(|content| (content.start, content.end)),
+                // The texts, which publishing replaces, lie behind it.
+                discount: Some(product.discount),
                 facets: &self.facets[product.facets],
             })?;
         }

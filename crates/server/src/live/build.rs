@@ -1,22 +1,21 @@
 //! Building a snapshot from a store, or from the previous snapshot and the changes since. Products are copied, not parsed.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use vitrine_ingest::view::{TextAddresses, attributes};
+use vitrine_ingest::view::{TextAddresses, attributes, discount};
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::snapshot::{
-    Damage, Facet, FacetNumbers, NewProduct, ServedText, Snapshot, TextTable, TextTableBuilder,
+    Damage, FacetNumbers, NewProduct, ServedText, Snapshot, TextTable, TextTableBuilder,
 };
 use vitrine_store::record::{CatalogItem, StoreState};
 use vitrine_store::{Store, StoreError};
 
 use super::background::YieldBudget;
-use super::blocks::{Batch, BlockMakers, BuildError};
+use super::blocks::{Batch, BatchEntry, BlockMakers, BuildError};
 use crate::metrics::heartbeat::Heartbeat;
 
 /// Time for which a text is served after the last revision that named it (docs/contract/texts.md#urls).
@@ -65,6 +64,7 @@ pub(super) fn build(
                 code,
                 document,
                 content,
+                discount_multiplier,
                 is_orderable,
                 countries,
                 categories,
@@ -72,12 +72,20 @@ pub(super) fn build(
                 digest,
             } => {
                 let found = attributes(document, is_orderable, countries, categories);
-                let Some(attributes) = found else {
+                let found = found.zip(discount(document, discount_multiplier));
+                let Some((attributes, discount)) = found else {
                     damage.products.insert(code.to_owned());
                     return Ok(());
                 };
-                let facets = numbers.facets_of(&attributes);
-                batch.push(code, document, content, &facets, taken_down, digest);
+                batch.push(BatchEntry {
+                    code,
+                    document,
+                    content,
+                    discount,
+                    facets: &numbers.facets_of(&attributes),
+                    taken_down,
+                    digest,
+                });
                 if batch.is_full() {
                     makers.make_block(batch.take());
                 }
@@ -198,6 +206,7 @@ pub(super) fn apply_changes(
                 code,
                 document,
                 content,
+                discount_multiplier,
                 is_orderable,
                 countries,
                 categories,
@@ -205,15 +214,22 @@ pub(super) fn apply_changes(
                 digest: _,
             } => {
                 let found = attributes(document, is_orderable, countries, categories);
-                let Some(attributes) = found else {
+                let found = found.zip(discount(document, discount_multiplier));
+                let Some((attributes, discount)) = found else {
                     damage.products.insert(code.to_owned());
                     return Ok(());
                 };
                 damage.products.remove(code);
                 let named = TextAddresses::own_texts(document, content.as_ref(), taken_down);
                 own_texts.extend(named);
-                let facets = Arc::make_mut(&mut numbers).facets_of(&attributes);
-                let product = new_product(addresses, document, content, taken_down, facets);
+                let mut bytes = Vec::new();
+                let content = addresses.publish(document, content, taken_down, &mut bytes);
+                let product = NewProduct {
+                    bytes,
+                    content: content.map(|content| (content.start, content.end)),
+                    discount: Some(discount),
+                    facets: Arc::make_mut(&mut numbers).facets_of(&attributes),
+                };
                 products.insert(code.parse()?, Some(product));
                 yields.maybe_yield();
             }
@@ -251,22 +267,6 @@ pub(super) fn apply_changes(
         .with_changes(revision, numbers, &products, texts, between)
         .map(|snapshot| Some((state, snapshot.with_damage(damage))))
         .map_err(|error| StoreError::Visitor(error.into()))
-}
-
-fn new_product(
-    addresses: &TextAddresses,
-    document: &str,
-    content: Option<Range<usize>>,
-    taken_down: &[TextDigest],
-    facets: Vec<Facet>,
-) -> NewProduct {
-    let mut bytes = Vec::new();
-    let content = addresses.publish(document, content, taken_down, &mut bytes);
-    NewProduct {
-        bytes,
-        content: content.map(|content| (content.start, content.end)),
-        facets,
-    }
 }
 
 /// Returns the item, or [`CatalogItem::Damaged`] for a product that doesn't match its digest.
