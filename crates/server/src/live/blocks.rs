@@ -47,29 +47,20 @@ struct BatchProduct {
     digest: StoredDigest,
 }
 
-/// Product to append to a batch: see [`CatalogItem::Product`](vitrine_store::record::CatalogItem::Product).
-pub(super) struct BatchEntry<'a> {
-    pub(super) code: &'a str,
-    pub(super) document: &'a str,
-    pub(super) content: Option<Range<usize>>,
-    pub(super) discount: PlacedDiscount,
-    pub(super) facets: &'a [Facet],
-    pub(super) taken_down: &'a [TextDigest],
-    pub(super) digest: StoredDigest,
-}
+/// Range of a product's content resources in its document, and its discount.
+pub(super) type Places = (Option<Range<usize>>, PlacedDiscount);
 
 impl Batch {
-    /// Appends a product.
-    pub(super) fn push(&mut self, entry: BatchEntry<'_>) {
-        let BatchEntry {
-            code,
-            document,
-            content,
-            discount,
-            facets,
-            taken_down,
-            digest,
-        } = entry;
+    /// Appends a product: see [`CatalogItem::Product`](vitrine_store::record::CatalogItem::Product).
+    pub(super) fn push(
+        &mut self,
+        code: &str,
+        document: &str,
+        (content, discount): Places,
+        facets: &[Facet],
+        taken_down: &[TextDigest],
+        digest: StoredDigest,
+    ) {
         let code_start = self.text.len();
         self.text.push_str(code);
         let document_start = self.text.len();

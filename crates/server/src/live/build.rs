@@ -9,13 +9,13 @@ use vitrine_ingest::view::{TextAddresses, attributes, discount};
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::snapshot::{
-    Damage, FacetNumbers, NewProduct, ServedText, Snapshot, TextTable, TextTableBuilder,
+    Damage, Facet, FacetNumbers, NewProduct, ServedText, Snapshot, TextTable, TextTableBuilder,
 };
 use vitrine_store::record::{CatalogItem, StoreState};
 use vitrine_store::{Store, StoreError};
 
 use super::background::YieldBudget;
-use super::blocks::{Batch, BatchEntry, BlockMakers, BuildError};
+use super::blocks::{Batch, BlockMakers, BuildError, Places};
 use crate::metrics::heartbeat::Heartbeat;
 
 /// Time for which a text is served after the last revision that named it (docs/contract/texts.md#urls).
@@ -77,15 +77,8 @@ pub(super) fn build(
                     damage.products.insert(code.to_owned());
                     return Ok(());
                 };
-                batch.push(BatchEntry {
-                    code,
-                    document,
-                    content,
-                    discount,
-                    facets: &numbers.facets_of(&attributes),
-                    taken_down,
-                    digest,
-                });
+                let (facets, places) = (numbers.facets_of(&attributes), (content, discount));
+                batch.push(code, document, places, &facets, taken_down, digest);
                 if batch.is_full() {
                     makers.make_block(batch.take());
                 }
@@ -192,11 +185,9 @@ pub(super) fn apply_changes(
     if numbers.names().len() > MAX_UNUSED_FACETS + 2 * snapshot.named_facet_count() {
         return Ok(None);
     }
-    let mut yields = YieldBudget::new();
-    let mut damage = snapshot.damage().clone();
-    let mut own_texts = Vec::new();
+    let (mut yields, mut damage) = (YieldBudget::new(), snapshot.damage().clone());
     let mut products: BTreeMap<ProductCode, Option<NewProduct>> = BTreeMap::new();
-    let mut texts = Vec::new();
+    let (mut texts, mut own_texts) = (Vec::new(), Vec::new());
     let max_products = u32::try_from(snapshot.len() / PRODUCTS_PER_CHANGE).unwrap_or(u32::MAX);
     let (since, kept_since) = (snapshot.revision(), texts_kept_since(now));
     let (state, revision) = store.read_changes(since, max_products, kept_since, &mut |item| {
@@ -222,14 +213,9 @@ pub(super) fn apply_changes(
                 damage.products.remove(code);
                 let named = TextAddresses::own_texts(document, content.as_ref(), taken_down);
                 own_texts.extend(named);
-                let mut bytes = Vec::new();
-                let content = addresses.publish(document, content, taken_down, &mut bytes);
-                let product = NewProduct {
-                    bytes,
-                    content: content.map(|content| (content.start, content.end)),
-                    discount: Some(discount),
-                    facets: Arc::make_mut(&mut numbers).facets_of(&attributes),
-                };
+                let facets = Arc::make_mut(&mut numbers).facets_of(&attributes);
+                let places = (content, discount);
+                let product = new_product(addresses, document, places, taken_down, facets);
                 products.insert(code.parse()?, Some(product));
                 yields.maybe_yield();
             }
@@ -246,8 +232,7 @@ pub(super) fn apply_changes(
                 markdown,
                 retired_at,
             } => {
-                let last_good = Some(snapshot);
-                let markdown = or_last_good(&digest, markdown, last_good, now, &mut damage);
+                let markdown = or_last_good(&digest, markdown, Some(snapshot), now, &mut damage);
                 // It was retired since the last read, whatever the publisher's clock says.
                 texts.push((digest, served(markdown, retired_at.map(|_| now))));
             }
@@ -267,6 +252,23 @@ pub(super) fn apply_changes(
         .with_changes(revision, numbers, &products, texts, between)
         .map(|snapshot| Some((state, snapshot.with_damage(damage))))
         .map_err(|error| StoreError::Visitor(error.into()))
+}
+
+fn new_product(
+    addresses: &TextAddresses,
+    document: &str,
+    (content, discount): Places,
+    taken_down: &[TextDigest],
+    facets: Vec<Facet>,
+) -> NewProduct {
+    let mut bytes = Vec::new();
+    let content = addresses.publish(document, content, taken_down, &mut bytes);
+    NewProduct {
+        bytes,
+        content: content.map(|content| (content.start, content.end)),
+        discount: Some(discount),
+        facets,
+    }
 }
 
 /// Returns the item, or [`CatalogItem::Damaged`] for a product that doesn't match its digest.
