@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::case::Case;
-use crate::catalog::{Filter, Record};
+use crate::catalog::{Filter, Record, Version};
 use crate::harness::{Reply, text};
 use crate::operation::CopyOperation;
 use crate::timeline::SERVERS;
@@ -34,7 +34,9 @@ impl Case<'_> {
     /// Asks for the next answer for a copy. Returns true if the copy is complete.
     fn sync(&mut self, server: usize, copy: usize) -> Result<bool, String> {
         let path = self.copies[copy].path(false);
-        let reply = self.world.ask(server, None, &path, None)?;
+        let reply = self
+            .world
+            .ask(server, None, &path, None, Version::default())?;
         self.take(server, copy, &reply)
     }
 
@@ -55,7 +57,9 @@ impl Case<'_> {
         let Some(path) = self.copies[copy].misused(filter) else {
             return Ok(());
         };
-        let reply = self.world.ask(server, None, &path, None)?;
+        let reply = self
+            .world
+            .ask(server, None, &path, None, Version::default())?;
         self.tally.answers.add(1);
         let is_refused = reply.status == 400
             && reply.error() == "pagination_error"
