@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use vitrine_ingest::load::check::check;
 use vitrine_ingest::load::read::Record;
 use vitrine_ingest::load::report::Place;
-use vitrine_ingest::view::{TextAddresses, attributes, document};
+use vitrine_ingest::view::{TextAddresses, attributes, discount, document};
 use vitrine_model::content::{Content, LoadedText, PackedMarkdown, TextDigest, Update};
 use vitrine_model::product::Product;
 use vitrine_model::revision::Revision;
@@ -95,6 +95,7 @@ fn blocks(checked: &[(Product, Content)]) -> (FacetNumbers, Vec<Block>) {
                 code: &product.code,
                 bytes: &bytes,
                 content: content.map(|content| (content.start, content.end)),
+                discount: discount(&document.json, product.discount_multiplier.exact()),
                 facets: &facets,
             };
             builder.push(&entry).expect("ascending codes");

@@ -197,8 +197,14 @@ fn ask(snapshot: &Snapshot) {
             };
             let page = snapshot.page(&list);
             assert!(page.len() <= 3 && page.products().count() == page.len());
-            let sent: usize = page.runs().map(|run| snapshot.run(run).len()).sum();
-            let shared: usize = page.runs().map(|run| snapshot.shared_run(run).len()).sum();
+            let sent: usize = page
+                .runs()
+                .map(|run| snapshot.slice(snapshot.run(run)).len())
+                .sum();
+            let shared: usize = page
+                .runs()
+                .map(|run| snapshot.shared_slice(snapshot.run(run)).len())
+                .sum();
             assert_eq!(sent, shared);
         }
     }

@@ -130,6 +130,7 @@ fn make(products: u32) -> Snapshot {
             code: &code,
             bytes: &document(number, 'a'),
             content: None,
+            discount: None,
             facets: &facets,
         };
         builder.push(&entry).expect("it follows");
@@ -183,11 +184,14 @@ fn page_tag(bencher: Bencher<'_, '_>, case: Case) {
 fn assemble(bencher: Bencher<'_, '_>, case: Case) {
     let snapshot = snapshot(case.products);
     let page = snapshot.page(&case.query());
-    let length: usize = page.runs().map(|run| snapshot.run(run).len() + 1).sum();
+    let length: usize = page
+        .runs()
+        .map(|run| snapshot.slice(snapshot.run(run)).len() + 1)
+        .sum();
     bencher.counter(BytesCount::new(length)).bench_local(|| {
         let mut body = Vec::with_capacity(length);
         for run in black_box(&page).runs() {
-            body.extend_from_slice(snapshot.run(run));
+            body.extend_from_slice(snapshot.slice(snapshot.run(run)));
             body.push(b',');
         }
         body
@@ -202,7 +206,7 @@ fn share(bencher: Bencher<'_, '_>, case: Case) {
     bencher.bench_local(|| {
         black_box(&page)
             .runs()
-            .map(|run| snapshot.shared_run(run).len())
+            .map(|run| snapshot.shared_slice(snapshot.run(run)).len())
             .sum::<usize>()
     });
 }
@@ -237,6 +241,7 @@ fn change_100(bencher: Bencher<'_, '_>, products: u32) {
             let product = NewProduct {
                 bytes: document(number, 'b'),
                 content: None,
+                discount: None,
                 facets: facets.clone(),
             };
             (code(number), Some(product))

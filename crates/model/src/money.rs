@@ -1,8 +1,11 @@
 //! Money: currencies, amounts and the discount, as exact decimals and never as binary floats.
 
+mod discount;
+
 use std::fmt;
 use std::str::FromStr;
 
+pub use self::discount::{Discount, DiscountText};
 use crate::Invalid;
 
 /// A currency; products have those of ISO 4217.
@@ -186,17 +189,22 @@ impl FromStr for DiscountMultiplier {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let invalid = Invalid::new(
-            "discount_multiplier",
-            "a decimal from 0 to 1 with a point, without comma, sign, exponent or percent sign, such as `0.05` for 5 %",
-        );
-        let (whole, fraction) = split_decimal(text).ok_or(invalid)?;
-        let is_zero = |digits: &str| digits.bytes().all(|byte| byte == b'0');
-        let is_one = whole.trim_start_matches('0') == "1" && is_zero(fraction);
-        if text.len() > 64 || !(is_zero(whole) || is_one) {
-            return Err(invalid);
-        }
-        Ok(Self(text.into()))
+        checked_discount(text).map(|_| Self(text.into()))
+    }
+}
+
+/// Splits a discount into its digits before and after the point.
+fn checked_discount(text: &str) -> Result<(&str, &str), Invalid> {
+    let invalid = Invalid::new(
+        "discount_multiplier",
+        "a decimal from 0 to 1 with a point, without comma, sign, exponent or percent sign, such as `0.05` for 5 %",
+    );
+    let (whole, fraction) = split_decimal(text).ok_or(invalid)?;
+    let is_zero = |digits: &str| digits.bytes().all(|byte| byte == b'0');
+    let is_one = whole.trim_start_matches('0') == "1" && is_zero(fraction);
+    match text.len() <= 64 && (is_zero(whole) || is_one) {
+        true => Ok((whole, fraction)),
+        false => Err(invalid),
     }
 }
 

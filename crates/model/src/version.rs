@@ -6,9 +6,11 @@ use std::str::FromStr;
 /// A served version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum ApiVersion {
-    /// 2024-02-05, the current version and the default.
+    /// 2024-02-05, the default.
     #[default]
     V2024_02_05,
+    /// 2026-12-01: discounts exactly as loaded, cut at six digits.
+    V2026_12_01,
 }
 
 /// Error of a date that isn't a served version.
@@ -24,7 +26,7 @@ pub enum VersionError {
 
 impl ApiVersion {
     /// All served versions, newest first.
-    pub const SERVED: [Self; 1] = [Self::V2024_02_05];
+    pub const SERVED: [Self; 2] = [Self::V2026_12_01, Self::V2024_02_05];
     /// Versions that were served once.
     pub const REMOVED: [&'static str; 2] = ["2023-07-27", "2023-01-16"];
 
@@ -33,6 +35,7 @@ impl ApiVersion {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::V2024_02_05 => "2024-02-05",
+            Self::V2026_12_01 => "2026-12-01",
         }
     }
 }
@@ -68,6 +71,7 @@ mod tests {
             assert_eq!(version.to_string().parse(), Ok(version));
         }
         assert_eq!("2024-02-05".parse(), Ok(ApiVersion::V2024_02_05));
+        assert_eq!("2026-12-01".parse(), Ok(ApiVersion::V2026_12_01));
         for removed in ApiVersion::REMOVED {
             assert_eq!(removed.parse::<ApiVersion>(), Err(VersionError::Removed));
         }

@@ -248,6 +248,8 @@ pub enum CatalogItem<'a> {
         document: &'a str,
         /// Range of the content resources in `document`, in bytes.
         content: Option<Range<usize>>,
+        /// Discount exactly as loaded.
+        discount_multiplier: &'a str,
         /// True if the product can be ordered.
         is_orderable: bool,
         /// Countries in which it can be redeemed.

@@ -46,8 +46,8 @@ pub struct Product<'a> {
     pub countries_redeemable_in: Vec<Cow<'a, str>>,
     /// Contact information to show to customers.
     pub customer_service: CustomerService<'a>,
-    /// Discount on the price of the order item before fees: `0.10` is 10 %. It has two fraction digits, truncated and never rounded up.
-    #[cfg_attr(feature = "schema", schemars(regex(pattern = r"^[0-9]+\.[0-9]{2}$")))]
+    /// Discount on the price of the order item before fees: `0.10` is 10 %. It has two to six fraction digits, without zeros beyond the second; further digits are cut off, never rounded up.
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = r"^[0-9]+\.[0-9]{2,6}$")))]
     pub discount_multiplier: Cow<'a, str>,
     /// Fulfilment of orders: from a stock of codes, or by asking the issuer at the time of the order. Absent if it isn't known.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -7,11 +7,12 @@ use serde_json::value::RawValue;
 use vitrine_model::attributes::Attributes;
 use vitrine_model::content::{Content, Text, TextName};
 use vitrine_model::geo::Country;
-use vitrine_model::money::Currency;
+use vitrine_model::money::{Currency, Discount};
 use vitrine_model::product::{
     Assets, CustomerService, Denominations, Detail, Expiry, OtherDetail, Payment, Product,
     SubscriptionPlan, Voucher,
 };
+use vitrine_model::snapshot::PlacedDiscount;
 use vitrine_store::record::OwnText;
 use vitrine_wire::content::{ContentResources, ContentUrls};
 use vitrine_wire::product as wire;
@@ -73,6 +74,21 @@ pub fn attributes<'a>(
         countries,
         categories,
     })
+}
+
+/// Key of the discount in a document, up to its value. The quotes of a string's content are escaped, so only an object's
+/// key can read so, and objects in front of it have no such key.
+const DISCOUNT_KEY: &str = ",\"discount_multiplier\":\"";
+
+/// Returns the discount of a stored product with the place of its text in the canonical document; `None` if one of the two
+/// is damaged. `exact` is the discount as loaded.
+#[must_use]
+pub fn discount(document: &str, exact: &str) -> Option<PlacedDiscount> {
+    let exact: Discount = exact.parse().ok()?;
+    let start = document.find(DISCOUNT_KEY)? + DISCOUNT_KEY.len();
+    let value = document[start..].strip_prefix(exact.cut().text().as_str())?;
+    let found = PlacedDiscount { exact, start };
+    value.starts_with('"').then_some(found)
 }
 
 /// Returns a document with other texts; the rest stays byte for byte. `range` is that of its content resources.

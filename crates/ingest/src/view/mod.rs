@@ -1,6 +1,7 @@
 //! Conversion from model to wire: a checked product is rendered as canonical document, and that becomes the response.
 //!
-//! The canonical document is the product object of the newest version in URL form. A text whose Markdown the store has
+//! The canonical document is the product object of version 2024-02-05 in URL form: the newest version differs in the
+//! discount only, whose place in the document is found without parsing. A text whose Markdown the store has
 //! is named `texts/DIGEST.md`, without the server's public URL, which is inserted when a snapshot is built. Outside
 //! addresses are absolute, so a value that begins with `texts/` is unambiguous.
 //!
@@ -13,7 +14,7 @@ mod document;
 mod form;
 
 pub use addresses::TextAddresses;
-pub use document::{Document, attributes, document, stored_content, with_content};
+pub use document::{Document, attributes, discount, document, stored_content, with_content};
 pub use form::{ContentForm, ParsedContent, content_json, parse_content};
 
 /// Prefix of the store's own texts in a canonical document.

@@ -8,6 +8,7 @@
 //! | number of products, number of facets, total length of the codes | 3 × 4 |
 //! | end of each product in the arena | 4 each |
 //! | start and end of the content resources in each product; 0, 0 for none | 8 each |
+//! | discount of each product in millionths, and the start of its text in the product; 0, 0 for none | 8 each |
 //! | hash of each product | 16 each |
 //! | end of each code among the codes | 2 each |
 //! | codes | |
@@ -21,6 +22,7 @@ use bytes::Bytes;
 
 use super::bit_set::BitSet256;
 use super::facet::Facet;
+use super::placed_discount::PlacedDiscount;
 use crate::code::ProductCode;
 use crate::content_hash::ContentHash;
 
@@ -40,6 +42,7 @@ pub struct Block {
 #[derive(Debug, Clone, Copy)]
 struct Parts {
     content: usize,
+    discounts: usize,
     hashes: usize,
     code_ends: usize,
     codes: usize,
@@ -93,6 +96,7 @@ impl Block {
             in_order(bytes.clone())
                 && in_order(content.clone())
                 && content.end <= bytes.len()
+                && self.has_sound_discount(slot, bytes.len())
                 && in_order(self.code_range(slot))
         }) && slots
             .clone()
@@ -104,6 +108,16 @@ impl Block {
             && self
                 .facets()
                 .all(|(_, members)| members.without(BitSet256::below(self.count)).is_empty())
+    }
+
+    fn has_sound_discount(&self, slot: usize, product_bytes: usize) -> bool {
+        match self.discount_numbers(slot) {
+            Some((_, 0)) => true,
+            Some(_) => self
+                .discount(slot)
+                .is_some_and(|discount| discount.range().end <= product_bytes),
+            None => false,
+        }
     }
 
     /// Returns the bytes of the directory, for [`from_bytes`](Self::from_bytes).
@@ -211,6 +225,20 @@ impl Block {
         (end > 0).then_some(start..end)
     }
 
+    /// Returns the discount of the product at `slot`, if its text is known to be in the product.
+    pub(super) fn discount(&self, slot: usize) -> Option<PlacedDiscount> {
+        let (millionths, start) = self.discount_numbers(slot)?;
+        PlacedDiscount::decode(u32::try_from(millionths).ok()?, start)
+    }
+
+    fn discount_numbers(&self, slot: usize) -> Option<(usize, usize)> {
+        let at = self.parts.discounts + slot * 8;
+        Some((
+            number(&self.directory, at)?,
+            number(&self.directory, at + 4)?,
+        ))
+    }
+
     /// Returns the hash of the product at `slot`.
     pub(super) fn hash(&self, slot: usize) -> ContentHash {
         let bytes = self.hash_bytes(slot..slot + 1).first_chunk();
@@ -258,12 +286,14 @@ fn facet_of(entry: &[u8; FACET_BYTES]) -> Facet {
 impl Parts {
     fn new(count: usize, facets: usize, codes_bytes: usize) -> Self {
         let content = HEADER_BYTES + count * 4;
-        let hashes = content + count * 8;
+        let discounts = content + count * 8;
+        let hashes = discounts + count * 8;
         let code_ends = hashes + count * ContentHash::LENGTH_BYTES;
         let codes = code_ends + count * 2;
         let facets_at = codes + codes_bytes;
         Self {
             content,
+            discounts,
             hashes,
             code_ends,
             codes,

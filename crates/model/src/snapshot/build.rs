@@ -9,6 +9,7 @@ use memmap2::MmapMut;
 use super::bit_set::BitSet256;
 use super::block::{Block, Malformed};
 use super::facet::Facet;
+use super::placed_discount::PlacedDiscount;
 use crate::code::ProductCode;
 use crate::content_hash::ContentHash;
 
@@ -25,6 +26,8 @@ pub struct Entry<'a> {
     pub bytes: &'a [u8],
     /// Start and end of its content resources in `bytes`, if it has any.
     pub content: Option<(usize, usize)>,
+    /// Discount, if the place of its text in `bytes` is known.
+    pub discount: Option<PlacedDiscount>,
     /// Facets.
     pub facets: &'a [Facet],
 }
@@ -35,6 +38,7 @@ pub struct BlockBuilder {
     arena: Vec<u8>,
     ends: Vec<u32>,
     content: Vec<[u32; 2]>,
+    discounts: Vec<[u32; 2]>,
     hashes: Vec<ContentHash>,
     code_ends: Vec<u16>,
     codes: Vec<u8>,
@@ -78,10 +82,15 @@ impl BlockBuilder {
             code,
             bytes,
             content,
+            discount,
             facets,
         } = *entry;
         let hash = ContentHash::of(bytes);
-        self.append(code.as_str(), bytes, content, hash)?;
+        let places = (
+            content.unwrap_or_default().into(),
+            PlacedDiscount::encode(discount),
+        );
+        self.append(code.as_str(), bytes, places, hash)?;
         let slot = self.len() - 1;
         for facet in facets {
             self.facets.entry(*facet).or_default().insert(slot);
@@ -97,11 +106,11 @@ impl BlockBuilder {
     ) -> Result<(), PushError> {
         let first = self.len();
         for slot in slots.clone() {
-            let content = block
-                .content(slot)
-                .map(|content| (content.start, content.end));
+            let content = block.content(slot).unwrap_or_default();
+            let discount = PlacedDiscount::encode(block.discount(slot));
+            let places = ([content.start, content.end], discount);
             let bytes = block.bytes(slot..slot + 1);
-            self.append(block.code(slot), bytes, content, block.hash(slot))?;
+            self.append(block.code(slot), bytes, places, block.hash(slot))?;
         }
         for (facet, members) in block.facets() {
             let kept = members
@@ -116,11 +125,12 @@ impl BlockBuilder {
         Ok(())
     }
 
+    /// Appends a product. `places` are the numbers of its content resources and its discount.
     fn append(
         &mut self,
         code: &str,
         bytes: &[u8],
-        content: Option<(usize, usize)>,
+        places: ([usize; 2], [usize; 2]),
         hash: ContentHash,
     ) -> Result<(), PushError> {
         let refused = || PushError {
@@ -132,8 +142,9 @@ impl BlockBuilder {
             return Err(refused());
         }
         let small = |number: usize| u32::try_from(number).map_err(|_| refused());
-        let (content_start, content_end) = content.unwrap_or_default();
+        let ([content_start, content_end], [discount, discount_start]) = places;
         let content = [small(content_start)?, small(content_end)?];
+        let discount = [small(discount)?, small(discount_start)?];
         let end = small(self.arena.len() + usize::from(!is_first) + bytes.len())?;
         let code_start = self.codes.len();
         let code_end = u16::try_from(code_start + code.len()).map_err(|_| refused())?;
@@ -143,6 +154,7 @@ impl BlockBuilder {
         self.arena.extend_from_slice(bytes);
         self.ends.push(end);
         self.content.push(content);
+        self.discounts.push(discount);
         self.hashes.push(hash);
         self.codes.extend_from_slice(code.as_bytes());
         self.code_ends.push(code_end);
@@ -154,12 +166,13 @@ impl BlockBuilder {
     ///
     /// # Errors
     ///
-    /// If no product was appended, or content resources lie outside their product.
+    /// If no product was appended, or content resources or a discount lie outside their product.
     pub fn finish(&mut self) -> Result<Block, Malformed> {
         let Self {
             arena,
             ends,
             content,
+            discounts,
             hashes,
             code_ends,
             codes,
@@ -171,7 +184,8 @@ impl BlockBuilder {
             // Each was counted in four bytes or fewer.
             directory.extend_from_slice(&u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes());
         }
-        for number in ends.iter().chain(content.as_flattened()) {
+        let places = content.iter().chain(&*discounts).flatten();
+        for number in ends.iter().chain(places) {
             directory.extend_from_slice(&number.to_le_bytes());
         }
         for hash in &*hashes {
@@ -190,6 +204,7 @@ impl BlockBuilder {
         arena.clear();
         ends.clear();
         content.clear();
+        discounts.clear();
         hashes.clear();
         code_ends.clear();
         codes.clear();

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use super::block::Block;
 use super::build::{BlockBuilder, Entry};
 use super::facet::{Facet, FacetNumbers};
+use super::placed_discount::PlacedDiscount;
 use super::{Malformed, Snapshot, TextTable};
 use crate::code::ProductCode;
 use crate::revision::Revision;
@@ -23,6 +24,8 @@ pub struct NewProduct {
     pub bytes: Vec<u8>,
     /// Start and end of its content resources in `bytes`, if it has any.
     pub content: Option<(usize, usize)>,
+    /// Discount, if the place of its text in `bytes` is known.
+    pub discount: Option<PlacedDiscount>,
     /// Facets.
     pub facets: Vec<Facet>,
 }
@@ -100,6 +103,7 @@ impl Snapshot {
         Some(NewProduct {
             bytes: product.bytes().to_vec(),
             content: product.content().map(|range| (range.start, range.end)),
+            discount: product.discount(),
             facets: facets.map(renumber).collect(),
         })
     }
@@ -188,12 +192,14 @@ impl<F: FnMut()> BlockWriter<F> {
                     let NewProduct {
                         bytes,
                         content,
+                        discount,
                         facets,
                     } = product;
                     let entry = Entry {
                         code,
                         bytes,
                         content: *content,
+                        discount: *discount,
                         facets,
                     };
                     builder.push(&entry).map_err(|_| Malformed)?;

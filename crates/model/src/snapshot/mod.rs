@@ -8,6 +8,7 @@
 //! - `facet`: the attributes of products that filters select by
 //! - `build`: building blocks; `change`: applying a revision
 //! - `scan`: finding a page; `page`: its products
+//! - `placed_discount`: a product's discount, which a response may show in another form than the rendered one
 //! - `texts`: the served Markdown; `damage`: corrupt products and texts of the store
 
 mod bit_set;
@@ -17,6 +18,7 @@ mod change;
 mod damage;
 mod facet;
 mod page;
+mod placed_discount;
 mod scan;
 mod texts;
 
@@ -33,7 +35,8 @@ pub use build::{BlockBuilder, Entry, PushError};
 pub use change::NewProduct;
 pub use damage::Damage;
 pub use facet::{Facet, FacetKind, FacetNumbers};
-pub use page::{Page, Run};
+pub use page::{Page, Run, Slice};
+pub use placed_discount::PlacedDiscount;
 pub use scan::Matcher;
 pub use texts::{ServedText, TextTable, TextTableBuilder};
 
@@ -298,5 +301,11 @@ impl<'s> ProductView<'s> {
     #[must_use]
     pub fn content(&self) -> Option<Range<usize>> {
         self.block.content(self.slot)
+    }
+
+    /// Returns its discount, if the place of its text is known.
+    #[must_use]
+    pub fn discount(&self) -> Option<PlacedDiscount> {
+        self.block.discount(self.slot)
     }
 }

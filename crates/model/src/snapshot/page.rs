@@ -36,26 +36,89 @@ impl Run {
         }
     }
 
+    /// Returns the number of products.
+    #[must_use]
+    pub fn count(self) -> usize {
+        self.slots().len()
+    }
+
     fn slots(self) -> Range<usize> {
         usize::from(self.first)..usize::from(self.last) + 1
+    }
+}
+
+/// Bytes of neighbouring products of a block, or a part of them. Small, because pages are kept until they are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slice {
+    block: u32,
+    start: u32,
+    end: u32,
+}
+
+impl Slice {
+    /// Returns the length, in bytes.
+    #[must_use]
+    pub fn len(self) -> usize {
+        self.range().len()
+    }
+
+    /// Returns true if there are no bytes.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.start == self.end
+    }
+
+    /// Returns the bytes before and from an offset on.
+    #[must_use]
+    pub fn split_at(self, offset: usize) -> (Self, Self) {
+        let offset = u32::try_from(offset).unwrap_or(u32::MAX);
+        let middle = self.start.saturating_add(offset).min(self.end);
+        let (mut before, mut after) = (self, self);
+        (before.end, after.start) = (middle, middle);
+        (before, after)
+    }
+
+    fn range(self) -> Range<usize> {
+        self.start as usize..self.end as usize
     }
 }
 
 impl Snapshot {
     /// Returns the products of a run of one of this snapshot's pages, with commas between them.
     #[must_use]
-    pub fn run(&self, run: Run) -> &[u8] {
+    pub fn run(&self, run: Run) -> Slice {
         let block = self.blocks.get(run.block as usize);
-        block.map_or(&[], |block| block.bytes(run.slots()))
+        let range = block.map_or(0..0, |block| block.arena_range(run.slots()));
+        // Arenas have fewer than 2^32 bytes.
+        let small = |at| u32::try_from(at).unwrap_or(u32::MAX);
+        Slice {
+            block: run.block,
+            start: small(range.start),
+            end: small(range.end),
+        }
     }
 
-    /// Returns the products of a run like [`run`](Self::run), sharing the block's memory beyond the snapshot's life.
+    /// Returns the bytes of a slice of one of this snapshot's runs.
     #[must_use]
-    pub fn shared_run(&self, run: Run) -> Bytes {
+    pub fn slice(&self, slice: Slice) -> &[u8] {
+        let block = self.blocks.get(slice.block as usize);
+        let bytes = block.and_then(|block| block.arena().get(slice.range()));
+        bytes.unwrap_or_default()
+    }
+
+    /// Returns the bytes of a slice like [`slice`](Self::slice), sharing the block's memory beyond the snapshot's life.
+    #[must_use]
+    pub fn shared_slice(&self, slice: Slice) -> Bytes {
+        let block = self.blocks.get(slice.block as usize);
+        block.map_or_else(Bytes::new, |block| block.arena().slice(slice.range()))
+    }
+
+    /// Iterates over the products of a run of one of this snapshot's pages.
+    pub fn products(&self, run: Run) -> impl Iterator<Item = ProductView<'_>> {
         let block = self.blocks.get(run.block as usize);
-        block.map_or_else(Bytes::new, |block| {
-            block.arena().slice(block.arena_range(run.slots()))
-        })
+        block
+            .into_iter()
+            .flat_map(move |block| run.slots().map(move |slot| ProductView { block, slot }))
     }
 }
 

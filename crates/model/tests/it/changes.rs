@@ -19,7 +19,7 @@ type Changes = Vec<(String, Option<String>)>;
 
 /// Returns the changes on a page.
 fn shown(snapshot: &Snapshot, page: &ChangesPage) -> Changes {
-    let bytes = |run| String::from_utf8(snapshot.run(run).to_vec()).expect("text");
+    let bytes = |run| String::from_utf8(snapshot.slice(snapshot.run(run)).to_vec()).expect("text");
     let changes = page.changes.iter();
     changes
         .map(|change| (change.code.to_string(), change.product.map(bytes)))

@@ -12,7 +12,8 @@ use vitrine_model::geo::Country;
 use vitrine_model::query::{Limit, ListQuery};
 use vitrine_model::revision::Revision;
 use vitrine_model::snapshot::{
-    Block, FacetKind, FacetNumbers, NewProduct, ServedText, Snapshot, TextTable, TextTableBuilder,
+    Block, BlockBuilder, Entry, FacetKind, FacetNumbers, NewProduct, PlacedDiscount, ServedText,
+    Snapshot, TextTable, TextTableBuilder,
 };
 
 use crate::naive::{block_sizes, catalog, code, made, rendered, snapshot, snapshot_of};
@@ -45,11 +46,39 @@ fn ended_texts_are_dropped_and_all_else_stays() {
 }
 
 #[test]
+fn discount_outside_of_its_product_is_refused() {
+    let code: ProductCode = "A-1".parse().expect("a code");
+    let exact = "0.0125".parse().expect("a discount");
+    let bytes = br#"{"d":"0.01"}"#;
+    for (start, is_sound) in [(6, true), (8, true), (9, false), (usize::MAX >> 40, false)] {
+        let placed = PlacedDiscount { exact, start };
+        let mut builder = BlockBuilder::default();
+        let entry = Entry {
+            code: &code,
+            bytes,
+            content: None,
+            discount: Some(placed),
+            facets: &[],
+        };
+        builder.push(&entry).expect("a product that fits");
+        let block = builder.finish();
+        assert_eq!(block.is_ok(), is_sound, "{start}");
+        let Ok(block) = block else { continue };
+        let texts = TextTable::default();
+        let snapshot = Snapshot::new(revision(1), Arc::default(), vec![block], texts);
+        let snapshot = snapshot.expect("a snapshot");
+        let product = snapshot.product(&code).expect("a product");
+        assert_eq!(product.discount(), Some(placed));
+    }
+}
+
+#[test]
 fn products_without_content_resources_have_no_range() {
     let code: ProductCode = "A-1".parse().expect("a code");
     let product = NewProduct {
         bytes: b"{}".to_vec(),
         content: None,
+        discount: None,
         facets: Vec::new(),
     };
     let snapshot = Snapshot::default()

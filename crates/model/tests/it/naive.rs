@@ -197,6 +197,7 @@ pub fn snapshot_from<'c>(
             code,
             bytes: bytes.as_bytes(),
             content: Some((1, bytes.len())),
+            discount: None,
             facets: &facets,
         };
         builder.push(&entry).expect("in order");

@@ -63,8 +63,8 @@ proptest! {
         let edge = expected.first().zip(expected.last());
         prop_assert_eq!(page.has_previous(), edge.is_some_and(|(first, _)| all.iter().any(|c| c < first)));
         prop_assert_eq!(page.has_next(), edge.is_some_and(|(_, last)| all.iter().any(|c| c > last)));
-        let body = page.runs().map(|run| snapshot.run(run)).collect::<Vec<_>>().join(&b","[..]);
-        let shared = page.runs().map(|run| snapshot.shared_run(run)).collect::<Vec<_>>().join(&b","[..]);
+        let body = page.runs().map(|run| snapshot.slice(snapshot.run(run))).collect::<Vec<_>>().join(&b","[..]);
+        let shared = page.runs().map(|run| snapshot.shared_slice(snapshot.run(run))).collect::<Vec<_>>().join(&b","[..]);
         let rendered: Vec<String> = expected.iter().map(|code| rendered(code, &catalog[*code])).collect();
         prop_assert_eq!(String::from_utf8(body).unwrap(), rendered.join(","));
         prop_assert_eq!(String::from_utf8(shared).unwrap(), rendered.join(","));
@@ -191,6 +191,7 @@ proptest! {
                 let bytes = rendered(code, made).into_bytes();
                 NewProduct {
                     content: Some((1, bytes.len())),
+                    discount: None,
                     facets: numbers.facets_of(&made.attributes()),
                     bytes,
                 }
@@ -242,7 +243,7 @@ proptest! {
             let texts = TextTable::default();
             if let Ok(snapshot) = Snapshot::new(Revision::default(), facets, vec![block], texts) {
                 let page = snapshot.page(&ListQuery::default());
-                let read = page.runs().map(|run| snapshot.run(run).len()).sum::<usize>();
+                let read = page.runs().map(|run| snapshot.slice(snapshot.run(run)).len()).sum::<usize>();
                 let _ = (read, page.hash(), page.products().count());
             }
         }

@@ -23,6 +23,7 @@ fn product(code: &ProductCode, edition: u32) -> NewProduct {
     NewProduct {
         bytes: format!("<{code} {edition}>").into_bytes(),
         content: None,
+        discount: None,
         facets: Vec::new(),
     }
 }

@@ -15,7 +15,6 @@ use super::pipeline::{Admitted, Outcome};
 use super::request::changes_token::{TermsDigest, Token};
 use super::request::parameters;
 use super::response::resource::SendContext;
-use super::routes::KeyedOperation;
 use super::versions::Version;
 use super::waits::{self, Wait};
 use crate::live::Feed;
@@ -107,8 +106,7 @@ impl<'r> Admitted<'_, 'r> {
                 None => pause = Some(RETRY_SOON),
             }
         }
-        let resource = changes::resource(&feed, &request, found);
-        let resource = version.render(KeyedOperation::ListChanges, resource);
+        let resource = changes::resource(&feed, &request, found, version.discounts);
         match is_empty {
             true => Ok(Outcome::NoChanges(resource.reserved(context)?, pause)),
             false => {

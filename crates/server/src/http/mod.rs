@@ -14,7 +14,7 @@
 //!
 //! - [`routes`]: table of all routes
 //! - [`error`]: errors; `error/types` has a row for each error type
-//! - [`versions`]: the served API versions, each with its conversion from the newest
+//! - [`versions`]: the served API versions, each with its differences; `discounts`: the form of discounts that a response shows
 //! - `service`, `pipeline`, `observe`: path of a request; `state`: state that all requests share
 //! - `changes_path`, [`waits`]: path of the changes feed, and its waiting requests
 //! - [`endpoints`]: product pages, products, texts, lists, the documentation
@@ -29,6 +29,7 @@ pub mod access;
 pub mod access_log;
 pub mod body;
 mod changes_path;
+mod discounts;
 pub mod endpoints;
 pub mod error;
 #[cfg(feature = "fuzzing")]

@@ -130,7 +130,10 @@ impl<'r> Admitted<'_, 'r> {
                 Err(error) => Err(error),
             },
             Operation::GetText => self.answer_public(self.text()).await,
-            Operation::GetOpenapi => self.answer_public(self.openapi()).await,
+            Operation::GetOpenapi => {
+                let query = self.request.uri.query();
+                self.answer_public(self.app.endpoints.openapi(query)).await
+            }
             Operation::Docs => self.answer_public(self.docs()).await,
         };
         Ok(response.unwrap_or_else(Response::from))
@@ -255,19 +258,19 @@ impl<'r> Admitted<'_, 'r> {
     ) -> Result<Outcome<'s>, ApiError> {
         let headers = &self.request.headers;
         let endpoints = &self.app.endpoints;
-        let version = version::negotiate(&endpoints.versions, headers, key)?;
+        let version = version::negotiate(headers, key)?;
         log.version = Some(version.date);
         PanicPoint::VersionKnown.pass();
         log.simulated = simulation::requested(headers, key)?;
         let found = match log.simulated {
             Some(kind) => Err(simulation::error(kind)),
             None if operation == KeyedOperation::ListChanges => {
-                return self.changes(version, key, context, waited, log);
+                return self.changes(&version, key, context, waited, log);
             }
             None => {
                 let query = self.request.uri.query();
                 let captured = &self.target.captured;
-                endpoints.keyed(version, operation, snapshot, captured, query)
+                endpoints.keyed(&version, operation, snapshot, captured, query)
             }
         };
         match found {
@@ -300,11 +303,6 @@ impl<'r> Admitted<'_, 'r> {
         let snapshot = self.snapshot()?;
         self.refuse_parameters()?;
         texts::find(&snapshot, &self.target.captured, Timestamp::now())
-    }
-
-    fn openapi(&self) -> Result<Resource<'static>, ApiError> {
-        self.refuse_parameters()?;
-        Ok(self.app.endpoints.openapi())
     }
 
     fn docs(&self) -> Result<Resource<'static>, ApiError> {

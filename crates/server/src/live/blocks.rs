@@ -10,7 +10,7 @@ use std::thread::{JoinHandle, available_parallelism};
 
 use vitrine_ingest::view::TextAddresses;
 use vitrine_model::content::TextDigest;
-use vitrine_model::snapshot::{Block, BlockBuilder, Entry, Facet};
+use vitrine_model::snapshot::{Block, BlockBuilder, Entry, Facet, PlacedDiscount};
 use vitrine_store::StoreError;
 use vitrine_store::record::StoredDigest;
 
@@ -41,10 +41,14 @@ struct BatchProduct {
     code: Range<usize>,
     document: Range<usize>,
     content: Option<Range<usize>>,
+    discount: PlacedDiscount,
     facets: Range<usize>,
     taken_down: Vec<TextDigest>,
     digest: StoredDigest,
 }
+
+/// Range of a product's content resources in its document, and its discount.
+pub(super) type Places = (Option<Range<usize>>, PlacedDiscount);
 
 impl Batch {
     /// Appends a product: see [`CatalogItem::Product`](vitrine_store::record::CatalogItem::Product).
@@ -52,7 +56,7 @@ impl Batch {
         &mut self,
         code: &str,
         document: &str,
-        content: Option<Range<usize>>,
+        (content, discount): Places,
         facets: &[Facet],
         taken_down: &[TextDigest],
         digest: StoredDigest,
@@ -67,6 +71,7 @@ impl Batch {
             code: code_start..document_start,
             document: document_start..self.text.len(),
             content,
+            discount,
             facets: facets_start..self.facets.len(),
             taken_down: taken_down.to_vec(),
             digest,
@@ -119,6 +124,8 @@ impl Batch {
                 code: &code.parse()?,
                 bytes: rendered,
                 content: content.map(|content| (content.start, content.end)),
+                // The texts, which publishing replaces, lie behind it.
+                discount: Some(product.discount),
                 facets: &self.facets[product.facets],
             })?;
         }

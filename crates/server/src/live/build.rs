@@ -1,12 +1,11 @@
 //! Building a snapshot from a store, or from the previous snapshot and the changes since. Products are copied, not parsed.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use vitrine_ingest::view::{TextAddresses, attributes};
+use vitrine_ingest::view::{TextAddresses, attributes, discount};
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::snapshot::{
@@ -16,7 +15,7 @@ use vitrine_store::record::{CatalogItem, StoreState};
 use vitrine_store::{Store, StoreError};
 
 use super::background::YieldBudget;
-use super::blocks::{Batch, BlockMakers, BuildError};
+use super::blocks::{Batch, BlockMakers, BuildError, Places};
 use crate::metrics::heartbeat::Heartbeat;
 
 /// Time for which a text is served after the last revision that named it (docs/contract/texts.md#urls).
@@ -65,6 +64,7 @@ pub(super) fn build(
                 code,
                 document,
                 content,
+                discount_multiplier,
                 is_orderable,
                 countries,
                 categories,
@@ -72,12 +72,13 @@ pub(super) fn build(
                 digest,
             } => {
                 let found = attributes(document, is_orderable, countries, categories);
-                let Some(attributes) = found else {
+                let found = found.zip(discount(document, discount_multiplier));
+                let Some((attributes, discount)) = found else {
                     damage.products.insert(code.to_owned());
                     return Ok(());
                 };
-                let facets = numbers.facets_of(&attributes);
-                batch.push(code, document, content, &facets, taken_down, digest);
+                let (facets, places) = (numbers.facets_of(&attributes), (content, discount));
+                batch.push(code, document, places, &facets, taken_down, digest);
                 if batch.is_full() {
                     makers.make_block(batch.take());
                 }
@@ -184,11 +185,9 @@ pub(super) fn apply_changes(
     if numbers.names().len() > MAX_UNUSED_FACETS + 2 * snapshot.named_facet_count() {
         return Ok(None);
     }
-    let mut yields = YieldBudget::new();
-    let mut damage = snapshot.damage().clone();
-    let mut own_texts = Vec::new();
+    let (mut yields, mut damage) = (YieldBudget::new(), snapshot.damage().clone());
     let mut products: BTreeMap<ProductCode, Option<NewProduct>> = BTreeMap::new();
-    let mut texts = Vec::new();
+    let (mut texts, mut own_texts) = (Vec::new(), Vec::new());
     let max_products = u32::try_from(snapshot.len() / PRODUCTS_PER_CHANGE).unwrap_or(u32::MAX);
     let (since, kept_since) = (snapshot.revision(), texts_kept_since(now));
     let (state, revision) = store.read_changes(since, max_products, kept_since, &mut |item| {
@@ -198,6 +197,7 @@ pub(super) fn apply_changes(
                 code,
                 document,
                 content,
+                discount_multiplier,
                 is_orderable,
                 countries,
                 categories,
@@ -205,7 +205,8 @@ pub(super) fn apply_changes(
                 digest: _,
             } => {
                 let found = attributes(document, is_orderable, countries, categories);
-                let Some(attributes) = found else {
+                let found = found.zip(discount(document, discount_multiplier));
+                let Some((attributes, discount)) = found else {
                     damage.products.insert(code.to_owned());
                     return Ok(());
                 };
@@ -213,7 +214,8 @@ pub(super) fn apply_changes(
                 let named = TextAddresses::own_texts(document, content.as_ref(), taken_down);
                 own_texts.extend(named);
                 let facets = Arc::make_mut(&mut numbers).facets_of(&attributes);
-                let product = new_product(addresses, document, content, taken_down, facets);
+                let places = (content, discount);
+                let product = new_product(addresses, document, places, taken_down, facets);
                 products.insert(code.parse()?, Some(product));
                 yields.maybe_yield();
             }
@@ -230,8 +232,7 @@ pub(super) fn apply_changes(
                 markdown,
                 retired_at,
             } => {
-                let last_good = Some(snapshot);
-                let markdown = or_last_good(&digest, markdown, last_good, now, &mut damage);
+                let markdown = or_last_good(&digest, markdown, Some(snapshot), now, &mut damage);
                 // It was retired since the last read, whatever the publisher's clock says.
                 texts.push((digest, served(markdown, retired_at.map(|_| now))));
             }
@@ -256,7 +257,7 @@ pub(super) fn apply_changes(
 fn new_product(
     addresses: &TextAddresses,
     document: &str,
-    content: Option<Range<usize>>,
+    (content, discount): Places,
     taken_down: &[TextDigest],
     facets: Vec<Facet>,
 ) -> NewProduct {
@@ -265,6 +266,7 @@ fn new_product(
     NewProduct {
         bytes,
         content: content.map(|content| (content.start, content.end)),
+        discount: Some(discount),
         facets,
     }
 }

@@ -45,9 +45,8 @@ pub(super) struct ChangesFollower {
 /// Pause after a failed read of the history. The catalog is followed all the same.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(2);
 
-/// Maximum time for which the feed stays behind the live snapshot. It is less than the time after which pages of a replaced
-/// snapshot are cut.
-const MAX_BEHIND: Duration = Duration::from_secs(30);
+/// Maximum time for which the feed stays behind the live snapshot: a second try to read the history.
+const MAX_BEHIND: Duration = Duration::from_secs(5);
 
 impl ChangesFollower {
     /// # Errors

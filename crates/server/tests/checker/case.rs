@@ -254,7 +254,9 @@ impl Case<'_> {
         target: &Target,
         tag: Option<&str>,
     ) -> Result<Reply, String> {
-        let mut reply = self.world.ask(server, key, &target.path(), tag)?;
+        let mut reply = self
+            .world
+            .ask(server, key, &target.path(), tag, target.version())?;
         self.tally.answers.add(1);
         match (reply.status, tag) {
             (304, Some(tag)) => {
@@ -337,7 +339,7 @@ impl Case<'_> {
         };
         let Self { world, view, .. } = self;
         world.wait_for("the newest keys", |world| {
-            let reply = world.ask(server, Some(key), &target.path(), None)?;
+            let reply = world.ask(server, Some(key), &target.path(), None, target.version())?;
             view.take(asked, &reply)?;
             Ok(view.keys.is_settled(server))
         })

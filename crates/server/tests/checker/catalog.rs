@@ -96,6 +96,24 @@ pub enum Cursor {
     Before(&'static str),
 }
 
+/// API version of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Version {
+    #[default]
+    Older,
+    Newest,
+}
+
+impl Version {
+    /// The value of `X-Api-Version`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Older => "2024-02-05",
+            Self::Newest => "2026-12-01",
+        }
+    }
+}
+
 /// Form of a product's texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
@@ -209,7 +227,7 @@ impl Record {
 
 impl Product {
     /// The product object that is served.
-    pub fn json(&self, code: &str, content: Content) -> Value {
+    pub fn json(&self, code: &str, content: Content, version: Version) -> Value {
         let ending = match content {
             Content::Url => "markdown_url",
             Content::Markdown => "md",
@@ -231,8 +249,12 @@ impl Product {
             texts[format!("{name}_{ending}")] = Value::Null;
         }
         texts[format!("description_{ending}")] = text;
-        // Cut, never rounded up.
-        let discount = format!("0.{:02}", self.facts.discount_thousandths / 10);
+        let thousandths = self.facts.discount_thousandths;
+        let discount = match version {
+            Version::Newest if !thousandths.is_multiple_of(10) => format!("0.{thousandths:03}"),
+            // Cut, never rounded up.
+            _ => format!("0.{:02}", thousandths / 10),
+        };
         self.facts.product(code, &discount, texts)
     }
 }

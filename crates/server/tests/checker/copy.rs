@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::catalog::{CODES, Content, Filter, Product};
+use crate::catalog::{CODES, Content, Filter, Product, Version};
 use crate::harness::{Reply, text};
 use crate::judge::State;
 use crate::operation::filter_pairs;
@@ -178,7 +178,9 @@ impl Copy {
         // Of a begun copy, what was visible since the walk's first page may be told as removed.
         let removed_since = base.or(first.filter(|_| self.token.is_some()));
         let is_right = |change: &Change| match self.visible(&states[shown], &change.code) {
-            Some(product) => product.json(&change.code, Content::Url) == change.product,
+            Some(product) => {
+                product.json(&change.code, Content::Url, Version::Older) == change.product
+            }
             None => {
                 change.product.is_null()
                     && removed_since.is_some_and(|from| was_visible(&change.code, from))
@@ -198,7 +200,8 @@ impl Copy {
                     let before = self.visible(&states[base], code);
                     let is_same = |before: &Product| {
                         before == now
-                            || before.json(code, Content::Url) == now.json(code, Content::Url)
+                            || before.json(code, Content::Url, Version::Older)
+                                == now.json(code, Content::Url, Version::Older)
                     };
                     before.is_some_and(is_same)
                 }
@@ -229,7 +232,10 @@ impl Copy {
     pub fn equals(&self, state: &State) -> bool {
         let visible = CODES.into_iter().filter_map(|code| {
             let product = self.visible(state, code)?;
-            Some((code.to_owned(), product.json(code, Content::Url)))
+            Some((
+                code.to_owned(),
+                product.json(code, Content::Url, Version::Older),
+            ))
         });
         visible.collect::<BTreeMap<_, _>>() == self.products
     }

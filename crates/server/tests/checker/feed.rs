@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::case::Case;
-use crate::catalog::{CODES, Filter, Record};
+use crate::catalog::{CODES, Filter, Record, Version};
 use crate::copy::Copy;
 use crate::harness::{Reply, text};
 use crate::operation::CopyOperation;
@@ -35,7 +35,9 @@ impl Case<'_> {
     /// Asks for the next answer for a copy. Returns true if the copy is complete.
     fn sync(&mut self, server: usize, copy: usize) -> Result<bool, String> {
         let path = self.copies[copy].path(false);
-        let reply = self.world.ask(server, None, &path, None)?;
+        let reply = self
+            .world
+            .ask(server, None, &path, None, Version::default())?;
         self.take(server, copy, &reply)
     }
 
@@ -56,7 +58,9 @@ impl Case<'_> {
         let Some(path) = self.copies[copy].misused(filter) else {
             return Ok(());
         };
-        let reply = self.world.ask(server, None, &path, None)?;
+        let reply = self
+            .world
+            .ask(server, None, &path, None, Version::default())?;
         self.tally.answers.add(1);
         let is_refused = reply.status == 400
             && reply.error() == "pagination_error"
@@ -75,7 +79,7 @@ impl Case<'_> {
         } = self;
         world.wait_for("the newest changes", |world| {
             let mut whole = Copy::new(Filter::default(), CODES.len());
-            let reply = world.ask(server, None, &whole.path(false), None)?;
+            let reply = world.ask(server, None, &whole.path(false), None, Version::default())?;
             if reply.status != 200 {
                 return Ok(false);
             }
@@ -86,7 +90,7 @@ impl Case<'_> {
                 return Ok(false);
             }
             feeds[server].oldest = shown;
-            let reply = world.ask(server, None, &whole.path(false), None)?;
+            let reply = world.ask(server, None, &whole.path(false), None, Version::default())?;
             Ok(reply.status == 200)
         })
     }

@@ -120,10 +120,12 @@ impl View {
                     reply.status == 200 && is_page(catalog, query, reply, &body)
                 })
             }
-            Target::Product(code, content) => {
-                let (body, content): (_, Content) = (body(), *content);
+            Target::Product(code, content, version) => {
+                let body = body();
                 self.shows(asked, |catalog| match catalog.0.get(code) {
-                    Some(product) => reply.status == 200 && product.json(code, content) == body,
+                    Some(product) => {
+                        reply.status == 200 && product.json(code, *content, *version) == body
+                    }
                     None => is_missing(),
                 })
             }
@@ -158,7 +160,7 @@ fn is_error(reply: &Reply, expected: &str) -> bool {
 fn is_page(catalog: &Catalog, query: &Query, reply: &Reply, body: &Value) -> bool {
     let limit = query.limit.unwrap_or(500);
     let page = catalog.page(&query.filter, query.cursor, limit);
-    let product = |code: &&str| catalog.0[code].json(code, Content::Url);
+    let product = |code: &&str| catalog.0[code].json(code, Content::Url, query.version);
     let products: Vec<Value> = page.codes.iter().map(product).collect();
     let expected = json!({
         "catalog": products,

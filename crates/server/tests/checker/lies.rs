@@ -31,6 +31,8 @@ pub enum Lie {
     Base,
     /// The changes feed takes a token for the filters that it was made with, whatever the request's are.
     Token,
+    /// The default version answers, whatever version is asked for.
+    Version,
 }
 
 /// Memory of a liar.

@@ -119,3 +119,8 @@ fn base_that_moves_too_far_is_found() {
 fn token_taken_for_other_filters_is_found() {
     is_found(Lie::Token);
 }
+
+#[test]
+fn version_that_is_passed_over_is_found() {
+    is_found(Lie::Version);
+}

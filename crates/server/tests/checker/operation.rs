@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::catalog::{
     CATEGORIES, CODES, COUNTRIES, Catalog, Content, Cursor, Facts, Filter, Payout, Record, Text,
-    TextUpdate,
+    TextUpdate, Version,
 };
 use crate::timeline::SERVERS;
 
@@ -20,13 +20,14 @@ pub struct Query {
     pub filter: Filter,
     pub cursor: Cursor,
     pub limit: Option<usize>,
+    pub version: Version,
 }
 
 /// Target of a read.
 #[derive(Debug, Clone)]
 pub enum Target {
     List(Query),
-    Product(&'static str, Content),
+    Product(&'static str, Content, Version),
     Categories,
     Countries,
     /// A text of the service's own, which needs no key.
@@ -243,12 +244,14 @@ fn target() -> impl Strategy<Value = Target> {
         2 => code().prop_map(Cursor::After),
         2 => code().prop_map(Cursor::Before),
     ];
+    let version = || prop::sample::select(&[Version::Older, Version::Newest][..]);
     let content = prop::sample::select(&[Content::Url, Content::Markdown, Content::Html][..]);
     prop_oneof![
-        6 => (filter(), cursor, prop::option::weighted(0.7, 1..6_usize)).prop_map(
-            |(filter, cursor, limit)| Target::List(Query { filter, cursor, limit })
+        6 => (filter(), cursor, prop::option::weighted(0.7, 1..6_usize), version()).prop_map(
+            |(filter, cursor, limit, version)| Target::List(Query { filter, cursor, limit, version })
         ),
-        4 => (code(), content).prop_map(|(code, content)| Target::Product(code, content)),
+        4 => (code(), content, version())
+            .prop_map(|(code, content, version)| Target::Product(code, content, version)),
         1 => Just(Target::Categories),
         1 => Just(Target::Countries),
         2 => (0..TEXTS).prop_map(Target::Text),
@@ -260,12 +263,21 @@ impl Target {
     pub fn path(&self) -> String {
         match self {
             Self::List(query) => query.path(),
-            Self::Product(code, Content::Url) => format!("/v2/product/{code}"),
-            Self::Product(code, Content::Markdown) => format!("/v2/product/{code}?content=md"),
-            Self::Product(code, Content::Html) => format!("/v2/product/{code}?content=html"),
+            Self::Product(code, Content::Url, _) => format!("/v2/product/{code}"),
+            Self::Product(code, Content::Markdown, _) => format!("/v2/product/{code}?content=md"),
+            Self::Product(code, Content::Html, _) => format!("/v2/product/{code}?content=html"),
             Self::Categories => "/v2/product/categories".to_owned(),
             Self::Countries => "/v2/product/countries".to_owned(),
             Self::Text(number) => crate::catalog::text_path(*number),
+        }
+    }
+
+    /// The version that is asked for.
+    pub fn version(&self) -> Version {
+        match self {
+            Self::List(query) => query.version,
+            Self::Product(_, _, version) => *version,
+            Self::Categories | Self::Countries | Self::Text(_) => Version::default(),
         }
     }
 }
@@ -315,24 +327,27 @@ impl Query {
 
 /// One target of each kind for all there is.
 pub fn everything(catalog: &Catalog) -> Vec<Target> {
-    let list = |limit| {
+    let list = |limit, version| {
         Target::List(Query {
             filter: Filter::default(),
             cursor: Cursor::Start,
             limit,
+            version,
         })
     };
     let mut targets = vec![
-        list(None),
-        list(Some(2)),
+        list(None, Version::Older),
+        list(None, Version::Newest),
+        list(Some(2), Version::Older),
         Target::Categories,
         Target::Countries,
     ];
     targets.extend((0..TEXTS).map(Target::Text));
-    targets.extend(CODES.map(|code| Target::Product(code, Content::Url)));
+    targets.extend(CODES.map(|code| Target::Product(code, Content::Url, Version::Newest)));
     let live = catalog.0.keys();
     targets.extend(live.flat_map(|code| {
-        [Content::Markdown, Content::Html].map(|content| Target::Product(code, content))
+        [Content::Url, Content::Markdown, Content::Html]
+            .map(|content| Target::Product(code, content, Version::Older))
     }));
     targets
 }

@@ -1,6 +1,6 @@
 //! A client that walks a list by its cursors, over several servers and while the catalog changes.
 
-use crate::catalog::{CODES, Cursor, Filter};
+use crate::catalog::{CODES, Cursor, Filter, Version};
 use crate::judge::State;
 use crate::operation::{Direction, Query};
 
@@ -39,6 +39,7 @@ impl Walk {
             filter: self.filter.clone(),
             cursor: self.cursor,
             limit: Some(self.limit),
+            version: Version::Older,
         }
     }
 

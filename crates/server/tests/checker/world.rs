@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::catalog::PUBLIC_URL;
+use crate::catalog::{PUBLIC_URL, Version};
 use crate::harness::{ALLOW_ALL, KeepAlive, Reply, Server, Store, are_databases, text};
 use crate::lies::{Liar, Lie};
 use crate::operation::End;
@@ -108,8 +108,9 @@ impl World {
         key: Option<usize>,
         path: &str,
         tag: Option<&str>,
+        version: Version,
     ) -> Result<Reply, String> {
-        let request = self.request(key, path, tag);
+        let request = self.request(key, path, tag, version);
         let node = &mut self.nodes[server];
         // A server may close a connection that nobody used for a while; then another one must do.
         let reply = (0..2).find_map(|_| {
@@ -130,20 +131,32 @@ impl World {
         })
     }
 
-    fn request(&self, key: Option<usize>, path: &str, tag: Option<&str>) -> String {
+    fn request(
+        &self,
+        key: Option<usize>,
+        path: &str,
+        tag: Option<&str>,
+        version: Version,
+    ) -> String {
         let key = key.map_or(&self.own_key, |key| &self.keys[key].secret);
         let asked = match self.lie {
             Some(lie) => self.liar.path(lie, path),
             None => path.to_owned(),
         };
         let tag = tag.map_or(String::new(), |tag| format!("If-None-Match: {tag}\r\n"));
-        format!("GET {asked} HTTP/1.1\r\nHost: vitrine.test\r\nX-Api-Key: {key}\r\n{tag}\r\n")
+        let version = match self.lie {
+            Some(Lie::Version) => Version::default().as_str(),
+            _ => version.as_str(),
+        };
+        format!(
+            "GET {asked} HTTP/1.1\r\nHost: vitrine.test\r\nX-Api-Key: {key}\r\nX-Api-Version: {version}\r\n{tag}\r\n"
+        )
     }
 
     /// Sends a request whose answer may be held, over a connection of its own.
     pub fn begin(&self, server: usize, path: &str) -> KeepAlive {
         let mut connection = self.nodes[server].server.keep_alive();
-        connection.write(&self.request(None, path, None));
+        connection.write(&self.request(None, path, None, Version::default()));
         connection
     }
 

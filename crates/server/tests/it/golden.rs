@@ -1,12 +1,14 @@
-//! Golden answers: the bytes of version 2024-02-05 on the sample catalog, which never change.
+//! Golden answers: the bytes of each version on the sample catalog, which never change.
 //!
-//! The files in `tests/golden/2024-02-05` were written once, by running this with `VITRINE_BLESS=1`.
+//! The files in `tests/golden/VERSION` were written once, by running this with `VITRINE_BLESS=1`.
 //! A difference here is a broken promise to clients, unless the sample catalog itself was changed.
 //! HTML isn't among them: its safety is promised, its bytes aren't.
 
 use std::path::PathBuf;
 
-use crate::harness::{Store, text};
+use serde_json::{Value, json};
+
+use crate::harness::{SAMPLE, Store, text};
 
 const ANSWERS: [(&str, &str); 12] = [
     ("list-first-page", "/v2/product?limit=5"),
@@ -29,15 +31,34 @@ const ANSWERS: [(&str, &str); 12] = [
     ("error-not-found", "/v2/product/NONE"),
 ];
 
+/// Returns the sample catalog with discounts of all lengths, which 2024-02-05 doesn't show.
+fn exact_discounts() -> Store {
+    let sample = std::fs::read_to_string(SAMPLE).expect("the sample catalog");
+    let digits = ["", "0", "25", "3", "98765432"];
+    let records: Vec<Value> = sample
+        .lines()
+        .zip(digits.into_iter().cycle())
+        .map(|(line, digits)| {
+            let mut record: Value = serde_json::from_str(line).expect("JSON");
+            record["discount_multiplier"] = json!(format!("0.07{digits}"));
+            record
+        })
+        .collect();
+    Store::of(&records)
+}
+
 #[test]
 fn released_answers_never_change() {
-    let store = Store::sample();
-    let key = store.key("golden", &[]);
+    assert_golden(&Store::sample(), "2024-02-05");
+    assert_golden(&exact_discounts(), "2026-12-01");
+}
+
+/// Asserts that a version's answers are those of its files.
+fn assert_golden(store: &Store, version: &str) {
+    let key = store.key("golden", &["--api-version", version]);
     let server = store.serve_with(&["--public-url", "https://catalog.example"]);
-    let directory = PathBuf::from(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/tests/golden/2024-02-05"
-    ));
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
+    let directory = PathBuf::from(directory).join(version);
     for (name, target) in ANSWERS {
         let file = directory.join(format!("{name}.json"));
         let answer = text(&server.get(&key, target).body);
@@ -46,6 +67,6 @@ fn released_answers_never_change() {
         }
         let golden = std::fs::read_to_string(&file)
             .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-        assert_eq!(answer, golden, "{name}: GET {target}");
+        assert_eq!(answer, golden, "{version}, {name}: GET {target}");
     }
 }

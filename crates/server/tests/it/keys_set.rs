@@ -39,14 +39,14 @@ fn key_in_use_is_changed_in_place() {
     );
     set(&store, prefix, &["--no-quota", "--expires", "0s"]);
     wait_for_status(&server, &key, 401);
-    let options = ["--no-expiry", "--api-version", "2024-02-05", "--json"];
+    let options = ["--no-expiry", "--api-version", "2026-12-01", "--json"];
     let changed = store.json(&[&["keys", "set", prefix], &options[..]].concat());
     assert_eq!(changed["before"]["state"], "expired");
     assert_eq!(changed["after"], listed(&store)[0]);
     let reply = wait_for_status(&server, &key, 200);
     assert_eq!(reply.header("ratelimit-policy"), None);
     let after = &labelled(&store, "other")[0];
-    assert_eq!(after["api_version"], "2024-02-05");
+    assert_eq!(after["api_version"], "2026-12-01");
     assert_eq!(
         (&after["quota"], &after["expires_at"]),
         (&Value::Null, &Value::Null)

@@ -35,6 +35,7 @@ mod cors;
 mod csv;
 mod damaged_store;
 mod deployment;
+mod discounts;
 mod docs_code;
 mod docs_copies;
 mod docs_copies_failures;

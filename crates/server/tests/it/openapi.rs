@@ -6,17 +6,47 @@ use serde_json::{Map, Value, json};
 use crate::harness::{Server, Store, text};
 
 const FROZEN: &str = include_str!("../../../../openapi/2024-02-05.json");
+const FROZEN_NEWEST: &str = include_str!("../../../../openapi/2026-12-01.json");
 const ROUTES: &str = include_str!("../../../../openapi/routes.txt");
 
 #[test]
-fn frozen_document_is_generated_and_served() {
+fn frozen_documents_are_generated_and_served() {
     let store = Store::sample();
     assert_eq!(store.ok(&["openapi"]), FROZEN, "see openapi/README.md");
-    let served = store.serve_as("https://catalog.example");
-    let served = served.send("GET", "/openapi.json", &[]);
-    assert_eq!(served.status, 200);
-    assert_eq!(served.header("content-type"), Some("application/json"));
-    assert_eq!(text(&served.body), FROZEN);
+    let server = store.serve_as("https://catalog.example");
+    for (version, frozen) in [("2024-02-05", FROZEN), ("2026-12-01", FROZEN_NEWEST)] {
+        let printed = store.ok(&["openapi", "--api-version", version]);
+        assert_eq!(printed, frozen, "see openapi/README.md");
+        let target = format!("/openapi.json?version={version}");
+        let served = server.send("GET", &target, &[("Origin", "https://any.example")]);
+        assert_eq!(served.status, 200);
+        assert_eq!(served.header("content-type"), Some("application/json"));
+        assert_eq!(served.header("access-control-allow-origin"), Some("*"));
+        assert_eq!(text(&served.body), frozen);
+    }
+    let default = server.send("GET", "/openapi.json", &[]);
+    assert_eq!(text(&default.body), FROZEN);
+}
+
+#[test]
+fn unknown_version_of_the_document_is_refused() {
+    let store = Store::sample();
+    let server = store.serve();
+    for query in [
+        "version=2023-07-27",
+        "version=2099-01-01",
+        "version=",
+        "version=%ZZ",
+        "version=2024-02-05&version=2026-12-01",
+        "versions=2024-02-05",
+        "api-version=2024-02-05",
+    ] {
+        let refused = server.send("GET", &format!("/openapi.json?{query}"), &[]);
+        assert_eq!(refused.status, 400, "{query}");
+        assert_eq!(refused.error(), "bad_request", "{query}");
+    }
+    let refused = store.run(&["openapi", "--api-version", "2023-07-27"]);
+    assert_eq!(refused.status.code(), Some(2));
 }
 
 #[test]

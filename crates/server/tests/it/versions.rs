@@ -3,6 +3,7 @@
 use crate::harness::{Headers, Server, Store, gift_card};
 
 const CURRENT: &str = "2024-02-05";
+const NEWEST: &str = "2026-12-01";
 
 fn catalog() -> Store {
     Store::of(&[gift_card("A-1")])
@@ -29,6 +30,29 @@ fn current_version_is_the_default() {
                 let reply = server.send("GET", path, &headers);
                 assert_eq!(reply.status, 200, "{headers:?}");
                 assert_eq!(reply.header("x-api-version"), Some(CURRENT));
+            }
+        }
+    }
+}
+
+#[test]
+fn requested_version_answers_before_the_pinned_one() {
+    let store = catalog();
+    let keys = [CURRENT, NEWEST].map(|date| (date, store.key(date, &["--api-version", date])));
+    let server = store.serve();
+    for (pinned, key) in &keys {
+        let key = ("X-Api-Key", key.as_str());
+        for path in [
+            "/v2/product",
+            "/v2/product/changes",
+            "/v2/product/A-1",
+            "/v2/ping",
+        ] {
+            let reply = server.send("GET", path, &[key]);
+            assert_eq!(reply.header("x-api-version"), Some(*pinned), "{path}");
+            for asked in [CURRENT, NEWEST] {
+                let reply = server.send("GET", path, &[key, ("X-Api-Version", asked)]);
+                assert_eq!(reply.header("x-api-version"), Some(asked), "{path}");
             }
         }
     }

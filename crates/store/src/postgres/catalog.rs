@@ -206,13 +206,15 @@ fn product<'r>(
 ) -> Result<CatalogItem<'r>, StoreError> {
     let (countries_json, categories_json) = (get(row, 5)?, get(row, 6)?);
     let is_orderable = get(row, 4)?;
-    let parts = [get(row, 7)?, countries_json, categories_json];
+    let discount_multiplier = get(row, 7)?;
+    let parts = [discount_multiplier, countries_json, categories_json];
     let digest = bytes_32(get(row, 8)?)?;
     let own_texts = history::own_texts(row, 9)?;
     Ok(CatalogItem::Product {
         code,
         document: get(row, 1)?,
         content: content_range(row, 2)?,
+        discount_multiplier,
         is_orderable,
         countries: countries.get(countries_json)?,
         categories: categories.get(categories_json)?,

@@ -199,6 +199,7 @@ fn visit_products(
                 code: product.code,
                 document: product.document,
                 content: product.content,
+                discount_multiplier: product.discount_multiplier,
                 is_orderable: product.is_orderable != 0,
                 countries,
                 categories,
@@ -238,6 +239,7 @@ pub(super) struct Product<'r> {
     pub(super) code: &'r str,
     pub(super) document: &'r str,
     content: Option<Range<usize>>,
+    pub(super) discount_multiplier: &'r str,
     pub(super) is_orderable: i64,
     pub(super) countries: &'r str,
     pub(super) categories: &'r str,
@@ -251,11 +253,13 @@ impl<'r> Product<'r> {
         let is_orderable = row.get(5).map_err(during(READING))?;
         let digest: Vec<u8> = row.get(9).map_err(during(READING))?;
         let (countries, categories) = (text(row, 6)?, text(row, 7)?);
-        let parts = [text(row, 8)?, countries, categories];
+        let discount_multiplier = text(row, 8)?;
+        let parts = [discount_multiplier, countries, categories];
         Ok(Self {
             code: text(row, 1)?,
             document,
             content: history::content_range(row, 3)?,
+            discount_multiplier,
             is_orderable,
             countries,
             categories,

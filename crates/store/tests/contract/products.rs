@@ -88,8 +88,7 @@ impl Seen {
     }
 }
 
-/// Reads the live catalog, with texts retired after `kept_since`. Products have no exact discount and no list of texts
-/// there.
+/// Reads the live catalog, with texts retired after `kept_since`. Products have no list of texts there.
 pub fn read(store: &dyn Store, kept_since: Timestamp) -> Seen {
     let mut seen = Seen::default();
     let revision = store.read_catalog(kept_since, &mut |item| {
@@ -98,6 +97,7 @@ pub fn read(store: &dyn Store, kept_since: Timestamp) -> Seen {
                 code,
                 document,
                 content,
+                discount_multiplier,
                 is_orderable,
                 countries,
                 categories,
@@ -110,7 +110,7 @@ pub fn read(store: &dyn Store, kept_since: Timestamp) -> Seen {
                     code: code.parse()?,
                     document: document.to_owned(),
                     content,
-                    discount_multiplier: String::new(),
+                    discount_multiplier: discount_multiplier.to_owned(),
                     is_orderable,
                     countries: countries.to_vec(),
                     categories: categories.iter().map(ToString::to_string).collect(),
@@ -140,7 +140,6 @@ pub fn read(store: &dyn Store, kept_since: Timestamp) -> Seen {
 /// Returns the product as [`read`] does.
 pub fn as_read(product: &StoredProduct) -> StoredProduct {
     let mut product = product.clone();
-    product.discount_multiplier.clear();
     product.own_texts.clear();
     product
 }

@@ -9,7 +9,7 @@ pub(crate) mod budget;
 pub(crate) mod cache;
 pub mod compress;
 mod fair_queue;
-mod glue;
+mod parts;
 mod piece;
 
 use std::cell::RefCell;
@@ -20,10 +20,10 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
-use vitrine_model::snapshot::{Run, Snapshot};
+use vitrine_model::snapshot::Snapshot;
 
 use budget::OwnedPayer;
-pub(crate) use glue::Glue;
+pub(crate) use parts::{Parts, PartsBuilder};
 use piece::{PIECE_BYTES, Piece};
 
 /// From this length on, in bytes, a run goes out as a reference: copying it would cost more.
@@ -35,9 +35,6 @@ const KEPT_BUFFER_BYTES: usize = 4 << 20;
 thread_local! {
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
-
-/// Bytes of a list's page ahead of its products.
-pub(crate) const PAGE_START: &[u8] = b"{\"catalog\":[";
 
 /// A body that is sent, or is about to be.
 #[derive(Debug, Clone, Default)]
@@ -59,17 +56,15 @@ impl Default for Source {
     }
 }
 
-/// A page of products: what stands around them, and where they lie.
+/// A page of products, and how far it is sent.
 #[derive(Clone)]
-pub(crate) struct PageBody {
-    pub(crate) snapshot: Arc<Snapshot>,
-    pub(crate) runs: Box<[Run]>,
-    /// Bytes around the runs.
-    pub(crate) glue: Glue,
-    /// Pays for copies of runs.
-    pub(crate) payer: OwnedPayer,
-    /// The next part: odd ones are runs, even ones the glue before, between and behind them.
-    pub(crate) next: usize,
+struct PageBody {
+    snapshot: Arc<Snapshot>,
+    parts: Parts,
+    /// Pays for copies of slices.
+    payer: OwnedPayer,
+    /// Number of the next part.
+    next: usize,
 }
 
 /// A client was too slow to take a page of a catalog that was replaced meanwhile.
@@ -81,25 +76,14 @@ pub struct Outdated;
 
 impl PageBody {
     fn part(&self, number: usize) -> Option<&[u8]> {
-        let (runs, index) = (self.runs.len(), number / 2);
-        match number.is_multiple_of(2) {
-            true => (index <= runs).then(|| self.glue.part(index, runs)),
-            false => self.runs.get(index).map(|run| self.snapshot.run(*run)),
-        }
+        self.parts.part(&self.snapshot, number)
     }
 
     /// The next part, as a reference.
     fn next_part(&mut self) -> Option<Bytes> {
-        let (runs, index) = (self.runs.len(), self.next / 2);
-        let is_glue = self.next.is_multiple_of(2);
+        let part = self.parts.shared(&self.snapshot, self.next);
         self.next += 1;
-        match is_glue {
-            true => (index <= runs).then(|| self.glue.shared(index, runs)),
-            false => self
-                .runs
-                .get(index)
-                .map(|run| self.snapshot.shared_run(*run)),
-        }
+        part
     }
 
     fn is_long(&self, number: usize) -> bool {
@@ -138,18 +122,28 @@ impl PageBody {
 impl fmt::Debug for PageBody {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("PageBody")
-            .field("runs", &self.runs.len())
+            .field("parts", &self.parts)
             .field("next", &self.next)
             .finish_non_exhaustive()
     }
 }
 
 impl Body {
-    /// A page of `length` bytes.
-    pub(crate) fn page(page: PageBody, length: usize) -> Self {
+    /// A page of a snapshot. `payer` pays for copies of its slices.
+    pub(crate) fn page(snapshot: Arc<Snapshot>, parts: Parts, payer: OwnedPayer) -> Self {
+        if let Some(text) = parts.only_text() {
+            return Self::from(text);
+        }
+        let left = parts.len();
+        let page = PageBody {
+            snapshot,
+            parts,
+            payer,
+            next: 0,
+        };
         Self {
             source: Source::Page(Box::new(page)),
-            left: length,
+            left,
         }
     }
 
@@ -279,6 +273,7 @@ pub(crate) mod tests {
                     code: &format!("P{number:03}-{between}").parse().unwrap(),
                     bytes: &vec![b'a' + (number % 26) as u8; *length],
                     content: None,
+                    discount: None,
                     facets,
                 };
                 block.push(&entry).unwrap();
@@ -298,17 +293,17 @@ pub(crate) mod tests {
         let (key, connection) = (Account::default(), Account::default());
         let budget = Budget::default();
         let payer = budget.payer(Some(&key), &connection).to_owned();
-        let page = PageBody {
-            runs: snapshot.page(&list).runs().collect(),
-            snapshot,
-            glue: Glue::List(Bytes::from_static(b"]}")),
-            payer: payer.clone(),
-            next: 0,
-        };
-        assert_eq!(page.runs.len(), lengths.len());
-        let around = PAGE_START.len() + lengths.len() - 1 + b"]}".len();
-        let length = around + lengths.iter().sum::<usize>();
-        (Body::page(page, length), payer)
+        let mut parts = PartsBuilder::default();
+        for run in snapshot.page(&list).runs() {
+            parts.text(b",");
+            parts.run(&snapshot, run);
+        }
+        parts.text(b"]}");
+        assert_eq!(parts.slice_count(), lengths.len());
+        let parts = parts.finish();
+        let length = lengths.len() + b"]}".len() + lengths.iter().sum::<usize>();
+        assert_eq!(parts.len(), length);
+        (Body::page(snapshot, parts, payer.clone()), payer)
     }
 
     /// The frames of a body, until the snapshot is withdrawn.

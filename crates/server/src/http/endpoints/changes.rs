@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use jiff::Timestamp;
 use vitrine_model::changes::{Change, ChangesPage, ChangesQuery, Position, first_page};
 use vitrine_model::code::ProductCode;
-use vitrine_model::snapshot::Run;
+use vitrine_model::snapshot::Snapshot;
 
 use crate::http::body::budget::Payer;
-use crate::http::body::{Body, Glue, PageBody};
+use crate::http::body::{Body, Parts, PartsBuilder};
+use crate::http::discounts::Discounts;
 use crate::http::error::ApiError;
 use crate::http::request::changes_token::{TermsDigest, Token};
 use crate::http::request::parameters::ChangesRequest;
@@ -21,11 +21,6 @@ use vitrine_wire::error::ErrorType;
 
 /// Minimum age of a token that is called gone, in seconds: a younger one may be of a state that isn't here yet.
 const MIN_GONE_SECONDS: i64 = 30;
-
-/// Usual length of what stands around a product, in bytes.
-const CHANGE_BYTES: usize = 64;
-/// Maximum length of what stands around the changes, in bytes.
-const PAGE_BYTES: usize = 512;
 
 /// A page of changes, and the token for the next request.
 pub(crate) struct PageFound<'s> {
@@ -144,6 +139,7 @@ pub(crate) fn resource(
     feed: &Arc<Feed>,
     request: &ChangesRequest,
     found: PageFound<'_>,
+    discounts: Discounts,
 ) -> Resource<'static> {
     let PageFound { page, next } = found;
     let next = next.to_string();
@@ -153,53 +149,35 @@ pub(crate) fn resource(
         .map(ToString::to_string)
         .unwrap_or_default();
     let limit = request.query.limit.get().to_le_bytes();
-    // All that determines the bytes: nobody is told the tag, but compressed bodies are kept by it.
+    // All that determines the bytes, since a token has the version's date: nobody is told the tag, but compressed bodies are
+    // kept by it.
     let tag = EntityTag::of_parts([since.as_bytes(), b"\n", next.as_bytes(), &limit].into_iter());
-    let (glue, runs) = parts(&page, &next);
-    let products: usize = runs.iter().map(|run| feed.snapshot.run(*run).len()).sum();
-    let length = glue_bytes(&glue) + products;
     let snapshot = Arc::clone(&feed.snapshot);
-    let body = move |payer: Payer<'_>| {
-        let page = PageBody {
-            snapshot,
-            runs,
-            glue,
-            payer: payer.to_owned(),
-            next: 0,
-        };
-        Ok(Body::page(page, length))
-    };
+    let parts = parts(&page, &next, &snapshot, discounts);
+    let length = parts.len();
+    let body = move |payer: Payer<'_>| Ok(Body::page(snapshot, parts, payer.to_owned()));
     Resource::new(tag, length, body).for_audience(Audience::Feed)
 }
 
-/// Returns what stands around the products, and the products.
-fn parts(page: &ChangesPage<'_>, next: &str) -> (Glue, Box<[Run]>) {
-    let changes = page.changes.len();
-    let mut text = String::with_capacity(changes * CHANGE_BYTES + PAGE_BYTES);
-    text.push_str("{\"changes\":[");
-    let (mut ends, mut runs) = (Vec::with_capacity(changes + 1), Vec::with_capacity(changes));
+/// Returns the parts of a page's body.
+fn parts(page: &ChangesPage<'_>, next: &str, snapshot: &Snapshot, discounts: Discounts) -> Parts {
+    let mut parts = PartsBuilder::default();
+    parts.text(b"{\"changes\":[");
     for (index, Change { code, product }) in page.changes.iter().enumerate() {
         // Codes have no characters that JSON escapes.
         let comma = if index == 0 { "" } else { "," };
-        text.extend([comma, "{\"code\":\"", code, "\",\"product\":"]);
-        match product {
-            Some(run) => {
-                ends.push(u32::try_from(text.len()).unwrap_or(u32::MAX));
-                runs.push(*run);
-            }
-            None => text.push_str("null"),
+        for text in [comma, "{\"code\":\"", code, "\",\"product\":"] {
+            parts.text(text.as_bytes());
         }
-        text.push('}');
+        match product {
+            Some(run) => discounts.push(&mut parts, snapshot, *run),
+            None => parts.text(b"null"),
+        }
+        parts.text(b"}");
     }
     let has_more = if page.has_more { "true" } else { "false" };
-    text.extend(["],\"next\":\"", next, "\",\"has_more\":", has_more, "}"]);
-    ends.push(u32::try_from(text.len()).unwrap_or(u32::MAX));
-    (Glue::Each(Bytes::from(text), ends.into()), runs.into())
-}
-
-fn glue_bytes(glue: &Glue) -> usize {
-    match glue {
-        Glue::List(end) => end.len(),
-        Glue::Each(text, _) => text.len(),
+    for text in ["],\"next\":\"", next, "\",\"has_more\":", has_more, "}"] {
+        parts.text(text.as_bytes());
     }
+    parts.finish()
 }

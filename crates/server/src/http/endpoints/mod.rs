@@ -19,14 +19,15 @@ use vitrine_model::snapshot::Snapshot;
 use vitrine_wire::error::ErrorType;
 
 use self::html::HtmlRenderer;
-use self::precomputed::{OpenapiDocument, Precomputed};
+use self::precomputed::{OpenapiDocuments, Precomputed};
 use self::site::{Pages, Site};
+use super::discounts::spliced;
 use super::error::ApiError;
 use super::request::parameters;
 use super::response::entity_tag::EntityTag;
 use super::response::resource::Resource;
 use super::routes::{Captured, KeyedOperation};
-use super::versions::{Version, Versions};
+use super::versions::Version;
 
 /// Parts that resources are made of, beside the snapshot.
 #[derive(Debug)]
@@ -35,11 +36,9 @@ pub struct Endpoints {
     pub addresses: TextAddresses,
     /// Renderer of Markdown.
     pub html: HtmlRenderer,
-    /// Served API versions.
-    pub versions: Versions,
     site: Site,
     precomputed: Precomputed,
-    openapi: OpenapiDocument,
+    openapi: OpenapiDocuments,
 }
 
 impl Endpoints {
@@ -49,10 +48,9 @@ impl Endpoints {
         Self {
             addresses,
             html: HtmlRenderer::new(),
-            versions: Versions::default(),
             site: Site::new(pages),
             precomputed: Precomputed::default(),
-            openapi: OpenapiDocument::default(),
+            openapi: OpenapiDocuments::default(),
         }
     }
 
@@ -69,27 +67,29 @@ impl Endpoints {
         captured: &Captured,
         query: Option<&'s str>,
     ) -> Result<Resource<'s>, ApiError> {
-        let precomputed = || self.precomputed.of(snapshot, self.versions.count());
+        let precomputed = || self.precomputed.of(snapshot);
         let responses = || {
             parameters::none(query)?;
             Ok(precomputed())
         };
-        let newest = match operation {
+        match operation {
             KeyedOperation::ListProducts => {
-                pages::find(snapshot, &precomputed().pages[version.index], query)
+                let precomputed = precomputed();
+                let heads = &precomputed.pages[version.index];
+                pages::find(snapshot, heads, query, version.discounts)
             }
             // The pipeline answers these: they may wait.
             KeyedOperation::ListChanges => Err(ApiError::plain(ErrorType::NotFound)),
-            KeyedOperation::GetProduct => self.product(snapshot, captured, query),
+            KeyedOperation::GetProduct => self.product(version, snapshot, captured, query),
             KeyedOperation::ListCategories => Ok(responses()?.categories(snapshot)),
             KeyedOperation::ListCountries => Ok(responses()?.countries(snapshot)),
             KeyedOperation::Ping => parameters::none(query).map(|()| precomputed::pong()),
-        };
-        Ok(version.render(operation, newest?))
+        }
     }
 
     fn product<'s>(
         &'s self,
+        version: &Version,
         snapshot: &'s Snapshot,
         captured: &Captured,
         query: Option<&str>,
@@ -101,17 +101,32 @@ impl Endpoints {
         let product = snapshot
             .product(code)
             .ok_or_else(|| ApiError::no_such_product(code.as_str()))?;
-        let Some(content) = product.content().filter(|_| form != ContentForm::Url) else {
-            let tag = EntityTag::from_hash(product.hash());
+        let discount = version.discounts.replacement(product);
+        if let Some(content) = product.content().filter(|_| form != ContentForm::Url) {
+            let (addresses, html) = (&self.addresses, &self.html);
+            return texts::in_product(snapshot, addresses, html, product, discount, content, form);
+        }
+        let (hash, bytes) = (product.hash(), product.bytes());
+        let Some(discount) = discount else {
+            let tag = EntityTag::from_hash(hash);
             return Ok(Resource::ready(tag, product.shared_bytes()));
         };
-        let (addresses, html) = (&self.addresses, &self.html);
-        texts::in_product(snapshot, addresses, html, product, content, form)
+        let millionths = discount.exact.millionths().to_le_bytes();
+        let determinants = [&hash.as_bytes()[..], b"discount", &millionths];
+        let tag = EntityTag::of_parts(determinants.into_iter());
+        let length = bytes.len() - discount.range().len() + discount.exact.text().as_str().len();
+        let make = move || Ok(spliced(bytes, discount));
+        Ok(Resource::made(tag, length, make))
     }
 
-    /// Returns the OpenAPI document.
-    pub(super) fn openapi(&self) -> Resource<'static> {
-        self.openapi.of(self.addresses.public_url())
+    /// Returns the OpenAPI document of the version that the query names, else of the default one.
+    ///
+    /// # Errors
+    ///
+    /// If a parameter is refused.
+    pub(super) fn openapi(&self, query: Option<&str>) -> Result<Resource<'static>, ApiError> {
+        let version = parameters::openapi_version(query)?.into();
+        Ok(self.openapi.of(self.addresses.public_url(), &version))
     }
 
     /// Returns the documentation.

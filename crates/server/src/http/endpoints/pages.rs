@@ -7,11 +7,12 @@ use http::HeaderValue;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use vitrine_model::query::ListQuery;
-use vitrine_model::snapshot::{Page, Run, Snapshot};
+use vitrine_model::snapshot::{Page, Snapshot};
 use vitrine_wire::answer::{Cursors, PageSize, Pagination};
 
 use crate::http::body::budget::Payer;
-use crate::http::body::{Body, Glue, PAGE_START, PageBody};
+use crate::http::body::{Body, PartsBuilder};
+use crate::http::discounts::Discounts;
 use crate::http::error::ApiError;
 use crate::http::request::parameters;
 use crate::http::request::query::encoded;
@@ -21,8 +22,11 @@ use crate::http::response::resource::{CachePolicy, Resource};
 /// Maximum length of a `Link` header, in bytes.
 const MAX_LINK_BYTES: usize = 2 * 1024;
 
-/// Maximum runs of a page that isn't cached. One of more is copied while it is sent, so that a shared copy pays.
-const MAX_RUNS_NOT_CACHED: usize = 6;
+/// Bytes of a page before its products.
+const PAGE_START: &[u8] = b"{\"catalog\":[";
+
+/// Maximum slices of a page that isn't cached. One of more is copied while it is sent, so that a shared copy pays.
+const MAX_SLICES_NOT_CACHED: usize = 6;
 
 /// Minimum products of a cached page.
 const MIN_PRODUCTS_CACHED: usize = 100;
@@ -61,7 +65,7 @@ impl Default for PageHeads {
     }
 }
 
-/// Finds the page of a query.
+/// Finds the page of a query. `heads` are those of the same form of discounts.
 ///
 /// # Errors
 ///
@@ -70,6 +74,7 @@ pub(crate) fn find<'s>(
     snapshot: &'s Arc<Snapshot>,
     heads: &PageHeads,
     query: Option<&'s str>,
+    discounts: Discounts,
 ) -> Result<Resource<'s>, ApiError> {
     let heads = &heads.0;
     if let Some(head) = heads.get(query.unwrap_or_default()) {
@@ -77,7 +82,8 @@ pub(crate) fn find<'s>(
         let length = head.length;
         let body = move |payer: Payer<'_>| {
             let list = parameters::list(query)?;
-            Ok(body(snapshot, &snapshot.page(&list), &list, length, payer))
+            let parts = parts(&snapshot.page(&list), &list, snapshot, discounts).finish();
+            Ok(Body::page(Arc::clone(snapshot), parts, payer.to_owned()))
         };
         let page = Resource::new(head.tag, length, body).with_link(head.link);
         return Ok(page.cached_plain(head.cache_plain));
@@ -88,27 +94,30 @@ pub(crate) fn find<'s>(
         let _ = write!(kept, "{name}={}&", encoded(value));
     })?;
     let page = snapshot.page(&list);
-    let (mut runs, mut products_bytes) = (0, 0);
-    for run in page.runs() {
-        runs += 1;
-        products_bytes += snapshot.run(run).len() + 1;
-    }
-    // The products and the limit determine every byte of the page.
-    let hash = page.hash();
-    let parts = [&hash.as_bytes()[..], &list.limit.get().to_le_bytes()];
-    let last_comma = usize::from(runs > 0);
+    let parts = parts(&page, &list, snapshot, discounts);
+    // The products, the limit and the discounts that replace rendered ones determine every byte of the page. All but the
+    // last have a fixed length.
+    let (hash, limit) = (page.hash(), list.limit.get().to_le_bytes());
+    let determinants = [&hash.as_bytes()[..], &limit, parts.replaced()];
+    let is_cached =
+        parts.slice_count() > MAX_SLICES_NOT_CACHED && page.len() >= MIN_PRODUCTS_CACHED;
+    let tag = EntityTag::of_parts(determinants.into_iter());
+    let parts = parts.finish();
     let head = PageHead {
-        tag: EntityTag::of_parts(parts.into_iter()),
+        tag,
         link: link(&page, &kept),
-        length: PAGE_START.len() + products_bytes - last_comma + end(&page, &list).len(),
-        cache_plain: match runs > MAX_RUNS_NOT_CACHED && page.len() >= MIN_PRODUCTS_CACHED {
+        length: parts.len(),
+        cache_plain: match is_cached {
             true => CachePolicy::Always,
             false => CachePolicy::Never,
         },
     };
     heads.insert(query.unwrap_or_default().into(), head.clone());
     let (length, link) = (head.length, head.link);
-    let body = move |payer: Payer<'_>| Ok(body(snapshot, &page, &list, length, payer));
+    let body = move |payer: Payer<'_>| {
+        let snapshot = Arc::clone(snapshot);
+        Ok(Body::page(snapshot, parts, payer.to_owned()))
+    };
     let page = Resource::new(head.tag, length, body).with_link(link);
     Ok(page.cached_plain(match head.cache_plain {
         CachePolicy::Always => CachePolicy::OnSecondHit,
@@ -132,27 +141,23 @@ fn end(page: &Page<'_>, list: &ListQuery) -> Vec<u8> {
     [b"],\"pagination\":", &pagination[..], b"}"].concat()
 }
 
-/// Returns the body of a page, of `length` bytes.
-fn body(
-    snapshot: &Arc<Snapshot>,
+/// Returns the parts of a page's body.
+fn parts(
     page: &Page<'_>,
     list: &ListQuery,
-    length: usize,
-    payer: Payer<'_>,
-) -> Body {
-    let runs: Box<[Run]> = page.runs().collect();
-    let end = end(page, list);
-    if runs.is_empty() {
-        return Body::from([PAGE_START, &end].concat());
+    snapshot: &Snapshot,
+    discounts: Discounts,
+) -> PartsBuilder {
+    let mut parts = PartsBuilder::default();
+    parts.text(PAGE_START);
+    for (index, run) in page.runs().enumerate() {
+        if index > 0 {
+            parts.text(b",");
+        }
+        discounts.push(&mut parts, snapshot, run);
     }
-    let page = PageBody {
-        snapshot: Arc::clone(snapshot),
-        runs,
-        glue: Glue::List(end.into()),
-        payer: payer.to_owned(),
-        next: 0,
-    };
-    Body::page(page, length)
+    parts.text(&end(page, list));
+    parts
 }
 
 /// Returns the page's neighbours (RFC 8288): the request's `parameters` in their order, the cursor last.

@@ -48,17 +48,17 @@ pub(crate) struct SnapshotResponses {
     snapshot: Weak<Snapshot>,
     categories: OnceLock<PrecomputedBody>,
     countries: OnceLock<PrecomputedBody>,
-    /// Heads of pages by version: versions may differ in their parameters.
-    pub(crate) pages: Box<[PageHeads]>,
+    /// Heads of pages by version: pages may differ in their bytes.
+    pub(crate) pages: [PageHeads; Version::COUNT],
 }
 
 impl SnapshotResponses {
-    fn new(snapshot: &Arc<Snapshot>, versions: usize) -> Self {
+    fn new(snapshot: &Arc<Snapshot>) -> Self {
         Self {
             snapshot: Arc::downgrade(snapshot),
             categories: OnceLock::new(),
             countries: OnceLock::new(),
-            pages: (0..versions).map(|_| PageHeads::default()).collect(),
+            pages: std::array::from_fn(|_| PageHeads::default()),
         }
     }
 
@@ -92,14 +92,14 @@ impl SnapshotResponses {
 pub(crate) struct Precomputed(ArcSwapOption<SnapshotResponses>);
 
 impl Precomputed {
-    /// Returns the responses of a snapshot, with heads of pages for this number of versions.
-    pub(crate) fn of(&self, snapshot: &Arc<Snapshot>, versions: usize) -> Arc<SnapshotResponses> {
+    /// Returns the responses of a snapshot.
+    pub(crate) fn of(&self, snapshot: &Arc<Snapshot>) -> Arc<SnapshotResponses> {
         if let Some(responses) = self.0.load_full()
             && responses.snapshot.as_ptr() == Arc::as_ptr(snapshot)
         {
             return responses;
         }
-        let made = Arc::new(SnapshotResponses::new(snapshot, versions));
+        let made = Arc::new(SnapshotResponses::new(snapshot));
         self.0.store(Some(Arc::clone(&made)));
         made
     }
@@ -112,18 +112,15 @@ pub(crate) fn pong() -> Resource<'static> {
         .resource()
 }
 
-/// OpenAPI document of the default version, made on its first request.
+/// OpenAPI documents of the versions, each made on its first request.
 #[derive(Debug, Default)]
-pub(crate) struct OpenapiDocument(OnceLock<PrecomputedBody>);
+pub(crate) struct OpenapiDocuments([OnceLock<PrecomputedBody>; Version::COUNT]);
 
-impl OpenapiDocument {
-    /// Returns the document of the service at `public_url`.
-    pub(crate) fn of(&self, public_url: &str) -> Resource<'static> {
-        let make = || {
-            let document = openapi::document(public_url, &Version::default());
-            PrecomputedBody::of(document.into())
-        };
-        let made = self.0.get_or_init(make);
+impl OpenapiDocuments {
+    /// Returns the document of a version for the service at `public_url`.
+    pub(crate) fn of(&self, public_url: &str, version: &Version) -> Resource<'static> {
+        let make = || PrecomputedBody::of(openapi::document(public_url, version).into());
+        let made = self.0[version.index].get_or_init(make);
         made.resource().for_audience(Audience::Document)
     }
 }

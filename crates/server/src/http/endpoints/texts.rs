@@ -10,11 +10,12 @@ use vitrine_ingest::view::{
     ContentForm, ParsedContent, TextAddresses, content_json, parse_content,
 };
 use vitrine_model::content::{PackedMarkdown, PerText, TextDigest};
-use vitrine_model::snapshot::{ProductView, Snapshot};
+use vitrine_model::snapshot::{PlacedDiscount, ProductView, Snapshot};
 use vitrine_wire::error::ErrorType;
 
 use super::html::{Html, HtmlRenderer};
 use crate::http::body::cache::HERE_BYTES;
+use crate::http::discounts::spliced;
 use crate::http::error::ApiError;
 use crate::http::request::request_id;
 use crate::http::response::Audience;
@@ -81,12 +82,14 @@ pub(crate) fn find(
     Ok(text.cached_plain(keep).for_audience(Audience::Text))
 }
 
-/// A product with its texts as Markdown or HTML. `content` is where its content resources lie.
+/// A product with its texts as Markdown or HTML, and perhaps another discount than the rendered one. `content` is where its
+/// content resources lie, behind the discount.
 pub(crate) fn in_product<'s>(
     snapshot: &'s Snapshot,
     addresses: &TextAddresses,
     renderer: &HtmlRenderer,
     product: ProductView<'s>,
+    discount: Option<PlacedDiscount>,
     content: Range<usize>,
     form: ContentForm,
 ) -> Result<Resource<'s>, ApiError> {
@@ -123,8 +126,12 @@ pub(crate) fn in_product<'s>(
             *texts.get_mut(name) = show(url)?;
         }
     }
+    let head = &bytes[..content.start];
     let parts = Parts {
-        head: &bytes[..content.start],
+        head: match discount {
+            Some(discount) => spliced(head, discount).into(),
+            None => head.into(),
+        },
         locale: locale.unwrap_or_default(),
         tail: &bytes[content.end..],
     };
@@ -138,14 +145,14 @@ pub(crate) fn in_product<'s>(
         let locale = Some(&*parts.locale).filter(|locale| !locale.is_empty());
         let content = content_json(form, locale, |name| shown.get_mut(name).take());
         let content = content.map_err(unreadable)?;
-        Ok([parts.head, &content, parts.tail].concat())
+        Ok([&*parts.head, &content, parts.tail].concat())
     });
     Ok(found)
 }
 
 /// A product's bytes, cut around its content resources.
 struct Parts<'s> {
-    head: &'s [u8],
+    head: Cow<'s, [u8]>,
     /// Empty where there is none.
     locale: Cow<'s, str>,
     tail: &'s [u8],
@@ -161,7 +168,7 @@ impl Parts<'_> {
         let around: [&[u8]; 6] = [
             form.as_str().as_bytes(),
             &head_bytes,
-            self.head,
+            &self.head,
             &tail_bytes,
             self.tail,
             self.locale.as_bytes(),

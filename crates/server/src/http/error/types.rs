@@ -137,7 +137,7 @@ static INVALID_VERSION: ErrorRow = ErrorRow {
     example: ExampleRequest::OfOperation,
     response: "The request can't be understood as it is: mend it, don't repeat it. `details` names each refused parameter.",
     meaning: "`X-Api-Version` is a date that never was a version, or no date at all, or the header is there twice.",
-    remedy: "Leave the header out, or send `2024-02-05` once. See [Versions]({up}docs/versions).",
+    remedy: "Leave the header out, or send `2026-12-01` or `2024-02-05` once. See [Versions]({up}docs/versions).",
 };
 
 static UNAUTHORIZED: ErrorRow = ErrorRow {
@@ -253,7 +253,7 @@ static VERSION_REMOVED: ErrorRow = ErrorRow {
     },
     response: "The version or the token asked for is gone: decide by `type`.",
     meaning: "`X-Api-Version` names a version that there was and that is gone, such as `2023-07-27`.",
-    remedy: "Move to `2024-02-05`. See [Versions]({up}docs/versions).",
+    remedy: "Move to `2026-12-01`. See [Versions]({up}docs/versions).",
 };
 
 static CHANGES_GONE: ErrorRow = ErrorRow {

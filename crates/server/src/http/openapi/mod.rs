@@ -12,6 +12,8 @@ mod schemas;
 use serde_json::{Map, Value, json};
 
 use super::routes::ROUTES;
+pub(super) use schemas::replace_fields;
+
 use super::versions::Version;
 
 /// Public URL in documents without a server, such as the frozen ones.
@@ -21,12 +23,12 @@ pub const PLACEHOLDER_URL: &str = "https://catalog.example";
 /// end.
 #[must_use]
 pub fn document(public_url: &str, version: &Version) -> String {
-    let mut document = build(public_url, version.date);
-    version.convert_openapi(&mut document);
+    let mut document = build(public_url, version);
+    (version.convert_openapi)(&mut document);
     format!("{document:#}\n")
 }
 
-fn build(public_url: &str, version: &str) -> Value {
+fn build(public_url: &str, version: &Version) -> Value {
     let paths: Map<String, Value> = ROUTES
         .iter()
         .filter_map(|route| Some((route.template.strip_prefix("/v2")?, route)))
@@ -36,7 +38,7 @@ fn build(public_url: &str, version: &str) -> Value {
         "openapi": "3.1.0",
         "info": {
             "title": "Vitrine product catalog",
-            "version": version,
+            "version": version.date,
             "summary": "The products that can be ordered as payouts: where, in which amounts, on what terms.",
             "description": DESCRIPTION,
             "contact": {"name": "The operator of this catalog", "url": "https://catalog.example", "email": "catalog@catalog.example"},
@@ -60,7 +62,7 @@ fn build(public_url: &str, version: &str) -> Value {
                 },
             },
             "parameters": request_headers::parameters(version),
-            "headers": headers::headers(version),
+            "headers": headers::headers(version.date),
             "schemas": schemas::schemas(),
             "responses": answers::shared_errors(),
         },

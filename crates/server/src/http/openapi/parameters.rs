@@ -5,6 +5,7 @@ use vitrine_ingest::view::ContentForm;
 use vitrine_model::code::ProductCode;
 use vitrine_model::product::PayoutTypeName;
 use vitrine_model::query::Limit;
+use vitrine_model::version::ApiVersion;
 
 use super::examples::TEXT_DIGEST;
 use super::request_headers;
@@ -75,6 +76,9 @@ fn schema(values: Values) -> Value {
         Values::Token => json!({"type": "string", "pattern": "^[A-Za-z0-9_-]{1,400}$"}),
         Values::Wait => {
             json!({"type": "integer", "format": "int32", "minimum": 0, "maximum": parameters::MAX_WAIT_SECONDS, "default": 0})
+        }
+        Values::Version => {
+            json!({"type": "string", "enum": ApiVersion::SERVED.map(ApiVersion::as_str)})
         }
         Values::ContentForm => {
             json!({"type": "string", "enum": ContentForm::ALL.map(ContentForm::as_str), "default": ContentForm::default().as_str()})

@@ -6,6 +6,7 @@ use super::examples::ENTITY_TAG;
 use super::headers::{Example, header};
 use super::schemas::SIMULATED_ERROR;
 use crate::http::routes::{KeyedOperation, Operation};
+use crate::http::versions::Version;
 
 /// Returns references to the request headers that an operation reads, apart from the key's.
 pub(super) fn of(operation: Operation) -> Vec<Value> {
@@ -29,14 +30,19 @@ pub(super) fn of(operation: Operation) -> Vec<Value> {
 
 /// Returns every request header of this version. `X-Simulate` has no example, because tools that send all examples
 /// would get an error.
-pub(super) fn parameters(version: &str) -> Value {
+pub(super) fn parameters(version: &Version) -> Value {
     let text = json!({"type": "string"});
-    json!({
+    let date = version.date;
+    let schema = match version.is_default() {
+        true => json!({"type": "string", "pattern": format!("^({date})?$"), "default": date}),
+        false => json!({"type": "string", "pattern": format!("^{date}$")}),
+    };
+    let mut parameters = json!({
         "X-Api-Version": parameter(
             "X-Api-Version",
             "The dated version of the API that shall answer. Send the one that your program was written for: answers then stay as they are when a newer version becomes the default. Without it, or with an empty one, the version that your key is pinned to answers, else the default.",
-            &json!({"type": "string", "pattern": format!("^({version})?$"), "default": version}),
-            &[("current", "The current version", version)],
+            &schema,
+            &[("current", "The current version", date)],
         ),
         "If-None-Match": parameter(
             "If-None-Match",
@@ -74,7 +80,10 @@ pub(super) fn parameters(version: &str) -> Value {
             &json!({"$ref": format!("#/components/schemas/{SIMULATED_ERROR}")}),
             &[],
         ),
-    })
+    });
+    // Only the default version answers requests that name none.
+    parameters["X-Api-Version"]["required"] = json!(!version.is_default());
+    parameters
 }
 
 fn parameter(name: &str, description: &str, schema: &Value, examples: &[Example<'_>]) -> Value {

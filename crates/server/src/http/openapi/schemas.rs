@@ -42,6 +42,19 @@ pub(super) fn schemas() -> Value {
     schemas
 }
 
+/// Replaces the fields of products in a document by those of `T`, which has what a version shows otherwise.
+pub(in crate::http) fn replace_fields<T: schemars::JsonSchema>(document: &mut Value) {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    let Some(Value::Object(fields)) = schema.remove("properties") else {
+        return;
+    };
+    let properties = &mut document["components"]["schemas"]["Product"]["properties"];
+    for (name, field) in fields {
+        properties[name] = field;
+    }
+}
+
 /// Name of the schema of `X-Simulate`.
 pub(super) const SIMULATED_ERROR: &str = "SimulatedError";
 

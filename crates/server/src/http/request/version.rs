@@ -7,7 +7,7 @@ use vitrine_wire::error::ErrorType;
 
 use super::single;
 use crate::http::error::ApiError;
-use crate::http::versions::{Version, Versions};
+use crate::http::versions::Version;
 
 /// Name of the header with the API version.
 pub(crate) const X_API_VERSION: HeaderName = HeaderName::from_static("x-api-version");
@@ -17,19 +17,16 @@ pub(crate) const X_API_VERSION: HeaderName = HeaderName::from_static("x-api-vers
 /// # Errors
 ///
 /// If there is no such version, or if it was removed.
-pub(crate) fn negotiate<'v>(
-    versions: &'v Versions,
-    headers: &HeaderMap,
-    key: &KnownKey,
-) -> Result<&'v Version, ApiError> {
+pub(crate) fn negotiate(headers: &HeaderMap, key: &KnownKey) -> Result<Version, ApiError> {
     let error = |kind| match kind {
         VersionError::Removed => ApiError::plain(ErrorType::VersionRemoved),
         VersionError::Unknown => ApiError::plain(ErrorType::InvalidVersion),
     };
     let requested = single(headers, &X_API_VERSION).map_err(|_| error(VersionError::Unknown))?;
     let pinned = key.record.api_version.as_deref();
-    let date = requested
-        .or(pinned)
-        .unwrap_or(ApiVersion::default().as_str());
-    versions.find(date).map_err(error)
+    let version: ApiVersion = match requested.or(pinned) {
+        Some(date) => date.parse().map_err(error)?,
+        None => ApiVersion::default(),
+    };
+    Ok(version.into())
 }

@@ -104,23 +104,6 @@ impl<'s> Resource<'s> {
         }
     }
 
-    /// Returns the resource with its body converted to an older version. The version's date gives it a tag of its own.
-    /// The plain body is cached, because converting takes time.
-    pub(crate) fn converted(
-        self,
-        date: &str,
-        convert: impl FnOnce(&[u8]) -> Result<Vec<u8>, ApiError> + Send + 's,
-    ) -> Self {
-        let newest = self.body;
-        Self {
-            tag: EntityTag::of_parts([date.as_bytes(), self.tag.hash().as_bytes()].into_iter()),
-            cache_plain: CachePolicy::Always,
-            memory: Memory::Made,
-            body: Box::new(move |payer| Ok(convert(&newest(payer)?.into_bytes())?.into())),
-            ..self
-        }
-    }
-
     /// Sets the `Link` header, which names the neighbours of a page.
     #[must_use]
     pub fn with_link(self, link: Option<HeaderValue>) -> Self {

@@ -11,6 +11,7 @@ mod rows;
 use vitrine_ingest::view::ContentForm;
 use vitrine_model::money::Currency;
 use vitrine_model::query::{Cursor, Filter, Limit, ListQuery, Orderable};
+use vitrine_model::version::ApiVersion;
 use vitrine_wire::error::FaultType;
 
 pub(crate) use self::changes::{ChangesRequest, MAX_WAIT_SECONDS, changes};
@@ -69,6 +70,8 @@ pub enum Values {
     Token,
     /// Number of seconds to wait.
     Wait,
+    /// Date of an API version.
+    Version,
 }
 
 impl Values {
@@ -86,6 +89,7 @@ impl Values {
             Self::ContentForm => "`url`, `md` or `html`",
             Self::Token => "the token `next` of an answer",
             Self::Wait => "a whole number of seconds from 0 to 55",
+            Self::Version => "the date of a served API version, such as `2026-12-01`",
         }
     }
 }
@@ -172,6 +176,8 @@ enum ProductParameter {
 
 static PRODUCT: [(ProductParameter, Parameter); 1] = [(ProductParameter::Content, rows::CONTENT)];
 
+static OPENAPI: [((), Parameter); 1] = [((), rows::VERSION)];
+
 /// Returns the parameters of an operation.
 #[must_use]
 pub fn of(operation: Operation) -> Vec<&'static Parameter> {
@@ -185,8 +191,8 @@ pub fn of(operation: Operation) -> Vec<&'static Parameter> {
             KeyedOperation::ListCategories | KeyedOperation::ListCountries | KeyedOperation::Ping,
         )
         | Operation::GetText
-        | Operation::GetOpenapi
         | Operation::Docs => Vec::new(),
+        Operation::GetOpenapi => OPENAPI.iter().map(|(_, row)| row).collect(),
     }
 }
 
@@ -197,6 +203,24 @@ pub fn of(operation: Operation) -> Vec<&'static Parameter> {
 /// If there are any.
 pub fn none(query: Option<&str>) -> Result<(), ApiError> {
     read::<()>(query, &[], &[], |(), _, _, _| {}).into_result()
+}
+
+/// Reads the query of the OpenAPI document.
+///
+/// # Errors
+///
+/// If a parameter is refused, with all faults.
+pub fn openapi_version(query: Option<&str>) -> Result<ApiVersion, ApiError> {
+    let mut version = ApiVersion::default();
+    read(query, &OPENAPI, &[], |(), row, given, faults| {
+        let value = given.unwrap_or_else(|raw| raw);
+        match value.parse() {
+            Ok(served) => version = served,
+            Err(_) => faults.invalid(row, value),
+        }
+    })
+    .into_result()?;
+    Ok(version)
 }
 
 /// Reads the query of a product.

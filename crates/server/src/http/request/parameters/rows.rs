@@ -164,3 +164,12 @@ pub(super) const WAIT: Parameter = Parameter {
     description: "How many seconds the answer may be held until something visible to this request changes. Only with `since`.",
     examples: &[],
 };
+
+/// Version of the OpenAPI document.
+pub(super) const VERSION: Parameter = Parameter {
+    name: "version",
+    multiplicity: Multiplicity::One,
+    values: Values::Version,
+    description: "The date of the API version that the document describes; without it, the default version.",
+    examples: &[("newest", "The newest version", Example::Text("2026-12-01"))],
+};

@@ -1,0 +1,146 @@
+//! Parts of a page: slices of a snapshot's blocks, with text before, between and behind them. Lists and changes are made of
+//! them, as rendered or with other discounts: then a product's slice is cut around its discount.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use vitrine_model::snapshot::{PlacedDiscount, ProductView, Run, Slice, Snapshot};
+
+/// Slices, each with text before it, and text behind the last.
+#[derive(Debug, Clone)]
+pub(crate) struct Parts {
+    texts: Bytes,
+    slices: Box<[PlacedSlice]>,
+    length: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct PlacedSlice {
+    slice: Slice,
+    /// End of the text before it, among all texts.
+    text_end: u32,
+}
+
+/// Builds [`Parts`] from beginning to end.
+#[derive(Debug, Default)]
+pub(crate) struct PartsBuilder {
+    texts: Vec<u8>,
+    slices: Vec<PlacedSlice>,
+    length: usize,
+    products: u32,
+    /// Position and discount of each product that is shown with another discount than the rendered one, eight bytes each.
+    replaced: Vec<u8>,
+}
+
+impl PartsBuilder {
+    /// Appends text.
+    pub(crate) fn text(&mut self, text: &[u8]) {
+        self.texts.extend_from_slice(text);
+        self.length += text.len();
+    }
+
+    /// Appends a run's products as rendered.
+    pub(crate) fn run(&mut self, snapshot: &Snapshot, run: Run) {
+        self.slice(snapshot.run(run));
+        self.count(run.count());
+    }
+
+    /// Appends a run's products with other discounts, each if `replacement` returns one.
+    pub(crate) fn run_with(
+        &mut self,
+        snapshot: &Snapshot,
+        run: Run,
+        replacement: impl Fn(ProductView<'_>) -> Option<PlacedDiscount>,
+    ) {
+        let mut rest = snapshot.run(run);
+        let (mut rest_start, mut product_start) = (0, 0);
+        for product in snapshot.products(run) {
+            if let Some(discount) = replacement(product) {
+                let Range { start, end } = discount.range();
+                let (before, after) = rest.split_at(product_start + start - rest_start);
+                (_, rest) = after.split_at(end - start);
+                rest_start = product_start + end;
+                self.slice(before);
+                self.text(discount.exact.text().as_str().as_bytes());
+                self.replaced.extend(self.products.to_le_bytes());
+                let millionths = discount.exact.millionths();
+                self.replaced.extend(millionths.to_le_bytes());
+            }
+            self.count(1);
+            // A comma follows.
+            product_start += product.bytes().len() + 1;
+        }
+        self.slice(rest);
+    }
+
+    fn slice(&mut self, slice: Slice) {
+        self.length += slice.len();
+        self.slices.push(PlacedSlice {
+            slice,
+            // Texts are shorter than 2^32 bytes.
+            text_end: u32::try_from(self.texts.len()).unwrap_or(u32::MAX),
+        });
+    }
+
+    fn count(&mut self, products: usize) {
+        self.products += u32::try_from(products).unwrap_or_default();
+    }
+
+    /// Returns positions and discounts of the products that are shown with another discount than the rendered one; empty
+    /// if none is. With the products they determine the bytes.
+    pub(crate) fn replaced(&self) -> &[u8] {
+        &self.replaced
+    }
+
+    /// Returns the number of slices.
+    pub(crate) fn slice_count(&self) -> usize {
+        self.slices.len()
+    }
+
+    /// Returns the parts.
+    pub(crate) fn finish(self) -> Parts {
+        Parts {
+            texts: self.texts.into(),
+            slices: self.slices.into(),
+            length: self.length,
+        }
+    }
+}
+
+impl Parts {
+    /// Returns the length of all parts, in bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Returns the text, if there is nothing else.
+    pub(super) fn only_text(&self) -> Option<Bytes> {
+        self.slices.is_empty().then(|| self.texts.clone())
+    }
+
+    /// Returns a part: odd ones are slices, even ones the texts before, between and behind them.
+    pub(super) fn part<'p>(&'p self, snapshot: &'p Snapshot, number: usize) -> Option<&'p [u8]> {
+        match number.is_multiple_of(2) {
+            true => self.texts.get(self.text_range(number / 2)?),
+            false => Some(snapshot.slice(self.slices.get(number / 2)?.slice)),
+        }
+    }
+
+    /// Returns the same as a reference to where it lies.
+    pub(super) fn shared(&self, snapshot: &Snapshot, number: usize) -> Option<Bytes> {
+        match number.is_multiple_of(2) {
+            true => Some(self.texts.slice(self.text_range(number / 2)?)),
+            false => Some(snapshot.shared_slice(self.slices.get(number / 2)?.slice)),
+        }
+    }
+
+    /// Returns the range of the text before the slice with this index, or behind the last.
+    fn text_range(&self, index: usize) -> Option<Range<usize>> {
+        let end = |index: usize| Some(self.slices.get(index)?.text_end as usize);
+        let start = match index.checked_sub(1) {
+            None => 0,
+            Some(before) => end(before)?,
+        };
+        Some(start..end(index).unwrap_or(self.texts.len()))
+    }
+}
