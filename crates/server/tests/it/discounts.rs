@@ -10,7 +10,7 @@ use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 
 use crate::harness::feed::{CatalogCopy, list};
-use crate::harness::{Reply, Server, Store, gift_card, skipped, text};
+use crate::harness::{Reply, Server, Store, gift_card, skipped, text, wait_for};
 use crate::walks::RECORDED;
 
 /// Versions with the number of digits that they show at most.
@@ -226,6 +226,10 @@ fn change_of_a_later_digit_shows_in_the_newer_version_only() {
             "{target}"
         );
     }
+    wait_for("the change in the feed", || {
+        let named = copy.walk(&catalog.server, &catalog.keys[1], "");
+        (!named.is_empty()).then_some(())
+    });
     copy.settle(&catalog.server, &catalog.keys[1]);
     assert!(copy.products["P000"].contains(&format!("{KEY}0.0122\"")));
 }
