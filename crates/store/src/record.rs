@@ -121,7 +121,7 @@ pub struct RevisionNote {
     pub by: String,
     /// Reason, in the author's words.
     pub note: Option<String>,
-    /// SHA-256 of the inputs' bytes in hexadecimal; none without inputs.
+    /// SHA-256 of the inputs' bytes in hexadecimal, of a followed mirror behind its token and removals; none without inputs.
     pub source_digest: Option<String>,
 }
 
