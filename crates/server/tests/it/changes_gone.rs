@@ -313,6 +313,8 @@ fn file_of_changes_newer_than_the_snapshot_waits_for_the_store() {
 #[test]
 fn unreadable_history_ends_no_wait_and_no_token() {
     let served = FeedServer::of(&[gift_card("A")], &ADMIN);
+    // The history was read once that is shown.
+    served.load(&[named("A", "older")]);
     let mut copy = served.copy("");
     let waiting = begin(&served.server, &served.key, &copy, 55);
     wait_for_waits(&served.server, 1);
