@@ -1,5 +1,6 @@
 //! API keys: creation, stored records, and authentication of presented keys.
 
+mod expiry;
 mod fault;
 mod status;
 

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use jiff::Timestamp;
 use vitrine_model::snapshot::Damage;
 use vitrine_wire::error::ErrorType;
 
@@ -41,6 +42,7 @@ pub(super) fn text(app: &App) -> String {
         tls(metrics, &mut into);
     }
     catalog(app, &mut into);
+    keys(app, &mut into);
     changes::describe(app, &mut into);
     following(app, &mut into);
     caches(app, &mut into);
@@ -248,10 +250,25 @@ fn catalog(app: &App, into: &mut Exposition) {
         "Damaged snapshot files, which weren't used.",
         app.live.metrics.damaged_snapshot_files.get(),
     );
+}
+
+fn keys(app: &App, into: &mut Exposition) {
+    let keys = app.live.keys();
     into.gauge(
         "vitrine_keys",
         "API keys known, expired and revoked ones included.",
-        app.live.keys().count(),
+        keys.count(),
+    );
+    let expiries: Vec<Timestamp> = keys.expiring(Timestamp::now()).collect();
+    into.gauge(
+        "vitrine_keys_expiring",
+        "API keys used within the last week that expire within a week.",
+        expiries.len(),
+    );
+    into.gauge(
+        "vitrine_keys_earliest_expiry_timestamp_seconds",
+        "Earliest expiry of these keys, in seconds since 1970; 0 if there are none.",
+        expiries.into_iter().min().map_or(0, Timestamp::as_second) as f64,
     );
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::harness::{Store, text};
+use crate::harness::{Store, scrape, text};
 use crate::keys::{catalog, labelled, listed, prefix_of, wait_for_status};
 
 /// Changes a key, and returns what is said of it.
@@ -151,4 +151,24 @@ fn change_of_no_single_key_in_use_is_refused() {
     // A whole key is accepted as its prefix, and not shown.
     let said = set(&store, &one, &["--label", "once"]);
     assert_eq!(said, format!("{}: label twice → once\n", prefix_of(&one)));
+}
+
+#[test]
+fn keys_in_use_that_expire_soon_are_in_the_metrics() {
+    let store = catalog();
+    let key = store.key("soon", &["--expires", "3d"]);
+    store.key("unused", &["--expires", "1d"]);
+    let late = store.key("late", &["--expires", "30d"]);
+    let server = store.serve_with(&["--admin-listen", "127.0.0.1:0"]);
+    wait_for_status(&server, &late, 200);
+    let earliest = "vitrine_keys_earliest_expiry_timestamp_seconds";
+    let before = scrape(&server);
+    assert_eq!(before.value("vitrine_keys_expiring"), 0.0);
+    assert_eq!(before.value(earliest), 0.0);
+    wait_for_status(&server, &key, 200);
+    let after = scrape(&server);
+    assert_eq!(after.value("vitrine_keys_expiring"), 1.0);
+    let stored = labelled(&store, "soon")[0]["expires_at"].clone();
+    let expires: jiff::Timestamp = stored.as_str().expect("an expiry").parse().expect("a time");
+    assert_eq!(after.value(earliest), expires.as_second() as f64);
 }
