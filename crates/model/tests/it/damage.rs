@@ -11,6 +11,7 @@ use crate::naive::{Catalog, Made, made, snapshot};
 struct Directory {
     ends: Vec<u32>,
     content: Vec<[u32; 2]>,
+    discounts: Vec<[u32; 2]>,
     hashes: Vec<[u8; 16]>,
     code_ends: Vec<u16>,
     codes: Vec<u8>,
@@ -27,6 +28,9 @@ impl Directory {
         let directory = Self {
             ends: (0..count).map(|_| u32_of(take(4))).collect(),
             content: (0..count)
+                .map(|_| [u32_of(take(4)), u32_of(take(4))])
+                .collect(),
+            discounts: (0..count)
                 .map(|_| [u32_of(take(4)), u32_of(take(4))])
                 .collect(),
             hashes: (0..count)
@@ -49,8 +53,8 @@ impl Directory {
         let header = lengths.map(|length| u32::try_from(length).expect("short"));
         let mut bytes: Vec<u8> = header.into_iter().flat_map(u32::to_le_bytes).collect();
         bytes.extend(self.ends.iter().flat_map(|end| end.to_le_bytes()));
-        let content = self.content.iter().flatten();
-        bytes.extend(content.flat_map(|at| at.to_le_bytes()));
+        let pairs = self.content.iter().chain(&self.discounts).flatten();
+        bytes.extend(pairs.flat_map(|at| at.to_le_bytes()));
         bytes.extend(self.hashes.iter().flatten());
         bytes.extend(self.code_ends.iter().flat_map(|end| end.to_le_bytes()));
         bytes.extend(&self.codes);
@@ -91,7 +95,7 @@ fn directories_with_one_fault_are_refused() {
     assert_eq!(whole.bytes(), block.directory()[..], "the table is true");
     let is_taken = |bytes: Vec<u8>| Block::from_bytes(bytes.into(), arena.clone()).is_ok();
     assert!(is_taken(whole.bytes()));
-    let damages: [Damage; 15] = [
+    let damages: [Damage; 17] = [
         ("a product ends ahead of its beginning", |it| {
             it.ends[1] = it.ends[0];
         }),
@@ -107,6 +111,12 @@ fn directories_with_one_fault_are_refused() {
         }),
         ("content ends behind its product", |it| {
             it.content[1][1] += 1;
+        }),
+        ("a discount's text lies behind its product", |it| {
+            it.discounts[1] = [10_000, 1_000];
+        }),
+        ("a discount is above 1", |it| {
+            it.discounts[1] = [1_000_001, 1];
         }),
         ("a code ends ahead of its beginning", |it| {
             it.code_ends[0] = 5;
@@ -161,6 +171,7 @@ fn blocks_of_none_or_too_many_products_are_refused() {
         let directory = Directory {
             ends: (0..count).map(|place| end(place * 2 + 1)).collect(),
             content: vec![[0, 0]; count],
+            discounts: vec![[0, 0]; count],
             hashes: vec![[0; 16]; count],
             code_ends: (1..=count)
                 .map(|place| u16::try_from(place * 4).expect("short"))
