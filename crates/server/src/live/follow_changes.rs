@@ -45,7 +45,7 @@ pub(super) struct ChangesFollower {
 /// Pause after a failed read of the history. The catalog is followed all the same.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(2);
 
-/// Maximum time for which the feed stays behind the live snapshot: a second try to read the history.
+/// Maximum time for which the feed stays behind the live snapshot.
 const MAX_BEHIND: Duration = Duration::from_secs(5);
 
 impl ChangesFollower {
@@ -101,8 +101,8 @@ impl ChangesFollower {
     }
 
     /// Brings the journal up to the live snapshot, which was made from the store at the state `seen`. If the history can't
-    /// be read, or is that of a later state, the former feed stays for a while. Then the feed answers from the snapshot
-    /// without a journal until there is one.
+    /// be read, the feed answers from the snapshot without a journal until it can. If the history is that of a later state, the
+    /// former feed stays for a while.
     pub(super) fn follow(
         &mut self,
         followed: &FollowContext,
@@ -131,9 +131,9 @@ impl ChangesFollower {
             }
             Err(error) => {
                 let error = ErrorChain(&error);
-                tracing::warn!(%error, "can't read the history of changes; new tokens get 503");
+                tracing::warn!(%error, "can't read the history of changes; `since` gets 503");
                 self.failed = Some(Instant::now());
-                self.stay_behind(followed, snapshot, position);
+                self.publish(followed, snapshot, position, None);
             }
         }
     }

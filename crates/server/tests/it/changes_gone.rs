@@ -4,7 +4,6 @@ use std::fs;
 use std::path::PathBuf;
 
 use crate::changes::named;
-use crate::changes_waits::{ADMIN, begin, count_waits, end, wait_for_waits};
 use crate::harness::feed::{
     CHANGES, CatalogCopy, FeedServer, Refusal, aged, list, of_unknown_revision, refusal,
 };
@@ -308,30 +307,6 @@ fn file_of_changes_newer_than_the_snapshot_waits_for_the_store() {
     for mut copy in copies {
         served.settle(&mut copy);
     }
-}
-
-#[test]
-fn unreadable_history_ends_no_wait_and_no_token() {
-    let served = FeedServer::of(&[gift_card("A")], &ADMIN);
-    // The history was read once that is shown.
-    served.load(&[named("A", "older")]);
-    let mut copy = served.copy("");
-    let waiting = begin(&served.server, &served.key, &copy, 55);
-    wait_for_waits(&served.server, 1);
-    served.store.sql("alter table text_change rename to away");
-    served.store.load_products(&[named("A", "new")]);
-    wait_for("a failed read", || {
-        let said = served.server.stderr();
-        said.contains("can't read the history of changes")
-            .then_some(())
-    });
-    assert_eq!(served.refusals(&copy), KNOWN);
-    assert_eq!(count_waits(&served.server), 1.0);
-    let unknown = |token: &str| of_unknown_revision(&aged(token, 60));
-    assert_eq!(served.refusal(&copy, unknown), Some(Refusal::Unknown));
-    served.store.sql("alter table away rename to text_change");
-    assert_eq!(copy.apply(&end(waiting)).named(), ["A"]);
-    served.settle(&mut copy);
 }
 
 /// Takes the store away; returns what brings it back.
