@@ -21,6 +21,8 @@ mod segment;
 mod strings;
 mod update;
 
+use std::cmp::Ordering;
+
 use jiff::Timestamp;
 
 use crate::content_hash::ContentHash;
@@ -83,6 +85,19 @@ pub struct Position {
     pub revision: StateId,
     /// Id of the state of the texts.
     pub texts: StateId,
+}
+
+impl Position {
+    /// Returns false if another state can't lead to this one: the store was restored, or a failover lost that state.
+    #[must_use]
+    pub fn may_follow(&self, former: &Self) -> bool {
+        let is_revision_after = match self.number.cmp(&former.number) {
+            Ordering::Greater => true,
+            Ordering::Equal => self.revision == former.revision,
+            Ordering::Less => false,
+        };
+        is_revision_after && self.texts >= former.texts
+    }
 }
 
 /// A state, reached by a step.
@@ -206,5 +221,31 @@ impl Journal {
         self.revisions.drop_replaced_before(kept_since);
         self.texts.drop_replaced_before(kept_since);
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn state_follows_earlier_ones_only() {
+        let at = |number, id: &str, texts| Position {
+            number,
+            revision: StateId::of_revision(id),
+            texts: StateId::of_texts(texts),
+        };
+        let former = at(7, "seven", 20);
+        for later in [former, at(8, "eight", 20), at(7, "seven", 300)] {
+            assert!(later.may_follow(&former), "{later:?}");
+        }
+        for other in [
+            at(6, "six", 20),
+            at(7, "restored", 20),
+            at(8, "eight", 19),
+            at(6, "six", 21),
+        ] {
+            assert!(!other.may_follow(&former), "{other:?}");
+        }
     }
 }

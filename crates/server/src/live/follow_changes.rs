@@ -94,7 +94,9 @@ impl ChangesFollower {
             self.publish(followed, snapshot, position, Some(journal));
             return None;
         }
-        if followed.live.feed().is_none() {
+        // Tokens of a state that was lost are gone at servers that know: no client may get one any more.
+        let is_former_left = |feed: Arc<Feed>| position.may_follow(&feed.position);
+        if !followed.live.feed().is_some_and(is_former_left) {
             self.publish(followed, snapshot, position, None);
         }
         Some(position)
@@ -124,7 +126,7 @@ impl ChangesFollower {
                 self.failed = None;
                 match journal {
                     Some(journal) if !journal.ends_at(&position) => {
-                        self.stay_behind(followed, snapshot, position);
+                        self.stay_behind(followed, &journal, snapshot, position);
                     }
                     journal => self.publish(followed, snapshot, position, journal),
                 }
@@ -138,10 +140,12 @@ impl ChangesFollower {
         }
     }
 
-    /// Keeps the former feed for a while, so that waits and its tokens go on.
+    /// Keeps the former feed for a while, so that waits and its tokens go on; not if the store's journal doesn't know its
+    /// state.
     fn stay_behind(
         &mut self,
         followed: &FollowContext,
+        journal: &Journal,
         snapshot: Arc<Snapshot>,
         position: Position,
     ) {
@@ -149,7 +153,9 @@ impl ChangesFollower {
         let Some(feed) = followed.live.feed() else {
             return;
         };
-        let is_kept = feed.journal.is_some() && behind_since.elapsed() < MAX_BEHIND;
+        let is_kept = feed.journal.is_some()
+            && journal.locate(&feed.position).is_some()
+            && behind_since.elapsed() < MAX_BEHIND;
         if !is_kept && !Arc::ptr_eq(&feed.snapshot, &snapshot) {
             self.publish(followed, snapshot, position, None);
         }
