@@ -3,6 +3,7 @@
 mod expiry;
 mod fault;
 mod status;
+mod visible;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,9 +14,11 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
+use crate::assortment::AssortmentTable;
 use crate::quota::{Quota, QuotaState};
 
 pub use status::KeyStatus;
+pub use visible::VisibleCatalog;
 
 /// A new key in the clear: shown once and never stored. Its `Debug` shows only the prefix.
 pub struct NewKey {
@@ -186,12 +189,15 @@ pub struct KnownKey {
     pub record: KeyRecord,
     /// State in this server.
     pub usage: Arc<KeyUsage>,
+    /// Catalog that it sees.
+    pub visible: VisibleCatalog,
 }
 
 /// All keys that a server knows: small, immutable, swapped as a whole.
 #[derive(Debug, Default)]
 pub struct KeyTable {
     by_prefix: HashMap<String, KnownKey>,
+    assortments: Arc<AssortmentTable>,
 }
 
 impl KeyTable {
@@ -203,10 +209,17 @@ impl KeyTable {
                 .by_prefix
                 .get(&record.prefix)
                 .map_or_else(Arc::default, |key| Arc::clone(&key.usage));
-            (record.prefix.clone(), KnownKey { record, usage })
+            let visible = VisibleCatalog::of(&record, &AssortmentTable::default());
+            let known = KnownKey {
+                record,
+                usage,
+                visible,
+            };
+            (known.record.prefix.clone(), known)
         };
         Self {
             by_prefix: records.into_iter().map(known).collect(),
+            assortments: Arc::default(),
         }
     }
 

@@ -63,6 +63,12 @@ impl StateId {
             .map_or(0, |bytes| u64::from_be_bytes(*bytes))
     }
 
+    /// Returns the id of a version of an assortment.
+    #[must_use]
+    pub fn of_assortment(id: &str) -> Self {
+        Self(*ContentHash::of(id.as_bytes()).as_bytes())
+    }
+
     /// Returns the id with these bytes.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; Self::LENGTH_BYTES]) -> Self {
@@ -85,6 +91,8 @@ pub struct Position {
     pub revision: StateId,
     /// Id of the state of the texts.
     pub texts: StateId,
+    /// Id of the version of the assortment; zero for everything.
+    pub assortment: StateId,
 }
 
 impl Position {
@@ -234,6 +242,7 @@ mod tests {
             number,
             revision: StateId::of_revision(id),
             texts: StateId::of_texts(texts),
+            assortment: StateId::default(),
         };
         let former = at(7, "seven", 20);
         for later in [former, at(8, "eight", 20), at(7, "seven", 300)] {

@@ -19,6 +19,7 @@ const EXAMPLES: &str = "\
 Examples:
   vitrine keys create --label partner
   vitrine keys create --label partner --quota 600/60 --expires 90d
+  vitrine keys create --label partner --assortment nordic
   vitrine keys create --label 'partner, trying out' --test --json";
 
 /// Create a key and print it. It is shown only this once.
@@ -36,6 +37,9 @@ pub(in crate::cli) struct Create {
     /// API version of responses to requests that name none.
     #[arg(long, value_name = "DATE")]
     api_version: Option<String>,
+    /// Assortment that the key sees. Without it, the key sees everything.
+    #[arg(long, value_name = "NAME")]
+    assortment: Option<String>,
     /// A test key: it may send X-Simulate to get any error.
     #[arg(long)]
     test: bool,
@@ -50,17 +54,19 @@ pub(in crate::cli) struct NewKeySettings {
     kind: KeyKind,
     expires_at: Option<Timestamp>,
     api_version: Option<String>,
+    assortment: Option<String>,
     quota: Option<Quota>,
 }
 
 impl NewKeySettings {
-    /// Returns the properties of a key without expiry, pinned version or quota.
+    /// Returns the properties of a key without expiry, pinned version, assortment or quota.
     pub(in crate::cli) fn plain(label: &str, kind: KeyKind) -> Self {
         Self {
             label: label.to_owned(),
             kind,
             expires_at: None,
             api_version: None,
+            assortment: None,
             quota: None,
         }
     }
@@ -80,6 +86,7 @@ impl NewKeySettings {
             secret_hash: key.secret_hash(),
             kind: self.kind,
             api_version: self.api_version,
+            assortment: self.assortment,
             quota: self.quota,
             created_at: to_second(now),
             expires_at: self.expires_at,
@@ -135,6 +142,7 @@ impl Create {
             },
             expires_at: checked_expiry(self.expires.as_deref(), Timestamp::now()),
             api_version: checked_version(self.api_version.as_ref()).cloned(),
+            assortment: self.assortment.clone(),
             quota: checked_quota(self.quota.as_deref()),
         }
     }

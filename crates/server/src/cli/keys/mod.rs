@@ -1,7 +1,10 @@
 //! `vitrine keys`: creates, lists, changes, rotates and revokes API keys.
 
+mod assign;
 mod create;
 mod set;
+
+use std::io::Write as _;
 
 use anyhow::{anyhow, bail};
 use clap::Subcommand;
@@ -11,11 +14,12 @@ use serde_json::{Value, json};
 use vitrine_model::key::{KeyKind, KeyRecord, NewKey};
 use vitrine_store::{IfMissing, Store};
 
+use self::assign::Assign;
 use self::create::{Create, new_key, show};
 use self::set::Set;
 use super::confirm::ConfirmArgs;
 use super::time::{after, to_second};
-use super::{Outcome, OutputArgs, StoreArgs, exit_with_usage_error, print, print_json};
+use super::{Outcome, OutputArgs, StoreArgs, exit_with_usage_error, output, print, print_json};
 
 pub(super) use self::create::{NewKeySettings, create};
 
@@ -24,6 +28,7 @@ Examples:
   vitrine keys create --label partner
   vitrine keys list
   vitrine keys set partner --quota 1200/60
+  vitrine keys assign partner nordic
   vitrine keys rotate partner --overlap 30d
   vitrine keys revoke vitrine_KVakkOwmM7g";
 
@@ -57,6 +62,7 @@ pub(super) enum Keys {
         output: OutputArgs,
     },
     Set(Set),
+    Assign(Assign),
     /// Create a successor of a key under the same label; the old key stays valid for the overlap.
     #[command(after_help = ROTATE_EXAMPLES)]
     Rotate {
@@ -91,6 +97,7 @@ impl Keys {
         match self {
             Self::Create(create) => create.run(store),
             Self::Set(set) => set.run(store),
+            Self::Assign(assign) => assign.run(store),
             Self::List { output } => list(&*store.open(IfMissing::Refuse)?, *output),
             Self::Rotate {
                 output,
@@ -136,6 +143,7 @@ fn list(store: &dyn Store, output: OutputArgs) -> anyhow::Result<Outcome> {
         "STATE",
         "KIND",
         "VERSION",
+        "ASSORTMENT",
         "QUOTA",
         "CREATED",
         "EXPIRES",
@@ -151,6 +159,7 @@ fn list(store: &dyn Store, output: OutputArgs) -> anyhow::Result<Outcome> {
             record.status(now).as_str().to_owned(),
             kind(record).to_owned(),
             record.api_version.clone().unwrap_or_else(|| "–".to_owned()),
+            record.assortment.clone().unwrap_or_else(|| "–".to_owned()),
             record
                 .quota
                 .map_or_else(|| "–".to_owned(), |quota| quota.to_string()),
@@ -170,6 +179,7 @@ fn to_json(record: &KeyRecord, now: Timestamp) -> Value {
         "state": record.status(now).as_str(),
         "kind": kind(record),
         "api_version": record.api_version,
+        "assortment": record.assortment,
         "quota": record.quota.map(|quota| quota.to_string()),
         "created_at": record.created_at,
         "expires_at": record.expires_at,
@@ -249,7 +259,7 @@ fn predecessors<'r>(
     }
 }
 
-/// Returns the record of a successor, with the same label, kind, version, quota and expiry.
+/// Returns the record of a successor, with the same label, kind, version, assortment, quota and expiry.
 fn successor(old: &KeyRecord, key: &NewKey, now: Timestamp) -> KeyRecord {
     KeyRecord {
         prefix: key.prefix().to_owned(),
@@ -315,6 +325,26 @@ fn revoke(store: &dyn Store, output: OutputArgs, names: &[String]) -> anyhow::Re
         print(&format!("revoked {}\n", revoked.join(", ")))?;
     }
     Ok(Outcome::Done)
+}
+
+/// Warns of running servers of releases that don't know assortments: they refuse the key.
+fn warn_of_older_servers(
+    store: &dyn Store,
+    before: &KeyRecord,
+    after: &KeyRecord,
+) -> anyhow::Result<()> {
+    if before.assortment.is_some() || after.assortment.is_none() {
+        return Ok(());
+    }
+    let older = store.older_programs()?;
+    if !older.is_empty() {
+        let (prefix, older) = (&after.prefix, older.join(", "));
+        writeln!(
+            output::stderr(),
+            "vitrine: warning: older releases are connected to the store, and refuse {prefix} with 401: {older}"
+        )?;
+    }
+    Ok(())
 }
 
 /// Minimum length of the end of a name that may be a partially copied secret.
