@@ -75,7 +75,7 @@ impl Feed {
         ) else {
             return true;
         };
-        let page = journal.changes(&self.snapshot, since, until, query);
+        let page = journal.changes(&self.snapshot, since, until, query, &[]);
         !page.changes.is_empty()
     }
 }

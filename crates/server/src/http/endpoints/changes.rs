@@ -111,12 +111,12 @@ fn find_page<'s>(
     now: Timestamp,
 ) -> Option<ChangesPage<'s>> {
     match base {
-        None => Some(first_page(&feed.snapshot, query)),
+        None => Some(first_page(&feed.snapshot, query, None)),
         Some(base) if base == feed.position => Some(ChangesPage::default()),
         Some(base) => {
             let until = feed.locate(&feed.position, now)?;
             let (since, journal) = (feed.locate(&base, now)?, feed.journal.as_ref()?);
-            Some(journal.changes(&feed.snapshot, since, until, query))
+            Some(journal.changes(&feed.snapshot, since, until, query, &[]))
         }
     }
 }
