@@ -70,8 +70,8 @@ impl KnownAssortment {
         id: StateId,
         kept_since: Timestamp,
     ) -> Option<Vec<&Arc<Assortment>>> {
-        let is_it = |former: &FormerVersion| former.assortment.id == id;
-        let first = match id == self.live.id {
+        let is_it = |former: &FormerVersion| former.assortment.id() == id;
+        let first = match id == self.live.id() {
             true => self.former.len(),
             false => self.former.iter().rposition(is_it)?,
         };
@@ -164,7 +164,7 @@ impl AssortmentTable {
             .map(|(name, known)| (name.clone(), Arc::clone(known)))
             .collect();
         for version in changed {
-            let name = version.assortment.name.clone();
+            let name = version.assortment.name().to_owned();
             let known = KnownAssortment::new(version, by_name.get(&name).map(|known| &**known));
             by_name.insert(name, Arc::new(known));
         }
@@ -184,7 +184,7 @@ impl AssortmentTable {
         let mut table = self.clone();
         let mut by_name: HashMap<String, Vec<FormerVersion>> = HashMap::new();
         for version in former {
-            let name = version.assortment.name.clone();
+            let name = version.assortment.name().to_owned();
             by_name.entry(name).or_default().push(version);
         }
         for (name, former) in by_name {
@@ -202,7 +202,7 @@ impl AssortmentTable {
     fn forget_oldest(&mut self, max_codes: usize) {
         let former = self.by_name.values().flat_map(|known| &known.former);
         let mut sizes: Vec<(Timestamp, usize)> = former
-            .map(|former| (former.replaced_at, former.assortment.rules.code_count()))
+            .map(|former| (former.replaced_at, former.assortment.rules().code_count()))
             .collect();
         let mut codes: usize = sizes.iter().map(|(_, codes)| codes).sum();
         if codes <= max_codes {

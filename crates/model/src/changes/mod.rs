@@ -29,6 +29,7 @@ use crate::content_hash::ContentHash;
 use log::Log;
 
 pub use facts::Facts;
+pub(crate) use facts::FactsView;
 pub use page::{Change, ChangesPage, ChangesQuery, first_page};
 pub use update::JournalUpdate;
 

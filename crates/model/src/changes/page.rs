@@ -2,6 +2,7 @@
 
 use super::cursor::Cursor;
 use super::{Journal, Point};
+use crate::assortment::View;
 use crate::code::ProductCode;
 use crate::query::{Cursor as ListCursor, Filter, Limit, ListQuery};
 use crate::snapshot::{Run, Snapshot};
@@ -37,7 +38,11 @@ pub struct ChangesPage<'s> {
 
 /// Returns everything visible from a code on: a page of a walk that begins a copy.
 #[must_use]
-pub fn first_page<'s>(snapshot: &'s Snapshot, query: &ChangesQuery) -> ChangesPage<'s> {
+pub fn first_page<'s>(
+    snapshot: &'s Snapshot,
+    query: &ChangesQuery,
+    view: Option<&View>,
+) -> ChangesPage<'s> {
     let list = ListQuery {
         filter: query.filter.clone(),
         cursor: query
@@ -46,7 +51,7 @@ pub fn first_page<'s>(snapshot: &'s Snapshot, query: &ChangesQuery) -> ChangesPa
             .map_or(ListCursor::Start, ListCursor::After),
         limit: query.limit,
     };
-    let page = snapshot.page(&list);
+    let page = snapshot.page_in(&list, view);
     let change = |(code, run): (&'s str, Run)| Change {
         code,
         product: Some(run),
@@ -63,13 +68,18 @@ impl Journal {
     ///
     /// A product that isn't visible is a change only if it was in some state between the two points: a client may have
     /// seen any of them.
+    ///
+    /// `views` are those of the snapshot by the versions of the client's assortment from that at `since` to the present one,
+    /// which is the last; `None` is no assortment, and so is an empty slice. Products that only the rules treat differently are
+    /// changes, too.
     #[must_use]
     pub fn changes<'s>(
         &'s self,
-        snapshot: &Snapshot,
+        snapshot: &'s Snapshot,
         since: Point,
         until: Point,
         query: &ChangesQuery,
+        views: &[Option<&View>],
     ) -> ChangesPage<'s> {
         let after = query.after.as_ref().map_or("", ProductCode::as_str);
         let (after, filter) = (after.as_bytes(), &query.filter);
@@ -79,7 +89,7 @@ impl Journal {
             .texts
             .cursors([since.texts, until.texts], after, filter);
         let mut cursors: Vec<Cursor<'s, '_>> = revisions.chain(texts).collect();
-        let visible = snapshot.matcher(filter);
+        let visible = snapshot.matcher(filter, views.last().copied().flatten());
         let mut page = ChangesPage::default();
         while let Some(code) = cursors.iter().filter_map(|cursor| cursor.code).min() {
             let mut was_visible = false;

@@ -62,7 +62,8 @@ pub fn known(journal: &Journal) -> Vec<u64> {
 fn removals(journal: &Journal, since: &Position, until: &Position) -> Vec<String> {
     let [since, until] = [since, until].map(|at| journal.locate(at).expect("a known position"));
     let query = ChangesQuery::default();
-    let page = journal.changes(&Snapshot::default(), since, until, &query);
+    let empty = Snapshot::default();
+    let page = journal.changes(&empty, since, until, &query, &[]);
     let codes = page.changes.iter().map(|change| change.code.to_string());
     codes.collect()
 }
@@ -319,7 +320,7 @@ fn use_all(journal: Journal) {
                     after: None,
                     limit: Limit::new(2).expect("a limit"),
                 };
-                let page = journal.changes(&snapshot, *since, *until, &query);
+                let page = journal.changes(&snapshot, *since, *until, &query, &[]);
                 let codes = page.changes.iter().map(|change| &change.code);
                 assert!(codes.is_sorted_by(|one, other| one < other));
             }

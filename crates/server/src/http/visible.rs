@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vitrine_model::assortment::View;
+use vitrine_model::assortment::{RunDiscounts, View};
 use vitrine_model::changes::StateId;
 use vitrine_model::code::ProductCode;
 use vitrine_model::key::{KnownKey, VisibleCatalog};
@@ -17,6 +17,7 @@ use super::error::ApiError;
 #[derive(Debug, Clone)]
 pub(crate) struct Visible {
     discounts: Discounts,
+    assortment: StateId,
     /// None: everything.
     view: Option<Arc<View>>,
 }
@@ -32,17 +33,21 @@ impl Visible {
         snapshot: &Arc<Snapshot>,
         discounts: Discounts,
     ) -> Result<Self, ApiError> {
-        let view = match &key.visible {
+        let assortment = match &key.visible {
             VisibleCatalog::Everything => None,
-            VisibleCatalog::Assortment(known) => Some(known.live().view(snapshot)),
+            VisibleCatalog::Assortment(known) => Some(known.live()),
             VisibleCatalog::Unknown => return Err(ApiError::assortment_unknown()),
         };
-        Ok(Self { discounts, view })
+        Ok(Self {
+            discounts,
+            assortment: assortment.map_or_else(StateId::default, |live| live.id()),
+            view: assortment.map(|live| live.view(snapshot)),
+        })
     }
 
     /// Returns the id of the assortment's version, for keys of caches; zero for everything.
     pub(crate) fn assortment(&self) -> StateId {
-        self.view.as_ref().map_or_else(StateId::default, |view| view.assortment())
+        self.assortment
     }
 
     /// Returns the view; none for everything.
@@ -52,43 +57,51 @@ impl Visible {
 
     /// Returns the page of a query.
     pub(crate) fn page<'s>(&self, snapshot: &'s Snapshot, list: &ListQuery) -> Page<'s> {
-        snapshot.page(list, self.view())
+        snapshot.page_in(list, self.view())
     }
 
-    /// Returns the product with a code, if it is visible.
+    /// Returns the product with a code if it is visible, and the discount to show instead of the rendered one.
     pub(crate) fn product<'s>(
         &self,
         snapshot: &'s Snapshot,
         code: &ProductCode,
-    ) -> Option<ProductView<'s>> {
-        match &self.view {
-            None => snapshot.product(code),
-            Some(view) => view.product(snapshot, code),
+    ) -> Option<(ProductView<'s>, Option<PlacedDiscount>)> {
+        let (product, own) = match &self.view {
+            None => (snapshot.product(code)?, None),
+            Some(view) => view.product(snapshot, code)?,
+        };
+        Some((product, self.discounts.replacement(product, own)))
+    }
+
+    /// Returns a writer of products to the parts of a page.
+    pub(crate) fn writer<'v>(&'v self, snapshot: &'v Snapshot) -> VisibleWriter<'v> {
+        let view = self.view().filter(|view| view.has_discounts());
+        VisibleWriter {
+            snapshot,
+            discounts: self.discounts,
+            own: view.map(|view| view.discounts(snapshot)),
         }
     }
+}
 
-    /// Returns the discount to show instead of the rendered one; `None` if they are the same.
-    pub(crate) fn replacement(
-        &self,
-        snapshot: &Snapshot,
-        product: ProductView<'_>,
-    ) -> Option<PlacedDiscount> {
-        let own = self.view().and_then(|view| view.discount(snapshot, product));
-        self.discounts.replacement(product, own)
-    }
+/// Writer of products with the discounts that a key is shown.
+pub(crate) struct VisibleWriter<'v> {
+    snapshot: &'v Snapshot,
+    discounts: Discounts,
+    own: Option<RunDiscounts<'v>>,
+}
 
+impl VisibleWriter<'_> {
     /// Appends the products of a run to the parts of a page.
-    pub(crate) fn push(&self, parts: &mut PartsBuilder, snapshot: &Snapshot, run: Run) {
-        let form = self.discounts;
-        match self.view().filter(|view| view.has_discounts()) {
-            Some(view) => {
-                let mut own = view.discounts(snapshot, run);
-                parts.run_with(snapshot, run, |product| {
-                    form.replacement(product, own.next().flatten())
-                });
-            }
-            None if form == Discounts::Rendered => parts.run(snapshot, run),
-            None => parts.run_with(snapshot, run, |product| form.replacement(product, None)),
+    pub(crate) fn push(&mut self, parts: &mut PartsBuilder, run: Run) {
+        let (snapshot, form) = (self.snapshot, self.discounts);
+        let own = self.own.as_mut().map_or(&[][..], |own| own.of(run));
+        if own.is_empty() && form == Discounts::Rendered {
+            return parts.run(snapshot, run);
         }
+        let mut own = own.iter().copied();
+        parts.run_with(snapshot, run, |product| {
+            form.replacement(product, own.next().flatten())
+        });
     }
 }

@@ -16,7 +16,7 @@ use vitrine_store::assortment::{AssortmentVersion, LiveAssortments};
 /// Returns name and id of the live versions that a server knows.
 pub(super) fn known_versions(table: &AssortmentTable) -> Vec<(String, String)> {
     let version = table.iter().map(|known| {
-        let (name, id) = (known.live().name.clone(), known.version_id().to_owned());
+        let (name, id) = (known.live().name().to_owned(), known.version_id().to_owned());
         (name, id)
     });
     version.collect()
@@ -61,7 +61,7 @@ fn hold(before: &KeyTable, now: &[KeyRecord], updated: &mut AssortmentTable) {
         else {
             continue;
         };
-        let version = |table: &AssortmentTable| table.get(name).map(|known| known.live().id);
+        let version = |table: &AssortmentTable| table.get(name).map(|known| known.live().id());
         let is_same = record.assortment.as_deref() == Some(name)
             && version(before.assortments()) == version(updated);
         if !is_same {

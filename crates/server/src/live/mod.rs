@@ -1,7 +1,7 @@
 //! The live snapshot and keys that requests read, and the threads that swap them.
 //!
 //! - `build`: builds a snapshot from a store; `blocks`: its threads
-//! - `follow`: the threads that poll a store; `follow_catalog`, `follow_keys`: their tasks; `key_use`: records the last use
+//! - `follow`: the threads that poll a store; `follow_catalog`, `follow_keys`, `follow_assortments`: their tasks; `key_use`: records the last use
 //!   of keys; `background`: low priority for work beside requests
 //! - `contact`: age of the keys, and its limit
 //! - `feed`: the state that the changes feed answers from, and reads that requests ask for; `visible_feed`: as a key sees it;
@@ -17,6 +17,7 @@ mod build;
 mod contact;
 mod feed;
 mod follow;
+mod follow_assortments;
 mod follow_catalog;
 mod follow_changes;
 mod follow_keys;

@@ -36,7 +36,7 @@ impl<'f> VisibleFeed<'f> {
     /// Returns the position of what is shown now.
     #[must_use]
     pub fn position(&self) -> Position {
-        let live = self.assortment.map(|known| known.live().id);
+        let live = self.assortment.map(|known| known.live().id());
         Position {
             assortment: live.unwrap_or_default(),
             ..self.feed.position
@@ -46,7 +46,7 @@ impl<'f> VisibleFeed<'f> {
     /// Returns the name of the assortment.
     #[must_use]
     pub fn assortment(&self) -> Option<&'f str> {
-        self.assortment.map(|known| known.live().name.as_str())
+        self.assortment.map(|known| known.live().name())
     }
 
     /// Returns true if changes since a position can be told. That of what is shown now is known without a journal.
@@ -74,7 +74,7 @@ impl<'f> VisibleFeed<'f> {
             .iter()
             .map(|version| version.view(snapshot))
             .collect();
-        let views: Vec<&View> = views.iter().map(|view| &**view).collect();
+        let views: Vec<Option<&View>> = views.iter().map(|view| Some(&**view)).collect();
         Some(journal.changes(snapshot, since_point, until, query, &views))
     }
 

@@ -150,6 +150,7 @@ pub(crate) fn resource(
 /// Returns the parts of a page's body.
 fn parts(page: &ChangesPage<'_>, next: &str, snapshot: &Snapshot, visible: &Visible) -> Parts {
     let mut parts = PartsBuilder::default();
+    let mut products = visible.writer(snapshot);
     parts.text(b"{\"changes\":[");
     for (index, Change { code, product }) in page.changes.iter().enumerate() {
         // Codes have no characters that JSON escapes.
@@ -158,7 +159,7 @@ fn parts(page: &ChangesPage<'_>, next: &str, snapshot: &Snapshot, visible: &Visi
             parts.text(text.as_bytes());
         }
         match product {
-            Some(run) => visible.push(&mut parts, snapshot, *run),
+            Some(run) => products.push(&mut parts, *run),
             None => parts.text(b"null"),
         }
         parts.text(b"}");

@@ -100,10 +100,9 @@ impl Endpoints {
         let Captured::Code(code) = captured else {
             return Err(ApiError::plain(ErrorType::NotFound));
         };
-        let product = visible
+        let (product, discount) = visible
             .product(snapshot, code)
             .ok_or_else(|| ApiError::no_such_product(code.as_str()))?;
-        let discount = visible.replacement(snapshot, product);
         if let Some(content) = product.content().filter(|_| form != ContentForm::Url) {
             let (addresses, html) = (&self.addresses, &self.html);
             return texts::in_product(snapshot, addresses, html, product, discount, content, form);

@@ -179,11 +179,12 @@ fn parts(
 ) -> PartsBuilder {
     let mut parts = PartsBuilder::default();
     parts.text(PAGE_START);
+    let mut products = visible.writer(snapshot);
     for (index, run) in page.runs().enumerate() {
         if index > 0 {
             parts.text(b",");
         }
-        visible.push(&mut parts, snapshot, run);
+        products.push(&mut parts, run);
     }
     parts.text(&end(page, list));
     parts
