@@ -49,6 +49,16 @@ impl KeyTable {
         self
     }
 
+    /// Returns the same keys with other assortments.
+    #[must_use]
+    pub fn with_other_assortments(&self, assortments: AssortmentTable) -> Self {
+        let table = Self {
+            by_prefix: self.by_prefix.clone(),
+            assortments: Arc::default(),
+        };
+        table.with_assortments(Arc::new(assortments))
+    }
+
     /// Returns the assortments.
     #[must_use]
     pub fn assortments(&self) -> &Arc<AssortmentTable> {

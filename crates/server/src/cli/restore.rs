@@ -3,10 +3,13 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use vitrine_ingest::escape::single_line;
 use vitrine_model::revision::Revision;
+use vitrine_store::assortment::{KeyView, RestorePlan, RestoredKey};
 use vitrine_store::{IfMissing, StoreError};
 
+use super::assortments::stored_rules;
 use super::confirm::ConfirmArgs;
 use super::{Outcome, StoreArgs, output, print};
 
@@ -19,20 +22,30 @@ Exit codes:
   0  restored
   1  failed: the store can't be written; nothing was changed
   2  the command line was wrong, such as no --yes without a terminal
-  3  the file was refused: not a store, damaged, or of a newer release; nothing was changed";
+  3  refused: not a store, damaged, of a newer release, or keys might see more; nothing was changed";
 
 /// Restore a backup into the store, in one transaction. Running servers follow within a second.
 ///
-/// The backup replaces everything in the store: catalog, history, texts and keys. Keys created since the backup are
-/// gone; keys revoked and texts taken down since stay so. The file is checked first and only read. If there is no
-/// store, one is created.
+/// The backup replaces everything in the store: catalog, history, texts, keys and assortments. Keys created since the backup
+/// are gone; keys revoked and texts taken down since stay so. Keys that might see more than now are listed, and need
+/// `--allow widen`. The file is checked first and only read. If there is no store, one is created.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Restore {
     #[command(flatten)]
     confirm: ConfirmArgs,
+    /// Let keys see more than now: `widen`.
+    #[arg(long, value_enum, value_name = "WHAT")]
+    allow: Vec<Allow>,
     /// The backup.
     file: PathBuf,
+}
+
+/// A consequence that has to be allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Allow {
+    /// Keys see more than now.
+    Widen,
 }
 
 impl Restore {
@@ -43,6 +56,11 @@ impl Restore {
             Err(StoreError::Missing { .. }) => store.address()?.create_from(&self.file),
             opened => {
                 let store = opened?;
+                match store.plan_restore(&self.file) {
+                    Ok(plan) if !self.may_widen(&plan)? => return Ok(Outcome::Refused),
+                    Err(error) => return refused(error),
+                    Ok(_) => {}
+                }
                 self.confirm.confirm(&format!(
                     "this replaces the catalog, history and keys of {url} with those of {file}"
                 ))?;
@@ -54,16 +72,74 @@ impl Restore {
                 print(&message(&revision))?;
                 Ok(Outcome::Done)
             }
-            Err(
-                error @ (StoreError::UnusableBackup { .. }
-                | StoreError::NotAStore { .. }
-                | StoreError::NewerSchema { .. }),
-            ) => {
-                writeln!(output::stderr(), "vitrine: {error}")?;
-                Ok(Outcome::Refused)
-            }
-            Err(error) => Err(error.into()),
+            Err(error) => refused(error),
         }
+    }
+
+    /// Prints the keys that might see more after the restore, to standard error. Returns false if there are any, and that
+    /// isn't allowed.
+    fn may_widen(&self, plan: &RestorePlan) -> anyhow::Result<bool> {
+        let widened: Vec<&RestoredKey> = plan.keys.iter().filter(|key| may_see_more(key)).collect();
+        let is_allowed = widened.is_empty() || self.allow.contains(&Allow::Widen);
+        let mut err = output::stderr();
+        for RestoredKey {
+            prefix,
+            label,
+            now,
+            then,
+        } in widened
+        {
+            let (label, now, then) = (single_line(label), shown(now), shown(then));
+            writeln!(err, "vitrine: {prefix} ({label}) might see more: {now} now, {then} then")?;
+        }
+        if !is_allowed {
+            writeln!(
+                err,
+                "vitrine: the restore is refused, since these keys might see more than now; if this is intended: --allow \
+                 widen, or revoke them first; nothing was changed"
+            )?;
+        }
+        Ok(is_allowed)
+    }
+}
+
+/// Returns what a key sees, for people.
+fn shown(view: &KeyView) -> String {
+    match view {
+        KeyView::Unknown => "nothing".to_owned(),
+        KeyView::Everything => "everything".to_owned(),
+        KeyView::Assortment { name, .. } => format!("the assortment {name}"),
+    }
+}
+
+/// Returns false only if no product can become visible, whatever the catalog is: the same selectors, and perhaps more that
+/// deny.
+fn may_see_more(key: &RestoredKey) -> bool {
+    let (now, then) = match (&key.now, &key.then) {
+        (KeyView::Everything, _) | (_, KeyView::Unknown) => return false,
+        (KeyView::Assortment { rules: now, .. }, KeyView::Assortment { rules: then, .. }) => {
+            (stored_rules(now), stored_rules(then))
+        }
+        (KeyView::Unknown | KeyView::Assortment { .. }, _) => return true,
+    };
+    match (now, then) {
+        (Ok(now), Ok(then)) => {
+            then.allow != now.allow || !now.deny.iter().all(|one| then.deny.contains(one))
+        }
+        _ => true,
+    }
+}
+
+/// Returns the outcome of a backup that is refused; other errors stay what they are.
+fn refused(error: StoreError) -> anyhow::Result<Outcome> {
+    match error {
+        StoreError::UnusableBackup { .. }
+        | StoreError::NotAStore { .. }
+        | StoreError::NewerSchema { .. } => {
+            writeln!(output::stderr(), "vitrine: {error}")?;
+            Ok(Outcome::Refused)
+        }
+        error => Err(error.into()),
     }
 }
 

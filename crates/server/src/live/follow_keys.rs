@@ -1,4 +1,4 @@
-//! The task that follows the keys.
+//! The task that follows the keys, and what they see.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,16 +10,22 @@ use vitrine_store::record::StoreState;
 
 use super::StateDirectory;
 use super::follow::{FollowContext, PollTask};
+use super::follow_assortments::{former_versions, known_versions, updated};
 use super::keys_file::{self, KeysFileWriter};
 use crate::error_chain::ErrorChain;
 use crate::metrics::Following;
 use crate::panic_point::PanicPoint;
 
+/// Maximum number of versions of assortments that are read at a start.
+const MAX_HISTORY: u32 = 1_000;
+
 /// Task of the thread that follows the keys.
 pub(super) struct KeyPoll {
     followed: FollowContext,
-    /// Id of the store and its counter of keys, as last read.
-    seen: Option<(String, u64)>,
+    /// State of keys and assortments, as last read.
+    seen: Option<KeyState>,
+    /// True once the former versions of assortments were read.
+    is_history_read: bool,
     file: Option<(StateDirectory, KeysFileWriter)>,
 }
 
@@ -33,7 +39,35 @@ impl KeyPoll {
             file: followed.start_writer(|directory| KeysFileWriter::start(directory, live))?,
             followed,
             seen: None,
+            is_history_read: false,
         })
+    }
+
+    /// Returns the keys as known until now: those of the file at a start, since the store may have been put back meanwhile.
+    fn before(&self) -> Arc<KeyTable> {
+        let file = self.file.as_ref().filter(|_| self.seen.is_none());
+        let stored = file.and_then(|(directory, _)| keys_file::read(directory).ok());
+        match stored {
+            Some((keys, _)) => Arc::new(keys),
+            None => self.followed.live.keys(),
+        }
+    }
+
+    /// Reads the former versions of assortments, once: the changes feed tells what differs since them.
+    fn read_history(&mut self) -> Result<(), StoreError> {
+        let live = &self.followed.live;
+        if std::mem::replace(&mut self.is_history_read, true) {
+            return Ok(());
+        }
+        let since = Timestamp::now().saturating_sub(live.journal_limits().keep);
+        let since = since.unwrap_or(Timestamp::MIN);
+        let history = self.followed.store.assortment_history(since, MAX_HISTORY)?;
+        if !history.is_empty() {
+            let keys = live.keys();
+            let assortments = keys.assortments().with_former(former_versions(&history));
+            live.set_keys(keys.with_other_assortments(assortments));
+        }
+        Ok(())
     }
 
     fn follow_keys(&mut self) -> Result<(), StoreError> {
@@ -45,13 +79,16 @@ impl KeyPoll {
         let is_new = self.seen.as_ref() != Some(&key_state(state));
         if is_new {
             PanicPoint::FollowKeys.pass();
+            let before = self.before();
             // The state of this read, which may be newer or, after a failover, another database's.
-            let (read, records) = store.read_keys()?;
-            self.followed.refuse_emptied(&read)?;
-            live.set_keys(KeyTable::new(records, &live.keys()));
-            self.seen = Some(key_state(read));
+            let read = store.read_assortments(&known_versions(before.assortments()))?;
+            self.followed.refuse_emptied(&read.state)?;
+            let assortments = updated(&before, &read);
+            let keys = KeyTable::new(read.keys, &live.keys());
+            live.set_keys(keys.with_assortments(Arc::new(assortments)));
+            self.seen = Some(key_state(read.state));
         }
-        live.contact.record(asked);
+        live.record_keys_read(asked);
         if let (true, Some((_, writer))) = (is_new, &self.file) {
             writer.write();
         }
@@ -59,14 +96,23 @@ impl KeyPoll {
     }
 }
 
-/// Returns the values that identify a state of the keys: the id of the store and its counter of keys.
-fn key_state(state: StoreState) -> (String, u64) {
-    (state.store_id, state.keys)
+/// Values that identify a state of keys and assortments: the id of the store, its counters, and the last acceptance.
+type KeyState = (String, [u64; 2], Option<Timestamp>);
+
+fn key_state(state: StoreState) -> KeyState {
+    let counters = [state.keys, state.assortments];
+    (state.store_id, counters, state.assortments_accepted)
 }
 
 impl PollTask for KeyPoll {
     fn poll(&mut self) -> Result<(), StoreError> {
-        self.follow_keys()
+        let is_started = self.seen.is_some();
+        self.follow_keys()?;
+        match is_started {
+            true => self.read_history(),
+            // A start doesn't wait for it.
+            false => Ok(()),
+        }
     }
 
     fn metrics(&self) -> &Following {
@@ -79,8 +125,8 @@ impl PollTask for KeyPoll {
         };
         let live = &self.followed.live;
         match keys_file::read(directory) {
-            Ok((records, contact)) => {
-                live.set_keys(KeyTable::new(records, &KeyTable::default()));
+            Ok((keys, contact)) => {
+                live.set_keys(keys);
                 if let Err(error) = live.contact.resume(contact, Timestamp::now()) {
                     let error = ErrorChain(&error);
                     tracing::warn!(%error, "cached keys untrusted (clock moved back); 503 until the store is reachable");

@@ -148,7 +148,7 @@ pub struct Exceeded {
 /// `retire`. Returns it if it is exceeded.
 #[must_use]
 pub fn exceeded_by_edit(
-    lost: &[ProductCode],
+    lost: &[&str],
     shown: u64,
     allowances: &[Allowance],
 ) -> Option<Exceeded> {
@@ -163,7 +163,11 @@ pub fn exceeded_by_edit(
         share: Percent::of(count, shown),
         limit,
         products: count,
-        first_products: lost.iter().take(MAX_NAMED).cloned().collect(),
+        first_products: lost
+            .iter()
+            .take(tally::MAX_NAMED)
+            .filter_map(|code| code.parse().ok())
+            .collect(),
         by_field: BTreeMap::new(),
     })
 }

@@ -4,10 +4,13 @@ use std::fmt::{self, Write as _};
 use std::io::Write as _;
 use std::sync::Arc;
 
+use anyhow::bail;
 use serde_json::{Value, json};
 use vitrine_ingest::load::guard::{Allowance, Exceeded, exceeded_by_edit};
 use vitrine_ingest::load::plan::Listing;
-use vitrine_model::assortment::{Assortment, Diff, Rules, diff, unknown_names};
+use vitrine_model::assortment::{
+    Assortment, Diff, NameKind, RuleList, Rules, UnknownName, diff, unknown_names,
+};
 use vitrine_model::changes::StateId;
 use vitrine_model::snapshot::Snapshot;
 use vitrine_store::Store;
@@ -15,95 +18,120 @@ use vitrine_store::Store;
 use crate::cli::output;
 use crate::live::read_snapshot;
 
+/// Maximum number of warnings that are printed.
+const MAX_WARNINGS: usize = 20;
+
 /// What an edit changes on the live catalog.
-pub(super) struct Change {
-    diff: Diff,
-    /// Number of products shown before, and afterwards.
-    shown: [usize; 2],
-    /// Names in the rules that no product has.
-    unknown: Vec<String>,
+pub(super) struct Change<'s> {
+    diff: Diff<'s>,
+    /// Number of products that are shown afterwards.
+    shown_after: usize,
+    /// Names in the rules that no product has, with their places.
+    warnings: Vec<String>,
 }
 
-impl Change {
-    /// Compares rules with those before, on the live catalog. An assortment that is new, or was removed, showed nothing.
+/// Reads the live catalog; an empty one if nothing was published yet.
+pub(super) fn live_catalog(store: &dyn Store) -> anyhow::Result<Arc<Snapshot>> {
+    Ok(Arc::new(read_snapshot(store)?.unwrap_or_default()))
+}
+
+impl<'s> Change<'s> {
+    /// Compares rules with those before, on a catalog. An assortment that is new, or was removed, showed nothing.
     ///
     /// # Errors
     ///
-    /// If the store can't be read.
+    /// If a share would be above 1 for a product that is shown.
     pub(super) fn of(
-        store: &dyn Store,
+        snapshot: &'s Arc<Snapshot>,
         before: Option<Rules>,
-        after: Option<&Rules>,
+        after: &Rules,
     ) -> anyhow::Result<Self> {
-        let snapshot = Arc::new(read_snapshot(store)?.unwrap_or_default());
-        let view = |rules: Rules| assortment(rules).view(&snapshot);
+        let view = |rules: Rules| {
+            Assortment::new(String::new(), StateId::default(), rules).view(snapshot)
+        };
         let nothing = || Rules {
             allow: Some(Vec::new()),
             ..Rules::default()
         };
-        let unknown = after.map_or_else(Vec::new, |rules| unknown_names(rules, &snapshot));
-        let views = [
-            view(before.unwrap_or_else(nothing)),
-            view(after.cloned().unwrap_or_else(nothing)),
-        ];
-        let [old, new] = &views;
+        let before = view(before.unwrap_or_else(nothing));
+        let after_view = view(after.clone());
+        let excessive = after_view.excessive_discounts(snapshot);
+        if let Some(first) = excessive.first() {
+            bail!(
+                "discounts[{}].share: the discount of {} would be above 1{}; nothing was changed",
+                first.entry,
+                first.code,
+                match excessive.len() - 1 {
+                    0 => String::new(),
+                    more => format!(", and of {more} more products"),
+                }
+            );
+        }
         Ok(Self {
-            diff: diff(&snapshot, Some(&**old), Some(&**new)),
-            shown: [old, new].map(|view| view.count(&snapshot)),
-            unknown,
+            diff: diff(snapshot, Some(&before), Some(&after_view)),
+            shown_after: after_view.count(snapshot),
+            warnings: unknown_names(after, snapshot).iter().map(warning).collect(),
         })
     }
 
     /// Returns the limit of the guard that the edit exceeds.
     pub(super) fn exceeded(&self, allowances: &[Allowance]) -> Option<Exceeded> {
-        let [before, _] = self.shown;
-        exceeded_by_edit(&self.diff.lost, before as u64, allowances)
+        let Diff {
+            shown_before, lost, ..
+        } = &self.diff;
+        exceeded_by_edit(lost, *shown_before as u64, allowances)
     }
 
-    /// Prints names that no product has, to standard error.
-    pub(super) fn print_warnings(&self) -> anyhow::Result<()> {
+    /// Prints the warnings to standard error.
+    pub(super) fn print_warnings(&self) -> std::io::Result<()> {
         let mut err = output::stderr();
-        for unknown in &self.unknown {
-            writeln!(err, "vitrine: warning: {unknown}, which no product has now")?;
+        for warning in self.warnings.iter().take(MAX_WARNINGS) {
+            writeln!(err, "vitrine: warning: {warning}")?;
         }
-        Ok(())
+        match self.warnings.len().saturating_sub(MAX_WARNINGS) {
+            0 => Ok(()),
+            more => writeln!(err, "vitrine: … and {more} more warnings"),
+        }
     }
 
     /// Returns the change for programs.
     pub(super) fn to_json(&self) -> Value {
         let Self {
-            diff,
-            shown: [before, after],
-            unknown,
+            diff:
+                Diff {
+                    shown_before,
+                    gained,
+                    lost,
+                    discounts,
+                },
+            shown_after,
+            warnings,
         } = self;
-        let codes = |codes: &[vitrine_model::code::ProductCode]| {
-            Value::from_iter(codes.iter().map(|code| code.as_str()))
-        };
-        let discounts = diff.discounts.iter().map(|changed| {
+        let discounts = discounts.iter().map(|changed| {
             json!({
-                "code": changed.code.as_str(),
+                "code": changed.code,
                 "before": changed.before.text().as_str(),
                 "after": changed.after.text().as_str(),
             })
         });
         json!({
-            "gained": codes(&diff.gained),
-            "lost": codes(&diff.lost),
+            "gained": gained,
+            "lost": lost,
             "discounts": Value::from_iter(discounts),
-            "shown_before": before,
-            "shown_after": after,
-            "warnings": unknown,
+            "shown_before": shown_before,
+            "shown_after": shown_after,
+            "warnings": warnings,
         })
     }
 
     /// Returns the change for people.
     pub(super) fn to_text(&self, listing: Listing) -> String {
         let Diff {
+            shown_before,
             gained,
             lost,
             discounts,
         } = &self.diff;
-        let mut out = String::new();
         let changed: Vec<String> = discounts
             .iter()
             .map(|changed| {
@@ -111,27 +139,42 @@ impl Change {
                 format!("{}: {} → {}", changed.code, before.as_str(), after.as_str())
             })
             .collect();
+        let mut out = String::new();
         write_list(&mut out, '+', gained, listing);
         write_list(&mut out, '~', &changed, listing);
         write_list(&mut out, '-', lost, listing);
-        let [before, after] = self.shown;
-        let (gained, lost, changed) = (gained.len(), lost.len(), discounts.len());
         // Writing to a string can't fail.
         let _ = writeln!(
             out,
-            "{gained} gained, {lost} lost, {changed} other discounts; {after} products shown, {before} before"
+            "{} gained, {} lost, {} other discounts; {} products shown, {shown_before} before",
+            gained.len(),
+            lost.len(),
+            changed.len(),
+            self.shown_after,
         );
         out
     }
 }
 
-/// Returns an assortment of these rules, for comparisons.
-fn assortment(rules: Rules) -> Assortment {
-    Assortment {
-        name: String::new(),
-        id: StateId::default(),
-        rules,
-    }
+/// Returns the warning of a name that no product has.
+fn warning(unknown: &UnknownName<'_>) -> String {
+    let UnknownName {
+        list,
+        index,
+        kind,
+        name,
+    } = unknown;
+    let list = match list {
+        RuleList::Allow => "allow",
+        RuleList::Deny => "deny",
+        RuleList::Discounts => "discounts",
+    };
+    let (member, kind) = match kind {
+        NameKind::Code => ("codes", "code"),
+        NameKind::Category => ("categories", "category"),
+        NameKind::Country => ("countries", "country"),
+    };
+    format!("{list}[{index}].{member}: no product has the {kind} `{name}` now")
 }
 
 fn write_list(out: &mut String, sign: char, lines: &[impl fmt::Display], listing: Listing) {

@@ -10,10 +10,10 @@ use vitrine_ingest::assortments::{self, Format};
 use vitrine_ingest::escape::single_line;
 use vitrine_ingest::load::guard::Allowance;
 use vitrine_model::assortment::{Rules, check_name};
-use vitrine_store::record::{AssortmentVersion, NewAssortment};
+use vitrine_store::assortment::{AssortmentVersion, NewAssortment};
 use vitrine_store::{IfMissing, Store};
 
-use super::change::{Change, refusal};
+use super::change::{Change, live_catalog, refusal};
 use super::{format_of, rules_at, to_json, unknown};
 use crate::cli::load::operator;
 use crate::cli::{
@@ -128,7 +128,8 @@ impl DiffRules {
         };
         let store = store.open(IfMissing::Refuse)?;
         let before = live_version(&*store, name)?;
-        let change = Change::of(&*store, live_rules(before.as_ref())?, Some(&rules))?;
+        let catalog = live_catalog(&*store)?;
+        let change = Change::of(&catalog, live_rules(before.as_ref())?, &rules)?;
         change.print_warnings()?;
         match self.output.json {
             true => print_json(&change.to_json())?,
@@ -158,7 +159,7 @@ impl Remove {
                 name: name.to_owned(),
                 rules: None,
                 codes: 0,
-                by: operator(),
+                by: Some(operator()),
                 note: self.note.clone(),
             },
             Some(&live.id),
@@ -181,7 +182,8 @@ impl EditArgs {
         default_note: Option<String>,
     ) -> anyhow::Result<Outcome> {
         let before = live_version(store, name)?;
-        let change = Change::of(store, live_rules(before.as_ref())?, Some(rules))?;
+        let catalog = live_catalog(store)?;
+        let change = Change::of(&catalog, live_rules(before.as_ref())?, rules)?;
         change.print_warnings()?;
         if let Some(exceeded) = change.exceeded(&self.allow) {
             match self.output.json {
@@ -193,8 +195,8 @@ impl EditArgs {
         let new = NewAssortment {
             name: name.to_owned(),
             rules: Some(assortments::to_json(rules)),
-            codes: rules.code_count() as u64,
-            by: operator(),
+            codes: u32::try_from(rules.code_count()).unwrap_or(u32::MAX),
+            by: Some(operator()),
             note: self.note.clone().or(default_note),
         };
         if before.as_ref().is_some_and(|before| before.rules == new.rules) {

@@ -13,9 +13,10 @@ use serde_json::{Value, json};
 use vitrine_ingest::assortments::Format;
 use vitrine_ingest::escape::single_line;
 use vitrine_ingest::load::report::shown;
-use vitrine_store::record::AssortmentVersion;
+use vitrine_store::assortment::AssortmentVersion;
 use vitrine_store::{IfMissing, Store};
 
+pub(super) use self::edit::stored_rules;
 use self::edit::{DiffRules, Remove, Rollback, SetRules};
 use super::confirm::ConfirmArgs;
 use super::time::to_second;
