@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Rules, Selector, View};
+use super::{CodeSet, Rules, Selector, View};
 use crate::geo::Country;
 use crate::snapshot::{Facet, Snapshot};
 
@@ -110,9 +110,9 @@ pub fn unknown_names<'r>(rules: &'r Rules, snapshot: &Snapshot) -> Vec<UnknownNa
                 index,
                 kind,
                 name,
-            })
+            });
         };
-        let codes = codes.iter().flat_map(|codes| codes.iter());
+        let codes = codes.iter().flat_map(CodeSet::iter);
         codes
             .filter(|code| snapshot.find(code).is_none())
             .for_each(|code| add(NameKind::Code, code));

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::code_set::CodeSet;
 use super::selector::Selector;
 use crate::snapshot::{BitSet256, Block, Groups, Snapshot};
 
@@ -27,7 +28,7 @@ pub(super) fn places_of(
     groups: &Groups,
     snapshot: &Snapshot,
 ) -> impl Iterator<Item = Place> {
-    let codes = selector.codes.iter().flat_map(|codes| codes.iter());
+    let codes = selector.codes.iter().flat_map(CodeSet::iter);
     let found = codes.filter_map(|code| snapshot.find(code));
     let selected = found.filter(|(block, slot)| {
         let block = snapshot.blocks().get(*block);
