@@ -81,6 +81,7 @@ impl NewKeySettings {
             kind: self.kind,
             api_version: self.api_version,
             quota: self.quota,
+            assortment: None,
             created_at: to_second(now),
             expires_at: self.expires_at,
             revoked_at: None,
