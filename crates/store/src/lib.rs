@@ -6,7 +6,8 @@
 //!
 //! # Layout
 //!
-//! - [`Store`]: the trait; [`Publication`]: a publish in progress
+//! - [`Store`]: the trait; [`Publication`]: a publish in progress; [`assortment`]: assortments, and the part of the trait
+//!   that is about them
 //! - [`record`]: types that are written and read; [`history`]: those of the history of changes
 //! - [`problem`]: results of a check
 //! - [`error`]: the error type, with messages for the operator
@@ -16,6 +17,7 @@
 //! - `values`, `check`: conversions and checks that both stores share; `digest`: the digest of a stored product
 
 mod address;
+pub mod assortment;
 mod check;
 mod digest;
 pub mod error;
@@ -39,6 +41,7 @@ use vitrine_model::key::KeyRecord;
 use vitrine_model::revision::Revision;
 
 pub use address::StoreAddress;
+use assortment::AssortmentStore;
 pub use error::StoreError;
 use history::{History, HistoryStart, HistoryVisitor};
 use problem::Problem;
@@ -51,7 +54,7 @@ use record::{
 /// Persistent storage of the catalog and its API keys.
 ///
 /// All calls block; servers make them on threads of their own, never on the path of a request.
-pub trait Store: Send + Sync {
+pub trait Store: AssortmentStore {
     /// Returns the state of the store, in one cheap read: poll it, and read more only if it differs.
     ///
     /// # Errors
@@ -269,7 +272,8 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     ///
-    /// If the store can't be written.
+    /// If a key that isn't revoked would have an assortment that isn't live ([`StoreError::NoAssortment`]), or the store
+    /// can't be written.
     fn change_keys(&self, decide: KeyDecision<'_>) -> Result<(), StoreError>;
 
     /// Records the last use of keys. This doesn't change [`state`](Self::state). Fails at once with
@@ -296,9 +300,10 @@ pub trait Store: Send + Sync {
     /// If the file exists ([`StoreError::Exists`]) or can't be written, or the store can't be read.
     fn backup(&self, path: &Path) -> Result<Option<Revision>, StoreError>;
 
-    /// Replaces catalog, history, texts and keys with those of a backup, in one transaction, so that servers see the old
-    /// state or the new one. The live revision gets a new id, by which servers notice; the store keeps its own id.
-    /// Keys that were revoked or rotated here and texts that were taken down stay so. Returns the live revision.
+    /// Replaces catalog, history, texts, keys and assortments with those of a backup, in one transaction, so that servers
+    /// see the old state or the new one. The live revision gets a new id, by which servers notice; the store keeps its own
+    /// id. Keys that were revoked or rotated here and texts that were taken down stay so. The restored assortments count as
+    /// accepted; see [`plan_restore`](AssortmentStore::plan_restore). Returns the live revision.
     ///
     /// # Errors
     ///

@@ -25,6 +25,24 @@ pub struct StoreState {
     /// Counter of changes to keys. It grows by random steps, too: after a database failed over to a replica that lagged,
     /// the same number must not stand for other keys.
     pub keys: u64,
+    /// Counter of changes to assortments, which grows by random steps, too.
+    pub assortments: u64,
+    /// Time at which assortments were last accepted by an operator, or restored from a backup; it only ever grows. Where
+    /// it is later than the one that a server knows, assortments that vanished did so on purpose.
+    pub assortments_accepted: Option<Timestamp>,
+}
+
+impl StoreState {
+    /// Returns the part that tells whether the catalog changed, without keys and assortments.
+    #[must_use]
+    pub fn of_catalog(self) -> Self {
+        Self {
+            keys: 0,
+            assortments: 0,
+            assortments_accepted: None,
+            ..self
+        }
+    }
 }
 
 /// A version of a product, as stored.

@@ -94,6 +94,7 @@ impl Kept {
             kind: KeyKind::Live,
             api_version: Some("2024-02-05".to_owned()),
             quota: Some("600/60".parse().unwrap()),
+            assortment: None,
             created_at: Timestamp::UNIX_EPOCH,
             expires_at: None,
             revoked_at: Some(Timestamp::UNIX_EPOCH),

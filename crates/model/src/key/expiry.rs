@@ -50,6 +50,7 @@ mod tests {
             kind: KeyKind::Live,
             api_version: None,
             quota: None,
+            assortment: None,
             created_at: Timestamp::UNIX_EPOCH,
             expires_at: expires.map(second),
             revoked_at: None,

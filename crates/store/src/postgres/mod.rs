@@ -4,10 +4,11 @@
 //! - `schema`: recognising, creating and migrating the schema
 //! - `catalog`, `history`: reading the live catalog, and any moment; `change_history`: reading what each revision changed
 //! - `publish`: writing a revision, with `pending`, its write buffer, and `copy`, the format of rows
-//! - `keys`: API keys; `texts`: texts and their sources; `prune`: deleting old revisions' data
+//! - `keys`: API keys; `assortments`: assortments; `texts`: texts and their sources; `prune`: deleting old revisions' data
 //! - `check`: checks of all data; `restore`: moving an SQLite store here
 //! - `listen`: hints of changes
 
+mod assortments;
 mod catalog;
 mod change_history;
 mod check;

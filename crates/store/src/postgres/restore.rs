@@ -9,6 +9,7 @@ use rusqlite::types::ValueRef;
 use vitrine_model::revision::Revision;
 
 use super::BEGIN;
+use super::assortments;
 use super::copy::{Rows, Value};
 use super::history;
 use super::keys::{self, COUNT_KEYS};
@@ -34,7 +35,7 @@ struct Table {
 }
 
 /// All tables but the state, each after those that it refers to.
-const TABLES: [Table; 8] = [
+const TABLES: [Table; 10] = [
     Table {
         sqlite: "revision",
         postgres: "revision",
@@ -76,6 +77,18 @@ const TABLES: [Table; 8] = [
         postgres: "api_key",
         columns: "prefix, label, secret_hash, is_test, api_version, quota_requests, quota_seconds, created_at, expires_at, revoked_at, rotated_at",
         booleans: &["is_test"],
+    },
+    Table {
+        sqlite: "assigned_key",
+        postgres: "assigned_key",
+        columns: "prefix, label, secret_hash, is_test, api_version, quota_requests, quota_seconds, created_at, expires_at, revoked_at, rotated_at, assortment",
+        booleans: &["is_test"],
+    },
+    Table {
+        sqlite: "assortment_version",
+        postgres: "assortment_version",
+        columns: "name, number, id, created_at, replaced_at, changed_by, note, codes, digest, rules",
+        booleans: &[],
     },
     Table {
         sqlite: "api_key_use",
@@ -184,7 +197,11 @@ fn replace(session: &mut Session, backup: &Backup) -> Result<Option<Revision>, S
     session.run(
         RESTORING,
         "create temp table kept_key on commit drop as \
-            select prefix, expires_at, revoked_at, rotated_at from vitrine.api_key; \
+            select prefix, min(expires_at) as expires_at, min(revoked_at) as revoked_at, \
+               min(rotated_at) as rotated_at \
+            from (select prefix, expires_at, revoked_at, rotated_at from vitrine.api_key union all \
+               select prefix, expires_at, revoked_at, rotated_at from vitrine.assigned_key) k \
+            group by prefix; \
          create temp table taken_down on commit drop as \
             select * from vitrine.markdown_text where taken_down_at is not null; \
          update vitrine.state set revision_number = null, revision_id = null, oldest_readable = null",
@@ -214,13 +231,19 @@ fn replace(session: &mut Session, backup: &Backup) -> Result<Option<Revision>, S
     session.execute(RESTORING, sql, &[live.param(), id.param(), oldest.param()])?;
     record_texts(session, texts)?;
     session.run(RESTORING, COUNT_KEYS)?;
+    assortments::accept(session)?;
+    for table in ["api_key", "assigned_key"] {
+        let sql = format!(
+            "update vitrine.{table} k set revoked_at = coalesce(k.revoked_at, kept.revoked_at), \
+                rotated_at = coalesce(kept.rotated_at, k.rotated_at), \
+                expires_at = least(k.expires_at, kept.expires_at) \
+                from kept_key kept where kept.prefix = k.prefix"
+        );
+        session.run(RESTORING, &sql)?;
+    }
     session.run(
         RESTORING,
-        "update vitrine.api_key k set revoked_at = coalesce(k.revoked_at, kept.revoked_at), \
-            rotated_at = coalesce(kept.rotated_at, k.rotated_at), \
-            expires_at = least(k.expires_at, kept.expires_at) \
-            from kept_key kept where kept.prefix = k.prefix; \
-         insert into vitrine.markdown_text as x (digest, markdown, taken_down_at) \
+        "insert into vitrine.markdown_text as x (digest, markdown, taken_down_at) \
             select digest, markdown, taken_down_at from taken_down \
             on conflict (digest) do update \
             set taken_down_at = coalesce(x.taken_down_at, excluded.taken_down_at)",

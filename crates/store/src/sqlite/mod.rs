@@ -6,12 +6,13 @@
 //! - `publish`: writing a revision
 //! - `history`: reading any moment; `change_history`: reading what each revision changed
 //! - `prune`: deleting old revisions' data
-//! - `keys`: API keys; `texts`: texts and their sources
+//! - `keys`: API keys; `assortments`: assortments; `texts`: texts and their sources
 //! - `check`: checks of all data
 //! - `backup`: backup and restore; `partial`: incomplete files
 //! - `holder`: the process that holds the write lock
 //! - `wal`: the write-ahead log, and its size
 
+mod assortments;
 mod backup;
 mod catalog;
 mod change_history;
@@ -47,7 +48,7 @@ use crate::record::{
 };
 use crate::{Hint, HintGuard, IfMissing, KeyDecision, Publication, Store, StoreError, TextStatus};
 
-pub(crate) use backup::{checked_copy, create_from};
+pub(crate) use backup::{checked_copy, create_from, view as view_of_backup};
 
 /// A store in one SQLite file.
 pub(crate) struct SqliteStore {
@@ -333,7 +334,7 @@ impl Store for SqliteStore {
     fn check(&self) -> Result<Vec<Problem>, StoreError> {
         // Read-only: a backup must keep every byte.
         file_id(&self.path)?;
-        check::check(&mut open::backup(&self.path)?)
+        check::check(&mut open::backup(&self.path)?.0)
     }
 
     fn backup(&self, path: &Path) -> Result<Option<Revision>, StoreError> {

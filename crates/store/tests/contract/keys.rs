@@ -33,6 +33,7 @@ fn record(seed: u8, created_at: i64) -> KeyRecord {
         kind: KeyKind::Live,
         api_version: None,
         quota: None,
+        assortment: None,
         created_at: second(created_at),
         expires_at: None,
         revoked_at: None,

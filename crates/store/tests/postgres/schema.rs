@@ -186,6 +186,7 @@ fn key(number: u8) -> KeyRecord {
         kind: KeyKind::Test,
         api_version: Some("2024-02-05".to_owned()),
         quota: Some(vitrine_model::quota::Quota::new(5, 60).unwrap()),
+        assortment: None,
         created_at: second(number.into()),
         expires_at: Some(second(1_000)),
         revoked_at: None,
