@@ -137,6 +137,16 @@ pub trait AssortmentStore: Send + Sync {
     /// If the store can't be written.
     fn accept_assortments(&self) -> Result<(), StoreError>;
 
+    /// Returns the names of the programs that are connected to the store and don't know assortments, as far as the store can
+    /// tell: they refuse keys that have one.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be read.
+    fn older_programs(&self) -> Result<Vec<String>, StoreError> {
+        Ok(Vec::new())
+    }
+
     /// Returns the keys that would be usable after a [`restore`](crate::Store::restore) of the backup at `path` and see by
     /// other rules than now. Only the backup's keys and assortments are read and nothing is locked: keys that are created
     /// or changed, or assortments that are edited, before the restore aren't considered.

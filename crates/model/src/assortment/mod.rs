@@ -28,11 +28,10 @@ pub use discounts::{ExcessiveDiscount, RunDiscounts};
 pub use names::{NameKind, RuleList, UnknownName, unknown_names};
 pub use own_discount::{DiscountChange, OwnDiscount, Share};
 pub use selector::Selector;
-pub use table::{
-    AssortmentState, AssortmentTable, FormerVersion, KnownAssortment, NewVersion,
-};
+pub use table::{AssortmentState, AssortmentTable, FormerVersion, KnownAssortment, NewVersion};
 pub use view::View;
 
+use crate::Invalid;
 use crate::changes::{Facts, FactsView, StateId};
 use crate::snapshot::Snapshot;
 
@@ -41,6 +40,25 @@ pub const MAX_ASSORTMENTS: usize = 10_000;
 
 /// Maximum number of codes in the selectors of all assortments.
 pub const MAX_ALL_CODES: usize = 10_000_000;
+
+/// Checks the name of an assortment, which is also that of a file.
+///
+/// # Errors
+///
+/// If it isn't 1 to 64 letters, digits, `-`, `_` and `.`, or begins with `.` or `-`.
+pub fn check_name(name: &str) -> Result<(), Invalid> {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    match (1..=64).contains(&name.len())
+        && name.bytes().all(is_allowed)
+        && !name.starts_with(['.', '-'])
+    {
+        true => Ok(()),
+        false => Err(Invalid::new(
+            "assortment",
+            "1 to 64 letters, digits, `-`, `_` and `.`, the first a letter, a digit or `_`",
+        )),
+    }
+}
 
 /// Rules of an assortment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -15,7 +15,7 @@ const MAX_FORMER_CODES: usize = 2_000_000;
 const MAX_FORMER_VERSIONS: usize = 64;
 
 /// A version of an assortment that goes live.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct NewVersion {
     /// The version.
     pub assortment: Assortment,

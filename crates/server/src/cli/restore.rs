@@ -90,7 +90,10 @@ impl Restore {
         } in widened
         {
             let (label, now, then) = (single_line(label), shown(now), shown(then));
-            writeln!(err, "vitrine: {prefix} ({label}) might see more: {now} now, {then} then")?;
+            writeln!(
+                err,
+                "vitrine: {prefix} ({label}) might see more: {now} now, {then} then"
+            )?;
         }
         if !is_allowed {
             writeln!(

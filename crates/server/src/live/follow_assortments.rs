@@ -16,7 +16,10 @@ use vitrine_store::assortment::{AssortmentVersion, LiveAssortments};
 /// Returns name and id of the live versions that a server knows.
 pub(super) fn known_versions(table: &AssortmentTable) -> Vec<(String, String)> {
     let version = table.iter().map(|known| {
-        let (name, id) = (known.live().name().to_owned(), known.version_id().to_owned());
+        let (name, id) = (
+            known.live().name().to_owned(),
+            known.version_id().to_owned(),
+        );
         (name, id)
     });
     version.collect()

@@ -81,7 +81,9 @@ impl<'f> VisibleFeed<'f> {
     /// Returns a page of everything visible: the beginning of a copy.
     #[must_use]
     pub fn first_page(&self, query: &ChangesQuery) -> ChangesPage<'f> {
-        let view = self.assortment.map(|known| known.live().view(&self.feed.snapshot));
+        let view = self
+            .assortment
+            .map(|known| known.live().view(&self.feed.snapshot));
         first_page(&self.feed.snapshot, query, view.as_deref())
     }
 

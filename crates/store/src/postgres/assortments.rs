@@ -47,6 +47,17 @@ impl AssortmentStore for PostgresStore {
         })
     }
 
+    fn older_programs(&self) -> Result<Vec<String>, StoreError> {
+        let sql = "select distinct application_name from pg_catalog.pg_stat_activity \
+                   where datname = current_database() and application_name like 'vitrine %' \
+                      and application_name not like 'vitrine % schema %' \
+                   order by 1 limit 10";
+        self.read(READING, READ_TIMEOUT, |session| {
+            let rows = session.rows(READING, sql, &[])?;
+            rows.iter().map(|row| get(row, 0)).collect()
+        })
+    }
+
     fn assortment_versions(
         &self,
         name: &str,

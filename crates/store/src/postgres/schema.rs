@@ -27,7 +27,7 @@ const MIGRATIONS: [(&str, i32); 4] = [
 const KEY_DIGESTS: i32 = 2;
 
 /// Newest schema that this release supports.
-const SCHEMA: i32 = MIGRATIONS.len() as i32;
+pub(super) const SCHEMA: i32 = MIGRATIONS.len() as i32;
 
 /// Maximum time to wait while another process creates or migrates the schema.
 const MIGRATION_WAIT: Duration = Duration::from_secs(30);

@@ -147,11 +147,7 @@ pub struct Exceeded {
 /// Compares the products that an edit of an assortment takes away, of so many that it showed, with the limit of
 /// `retire`. Returns it if it is exceeded.
 #[must_use]
-pub fn exceeded_by_edit(
-    lost: &[&str],
-    shown: u64,
-    allowances: &[Allowance],
-) -> Option<Exceeded> {
+pub fn exceeded_by_edit(lost: &[&str], shown: u64, allowances: &[Allowance]) -> Option<Exceeded> {
     let rule = Rule::Retire;
     let allowed = allowances.iter().rev().find(|allowed| allowed.rule == rule);
     let limit = allowed.map_or(rule.default_limit(), |allowed| allowed.limit);

@@ -46,9 +46,8 @@ impl<'s> Change<'s> {
         before: Option<Rules>,
         after: &Rules,
     ) -> anyhow::Result<Self> {
-        let view = |rules: Rules| {
-            Assortment::new(String::new(), StateId::default(), rules).view(snapshot)
-        };
+        let view =
+            |rules: Rules| Assortment::new(String::new(), StateId::default(), rules).view(snapshot);
         let nothing = || Rules {
             allow: Some(Vec::new()),
             ..Rules::default()

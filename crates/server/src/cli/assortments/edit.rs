@@ -199,7 +199,10 @@ impl EditArgs {
             by: Some(operator()),
             note: self.note.clone().or(default_note),
         };
-        if before.as_ref().is_some_and(|before| before.rules == new.rules) {
+        if before
+            .as_ref()
+            .is_some_and(|before| before.rules == new.rules)
+        {
             let live = before.as_ref().map(to_json).unwrap_or_default();
             match self.output.json {
                 true => print_json(&json!({"live": live, "change": change.to_json()}))?,

@@ -174,7 +174,9 @@ fn rules_at(store: &dyn Store, name: &str, number: Option<u32>) -> anyhow::Resul
         None => versions.into_iter().next(),
         Some(number) => {
             let newest = versions.first().map_or(0, |version| version.number);
-            let found = versions.into_iter().find(|version| version.number == number);
+            let found = versions
+                .into_iter()
+                .find(|version| version.number == number);
             Some(found.with_context(|| {
                 format!("`{name}` has no version {number}; the newest is {newest}")
             })?)
@@ -182,7 +184,9 @@ fn rules_at(store: &dyn Store, name: &str, number: Option<u32>) -> anyhow::Resul
     };
     let rules = version.and_then(|version| version.rules);
     rules.with_context(|| match number {
-        None => format!("the assortment `{name}` was removed; see `vitrine assortments history {name}`"),
+        None => {
+            format!("the assortment `{name}` was removed; see `vitrine assortments history {name}`")
+        }
         Some(number) => format!("version {number} of `{name}` is its removal; it has no rules"),
     })
 }

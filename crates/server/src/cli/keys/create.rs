@@ -88,7 +88,6 @@ impl NewKeySettings {
             api_version: self.api_version,
             assortment: self.assortment,
             quota: self.quota,
-            assortment: None,
             created_at: to_second(now),
             expires_at: self.expires_at,
             revoked_at: None,

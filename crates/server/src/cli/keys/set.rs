@@ -60,11 +60,11 @@ pub(in crate::cli) struct Set {
 /// New values; `None` leaves the old one, `Some(None)` removes it.
 #[derive(Default)]
 pub(super) struct Changes {
-    label: Option<String>,
-    expires_at: Option<Option<Timestamp>>,
-    api_version: Option<Option<String>>,
+    pub(super) label: Option<String>,
+    pub(super) expires_at: Option<Option<Timestamp>>,
+    pub(super) api_version: Option<Option<String>>,
     pub(super) assortment: Option<Option<String>>,
-    quota: Option<Option<Quota>>,
+    pub(super) quota: Option<Option<Quota>>,
 }
 
 impl Set {
