@@ -15,5 +15,6 @@ mod lookups;
 mod naive;
 mod paging;
 mod quota;
+mod rule_changes;
 mod rules;
 mod sharing;
