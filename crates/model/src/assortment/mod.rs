@@ -24,6 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 pub use code_set::CodeSet;
 pub use diff::{Diff, DiscountDifference, diff};
+pub(crate) use diff::{different_discounts, shown};
 pub use discounts::{ExcessiveDiscount, RunDiscounts};
 pub use names::{NameKind, RuleList, UnknownName, unknown_names};
 pub use own_discount::{DiscountChange, OwnDiscount, Share};

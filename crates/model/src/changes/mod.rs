@@ -7,7 +7,8 @@
 //!
 //! - `facts`: attributes of products, encoded; `segment`: changes of neighbouring steps, with `strings` and `maxima`;
 //!   `builder`: building one; `log`: segments in order
-//! - `update`: what a store's history adds; `page`: the changes between two points, by a `cursor` for each segment
+//! - `update`: what a store's history adds; `page`: the changes between two points, by a `cursor` for each segment, and
+//!   one of `rules` that changed
 //! - `encoding`: bytes for a file
 
 mod builder;
@@ -17,6 +18,7 @@ mod facts;
 mod log;
 mod maxima;
 mod page;
+mod rules;
 mod segment;
 mod strings;
 mod update;
@@ -30,7 +32,7 @@ use log::Log;
 
 pub use facts::Facts;
 pub(crate) use facts::FactsView;
-pub use page::{Change, ChangesPage, ChangesQuery, first_page};
+pub use page::{Change, ChangesPage, ChangesQuery, first_page, rule_changes};
 pub use update::JournalUpdate;
 
 /// Random id of a state, in 16 bytes.

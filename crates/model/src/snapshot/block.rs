@@ -185,7 +185,7 @@ impl Block {
         low
     }
 
-    pub(super) fn code_bytes(&self, slot: usize) -> &[u8] {
+    pub(crate) fn code_bytes(&self, slot: usize) -> &[u8] {
         let Range { start, end } = self.code_range(slot);
         let at = self.parts.codes;
         self.directory.get(at + start..at + end).unwrap_or_default()

@@ -160,6 +160,19 @@ impl<'s> Matcher<'s, '_> {
         Some(Run::new(index, slot..slot + 1))
     }
 
+    /// Returns the first block from `start` on that can have matches, and these, by everything but the filter's codes. Blocks
+    /// without these codes may be left out.
+    pub(crate) fn next_matches(&self, start: usize) -> Option<(usize, BitSet256)> {
+        let Self(scan) = self;
+        let (mut index, mut block) = scan.next_block(start)?;
+        if !scan.filter.codes.is_empty() {
+            let code = scan.filter.codes_from(block.code(0)).next()?;
+            let (with_code, _) = scan.snapshot.first_not_below(code.as_str());
+            (index, block) = scan.next_block(index.max(with_code))?;
+        }
+        Some((index, scan.matches(index, block)))
+    }
+
     /// Returns the first matching code that isn't below `code`.
     pub(crate) fn first_from(&self, code: &str) -> Option<&'s str> {
         let Self(scan) = self;

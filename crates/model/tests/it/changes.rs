@@ -15,10 +15,10 @@ use crate::naive::{code, filter};
 const FIRST: u64 = 7;
 
 /// Codes with bytes, or `None` for removals.
-type Changes = Vec<(String, Option<String>)>;
+pub type Changes = Vec<(String, Option<String>)>;
 
 /// Returns the changes on a page.
-fn shown(snapshot: &Snapshot, page: &ChangesPage) -> Changes {
+pub fn shown(snapshot: &Snapshot, page: &ChangesPage) -> Changes {
     let bytes = |run| String::from_utf8(snapshot.slice(snapshot.run(run)).to_vec()).expect("text");
     let changes = page.changes.iter();
     changes
