@@ -1,8 +1,9 @@
 //! The contract of all stores. To add a store, add a test that passes [`suite`] a function that opens an empty one.
 //!
 //! - `contract/products.rs`: products to put, and collecting what a store returns
-//! - `contract/publishes.rs`: revisions; `contract/changes.rs`: differences; `contract/history.rs`: the history; `contract/change_history.rs`, `contract/change_bounds.rs`, `contract/change_gaps.rs`: the history of changes, its bounds and its gaps; `contract/prune.rs`: pruning; `contract/texts.rs`: texts; `contract/fetched.rs`: fetched texts; `contract/keys.rs`: API keys
-//! - `contract/migration.rs`: stores of the previous schema
+//! - `contract/publishes.rs`: revisions; `contract/changes.rs`: differences; `contract/history.rs`: the history; `contract/change_history.rs`, `contract/change_bounds.rs`, `contract/change_gaps.rs`: the history of changes, its bounds and its gaps; `contract/prune.rs`: pruning; `contract/texts.rs`: texts; `contract/fetched.rs`: fetched texts; `contract/keys.rs`: API keys; `contract/assortments.rs`: assortments
+//! - `contract/assigned_keys.rs`: keys with an assortment, in the tables, in backups, after crashes and migrations; `contract/kept.rs`: stores with their SQL
+//! - `contract/migration.rs`: stores of the first schema
 //! - `contract/sqlite_file.rs`, `contract/sqlite_log.rs`: file and log of the embedded store
 //! - `support/database.rs`, `support/cluster.rs`: databases and servers of PostgreSQL for tests
 
@@ -15,6 +16,10 @@
     reason = "these are tests, though not every function is marked as one"
 )]
 
+#[path = "contract/assigned_keys.rs"]
+mod assigned_keys;
+#[path = "contract/assortments.rs"]
+mod assortments;
 #[path = "contract/change_bounds.rs"]
 mod change_bounds;
 #[path = "contract/change_gaps.rs"]
@@ -32,6 +37,8 @@ mod database;
 mod fetched;
 #[path = "contract/history.rs"]
 mod history;
+#[path = "contract/kept.rs"]
+mod kept;
 #[path = "contract/keys.rs"]
 mod keys;
 #[path = "contract/migration.rs"]
@@ -70,6 +77,7 @@ fn suite(fresh: impl Fn() -> Arc<dyn Store>) {
         &texts::ALL,
         &fetched::ALL,
         &keys::ALL,
+        &assortments::ALL,
     ]
     .concat()
     {

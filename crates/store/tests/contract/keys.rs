@@ -24,7 +24,7 @@ pub const ALL: [Rule; 5] = [
     ),
 ];
 
-fn record(seed: u8, created_at: i64) -> KeyRecord {
+pub fn record(seed: u8, created_at: i64) -> KeyRecord {
     let key = NewKey::from_random(KeyKind::Live, &[seed; NewKey::RANDOM_BYTES]);
     KeyRecord {
         prefix: key.prefix().to_owned(),
@@ -47,7 +47,7 @@ fn all_of(record: &KeyRecord) -> String {
     format!("{record:?} {:?}", record.secret_hash.as_bytes())
 }
 
-fn write(store: &dyn Store, records: &[KeyRecord]) {
+pub fn write(store: &dyn Store, records: &[KeyRecord]) {
     store.change_keys(&mut |_| records.to_vec()).unwrap();
 }
 

@@ -1,8 +1,8 @@
 -- Assortments, and the keys that have one; see ../../sqlite/migrations/0004.sql. Releases that don't know these tables
--- refuse such keys. A restore by such a release leaves the tables as they are, so that a key may lie in both: its
--- assortment counts.
+-- refuse such keys. A restore by such a release, or of a dump by one, leaves the tables as they are ("if not exists"), so
+-- that a key may lie in both: its assortment counts.
 
-create table vitrine.assortment_version (
+create table if not exists vitrine.assortment_version (
     name         text collate "C" not null,
     number       bigint not null,
     id           text not null unique,
@@ -15,10 +15,10 @@ create table vitrine.assortment_version (
     rules        text, -- never jsonb: that would reorder it
     primary key (name, number)
 );
-create unique index current_assortment on vitrine.assortment_version (name) where replaced_at is null;
-create index replaced_assortment on vitrine.assortment_version (replaced_at) where replaced_at is not null;
+create unique index if not exists current_assortment on vitrine.assortment_version (name) where replaced_at is null;
+create index if not exists replaced_assortment on vitrine.assortment_version (replaced_at) where replaced_at is not null;
 
-create table vitrine.assigned_key (
+create table if not exists vitrine.assigned_key (
     prefix          text collate "C" primary key,
     label           text not null,
     secret_hash     bytea not null,
