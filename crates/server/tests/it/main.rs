@@ -10,6 +10,9 @@
 
 mod admin;
 mod answers;
+mod assortment_commands;
+mod assortment_keys;
+mod assortments;
 mod browser_grid;
 mod browser_images;
 mod browser_pages;
