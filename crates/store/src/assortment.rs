@@ -1,7 +1,7 @@
 //! Assortments: their stored versions, the part of the store's trait that is about them, and the rules of a change that
 //! both stores share. Rules are opaque JSON here.
 //!
-//! - `restore_plan`: what a restore would change for each key
+//! - `restore_plan`: the keys that would see by other rules after a restore
 
 mod restore_plan;
 
@@ -38,7 +38,7 @@ pub struct AssortmentVersion {
     pub id: String,
     /// Time of the change, never before that of the former version.
     pub created_at: Timestamp,
-    /// Who made the change.
+    /// Author of the change.
     pub by: Option<String>,
     /// Reason of the change.
     pub note: Option<String>,
@@ -55,7 +55,7 @@ pub struct NewAssortment {
     pub rules: Option<String>,
     /// Number of product codes in the rules, of which all assortments together have at most [`MAX_CODES`].
     pub codes: u32,
-    /// Who makes the change.
+    /// Author of the change.
     pub by: Option<String>,
     /// Reason of the change.
     pub note: Option<String>,

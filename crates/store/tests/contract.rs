@@ -2,7 +2,7 @@
 //!
 //! - `contract/products.rs`: products to put, and collecting what a store returns
 //! - `contract/publishes.rs`: revisions; `contract/changes.rs`: differences; `contract/history.rs`: the history; `contract/change_history.rs`, `contract/change_bounds.rs`, `contract/change_gaps.rs`: the history of changes, its bounds and its gaps; `contract/prune.rs`: pruning; `contract/texts.rs`: texts; `contract/fetched.rs`: fetched texts; `contract/keys.rs`: API keys; `contract/assortments.rs`: assortments
-//! - `contract/assigned_keys.rs`: keys with an assortment, in the tables, in backups, after crashes and migrations; `contract/kept.rs`: stores with their SQL
+//! - `contract/assigned_keys.rs`: keys with an assortment, in the tables, in backups and after migrations; `contract/assortment_crashes.rs`: crashes while they are written; `contract/kept.rs`: stores with their SQL
 //! - `contract/migration.rs`: stores of the first schema
 //! - `contract/sqlite_file.rs`, `contract/sqlite_log.rs`: file and log of the embedded store
 //! - `support/database.rs`, `support/cluster.rs`: databases and servers of PostgreSQL for tests
@@ -18,6 +18,9 @@
 
 #[path = "contract/assigned_keys.rs"]
 mod assigned_keys;
+#[cfg(feature = "fail-points")]
+#[path = "contract/assortment_crashes.rs"]
+mod assortment_crashes;
 #[path = "contract/assortments.rs"]
 mod assortments;
 #[path = "contract/change_bounds.rs"]

@@ -1,7 +1,7 @@
 //! Rules of assortments as operators write them: JSON, or TOML of the same shape.
 //!
 //! [`parse`] finds all faults at once, each with its place. [`to_json`] writes rules in one form, which is read as the same
-//! rules. [`warnings`] and [`excesses`] tell what is odd about rules with a snapshot's products.
+//! rules. [`warnings`] and [`excesses`] compare rules with a snapshot's products.
 
 mod read;
 mod remarks;

@@ -1,4 +1,4 @@
-//! What is odd about rules with the products of a snapshot.
+//! Warnings and faults of rules that depend on the products of a snapshot.
 
 use std::collections::BTreeMap;
 

@@ -10,7 +10,7 @@ use crate::geo::Country;
 use crate::money::Discount;
 use crate::snapshot::{BitSet256, Block, Facet, ProductView, Snapshot};
 
-/// What an assortment shows of one snapshot. With another snapshot, it shows nothing.
+/// Visible part of one snapshot, by an assortment. With another snapshot, it shows nothing.
 #[derive(Debug)]
 pub struct View {
     snapshot: SnapshotRef,

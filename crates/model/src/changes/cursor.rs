@@ -5,7 +5,7 @@ use super::segment::Segment;
 use crate::assortment::View;
 use crate::query::Filter;
 
-/// What a client sees: products that match its filter, and that its assortment shows.
+/// Visibility for a client: of products that match its filter, and that its assortment shows.
 #[derive(Clone, Copy)]
 pub(super) struct Visibility<'f> {
     pub(super) filter: &'f Filter,

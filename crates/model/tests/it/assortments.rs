@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use vitrine_model::assortment::{
-    Diff, DiscountDifference, ExcessiveDiscount, NameKind, Rules, Selector, View, diff,
+    CodeSet, Diff, DiscountDifference, ExcessiveDiscount, NameKind, Rules, Selector, View, diff,
     unknown_names,
 };
 use vitrine_model::changes::Facts;
@@ -140,7 +140,7 @@ proptest! {
             NameKind::Country => catalog.values().any(|made| made.countries.iter().any(|own| own.as_str() == name)),
         };
         let names = rules.selectors().flat_map(|selector| {
-            let codes = selector.codes.iter().flat_map(|codes| codes.iter()).map(|name| (NameKind::Code, name));
+            let codes = selector.codes.iter().flat_map(CodeSet::iter).map(|name| (NameKind::Code, name));
             let categories = selector.categories.iter().flatten().map(|name| (NameKind::Category, name.as_str()));
             let countries = selector.countries.iter().flatten().map(|one| (NameKind::Country, one.as_str()));
             codes.chain(categories).chain(countries)

@@ -16,10 +16,11 @@ const ABORTED: i32 = 6;
 const OF_SERVERS: [&str; 2] = ["key_use.written", "key_use.committed"];
 
 /// From here on, what a command did is there for others.
-const DONE_FROM: [&str; 5] = [
+const DONE_FROM: [&str; 6] = [
     "publish.committed",
     "texts.committed",
     "keys.committed",
+    "assortments.committed",
     "restore.committed",
     "file.named",
 ];

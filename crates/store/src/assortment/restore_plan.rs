@@ -1,4 +1,4 @@
-//! What a restore would change for each key.
+//! The keys that would see by other rules after a restore.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,20 +22,20 @@ pub struct RestoredKey {
     pub prefix: String,
     /// Name for people, in the backup.
     pub label: String,
-    /// What it sees now.
+    /// View of the catalog now.
     pub now: KeyView,
-    /// What it would see.
+    /// View of the catalog after the restore.
     pub then: KeyView,
 }
 
-/// What a key sees.
+/// A key's view of the catalog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyView {
     /// Nothing: there is no such key, or its assortment isn't live.
     Unknown,
     /// Everything: it has no assortment.
     Everything,
-    /// What its assortment shows.
+    /// The part that its assortment shows.
     Assortment {
         /// Name of the assortment.
         name: String,

@@ -175,7 +175,7 @@ pub(crate) fn key(
 
 /// Reports a key that lies in the tables of keys with and without an assortment.
 pub(crate) fn key_twice(found: &mut Findings, prefix: &str) {
-    let what = "is stored with an assortment and without: an older release restored a backup";
+    let what = "is stored with an assortment and without";
     found.add(&API_KEY_TWICE, format!("key {prefix}"), what.to_owned());
 }
 

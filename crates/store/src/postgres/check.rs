@@ -128,7 +128,7 @@ fn api_keys(session: &mut Session, found: &mut Findings) -> Result<(), StoreErro
 
 fn assortments(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
     assortments::each(session, |place, stored| {
-        check::assortment(found, place, stored)
+        check::assortment(found, place, stored);
     })?;
     let sql = "select prefix, assortment from vitrine.assigned_key where revoked_at is null \
                and assortment not in (select name from vitrine.assortment_version \

@@ -27,8 +27,8 @@ macro_rules! columns {
     };
 }
 
-/// Query for the rows of all keys: those with an assortment lie in a table of their own. A key that lies in both, as a
-/// restore by an older release may leave it, has its assortment.
+/// Query for the rows of all keys: those with an assortment lie in a table of their own. A key that lies in both has its
+/// assortment.
 pub(super) const KEYS: &str = concat!(
     "select ",
     columns!(),

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use vitrine_model::key::{KeyKind, KeyRecord, NewKey};
+use vitrine_store::assortment::NewAssortment;
 use vitrine_store::{IfMissing, Store, StoreError};
 
 use crate::cluster::Bouncer;
@@ -90,7 +91,21 @@ fn documented_roles_suffice() {
     ));
     let of = |role: &str| database.url.replace("vitrine@", &format!("{role}@"));
     let loading = open(&of(&load), IfMissing::Create).unwrap();
-    loading.change_keys(&mut |_| vec![key(1)]).unwrap();
+    let assortment = NewAssortment {
+        name: "a".to_owned(),
+        rules: Some("{}".to_owned()),
+        codes: 0,
+        by: None,
+        note: None,
+    };
+    loading.set_assortment(&assortment, None).unwrap();
+    let assigned = KeyRecord {
+        assortment: Some("a".to_owned()),
+        ..key(2)
+    };
+    loading
+        .change_keys(&mut |_| vec![key(1), assigned.clone()])
+        .unwrap();
     publish(&*loading, &[product("A", "1")]);
     database.run(&format!(
         "grant insert, update on vitrine.api_key_use to {serve}"
@@ -100,6 +115,11 @@ fn documented_roles_suffice() {
     let serving = serving.unwrap();
     assert_eq!(codes(&*serving), ["A"]);
     assert_eq!(history(&*serving), (1, 0));
+    let live = serving.read_assortments(&[]).unwrap();
+    assert_eq!((live.keys.len(), live.changed.len()), (2, 1));
+    let edited = serving.set_assortment(&assortment, Some(&live.names[0].1));
+    let edited = edited.unwrap_err();
+    assert!(matches!(edited, StoreError::Refused { .. }), "{edited}");
     let used = jiff::Timestamp::from_second(7).unwrap();
     serving.record_key_use(&[(key(1).prefix, used)]).unwrap();
     assert_eq!(serving.keys().unwrap()[0].last_used_at, Some(used));
@@ -314,6 +334,8 @@ fn hints_follow_changes_except_through_a_pooler() {
     next("a hint of a revision");
     store.change_keys(&mut |_| vec![key(1)]).unwrap();
     next("a hint of a key");
+    store.accept_assortments().unwrap();
+    next("a hint of an acceptance");
     database.run(
         "select pg_terminate_backend(pid) from pg_stat_activity where query = 'listen vitrine'",
     );

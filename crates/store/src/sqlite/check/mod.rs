@@ -180,7 +180,7 @@ fn assortments(transaction: &Transaction<'_>, found: &mut Findings) -> Result<()
         return Ok(());
     }
     assortments::each(transaction, |place, stored| {
-        check::assortment(found, place, stored)
+        check::assortment(found, place, stored);
     })?;
     let sql = "select prefix, assortment from assigned_key where revoked_at is null \
                and assortment not in (select name from assortment_version \
