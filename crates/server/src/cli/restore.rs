@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use vitrine_ingest::escape::single_line;
+use vitrine_model::assortment::Selector;
 use vitrine_model::revision::Revision;
 use vitrine_store::assortment::{KeyView, RestorePlan, RestoredKey};
 use vitrine_store::{IfMissing, StoreError};
@@ -115,8 +116,7 @@ fn shown(view: &KeyView) -> String {
     }
 }
 
-/// Returns false only if no product can become visible, whatever the catalog is: the same selectors, and perhaps more that
-/// deny.
+/// Returns false only if no product can become visible, whatever the catalog is: no more selectors allow, no fewer deny.
 fn may_see_more(key: &RestoredKey) -> bool {
     let (now, then) = match (&key.now, &key.then) {
         (KeyView::Everything, _) | (_, KeyView::Unknown) => return false,
@@ -127,7 +127,14 @@ fn may_see_more(key: &RestoredKey) -> bool {
     };
     match (now, then) {
         (Ok(now), Ok(then)) => {
-            then.allow != now.allow || !now.deny.iter().all(|one| then.deny.contains(one))
+            let is_in =
+                |all: &[Selector], some: &[Selector]| some.iter().all(|one| all.contains(one));
+            let allows_no_more = match (&now.allow, &then.allow) {
+                (None, _) => true,
+                (Some(_), None) => false,
+                (Some(now), Some(then)) => is_in(now, then),
+            };
+            !allows_no_more || !is_in(&then.deny, &now.deny)
         }
         _ => true,
     }
