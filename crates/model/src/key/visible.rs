@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use super::{KeyRecord, KeyTable, KnownKey};
 use crate::assortment::{AssortmentTable, KnownAssortment};
 
@@ -47,6 +49,15 @@ impl KeyTable {
         }
         self.assortments = assortments;
         self
+    }
+
+    /// Returns the number of keys that are accepted at `now` and see nothing, since that is unknown.
+    #[must_use]
+    pub fn unavailable(&self, now: Timestamp) -> usize {
+        let is_unavailable = |key: &&KnownKey| {
+            matches!(key.visible, VisibleCatalog::Unknown) && key.record.is_active(now)
+        };
+        self.by_prefix.values().filter(is_unavailable).count()
     }
 
     /// Returns the same keys with other assortments.
