@@ -21,7 +21,7 @@ const WRITING: &str = "writing the keys";
 const DIGESTS: u32 = 2;
 
 /// Schema that added assortments.
-const ASSORTMENTS: u32 = 4;
+const ASSORTMENTS: u32 = 5;
 
 macro_rules! columns {
     () => {

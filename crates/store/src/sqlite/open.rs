@@ -19,7 +19,7 @@ pub(super) const MIGRATIONS: [&str; 4] = [
     include_str!("migrations/0001.sql"),
     include_str!("migrations/0002.sql"),
     include_str!("migrations/0003.sql"),
-    include_str!("migrations/0004.sql"),
+    include_str!("migrations/0005.sql"),
 ];
 
 /// Opens the file, creates it if `if_missing` says so, and migrates it. `lock_wait` is the maximum time that it waits for
