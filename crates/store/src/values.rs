@@ -8,10 +8,10 @@ use vitrine_model::code::ProductCode;
 use vitrine_model::content::TextDigest;
 use vitrine_model::geo::Country;
 use vitrine_model::hexadecimal::Hexadecimal;
-use vitrine_model::key::{KeyKind, KeyRecord, SecretHash};
+use vitrine_model::key::{KeyKind, KeyRecord, KeyRequests, SecretHash};
 use vitrine_model::quota::Quota;
 
-use crate::record::{OwnText, StoredProduct};
+use crate::record::{KeyDay, OwnText, StoredProduct};
 use crate::{StoreError, TextStatus, digest};
 
 /// Converts a stored moment, in milliseconds since 1970.
@@ -54,6 +54,31 @@ pub(crate) fn code(text: &str) -> Result<ProductCode, StoreError> {
         .map_err(|_| StoreError::Damaged(format!("invalid product code `{text}`")))
 }
 
+/// Returns a count as a number that stores hold.
+pub(crate) fn count(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// Returns the requests of a key on a day, from their stored columns.
+pub(crate) fn key_day(
+    day: &str,
+    prefix: String,
+    requests: i64,
+    charged: i64,
+) -> Result<KeyDay, StoreError> {
+    let damaged = || StoreError::Damaged(format!("invalid requests of key {prefix} on `{day}`"));
+    let number = |number: i64| u64::try_from(number).map_err(|_| damaged());
+    let counts = KeyRequests {
+        requests: number(requests)?,
+        charged: number(charged)?,
+    };
+    Ok(KeyDay {
+        day: day.parse().map_err(|_| damaged())?,
+        counts,
+        prefix,
+    })
+}
+
 /// A stored key, one field per column.
 pub(crate) struct KeyRow {
     pub(crate) prefix: String,
@@ -94,17 +119,13 @@ impl KeyRow {
             stored_digest: _,
         } = self;
         let mut hash = Sha256::new();
-        for part in [
+        let parts = [
             Some(prefix.as_bytes()),
             Some(label.as_bytes()),
-            Some(secret_hash),
+            Some(secret_hash.as_slice()),
             api_version.as_deref().map(str::as_bytes),
-        ] {
-            hash.update([u8::from(part.is_some())]);
-            let part = part.unwrap_or_default();
-            hash.update((part.len() as u64).to_le_bytes());
-            hash.update(part);
-        }
+        ];
+        digest::add_parts(&mut hash, parts);
         for number in [
             Some(i64::from(*is_test)),
             *quota_requests,

@@ -78,6 +78,9 @@ mod tests {
             charged: 2,
         };
         assert_eq!(taken, [(keys[0].prefix(), expected)]);
-        assert_eq!(table.take_counts().count() + swapped.take_counts().count(), 0);
+        assert_eq!(
+            table.take_counts().count() + swapped.take_counts().count(),
+            0
+        );
     }
 }

@@ -11,12 +11,13 @@ use vitrine_model::geo::Country;
 use vitrine_model::key::KeyRecord;
 
 use crate::StoreError;
+use crate::audit::{AuditRow, Chain};
 use crate::digest::is_content;
 use crate::record::OwnText;
 use crate::values::KeyRow;
 use found::{
-    API_KEY, API_KEY_DIGEST, API_KEY_UNDIGESTED, CONTENT_RANGE, COUNTER, DOCUMENT, Findings,
-    PRODUCT_FACTS, TEXT_DIGEST, TEXT_REFERENCE,
+    API_KEY, API_KEY_DIGEST, API_KEY_UNDIGESTED, AUDIT_ENTRY, CONTENT_RANGE, COUNTER, DOCUMENT,
+    Findings, PRODUCT_FACTS, TEXT_DIGEST, TEXT_REFERENCE,
 };
 
 /// Returns the name of a version in a report.
@@ -169,6 +170,17 @@ pub(crate) fn key(
             "has no digest: an earlier release or another program wrote it",
         ),
         _ => {}
+    }
+}
+
+/// Checks an entry of the audit log; call it with all of them in order.
+pub(crate) fn audit_entry(found: &mut Findings, chain: &mut Chain, row: &AuditRow) {
+    if !chain.fits(row) {
+        found.add(
+            &AUDIT_ENTRY,
+            format!("entry {} of the audit log", row.number),
+            "was changed, or one before it was removed: its digest doesn't match".to_owned(),
+        );
     }
 }
 

@@ -4,9 +4,11 @@
 use tokio_postgres::Row;
 use vitrine_model::content::TextName;
 
+use super::audit;
 use super::history::own_texts;
 use super::keys;
 use super::session::{Session, get};
+use crate::audit::Chain;
 use crate::check::found::{
     API_KEY, Findings, KEY_USE_ORPHAN, MOVE_AND_RESTORE, RESTORE, STATE, TEXT_NAME, TEXT_ORPHAN,
     UNREADABLE, VERSION_DIGEST, VERSION_SPAN,
@@ -23,10 +25,11 @@ pub(super) const CHECKING: &str = "checking the store";
 /// Checks one part of the store.
 type Part = fn(&mut Session, &mut Findings) -> Result<(), StoreError>;
 
-const PARTS: [Part; 9] = [
+const PARTS: [Part; 10] = [
     state,
     counters,
     api_keys,
+    audit_log,
     spans,
     revisions_of_spans,
     versions,
@@ -114,6 +117,11 @@ fn api_keys(session: &mut Session, found: &mut Findings) -> Result<(), StoreErro
         found.add(&KEY_USE_ORPHAN, format!("key {prefix}"), what);
         Ok(())
     })
+}
+
+fn audit_log(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
+    let mut chain = Chain::default();
+    audit::each(session, |row| check::audit_entry(found, &mut chain, row))
 }
 
 /// Checks that spans of a product's versions don't overlap.

@@ -7,10 +7,12 @@ use tokio_postgres::Row;
 use vitrine_model::key::KeyRecord;
 
 use super::BEGIN;
+use super::audit;
 use super::catalog;
 use super::lock::{self, Lock};
 use super::session::{Session, Typed, get};
 use super::texts::NOTIFY;
+use crate::audit::{AuditContext, written_keys};
 use crate::fail_point::FailPoint;
 use crate::record::StoreState;
 use crate::values::KeyRow;
@@ -49,12 +51,14 @@ pub(super) fn each(
 /// See [`Store::change_keys`](crate::Store::change_keys).
 pub(super) fn change(
     session: &mut Session,
+    context: &AuditContext,
     decide: KeyDecision<'_>,
     lock_wait: Duration,
 ) -> Result<(), StoreError> {
     session.transaction(WRITING, BEGIN, |session| {
         lock::take(session, Lock::Keys, lock_wait)?;
-        let changed = decide(&records(session)?);
+        let all = records(session)?;
+        let changed = decide(&all);
         if changed.is_empty() {
             return Ok(());
         }
@@ -62,6 +66,7 @@ pub(super) fn change(
             write(session, record)?;
             FailPoint::KeysWritten.pass()?;
         }
+        audit::write(session, context, written_keys(&all, &changed))?;
         session.run(WRITING, COUNT_KEYS)?;
         FailPoint::KeysCounted.pass()?;
         session.run(WRITING, NOTIFY)
@@ -139,6 +144,12 @@ fn write_digest(session: &mut Session, row: &KeyRow) -> Result<(), StoreError> {
 
 /// Writes the digest of each key's row as it is now. Rows with unreadable values get none: a check reports them.
 pub(super) fn write_digests(session: &mut Session) -> Result<(), StoreError> {
+    let rows = readable_rows(session)?;
+    rows.iter().try_for_each(|row| write_digest(session, row))
+}
+
+/// Returns all rows but those with unreadable values.
+pub(super) fn readable_rows(session: &mut Session) -> Result<Vec<KeyRow>, StoreError> {
     let mut rows = Vec::new();
     each(session, |_, row| {
         match row {
@@ -148,7 +159,7 @@ pub(super) fn write_digests(session: &mut Session) -> Result<(), StoreError> {
         }
         Ok(())
     })?;
-    rows.iter().try_for_each(|row| write_digest(session, row))
+    Ok(rows)
 }
 
 fn key_row(row: &Row) -> Result<KeyRow, StoreError> {

@@ -9,7 +9,8 @@ use std::error::Error;
 use rusqlite::{Connection, Row, Transaction};
 
 use super::catalog::is_value_error;
-use super::{during, keys};
+use super::{audit, during, keys};
+use crate::audit::Chain;
 use crate::check::found::{
     API_KEY, Findings, INTEGRITY, KEY_USE_ORPHAN, REFERENCE, STATE, UNREADABLE,
 };
@@ -22,12 +23,13 @@ const CHECKING: &str = "checking the store";
 /// Checks one part of the store.
 type Part = fn(&Transaction<'_>, &mut Findings) -> Result<(), StoreError>;
 
-const PARTS: [Part; 11] = [
+const PARTS: [Part; 12] = [
     integrity,
     references,
     state,
     counters,
     api_keys,
+    audit_log,
     products::spans,
     products::versions,
     products::text_names,
@@ -165,5 +167,12 @@ fn api_keys(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), S
         let what = "has a last use, but doesn't exist".to_owned();
         found.add(&KEY_USE_ORPHAN, format!("key {prefix}"), what);
         Ok(())
+    })
+}
+
+fn audit_log(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
+    let mut chain = Chain::default();
+    audit::each(transaction, |row| {
+        check::audit_entry(found, &mut chain, row)
     })
 }
