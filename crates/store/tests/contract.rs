@@ -1,7 +1,7 @@
 //! The contract of all stores. To add a store, add a test that passes [`suite`] a function that opens an empty one.
 //!
 //! - `contract/products.rs`: products to put, and collecting what a store returns
-//! - `contract/publishes.rs`: revisions; `contract/changes.rs`: differences; `contract/history.rs`: the history; `contract/change_history.rs`, `contract/change_bounds.rs`, `contract/change_gaps.rs`: the history of changes, its bounds and its gaps; `contract/prune.rs`: pruning; `contract/texts.rs`: texts; `contract/fetched.rs`: fetched texts; `contract/keys.rs`: API keys
+//! - `contract/publishes.rs`: revisions; `contract/changes.rs`: differences; `contract/history.rs`: the history; `contract/change_history.rs`, `contract/change_bounds.rs`, `contract/change_gaps.rs`: the history of changes, its bounds and its gaps; `contract/prune.rs`: pruning; `contract/texts.rs`: texts; `contract/fetched.rs`: fetched texts; `contract/keys.rs`: API keys; `contract/key_days.rs`: their requests by day; `contract/audit.rs`: the audit log, `contract/audit_log.rs`: it after restores and changes by hand
 //! - `contract/migration.rs`: stores of the previous schema
 //! - `contract/sqlite_file.rs`, `contract/sqlite_log.rs`: file and log of the embedded store
 //! - `support/database.rs`, `support/cluster.rs`: databases and servers of PostgreSQL for tests
@@ -15,6 +15,12 @@
     reason = "these are tests, though not every function is marked as one"
 )]
 
+#[path = "contract/audit.rs"]
+mod audit;
+#[path = "contract/audit_log.rs"]
+mod audit_log;
+#[path = "support/audited.rs"]
+mod audited;
 #[path = "contract/change_bounds.rs"]
 mod change_bounds;
 #[path = "contract/change_gaps.rs"]
@@ -32,6 +38,8 @@ mod database;
 mod fetched;
 #[path = "contract/history.rs"]
 mod history;
+#[path = "contract/key_days.rs"]
+mod key_days;
 #[path = "contract/keys.rs"]
 mod keys;
 #[path = "contract/migration.rs"]
@@ -70,6 +78,8 @@ fn suite(fresh: impl Fn() -> Arc<dyn Store>) {
         &texts::ALL,
         &fetched::ALL,
         &keys::ALL,
+        &key_days::ALL,
+        &audit::ALL,
     ]
     .concat()
     {

@@ -12,21 +12,22 @@ use crate::database::Database;
 use crate::products::{product, publish, publish_texts, second};
 
 /// A store of either kind.
-struct Kept<'a> {
+pub struct Kept<'a> {
     /// Directory for files.
-    directory: &'a Path,
-    url: String,
-    run: &'a dyn Fn(&str),
+    pub directory: &'a Path,
+    pub url: String,
+    /// Runs SQL.
+    pub run: &'a dyn Fn(&str),
 }
 
 impl Kept<'_> {
-    fn open(&self) -> Arc<dyn Store> {
+    pub fn open(&self) -> Arc<dyn Store> {
         open(&self.url, IfMissing::Create).unwrap()
     }
 }
 
 /// Runs `test` with an empty SQLite store and, if there is a PostgreSQL, with an empty database.
-fn on_both(test: impl Fn(&Kept<'_>)) {
+pub fn on_both(test: impl Fn(&Kept<'_>)) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("store.db");
     test(&Kept {
@@ -67,7 +68,7 @@ fn restore_keeps_the_former_id_and_is_one_texts_step() {
         let backup = kept.directory.join("backup.db");
         let (id, step) = back_up(kept.directory, &backup);
         let store = kept.open();
-        store.restore(&backup).unwrap();
+        store.restore(&backup, &crate::audited::restore()).unwrap();
         let (history, items) = read(&*store, &EVERYTHING);
         assert_eq!(numbers(&history), [1, 2]);
         let formers = |history: &History| -> Vec<Option<String>> {
@@ -85,7 +86,7 @@ fn restore_keeps_the_former_id_and_is_one_texts_step() {
         set(&*store, "one", TextStatus::TakenDown);
         set(&*store, "three", TextStatus::Served);
         publish(&*store, &[product("Z", "1")], second(30)).unwrap();
-        store.restore(&backup).unwrap();
+        store.restore(&backup, &crate::audited::restore()).unwrap();
         let again = store.state().unwrap();
         assert!(again.texts > first.texts);
         let (history, items) = read(&*store, &EVERYTHING);
@@ -111,7 +112,10 @@ fn created_store_has_the_history_of_its_backup() {
         let backup = kept.directory.join("backup.db");
         let (id, step) = back_up(kept.directory, &backup);
         let Ok(address) = kept.url.parse::<StoreAddress>();
-        let live = address.create_from(&backup).unwrap().unwrap();
+        let live = address
+            .create_from(&backup, &crate::audited::restore())
+            .unwrap()
+            .unwrap();
         let store = kept.open();
         let (history, items) = read(&*store, &EVERYTHING);
         assert_eq!(numbers(&history), [1, 2]);
@@ -127,8 +131,9 @@ fn created_store_has_the_history_of_its_backup() {
     });
 }
 
-/// SQL that takes away what schema 3 added, but for the number of the schema.
-const BEFORE_SCHEMA_3: &str = "drop table text_change; alter table revision drop column former_id;";
+/// SQL that takes away what schemas 3 and 4 added, but for the number of the schema.
+const BEFORE_SCHEMA_3: &str = "drop table text_change; alter table revision drop column former_id; \
+                               drop table audit_entry; drop table api_key_day;";
 
 #[test]
 fn previous_schema_is_migrated_with_a_gap_of_texts() {
@@ -165,7 +170,7 @@ fn backup_of_the_previous_schema_begins_the_texts_states() {
         older.pragma_update(None, "user_version", 2).unwrap();
         drop(older);
         let store = kept.open();
-        store.restore(&backup).unwrap();
+        store.restore(&backup, &crate::audited::restore()).unwrap();
         let (history, _) = read(&*store, &EVERYTHING);
         assert_eq!(history.revisions[1].former_id, Some(id));
         assert_eq!(steps(&history), [(step.1, history.state.texts)]);

@@ -90,7 +90,9 @@ fn documented_roles_suffice() {
     ));
     let of = |role: &str| database.url.replace("vitrine@", &format!("{role}@"));
     let loading = open(&of(&load), IfMissing::Create).unwrap();
-    loading.change_keys(&mut |_| vec![key(1)]).unwrap();
+    loading
+        .change_keys(&crate::audited::set_key(), &mut |_| vec![key(1)])
+        .unwrap();
     publish(&*loading, &[product("A", "1")]);
     database.run(&format!(
         "grant insert, update on vitrine.api_key_use to {serve}"
@@ -229,10 +231,12 @@ fn sqlite_backup_is_restored_into_postgres() {
     let mut other = product("P7", "{\"other\":1}");
     other.is_orderable = false;
     publish(&*sqlite, &[other]);
-    sqlite.change_keys(&mut |_| vec![key(1), key(2)]).unwrap();
+    sqlite
+        .change_keys(&crate::audited::set_key(), &mut |_| vec![key(1), key(2)])
+        .unwrap();
     sqlite.backup(&path("backup.db")).unwrap();
     let created = crate::address(&database.url)
-        .create_from(&path("backup.db"))
+        .create_from(&path("backup.db"), &crate::audited::restore())
         .unwrap();
     let store = open(&database.url, IfMissing::Refuse).unwrap();
     assert_eq!(state(&*store), state(&*sqlite));
@@ -245,7 +249,7 @@ fn sqlite_backup_is_restored_into_postgres() {
     // Into an existing store, with keys that were revoked and rotated since.
     let earlier = jiff::Timestamp::from_second(500).unwrap();
     store
-        .change_keys(&mut |keys| {
+        .change_keys(&crate::audited::set_key(), &mut |keys| {
             let (mut revoked, mut rotated) = (keys[0].clone(), keys[1].clone());
             (revoked.revoked_at, revoked.expires_at) = (Some(earlier), None);
             (rotated.rotated_at, rotated.expires_at) = (Some(earlier), Some(earlier));
@@ -254,7 +258,9 @@ fn sqlite_backup_is_restored_into_postgres() {
         .unwrap();
     publish(&*store, &[product("Z", "{}")]);
     let before = store.state().unwrap();
-    store.restore(&path("backup.db")).unwrap();
+    store
+        .restore(&path("backup.db"), &crate::audited::restore())
+        .unwrap();
     let after = store.state().unwrap();
     assert_eq!(before.store_id, after.store_id);
     assert!(after.keys > before.keys && after.texts > before.texts);
@@ -264,11 +270,15 @@ fn sqlite_backup_is_restored_into_postgres() {
     assert_eq!(store.check().unwrap(), []);
     // It isn't created twice, nor from a file that is no backup.
     let exists = crate::address(&database.url)
-        .create_from(&path("backup.db"))
+        .create_from(&path("backup.db"), &crate::audited::restore())
         .unwrap_err();
     assert!(matches!(exists, StoreError::Exists { .. }), "{exists}");
     std::fs::write(path("text"), "no backup").unwrap();
-    assert!(store.restore(&path("text")).is_err());
+    assert!(
+        store
+            .restore(&path("text"), &crate::audited::restore())
+            .is_err()
+    );
     let refused = store.backup(&path("new.db")).unwrap_err();
     assert!(refused.to_string().contains("pg_dump"), "{refused}");
 }
@@ -311,7 +321,9 @@ fn hints_follow_changes_except_through_a_pooler() {
     };
     publish(&*store, &[product("A", "1")]);
     next("a hint of a revision");
-    store.change_keys(&mut |_| vec![key(1)]).unwrap();
+    store
+        .change_keys(&crate::audited::set_key(), &mut |_| vec![key(1)])
+        .unwrap();
     next("a hint of a key");
     database.run(
         "select pg_terminate_backend(pid) from pg_stat_activity where query = 'listen vitrine'",
