@@ -1,6 +1,7 @@
 //! Commands of the program, one file each: `--store` for all, `--json` for programs, documented exit codes.
 
 mod admin_port;
+mod audit;
 mod backup;
 mod changes;
 mod check;
@@ -101,6 +102,7 @@ enum Command {
     Keys(keys::Keys),
     #[command(subcommand)]
     Texts(texts::Texts),
+    Audit(audit::Audit),
     History(history::History),
     Show(history::Show),
     Diff(history::Diff),
@@ -204,6 +206,7 @@ fn run(command_line: CommandLine, read: LoadedSettings) -> anyhow::Result<Outcom
         Command::Mirror(mirror) => mirror.run(&store),
         Command::Keys(keys) => keys.run(&store),
         Command::Texts(texts) => texts.run(&store),
+        Command::Audit(audit) => audit.run(&store),
         Command::Generate(generate) => generate.run(),
         Command::History(history) => history.run(&store),
         Command::Show(show) => show.run(&store),

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use vitrine_model::revision::Revision;
+use vitrine_store::audit::AuditAction;
 use vitrine_store::{IfMissing, StoreError};
 
+use super::audit::NoteArgs;
 use super::confirm::ConfirmArgs;
 use super::{Outcome, StoreArgs, output, print};
 
@@ -23,14 +25,16 @@ Exit codes:
 
 /// Restore a backup into the store, in one transaction. Running servers follow within a second.
 ///
-/// The backup replaces everything in the store: catalog, history, texts and keys. Keys created since the backup are
-/// gone; keys revoked and texts taken down since stay so. The file is checked first and only read. If there is no
-/// store, one is created.
+/// The backup replaces everything in the store but the audit log and the usage of keys: catalog, history, texts and
+/// keys. Keys created since the backup are gone; keys revoked and texts taken down since stay so. The file is checked
+/// first and only read. If there is no store, one is created.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Restore {
     #[command(flatten)]
     confirm: ConfirmArgs,
+    #[command(flatten)]
+    note: NoteArgs,
     /// The backup.
     file: PathBuf,
 }
@@ -38,15 +42,16 @@ pub(super) struct Restore {
 impl Restore {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         let (url, file) = (&store.url, self.file.display());
+        let context = self.note.context(AuditAction::Restore);
         // Without a store, nothing can be lost, so no confirmation is needed.
         let restored = match store.open(IfMissing::Refuse) {
-            Err(StoreError::Missing { .. }) => store.address()?.create_from(&self.file),
+            Err(StoreError::Missing { .. }) => store.address()?.create_from(&self.file, &context),
             opened => {
                 let store = opened?;
                 self.confirm.confirm(&format!(
                     "this replaces the catalog, history and keys of {url} with those of {file}"
                 ))?;
-                store.restore(&self.file)
+                store.restore(&self.file, &context)
             }
         };
         match restored {

@@ -2,7 +2,7 @@
 //!
 //! - `build`: builds a snapshot from a store; `blocks`: its threads
 //! - `follow`: the threads that poll a store; `follow_catalog`, `follow_keys`: their tasks; `key_use`: records the last use
-//!   of keys; `background`: low priority for work beside requests
+//!   of keys, with `key_days`: their requests by day; `background`: low priority for work beside requests
 //! - `contact`: age of the keys, and its limit
 //! - `feed`: the state that the changes feed answers from, and reads that requests ask for; `follow_changes`: its task; `replica`: proof that a replica is current
 //! - `state_directory`: files for the next start: the `snapshot_file`, the `journal_file` and the `keys_file`; `state_file`:
@@ -22,6 +22,7 @@ mod follow_keys;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod journal_file;
+mod key_days;
 mod key_use;
 mod keys_file;
 mod replica;

@@ -121,7 +121,9 @@ fn api_keys(session: &mut Session, found: &mut Findings) -> Result<(), StoreErro
 
 fn audit_log(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
     let mut chain = Chain::default();
-    audit::each(session, |row| check::audit_entry(found, &mut chain, row))
+    audit::each(session, |row| {
+        check::audit_entry(found, &mut chain, row);
+    })
 }
 
 /// Checks that spans of a product's versions don't overlap.

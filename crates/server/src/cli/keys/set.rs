@@ -8,10 +8,12 @@ use jiff::Timestamp;
 use serde_json::json;
 use vitrine_model::key::{KeyRecord, KeyStatus};
 use vitrine_model::quota::Quota;
+use vitrine_store::audit::AuditAction;
 use vitrine_store::{IfMissing, Store};
 
 use super::create::{checked_expiry, checked_label, checked_quota, checked_version};
 use super::{prefix_of, to_json};
+use crate::cli::audit::NoteArgs;
 use crate::cli::time::to_second;
 use crate::cli::{Outcome, OutputArgs, StoreArgs, output, print, print_json};
 
@@ -52,6 +54,8 @@ pub(in crate::cli) struct Set {
     /// The key has no quota.
     #[arg(long, group = "change", conflicts_with = "quota")]
     no_quota: bool,
+    #[command(flatten)]
+    note: NoteArgs,
 }
 
 /// New values; `None` leaves the old one, `Some(None)` removes it.
@@ -105,7 +109,8 @@ impl Set {
         now: Timestamp,
     ) -> anyhow::Result<(KeyRecord, KeyRecord)> {
         let mut outcome = None;
-        store.change_keys(&mut |records| {
+        let context = self.note.context(AuditAction::SetKey);
+        store.change_keys(&context, &mut |records| {
             let found = find(records, &self.name, now).map(|before| {
                 let after = changes.applied_to(before);
                 (before.clone(), after)

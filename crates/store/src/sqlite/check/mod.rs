@@ -173,6 +173,6 @@ fn api_keys(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), S
 fn audit_log(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
     let mut chain = Chain::default();
     audit::each(transaction, |row| {
-        check::audit_entry(found, &mut chain, row)
+        check::audit_entry(found, &mut chain, row);
     })
 }
