@@ -92,7 +92,7 @@ impl KeyDays {
         }
         let requests: u64 = self.pending.values().map(|counts| counts.requests).sum();
         if requests > 0 {
-            tracing::warn!(requests, "the days of keys lack these requests");
+            tracing::warn!(requests, "the days of keys may lack these requests");
         }
     }
 
@@ -136,4 +136,74 @@ fn day(moment: Timestamp) -> Date {
 pub(super) fn until_next_day(now: Timestamp) -> Duration {
     let rest = SECONDS_A_DAY - now.as_second().rem_euclid(SECONDS_A_DAY);
     Duration::from_secs(rest.unsigned_abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use vitrine_model::key::{KeyKind, KeyRecord, NewKey};
+    use vitrine_store::{IfMissing, StoreAddress};
+
+    use super::*;
+    use crate::live::JournalLimits;
+
+    fn record(key: &NewKey) -> KeyRecord {
+        KeyRecord {
+            prefix: key.prefix().to_owned(),
+            label: "test".to_owned(),
+            secret_hash: key.secret_hash(),
+            kind: KeyKind::Live,
+            api_version: None,
+            quota: None,
+            created_at: Timestamp::UNIX_EPOCH,
+            expires_at: None,
+            revoked_at: None,
+            rotated_at: None,
+            last_used_at: None,
+        }
+    }
+
+    #[test]
+    fn requests_wait_for_their_store_and_are_added_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("late.db");
+        let Ok(address) = format!("sqlite:{}", path.display()).parse::<StoreAddress>();
+        let followed = address.open_to_follow(IfMissing::Refuse, Duration::ZERO);
+        let store = followed.unwrap();
+        let live = Arc::new(Live::new(Duration::MAX, JournalLimits::default()));
+        let key = NewKey::from_random(KeyKind::Live, &[7; NewKey::RANDOM_BYTES]);
+        live.set_keys(KeyTable::new(vec![record(&key)], &live.keys()));
+        let count = || {
+            let keys = live.keys();
+            let known = keys.authenticate(&key.reveal(), Timestamp::UNIX_EPOCH);
+            known.unwrap().usage.counts.count_request();
+        };
+        let mut days = KeyDays::new(&store, &live);
+        let today = days.day;
+        days.day = today.yesterday().unwrap();
+        count();
+        assert!(days.flush().is_ok(), "it isn't another writer");
+        count();
+        count();
+        // The key is gone, such as by a restore.
+        live.set_keys(KeyTable::default());
+        address.open(IfMissing::Create, Duration::ZERO).unwrap();
+        for _ in 0..2 {
+            assert!(days.flush().is_ok());
+            let found = store.key_days(Date::MIN).unwrap();
+            let found: Vec<_> = found.iter().map(|one| one.counts.requests).collect();
+            assert_eq!(found, [2, 1], "today's, and yesterday's");
+        }
+    }
+
+    #[test]
+    fn next_day_begins_at_midnight_in_utc() {
+        for (now, seconds) in [
+            ("2026-01-31T00:00:00Z", SECONDS_A_DAY),
+            ("2026-01-31T23:59:59.5Z", 1),
+            ("1969-12-31T23:59:00Z", 60),
+        ] {
+            let now: Timestamp = now.parse().unwrap();
+            assert_eq!(until_next_day(now).as_secs(), seconds.unsigned_abs());
+        }
+    }
 }

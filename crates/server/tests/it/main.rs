@@ -10,6 +10,7 @@
 
 mod admin;
 mod answers;
+mod audit;
 mod browser_grid;
 mod browser_images;
 mod browser_pages;

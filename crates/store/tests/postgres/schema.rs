@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use vitrine_model::key::{KeyKind, KeyRecord, NewKey};
+use vitrine_model::key::{KeyKind, KeyRecord, KeyRequests, NewKey};
+use vitrine_store::record::KeyDay;
 use vitrine_store::{IfMissing, Store, StoreError};
 
 use crate::cluster::Bouncer;
@@ -95,7 +96,8 @@ fn documented_roles_suffice() {
         .unwrap();
     publish(&*loading, &[product("A", "1")]);
     database.run(&format!(
-        "grant insert, update on vitrine.api_key_use to {serve}"
+        "grant insert, update on vitrine.api_key_use to {serve}; \
+         grant insert, update, delete on vitrine.api_key_day to {serve}"
     ));
     let serving = crate::address(&of(&serve));
     let serving = serving.open_to_follow(IfMissing::Create, Duration::ZERO);
@@ -105,6 +107,18 @@ fn documented_roles_suffice() {
     let used = jiff::Timestamp::from_second(7).unwrap();
     serving.record_key_use(&[(key(1).prefix, used)]).unwrap();
     assert_eq!(serving.keys().unwrap()[0].last_used_at, Some(used));
+    let day = KeyDay {
+        day: jiff::civil::date(2026, 1, 31),
+        prefix: key(1).prefix,
+        counts: KeyRequests::default(),
+    };
+    for _ in 0..2 {
+        serving
+            .add_key_days(std::slice::from_ref(&day), day.day)
+            .unwrap();
+    }
+    serving.add_key_days(&[], jiff::civil::Date::MAX).unwrap();
+    assert_eq!(serving.key_days(day.day).unwrap(), []);
     let refused = serving.publish().and_then(|mut publication| {
         publication.put(&product("B", "1"))?;
         publication.commit(used, &Default::default())
