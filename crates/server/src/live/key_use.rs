@@ -54,12 +54,13 @@ impl KeyUse {
             if woken.is_ok() && !ends {
                 continue;
             }
-            let again = caught(|| self.record()).unwrap_or(RECORD_INTERVAL);
             if ends {
                 // The thread ends either way.
                 let _ = caught(|| self.days.finish());
+                let _ = caught(|| self.record());
                 return;
             }
+            let again = caught(|| self.record()).unwrap_or(RECORD_INTERVAL);
             let again = match caught(|| self.days.flush()) {
                 Ok(Err(Busy)) => RETRY_PAUSE,
                 _ => again.min(until_next_day(Timestamp::now())),
