@@ -274,7 +274,7 @@ fn restored_assortments_are_planned_and_come_back() {
         .collect();
         assert_eq!(changes(store.plan_restore(&path).unwrap()), expected);
         assert_eq!(store.state().unwrap(), before);
-        store.restore(&path).unwrap();
+        store.restore(&path, &crate::audited::set_key()).unwrap();
         assert_eq!(changes(store.plan_restore(&path).unwrap()), []);
 
         let after = store.state().unwrap();
@@ -320,7 +320,7 @@ fn revocation_of_an_assigned_key_survives_a_restore() {
         };
         write(&*store, &[revoked(record(1, 1)), revoked(assigned(2, "b"))]);
         assert_eq!(changes(store.plan_restore(&path).unwrap()), []);
-        store.restore(&path).unwrap();
+        store.restore(&path, &crate::audited::set_key()).unwrap();
         let keys = store.keys().unwrap();
         let facts = keys
             .iter()
@@ -352,7 +352,7 @@ fn backup_without_assortments_is_planned_unchanged() {
         let widened = ["a one".to_owned(), "*".to_owned()];
         assert_eq!(plan, [(record(1, 1).prefix, widened)]);
         assert!(std::fs::read(&path).unwrap() == bytes, "it was written to");
-        store.restore(&path).unwrap();
+        store.restore(&path, &crate::audited::set_key()).unwrap();
         assert_eq!(store.assortments().unwrap(), []);
         assert_eq!(store.check().unwrap(), []);
         let missing = store.plan_restore(&kept.directory.join("none"));

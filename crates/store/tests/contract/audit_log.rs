@@ -10,7 +10,7 @@ use vitrine_store::{IfMissing, Store, StoreAddress, TextStatus, open};
 
 use crate::audit::lines;
 use crate::audited::{by_tester, restore, set_key, take_down};
-use crate::change_gaps::{Kept, on_both};
+use crate::kept::{Kept, on_both};
 use crate::key_days::{FIRST, day};
 use crate::keys::record;
 use crate::products::{publish_texts, second};
