@@ -112,7 +112,13 @@ fn each_change_is_listed_with_author_and_note() {
 #[test]
 fn failed_commands_have_no_entry() {
     let store = Store::of(&[gift_card("A-1")]);
-    store.key("partner", &[]);
+    store.key("partner", &["--expires", "90d"]);
+    let expires = store.json(&["keys", "list", "--json"])[0]["expires_at"].clone();
+    let created = &entries(&store, &[])[0]["changes"];
+    assert_eq!(
+        (&created[3]["field"], &created[3]["after"]),
+        (&json!("expires_at"), &expires)
+    );
     for arguments in [
         &["keys", "set", "nobody", "--no-quota"][..],
         &["keys", "revoke", "partner", "nobody"],

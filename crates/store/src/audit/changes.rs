@@ -1,6 +1,6 @@
 //! Changes of keys, of texts and by restores: the fields that differ. A secret is never among them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -48,7 +48,10 @@ fn key_values(record: &KeyRecord) -> [Option<String>; KEY_FIELDS.len()] {
         // A use is no change.
         last_used_at: _,
     } = record;
-    let time = |moment: &Option<Timestamp>| moment.map(|moment| moment.to_string());
+    // As it is stored.
+    let stored =
+        |moment: Timestamp| Timestamp::from_millisecond(moment.as_millisecond()).unwrap_or(moment);
+    let time = |moment: &Option<Timestamp>| moment.map(|moment| stored(moment).to_string());
     let kind = match kind {
         KeyKind::Live => "live",
         KeyKind::Test => "test",
@@ -59,7 +62,7 @@ fn key_values(record: &KeyRecord) -> [Option<String>; KEY_FIELDS.len()] {
         api_version.clone(),
         quota.map(|quota| quota.to_string()),
         assortment.clone(),
-        Some(created_at.to_string()),
+        time(&Some(*created_at)),
         time(expires_at),
         time(revoked_at),
         time(rotated_at),
@@ -165,7 +168,7 @@ pub(crate) fn accepted_assortments() -> Change {
 #[derive(Clone)]
 pub(crate) struct Standing {
     pub(crate) keys: Vec<KeyRecord>,
-    pub(crate) taken_down: HashSet<TextDigest>,
+    pub(crate) taken_down: BTreeSet<TextDigest>,
     pub(crate) revision: Option<u64>,
 }
 

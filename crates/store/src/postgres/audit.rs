@@ -1,6 +1,6 @@
 //! The audit log: writing entries in the transaction of a change, and reading them.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use tokio_postgres::Row;
@@ -91,7 +91,7 @@ pub(super) fn each(
 /// Returns the state that a restore compares. Keys and texts with unreadable values are left out.
 pub(super) fn standing(session: &mut Session) -> Result<Standing, StoreError> {
     let sql = "select digest from vitrine.markdown_text where taken_down_at is not null";
-    let mut taken_down = HashSet::new();
+    let mut taken_down = BTreeSet::new();
     session.each_row(READING, sql, &[], |row| {
         taken_down.extend(text_digest(get(row, 0)?).ok());
         Ok(())

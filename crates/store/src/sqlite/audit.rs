@@ -1,6 +1,6 @@
 //! The audit log: writing entries in the transaction of a change, and reading them.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
@@ -104,7 +104,7 @@ pub(super) fn standing(transaction: &Transaction<'_>) -> Result<Standing, StoreE
     let digests = statement
         .query_map([], |row| row.get::<_, Vec<u8>>(0))
         .map_err(during(READING))?;
-    let mut taken_down = HashSet::new();
+    let mut taken_down = BTreeSet::new();
     for digest in digests {
         taken_down.extend(text_digest(&digest.map_err(during(READING))?).ok());
     }
