@@ -1,39 +1,25 @@
--- Assortments, and the keys that have one. Releases that don't know these tables refuse such keys.
+-- The audit log, and how much each key was used. Releases that don't know these tables write neither: their changes have
+-- no entries, their requests aren't counted.
 
--- Each version of each assortment, for ever. The newest number of a name is its current version; it is live if it has
--- rules. Only replaced_at is ever updated.
-create table assortment_version (
-    name         text not null,
-    number       integer not null, -- from 1, for each name
-    id           text not null unique,
-    created_at   integer not null,
-    replaced_at  integer,          -- null: current
-    changed_by   text,
-    note         text,
-    codes        integer not null, -- number of product codes in the rules
-    digest       blob not null,    -- SHA-256 of all other columns but replaced_at
-    rules        text,             -- JSON; null: a removal
-    primary key (name, number)
+-- Each change of a key or of a text's status, and each restore, for ever; a restore keeps the log that it finds.
+create table audit_entry (
+    number        integer primary key, -- 1, 2, …
+    changed_at    integer not null,
+    changed_by    text not null,
+    note          text,
+    action        text not null,
+    subject_kind  text not null, -- key, text or store
+    subject       text not null, -- prefix of the key, digest of the text, file of the backup
+    changes       text not null, -- JSON: [{"field", "before", "after"}]
+    digest        blob not null  -- SHA-256 of all other columns and of the digest before
 ) strict;
-create unique index current_assortment on assortment_version (name) where replaced_at is null;
-create index replaced_assortment on assortment_version (replaced_at) where replaced_at is not null;
+create index audit_subject on audit_entry (subject, number);
 
--- The keys that have an assortment: the columns of api_key, and its name.
-create table assigned_key (
-    prefix          text primary key,
-    label           text not null,
-    secret_hash     blob not null,
-    is_test         integer not null,
-    api_version     text,
-    quota_requests  integer,
-    quota_seconds   integer,
-    created_at      integer not null,
-    expires_at      integer,
-    revoked_at      integer,
-    rotated_at      integer,
-    digest          blob,
-    assortment      text not null
-) strict;
-
-alter table state add column assortments_counter integer not null default 0; -- goes up by random steps
-alter table state add column assortments_accepted integer; -- time; only ever later
+-- Requests of each key by UTC day: servers add to them every minute. A restore keeps them.
+create table api_key_day (
+    day       text not null, -- 2026-01-31
+    prefix    text not null,
+    requests  integer not null,
+    charged   integer not null,
+    primary key (day, prefix)
+) strict, without rowid;
