@@ -13,6 +13,7 @@ pub(super) fn record(key: &NewKey) -> KeyRecord {
         kind: KeyKind::Live,
         api_version: None,
         quota: None,
+        assortment: None,
         created_at: Timestamp::UNIX_EPOCH,
         expires_at: None,
         revoked_at: None,

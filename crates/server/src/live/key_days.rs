@@ -154,6 +154,7 @@ mod tests {
             kind: KeyKind::Live,
             api_version: None,
             quota: None,
+            assortment: None,
             created_at: Timestamp::UNIX_EPOCH,
             expires_at: None,
             revoked_at: None,

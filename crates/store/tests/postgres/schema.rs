@@ -360,7 +360,9 @@ fn hints_follow_changes_except_through_a_pooler() {
         .change_keys(&crate::audited::set_key(), &mut |_| vec![key(1)])
         .unwrap();
     next("a hint of a key");
-    store.accept_assortments().unwrap();
+    store
+        .accept_assortments(&crate::audited::set_key())
+        .unwrap();
     next("a hint of an acceptance");
     database.run(
         "select pg_terminate_backend(pid) from pg_stat_activity where query = 'listen vitrine'",
