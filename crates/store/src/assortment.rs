@@ -19,7 +19,7 @@ use crate::{StoreError, sqlite};
 pub(crate) use restore_plan::View;
 pub use restore_plan::{KeyView, RestorePlan, RestoredKey};
 
-/// Maximum number of live assortments.
+/// Maximum number of live assortments (docs/contract/assortments.md#limits).
 pub const MAX_ASSORTMENTS: u64 = 10_000;
 
 /// Maximum number of product codes in the rules of all live assortments.

@@ -1,4 +1,4 @@
-//! Rules of assortments as operators write them: JSON, or TOML of the same shape.
+//! Rules of assortments as operators write them: JSON, or TOML of the same shape (docs/contract/assortments.md#rules).
 //!
 //! [`parse`] finds all faults at once, each with its place. [`to_json`] writes rules in one form, which is read as the same
 //! rules. [`warnings`] and [`excesses`] compare rules with a snapshot's products.

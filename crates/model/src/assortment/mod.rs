@@ -1,4 +1,4 @@
-//! Assortments: what a client sees of the catalog, and at which discounts.
+//! Assortments: what a client sees of the catalog, and at which discounts (docs/contract/assortments.md).
 //!
 //! An [`Assortment`] is a version of named [`Rules`]. A [`View`] is its rules compiled for one snapshot: it tells, block by
 //! block, which products are shown, and has no bit per product.
@@ -36,7 +36,7 @@ use crate::Invalid;
 use crate::changes::{Facts, FactsView, StateId};
 use crate::snapshot::Snapshot;
 
-/// Maximum number of assortments.
+/// Maximum number of assortments (docs/contract/assortments.md#limits).
 pub const MAX_ASSORTMENTS: usize = 10_000;
 
 /// Maximum number of codes in the selectors of all assortments.

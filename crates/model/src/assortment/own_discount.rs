@@ -1,4 +1,4 @@
-//! Discounts of a client's own: one that replaces the product's, or a share of it.
+//! Discounts of a client's own: one that replaces the product's, or a share of it (docs/contract/assortments.md#discounts).
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,5 @@
-//! Selectors of products: lists of values, each any-of, all of which must hold.
+//! Selectors of products: lists of values, each any-of, all of which must hold
+//! (docs/contract/assortments.md#rules).
 
 use super::code_set::CodeSet;
 use crate::changes::FactsView;

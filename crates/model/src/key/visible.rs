@@ -1,4 +1,4 @@
-//! The catalog that a key sees.
+//! The catalog that a key sees (docs/contract/assortments.md#visibility).
 
 use std::sync::Arc;
 

@@ -83,8 +83,8 @@ impl Restore {
         }
     }
 
-    /// Prints the keys that might see more after the restore, to standard error. Returns false if there are any, and that
-    /// isn't allowed.
+    /// Prints the keys that might see more after the restore (docs/contract/assortments.md#databases-put-back), to standard
+    /// error. Returns false if there are any, and that isn't allowed.
     fn may_widen(&self, plan: &RestorePlan) -> anyhow::Result<bool> {
         let widened: Vec<&RestoredKey> = plan.keys.iter().filter(|key| may_see_more(key)).collect();
         let is_allowed = widened.is_empty() || self.allow.contains(&Allow::Widen);

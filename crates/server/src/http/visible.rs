@@ -1,4 +1,5 @@
-//! What a key is shown of a snapshot: the products of its assortment at its own discounts, in the form of a version.
+//! The part of a snapshot that a key is shown: the products of its assortment at its own discounts, in the form of a version
+//! (docs/contract/assortments.md#what-clients-see).
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
 //! The assortments that keys see, as the store has them: only changed rules are read, and a key whose assortment isn't known
-//! sees nothing.
+//! sees nothing (docs/contract/assortments.md#what-clients-see).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -50,8 +50,8 @@ pub(super) fn updated(before: &KeyTable, read: &LiveAssortments) -> AssortmentTa
     updated
 }
 
-/// Holds the keys that had an assortment of which the store knows nothing any more: the database was put back, and nobody
-/// could be asked whether they may see more.
+/// Holds the keys that had an assortment and now have none, another one or another version of it: the database was put back,
+/// and nobody could be asked whether they may see more (docs/contract/assortments.md#databases-put-back).
 fn hold(before: &KeyTable, now: &[KeyRecord], updated: &mut AssortmentTable) {
     let former: HashMap<&str, &KeyRecord> = before
         .records()

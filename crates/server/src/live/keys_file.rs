@@ -46,7 +46,7 @@ struct Content {
     assortments: Option<Assortments>,
 }
 
-/// What the keys see.
+/// Assortments of the keys.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Assortments {

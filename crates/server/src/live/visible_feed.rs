@@ -1,4 +1,5 @@
-//! The changes feed as a key sees it: changes of the catalog and of its assortment together.
+//! The changes feed as a key sees it: changes of the catalog and of its assortment together
+//! (docs/contract/assortments.md#changes).
 
 use std::sync::Arc;
 

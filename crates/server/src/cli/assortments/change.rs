@@ -1,4 +1,4 @@
-//! What an edit of an assortment changes for the clients of its keys, and the guard of edits.
+//! Changes that an edit of an assortment makes for the clients of its keys, and the guard of edits.
 
 use std::fmt::{self, Write as _};
 use std::io::Write as _;
@@ -21,7 +21,7 @@ use crate::live::read_snapshot;
 /// Maximum number of warnings that are printed.
 const MAX_WARNINGS: usize = 20;
 
-/// What an edit changes on the live catalog.
+/// Change that an edit makes, on the live catalog.
 pub(super) struct Change<'s> {
     diff: Diff<'s>,
     /// Number of products that are shown afterwards.

@@ -1,4 +1,5 @@
-//! `vitrine assortments set`, `diff`, `rollback` and `remove`: edits, and what they would change.
+//! `vitrine assortments set`, `diff`, `rollback` and `remove`: edits, and what they would change
+//! (docs/contract/assortments.md#edits).
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

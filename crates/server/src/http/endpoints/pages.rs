@@ -50,8 +50,8 @@ struct PageHead {
 #[derive(Debug)]
 pub(crate) struct PageHeads(Cache<PageKey, PageHead, ByLength>);
 
-/// What a page is determined by, beside the snapshot and the version. Without the assortment, a client would get the page
-/// of another one.
+/// Determinants of a page, beside the snapshot and the version. Without the assortment, a client would get the page
+/// of another one (docs/contract/assortments.md#what-clients-see).
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct PageKey {
     assortment: StateId,

@@ -83,7 +83,8 @@ impl ApiError {
         }
     }
 
-    /// Returns the error for a key whose assortment isn't known here: the whole catalog is never shown instead.
+    /// Returns the error for a key whose assortment isn't known here: the whole catalog is never shown instead
+    /// (docs/contract/assortments.md#what-clients-see).
     #[must_use]
     pub fn assortment_unknown() -> Self {
         Self {
