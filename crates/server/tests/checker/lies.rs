@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::catalog::CODES;
+use crate::catalog::{CODES, Version};
 use crate::harness::Reply;
 
 /// A defect.
@@ -33,6 +33,33 @@ pub enum Lie {
     Token,
     /// The default version answers, whatever version is asked for.
     Version,
+    /// Pages are cached by their queries alone: a client gets the page of another one's assortment.
+    CacheKey,
+    /// A client gets a product that its rules hide.
+    Hidden,
+    /// A client gets a product at the list discount.
+    ListDiscount,
+    /// The changes feed tells of no removal by rules.
+    ForgottenEdit,
+}
+
+/// Request that a liar answers.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// A partner's key, or the one that sees everything.
+    pub key: Option<usize>,
+    pub path: &'a str,
+    pub version: Version,
+}
+
+/// Kind of change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Change {
+    /// Of the catalog.
+    #[default]
+    Load,
+    /// Of what a key sees of it.
+    Edit,
 }
 
 /// Memory of a liar.
@@ -42,6 +69,9 @@ pub struct Liar {
     products: BTreeMap<String, Value>,
     /// Requests for changes without their tokens, by the token of the answer.
     asked: BTreeMap<String, String>,
+    /// First answers since the newest change, by path and version.
+    pages: BTreeMap<(String, &'static str), Reply>,
+    newest_change: Change,
 }
 
 /// Path of the changes feed.
@@ -89,6 +119,32 @@ impl Liar {
         }
     }
 
+    /// Takes note that the store changes.
+    pub fn change(&mut self, change: Change) {
+        self.pages.clear();
+        self.newest_change = change;
+    }
+
+    /// Returns the answer about products that is given in place of `reply`: one that another client got.
+    fn of_another(&mut self, lie: Lie, asked: Asked<'_>, reply: Reply) -> Reply {
+        let is_product = asked.path.starts_with("/v2/product/");
+        let id = (asked.path.to_owned(), asked.version.as_str());
+        let kept = self.pages.get(&id);
+        let taken = match lie {
+            Lie::CacheKey if !is_product => kept,
+            Lie::Hidden if is_product => kept.filter(|_| reply.status == 404),
+            Lie::ListDiscount if is_product => kept.filter(|_| reply.status == 200),
+            _ => return reply,
+        };
+        if let Some(taken) = taken {
+            return taken.clone();
+        }
+        if reply.status == 200 && (lie == Lie::CacheKey || asked.key.is_none()) {
+            self.pages.insert(id, reply.clone());
+        }
+        reply
+    }
+
     /// Returns the answer of the changes feed that is given in place of `reply`.
     fn changes(&mut self, lie: Lie, path: &str, mut reply: Reply) -> Reply {
         let mut answer = reply.json();
@@ -100,6 +156,9 @@ impl Liar {
             return reply;
         };
         match lie {
+            Lie::ForgottenEdit if self.newest_change == Change::Edit => {
+                changes.retain(|change| !change["product"].is_null());
+            }
             Lie::ForgottenRemoval => changes.retain(|change| !change["product"].is_null()),
             Lie::LeakedRemoval if split(path).is_some() => {
                 let leaked = CODES.iter().max().expect("a code");
@@ -115,7 +174,12 @@ impl Liar {
     }
 
     /// Returns the reply that is given in place of `reply`.
-    pub fn reply(&mut self, lie: Lie, path: &str, mut reply: Reply) -> Reply {
+    pub fn reply(&mut self, lie: Lie, asked: Asked<'_>, reply: Reply) -> Reply {
+        let path = asked.path;
+        let mut reply = match path.starts_with("/v2/product") && !path.starts_with(CHANGES) {
+            true => self.of_another(lie, asked, reply),
+            false => reply,
+        };
         if reply.status != 200 || !path.starts_with("/v2/product") {
             return reply;
         }
