@@ -53,10 +53,9 @@ pub struct Asked<'a> {
 }
 
 /// Kind of change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     /// Of the catalog.
-    #[default]
     Load,
     /// Of what a key sees of it.
     Edit,
@@ -69,9 +68,11 @@ pub struct Liar {
     products: BTreeMap<String, Value>,
     /// Requests for changes without their tokens, by the token of the answer.
     asked: BTreeMap<String, String>,
+    /// Numbers of loads until then, by the token of the answer.
+    loads_until: BTreeMap<String, u64>,
     /// First answers since the newest change, by path and version.
     pages: BTreeMap<(String, &'static str), Reply>,
-    newest_change: Change,
+    loads: u64,
 }
 
 /// Path of the changes feed.
@@ -122,16 +123,17 @@ impl Liar {
     /// Takes note that the store changes.
     pub fn change(&mut self, change: Change) {
         self.pages.clear();
-        self.newest_change = change;
+        self.loads += u64::from(change == Change::Load);
     }
 
     /// Returns the answer about products that is given in place of `reply`: one that another client got.
     fn of_another(&mut self, lie: Lie, asked: Asked<'_>, reply: Reply) -> Reply {
-        let is_product = asked.path.starts_with("/v2/product/");
+        let code = asked.path.strip_prefix("/v2/product/");
+        let is_product = code.is_some_and(|code| !["categories", "countries"].contains(&code));
         let id = (asked.path.to_owned(), asked.version.as_str());
         let kept = self.pages.get(&id);
         let taken = match lie {
-            Lie::CacheKey if !is_product => kept,
+            Lie::CacheKey if code.is_none() => kept,
             Lie::Hidden if is_product => kept.filter(|_| reply.status == 404),
             Lie::ListDiscount if is_product => kept.filter(|_| reply.status == 200),
             _ => return reply,
@@ -145,18 +147,26 @@ impl Liar {
         reply
     }
 
+    /// Returns true if nothing but edits happened since a request's token was given out.
+    fn is_of_edits(&self, path: &str) -> bool {
+        let token = split(path).and_then(|(_, rest)| rest.split('&').next());
+        let loads = token.and_then(|token| self.loads_until.get(token));
+        loads == Some(&self.loads)
+    }
+
     /// Returns the answer of the changes feed that is given in place of `reply`.
     fn changes(&mut self, lie: Lie, path: &str, mut reply: Reply) -> Reply {
         let mut answer = reply.json();
         if let Some(next) = answer["next"].as_str() {
             let asked = split(path).map_or(path, |(asked, _)| asked);
             self.asked.insert(next.to_owned(), asked.to_owned());
+            self.loads_until.insert(next.to_owned(), self.loads);
         }
         let Some(changes) = answer["changes"].as_array_mut() else {
             return reply;
         };
         match lie {
-            Lie::ForgottenEdit if self.newest_change == Change::Edit => {
+            Lie::ForgottenEdit if self.is_of_edits(path) => {
                 changes.retain(|change| !change["product"].is_null());
             }
             Lie::ForgottenRemoval => changes.retain(|change| !change["product"].is_null()),

@@ -121,12 +121,17 @@ pub enum Operation {
 /// A case. What fails is made smaller in the order in which things stand here: operations are left out first.
 pub fn operations() -> impl Strategy<Value = Vec<Operation>> {
     let first = prop::option::weighted(0.95, records(12).prop_map(Operation::Load));
-    let rules = prop::option::of(rules());
+    let rules = prop::option::weighted(0.4, rules());
     (prop::collection::vec(operation(), 0..32), first, rules).prop_map(|(others, first, rules)| {
         let mut all: Vec<_> = first.into_iter().collect();
         if let Some((name, rules)) = rules {
             all.push(Operation::SetRules(name, rules));
             all.push(Operation::MakeKey(Some(0)));
+            all.push(Operation::StartCopy {
+                key: Some(0),
+                filter: Filter::default(),
+                limit: 4,
+            });
         }
         all.extend(others);
         all
