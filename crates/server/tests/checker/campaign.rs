@@ -49,6 +49,8 @@ pub struct Tally {
     pub loads: Count,
     pub roll_backs: Count,
     pub revocations: Count,
+    /// Changes of assortments, and keys that got another one.
+    pub edits: Count,
     pub walks: Count,
     pub syncs: Count,
     pub restarts: Count,
@@ -225,6 +227,7 @@ impl fmt::Display for Tally {
             loads,
             roll_backs,
             revocations,
+            edits,
             walks,
             syncs,
             restarts,
@@ -233,7 +236,7 @@ impl fmt::Display for Tally {
         write!(
             formatter,
             "{cases} cases, {operations} operations ({loads} loads, {roll_backs} roll backs, {revocations} \
-             revocations, {restarts} restarts), {answers} answers, {walks} walks, {syncs} answers for copies; the slowest change took \
+             revocations, {edits} edits of assortments, {restarts} restarts), {answers} answers, {walks} walks, {syncs} answers for copies; the slowest change took \
              {slowest_milliseconds} ms to show",
         )
     }
