@@ -148,6 +148,7 @@ impl History {
             number: moment.number,
             revision: StateId::of_revision(&moment.ids[&moment.number].0),
             texts: StateId::of_texts(moment.texts),
+            assortment: StateId::default(),
         }
     }
 

@@ -38,6 +38,7 @@ pub fn position(number: u64, id: &str, state: u64) -> Position {
         number,
         revision: StateId::of_revision(id),
         texts: texts(state),
+        assortment: StateId::default(),
     }
 }
 
@@ -49,6 +50,7 @@ fn knows(journal: &Journal, number: u64) -> bool {
         number,
         revision,
         texts: newest,
+        assortment: StateId::default(),
     };
     journal.locate(&position).is_some()
 }
@@ -308,6 +310,7 @@ fn use_all(journal: Journal) {
             number,
             revision,
             texts,
+            assortment: StateId::default(),
         };
         points.extend(journal.locate(&position));
     }
