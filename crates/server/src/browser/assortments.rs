@@ -146,3 +146,54 @@ fn listed_view(product: &ListedProduct<'_>, assortment: &Assortment) -> ShowingA
         }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use jiff::Timestamp;
+    use vitrine_model::assortment::{AssortmentState, NewVersion, Rules};
+    use vitrine_model::revision::Revision;
+    use vitrine_model::snapshot::{BlockBuilder, Entry, FacetKind, FacetNumbers, TextTable};
+
+    use super::*;
+
+    #[test]
+    fn lists_of_many_assortments_are_bounded() {
+        let mut facets = FacetNumbers::default();
+        let currency = facets.get_or_add(FacetKind::Currency, "EUR");
+        let code: ProductCode = "A".parse().unwrap();
+        let mut block = BlockBuilder::default();
+        let entry = Entry {
+            code: &code,
+            bytes: b"{}",
+            content: None,
+            discount: None,
+            facets: &[currency],
+        };
+        block.push(&entry).unwrap();
+        let (blocks, texts) = (vec![block.finish().unwrap()], TextTable::default());
+        let snapshot = Snapshot::new(Revision::default(), facets.into(), blocks, texts).unwrap();
+        let version = |number: usize| NewVersion {
+            assortment: Assortment::new(
+                format!("a{number:04}"),
+                StateId::default(),
+                Rules::default(),
+            ),
+            version_id: String::new(),
+            since: Timestamp::UNIX_EPOCH,
+        };
+        let versions = (0..1_105).map(version).collect();
+        let table = AssortmentTable::default();
+        assert!(Showing::of(&table, &snapshot, &code).is_none());
+        let table = table.updated(&HashSet::new(), versions, AssortmentState::default());
+        let showing = Showing::of(&table, &snapshot, &code).unwrap();
+        assert_eq!(
+            (showing.count.as_str(), showing.listed.len()),
+            ("1,105", MAX_LISTED)
+        );
+        assert_eq!(showing.grouped_more(), "1,005");
+        assert_eq!(showing.listed[99].address, "/catalog?as=a0099");
+        assert_eq!(names(&table).len(), MAX_NAMES);
+    }
+}
