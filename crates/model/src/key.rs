@@ -1,7 +1,10 @@
 //! API keys: creation, stored records, and authentication of presented keys.
 
+mod count;
 mod expiry;
 mod fault;
+#[cfg(test)]
+mod fixture;
 mod new;
 mod status;
 mod visible;
@@ -18,6 +21,7 @@ use subtle::ConstantTimeEq;
 use crate::assortment::AssortmentTable;
 use crate::quota::{Quota, QuotaState};
 
+pub use count::{KeyRequests, RequestCounts};
 pub use new::NewKey;
 pub use status::KeyStatus;
 pub use visible::VisibleCatalog;
@@ -113,6 +117,8 @@ pub struct KeyUsage {
     pub sending_bytes: Arc<AtomicU64>,
     /// Number of requests that wait for changes.
     pub waits: AtomicUsize,
+    /// Counts of its requests.
+    pub counts: RequestCounts,
 }
 
 /// A key that a server knows.
@@ -198,24 +204,8 @@ impl KeyTable {
 
 #[cfg(test)]
 mod tests {
+    use super::fixture::record;
     use super::*;
-
-    fn record(key: &NewKey) -> KeyRecord {
-        KeyRecord {
-            prefix: key.prefix().to_owned(),
-            label: "test".to_owned(),
-            secret_hash: key.secret_hash(),
-            kind: KeyKind::Live,
-            api_version: None,
-            quota: None,
-            assortment: None,
-            created_at: Timestamp::UNIX_EPOCH,
-            expires_at: None,
-            revoked_at: None,
-            rotated_at: None,
-            last_used_at: None,
-        }
-    }
 
     #[test]
     fn keys_wrong_expired_or_revoked_are_refused() {

@@ -11,6 +11,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use vitrine_model::key::KeyRecord;
 
+use crate::audit::{AuditAction, AuditContext};
 use crate::record::StoreState;
 use crate::values::{RowHash, from_millis, random_id};
 use crate::{StoreError, sqlite};
@@ -59,6 +60,20 @@ pub struct NewAssortment {
     pub by: Option<String>,
     /// Reason of the change.
     pub note: Option<String>,
+}
+
+impl NewAssortment {
+    /// Returns its author and reason, for the audit log.
+    pub(crate) fn context(&self) -> AuditContext {
+        AuditContext {
+            by: self.by.clone().unwrap_or_else(|| "unknown".to_owned()),
+            note: self.note.clone(),
+            action: match self.rules {
+                Some(_) => AuditAction::SetAssortment,
+                None => AuditAction::RemoveAssortment,
+            },
+        }
+    }
 }
 
 /// Keys and live assortments of one moment.
@@ -135,7 +150,7 @@ pub trait AssortmentStore: Send + Sync {
     /// # Errors
     ///
     /// If the store can't be written.
-    fn accept_assortments(&self) -> Result<(), StoreError>;
+    fn accept_assortments(&self, context: &AuditContext) -> Result<(), StoreError>;
 
     /// Returns the names of the programs that are connected to the store and don't know assortments, as far as the store can
     /// tell: they refuse keys that have one.
@@ -168,6 +183,12 @@ pub(crate) struct Current {
     pub(crate) id: String,
     pub(crate) created_at: i64,
     pub(crate) is_live: bool,
+}
+
+/// Returns the number of the live version.
+pub(crate) fn live_number(current: Option<&Current>) -> Option<u32> {
+    let live = current.filter(|current| current.is_live);
+    live.map(|live| live.number)
 }
 
 /// Returns the version that `new` makes after `current`, if the live one has the id `expected`.

@@ -5,9 +5,11 @@ use std::num::NonZeroU32;
 use std::ops::Range;
 
 use jiff::Timestamp;
+use jiff::civil::Date;
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest, TextName};
 use vitrine_model::geo::Country;
+use vitrine_model::key::KeyRequests;
 use vitrine_model::revision::Revision;
 
 pub use crate::digest::StoredDigest;
@@ -249,6 +251,17 @@ pub enum Moment {
     Live,
     /// The catalog of the revision of this number.
     Revision(u64),
+}
+
+/// Requests of a key on a day.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyDay {
+    /// Day, in UTC.
+    pub day: Date,
+    /// Prefix of the key.
+    pub prefix: String,
+    /// Numbers of its requests.
+    pub counts: KeyRequests,
 }
 
 /// Callback for each product.

@@ -8,10 +8,10 @@ use vitrine_model::code::ProductCode;
 use vitrine_model::content::TextDigest;
 use vitrine_model::geo::Country;
 use vitrine_model::hexadecimal::Hexadecimal;
-use vitrine_model::key::{KeyKind, KeyRecord, SecretHash};
+use vitrine_model::key::{KeyKind, KeyRecord, KeyRequests, SecretHash};
 use vitrine_model::quota::Quota;
 
-use crate::record::{OwnText, StoredProduct};
+use crate::record::{KeyDay, OwnText, StoredProduct};
 use crate::{StoreError, TextStatus, digest};
 
 /// Converts a stored moment, in milliseconds since 1970.
@@ -52,6 +52,31 @@ pub(crate) fn taken_down_at(status: TextStatus, now: i64) -> Option<i64> {
 pub(crate) fn code(text: &str) -> Result<ProductCode, StoreError> {
     text.parse()
         .map_err(|_| StoreError::Damaged(format!("invalid product code `{text}`")))
+}
+
+/// Returns a count as a number that stores hold.
+pub(crate) fn count(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// Returns the requests of a key on a day, from their stored columns.
+pub(crate) fn key_day(
+    day: &str,
+    prefix: String,
+    requests: i64,
+    charged: i64,
+) -> Result<KeyDay, StoreError> {
+    let damaged = || StoreError::Damaged(format!("invalid requests of key {prefix} on `{day}`"));
+    let number = |number: i64| u64::try_from(number).map_err(|_| damaged());
+    let counts = KeyRequests {
+        requests: number(requests)?,
+        charged: number(charged)?,
+    };
+    Ok(KeyDay {
+        day: day.parse().map_err(|_| damaged())?,
+        counts,
+        prefix,
+    })
 }
 
 /// A stored key, one field per column.
@@ -126,10 +151,7 @@ pub(crate) struct RowHash(Sha256);
 
 impl RowHash {
     pub(crate) fn bytes(&mut self, bytes: Option<&[u8]>) {
-        self.0.update([u8::from(bytes.is_some())]);
-        let bytes = bytes.unwrap_or_default();
-        self.0.update((bytes.len() as u64).to_le_bytes());
-        self.0.update(bytes);
+        digest::add_parts(&mut self.0, [bytes]);
     }
 
     pub(crate) fn number(&mut self, number: Option<i64>) {

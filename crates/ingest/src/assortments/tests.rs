@@ -1,8 +1,16 @@
-//! Tests of reading and writing rules.
+//! Tests of reading and writing rules, and of comparing them with products.
 
-use vitrine_model::assortment::Rules;
+use std::sync::Arc;
 
-use super::{Fault, Format, MAX_BYTES, MAX_FAULTS, parse, to_json};
+use vitrine_model::assortment::{Assortment, OwnDiscount, Rules, Selector};
+use vitrine_model::attributes::Attributes;
+use vitrine_model::changes::StateId;
+use vitrine_model::revision::Revision;
+use vitrine_model::snapshot::{
+    BlockBuilder, Entry, FacetNumbers, PlacedDiscount, Snapshot, TextTable,
+};
+
+use super::{Fault, Format, MAX_BYTES, MAX_FAULTS, excesses, parse, to_json, warnings};
 
 const JSON: &str = r#"{
     "discounts": [{"codes": ["AMZ-GB"], "set": "0.0125"}, {"share": 0.80, "currencies": ["SEK"]}, {"share": "1.5"}],
@@ -199,4 +207,144 @@ fn hostile_texts_are_refused_without_control_characters() {
     assert!(parse(&deep, Format::Json).is_err());
     assert!(parse(&dotted, Format::Toml).is_err());
     assert!(parse(steering, Format::Json).is_err());
+}
+
+/// Returns selectors with each list absent, empty and filled, in all combinations.
+fn selectors() -> Vec<Selector> {
+    let mut selectors = Vec::new();
+    for number in 0..243 {
+        let state = |place: u32| number / 3_usize.pow(place) % 3;
+        fn list<T: Clone>(state: usize, values: &[T]) -> Option<Vec<T>> {
+            [None, Some(Vec::new()), Some(values.to_vec())][state].clone()
+        }
+        let codes = ["Z~", "A-1"].map(|code| code.parse().expect("a code"));
+        let names = ["café \"& bistro\\", "\u{1b}\u{202e}"].map(str::to_owned);
+        let countries = ["SE", "NO"].map(|code| code.parse().expect("a country"));
+        let currencies = ["SEK", "EUR"].map(|code| code.parse().expect("a currency"));
+        let payout_types = ["gift_card", "x_1"].map(|name| name.parse().expect("a payout type"));
+        selectors.push(Selector {
+            codes: list(state(0), &codes).map(FromIterator::from_iter),
+            categories: list(state(1), &names),
+            countries: list(state(2), &countries),
+            currencies: list(state(3), &currencies),
+            payout_types: list(state(4), &payout_types),
+        });
+    }
+    selectors
+}
+
+#[test]
+fn written_rules_are_read_as_the_same() {
+    use vitrine_model::assortment::DiscountChange::{Set, Share};
+    let changes = [
+        Set("0.0125".parse().expect("a discount")),
+        Set("1".parse().expect("a discount")),
+        Share("0.000001".parse().expect("a share")),
+        Share("1000".parse().expect("a share")),
+    ];
+    let changes = changes.into_iter().cycle();
+    let discounts = selectors().into_iter().zip(changes);
+    let discounts = discounts.map(|(selector, change)| OwnDiscount { selector, change });
+    let discounts: Vec<OwnDiscount> = discounts.collect();
+    for allow in [None, Some(Vec::new()), Some(selectors())] {
+        for deny in [Vec::new(), selectors()] {
+            for discounts in [&[], &discounts[..]] {
+                let rules = Rules {
+                    allow: allow.clone(),
+                    deny: deny.clone(),
+                    discounts: discounts.to_vec(),
+                };
+                let json = to_json(&rules);
+                assert_eq!(parse(&json, Format::Json).as_ref(), Ok(&rules), "{json}");
+            }
+        }
+    }
+}
+
+/// Returns a snapshot of products with these codes, each of Sweden, with a discount of a half.
+fn snapshot(codes: &[&str]) -> Arc<Snapshot> {
+    let mut numbers = FacetNumbers::default();
+    let facets = numbers.facets_of(&Attributes {
+        is_orderable: true,
+        currency: "SEK".parse().expect("a currency"),
+        payout_type: "gift_card",
+        countries: &["SE".parse().expect("a country")],
+        categories: &["Books & more".into()],
+    });
+    let mut builder = BlockBuilder::default();
+    for code in codes {
+        let entry = Entry {
+            code: &code.parse().expect("a code"),
+            bytes: b"$0.50",
+            content: None,
+            discount: Some(PlacedDiscount {
+                exact: "0.5".parse().expect("a discount"),
+                start: 1,
+            }),
+            facets: &facets,
+        };
+        builder.push(&entry).expect("ascending");
+    }
+    let blocks = vec![builder.finish().expect("a block")];
+    let (numbers, texts) = (Arc::new(numbers), TextTable::default());
+    Arc::new(Snapshot::new(Revision::default(), numbers, blocks, texts).expect("a snapshot"))
+}
+
+#[test]
+fn names_without_products_are_warned_of_with_suggestions() {
+    let snapshot = snapshot(&["AMZ-DE", "AMZ-GB", "ZZ"]);
+    let text = r#"{
+        "allow": [{"codes": ["AMZ-GB", "amz-gb", "AMZ-FR", "QQQ"]}, {"countries": ["SE", "NO"], "currencies": ["EUR"]}],
+        "deny": [{"categories": ["books & mor", "Books & more", "\u001b"]}],
+        "discounts": [{"countries": ["DK"], "set": "1"}]
+    }"#;
+    let rules = parse(text, Format::Json).expect("rules");
+    let found: Vec<String> = warnings(&rules, &snapshot)
+        .iter()
+        .map(Fault::to_string)
+        .collect();
+    let expected = [
+        "allow[0].codes: no product has the code `AMZ-FR`; did you mean `AMZ-DE`?",
+        "allow[0].codes: no product has the code `QQQ`",
+        "allow[0].codes: no product has the code `amz-gb`; did you mean `AMZ-GB`?",
+        "allow[1].countries: no product has the country `NO`",
+        "deny[0].categories: no product has the category `books & mor`; did you mean `Books & more`?",
+        "deny[0].categories: no product has the category `\\u001b`",
+        "discounts[0].countries: no product has the country `DK`",
+    ];
+    assert_eq!(found.len(), expected.len(), "{found:#?}");
+    for (found, expected) in found.iter().zip(expected) {
+        // Neighbours are equally like the third code.
+        let expected = expected
+            .split("; did you mean `AMZ-DE`")
+            .next()
+            .unwrap_or(expected);
+        assert!(found.starts_with(expected), "{found}");
+    }
+}
+
+#[test]
+fn discounts_above_one_are_told_with_their_products() {
+    let snapshot = snapshot(&["A", "B", "C", "D"]);
+    let text = r#"{
+        "deny": [{"codes": ["D"]}],
+        "discounts": [{"codes": ["A"], "share": "2"}, {"codes": ["A", "B"], "share": "2.1"}, {"share": "3"}]
+    }"#;
+    let told = |text: &str| {
+        let rules = parse(text, Format::Json).expect("rules");
+        let assortment = Assortment::new("partner".to_owned(), StateId::default(), rules);
+        let faults = excesses(&assortment.view(&snapshot), &snapshot);
+        faults.iter().map(Fault::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        told(text),
+        [
+            "discounts[1].share: the discount of `B` would be above 1",
+            "discounts[2].share: the discount of `C` would be above 1",
+        ]
+    );
+    assert_eq!(
+        told(r#"{"discounts": [{"share": "3"}]}"#),
+        ["discounts[0].share: the discount of `A` and 3 more would be above 1"]
+    );
 }

@@ -94,6 +94,8 @@ mod tests {
                 codes.iter().filter(|code| valid(code).is_some()).map(String::as_str).collect();
             prop_assert_eq!((set.len(), set.is_empty()), (tree.len(), tree.is_empty()));
             prop_assert_eq!(set.iter().collect::<Vec<_>>(), tree.iter().copied().collect::<Vec<_>>());
+            let packed: usize = tree.iter().map(|code| code.len() + 4).sum();
+            prop_assert_eq!(set.size_bytes(), packed);
             for code in codes.iter().chain(&others) {
                 prop_assert_eq!(set.contains(code), tree.contains(code.as_str()), "{}", code);
             }

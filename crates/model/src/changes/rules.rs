@@ -40,7 +40,8 @@ impl<'s, 'f> RuleCursor<'s, 'f> {
         let now = visibility.now();
         let everything = Rules::default();
         let rules = |view: Option<&'f View>| view.map_or(&everything, View::rules);
-        let others = views.iter().filter(|view| rules(**view) != rules(now));
+        let before = views.split_last().map_or(&[][..], |(_, before)| before);
+        let others = before.iter().filter(|view| rules(**view) != rules(now));
         let earlier = others.map(|view| Earlier {
             view: *view,
             has_other_discounts: rules(*view).discounts != rules(now).discounts,

@@ -36,7 +36,7 @@ fn own_discounts(snapshot: &Snapshot, view: &View, query: &ListQuery) -> Vec<Opt
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1_500, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn pages_equal_those_of_a_catalog_of_what_is_visible(

@@ -2,6 +2,7 @@
 
 mod admin_port;
 mod assortments;
+mod audit;
 mod backup;
 mod changes;
 mod check;
@@ -104,6 +105,7 @@ enum Command {
     Assortments(assortments::Assortments),
     #[command(subcommand)]
     Texts(texts::Texts),
+    Audit(audit::Audit),
     History(history::History),
     Show(history::Show),
     Diff(history::Diff),
@@ -209,6 +211,7 @@ fn run(command_line: CommandLine, read: LoadedSettings) -> anyhow::Result<Outcom
         Command::Keys(keys) => keys.run(&store),
         Command::Assortments(assortments) => assortments.run(&store),
         Command::Texts(texts) => texts.run(&store),
+        Command::Audit(audit) => audit.run(&store),
         Command::Generate(generate) => generate.run(),
         Command::History(history) => history.run(&store),
         Command::Show(show) => show.run(&store),

@@ -8,9 +8,11 @@ use vitrine_ingest::escape::single_line;
 use vitrine_model::assortment::Selector;
 use vitrine_model::revision::Revision;
 use vitrine_store::assortment::{KeyView, RestorePlan, RestoredKey};
+use vitrine_store::audit::AuditAction;
 use vitrine_store::{IfMissing, StoreError};
 
 use super::assortments::stored_rules;
+use super::audit::NoteArgs;
 use super::confirm::ConfirmArgs;
 use super::{Outcome, StoreArgs, output, print};
 
@@ -27,9 +29,10 @@ Exit codes:
 
 /// Restore a backup into the store, in one transaction. Running servers follow within a second.
 ///
-/// The backup replaces everything in the store: catalog, history, texts, keys and assortments. Keys created since the backup
-/// are gone; keys revoked and texts taken down since stay so. Keys that might see more than now are listed, and need
-/// `--allow widen`. The file is checked first and only read. If there is no store, one is created.
+/// The backup replaces everything in the store but the audit log and the usage of keys: catalog, history, texts, keys and
+/// assortments. Keys created since the backup are gone; keys revoked and texts taken down since stay so. Keys that might
+/// see more than now are listed, and need `--allow widen`. The file is checked first and only read. If there is no store,
+/// one is created.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Restore {
@@ -38,6 +41,8 @@ pub(super) struct Restore {
     /// Let keys see more than now: `widen`.
     #[arg(long, value_enum, value_name = "WHAT")]
     allow: Vec<Allow>,
+    #[command(flatten)]
+    note: NoteArgs,
     /// The backup.
     file: PathBuf,
 }
@@ -52,9 +57,10 @@ enum Allow {
 impl Restore {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         let (url, file) = (&store.url, self.file.display());
+        let context = self.note.context(AuditAction::Restore);
         // Without a store, nothing can be lost, so no confirmation is needed.
         let restored = match store.open(IfMissing::Refuse) {
-            Err(StoreError::Missing { .. }) => store.address()?.create_from(&self.file),
+            Err(StoreError::Missing { .. }) => store.address()?.create_from(&self.file, &context),
             opened => {
                 let store = opened?;
                 match store.plan_restore(&self.file) {
@@ -65,7 +71,7 @@ impl Restore {
                 self.confirm.confirm(&format!(
                     "this replaces the catalog, history and keys of {url} with those of {file}"
                 ))?;
-                store.restore(&self.file)
+                store.restore(&self.file, &context)
             }
         };
         match restored {

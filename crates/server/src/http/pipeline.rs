@@ -190,6 +190,7 @@ impl<'r> Admitted<'_, 'r> {
                     Err(response) => response,
                 };
                 describe(response.headers_mut(), &mut quota, pause, log);
+                key.usage.counts.count_request();
                 return Ok(Attempt::Answered(response));
             };
             let connection = self.client.connection;

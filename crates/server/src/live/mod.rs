@@ -1,8 +1,8 @@
 //! The live snapshot and keys that requests read, and the threads that swap them.
 //!
 //! - `build`: builds a snapshot from a store; `blocks`: its threads
-//! - `follow`: the threads that poll a store; `follow_catalog`, `follow_keys`, `follow_assortments`: their tasks; `key_use`: records the last use
-//!   of keys; `background`: low priority for work beside requests
+//! - `follow`: the threads that poll a store; `follow_catalog`, `follow_keys`, `follow_assortments`: their tasks; `key_use`:
+//!   records the last use of keys, with `key_days`: their requests by day; `background`: low priority for work beside requests
 //! - `contact`: age of the keys, and its limit
 //! - `feed`: the state that the changes feed answers from, and reads that requests ask for; `visible_feed`: as a key sees it;
 //!   `follow_changes`: its task; `replica`: proof that a replica is current
@@ -24,6 +24,7 @@ mod follow_keys;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod journal_file;
+mod key_days;
 mod key_use;
 mod keys_file;
 mod replica;

@@ -13,6 +13,7 @@ mod answers;
 mod assortment_commands;
 mod assortment_keys;
 mod assortments;
+mod audit;
 mod browser_assortments;
 mod browser_grid;
 mod browser_images;

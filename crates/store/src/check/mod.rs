@@ -12,12 +12,14 @@ use vitrine_model::key::KeyRecord;
 
 use crate::StoreError;
 use crate::assortment::{self, AssortmentVersion};
+use crate::audit::{AuditRow, Chain};
 use crate::digest::is_content;
 use crate::record::OwnText;
 use crate::values::KeyRow;
 use found::{
-    API_KEY, API_KEY_DIGEST, API_KEY_TWICE, API_KEY_UNDIGESTED, ASSORTMENT, CONTENT_RANGE, COUNTER,
-    DOCUMENT, Findings, KEY_ASSORTMENT, PRODUCT_FACTS, TEXT_DIGEST, TEXT_REFERENCE,
+    API_KEY, API_KEY_DIGEST, API_KEY_TWICE, API_KEY_UNDIGESTED, ASSORTMENT, AUDIT_ENTRY,
+    CONTENT_RANGE, COUNTER, DOCUMENT, Findings, KEY_ASSORTMENT, PRODUCT_FACTS, TEXT_DIGEST,
+    TEXT_REFERENCE,
 };
 
 /// Returns the name of a version in a report.
@@ -214,6 +216,17 @@ pub(crate) fn assortment(
                 _ => {}
             }
         }
+    }
+}
+
+/// Checks an entry of the audit log; call it with all of them in order.
+pub(crate) fn audit_entry(found: &mut Findings, chain: &mut Chain, row: &AuditRow) {
+    if !chain.fits(row) {
+        found.add(
+            &AUDIT_ENTRY,
+            format!("entry {} of the audit log", row.number),
+            "was changed, or one before it was removed: its digest doesn't match".to_owned(),
+        );
     }
 }
 

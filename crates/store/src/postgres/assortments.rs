@@ -8,12 +8,13 @@ use tokio_postgres::Row;
 use super::lock::{self, Lock};
 use super::session::{Param, Session, Typed, count, get};
 use super::texts::NOTIFY;
-use super::{BEGIN, PostgresStore, READ_TIMEOUT, keys};
+use super::{BEGIN, PostgresStore, READ_TIMEOUT, audit, keys};
 use crate::StoreError;
 use crate::assortment::{
     self, AssortmentStore, AssortmentVersion, Current, LiveAssortments, NewAssortment,
     version_number,
 };
+use crate::audit::{AuditContext, accepted_assortments, assortment_change};
 use crate::check::StoredAssortment;
 use crate::fail_point::FailPoint;
 use crate::values::from_millis;
@@ -90,10 +91,11 @@ impl AssortmentStore for PostgresStore {
         set(&mut self.writer()?, new, expected, self.lock_wait)
     }
 
-    fn accept_assortments(&self) -> Result<(), StoreError> {
+    fn accept_assortments(&self, context: &AuditContext) -> Result<(), StoreError> {
         self.writer()?.transaction(WRITING, BEGIN, |session| {
             lock::take(session, Lock::Keys, self.lock_wait)?;
             accept(session)?;
+            audit::write(session, context, vec![accepted_assortments()])?;
             session.run(WRITING, NOTIFY)
         })
     }
@@ -172,6 +174,8 @@ fn set(
         if new.rules.is_some() {
             ensure_limits(session)?;
         }
+        let change = assortment_change(assortment::live_number(current.as_ref()), &version);
+        audit::write(session, &new.context(), vec![change])?;
         session.run(WRITING, COUNT)?;
         FailPoint::AssortmentsCounted.pass()?;
         session.run(WRITING, NOTIFY)?;

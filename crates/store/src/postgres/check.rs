@@ -4,10 +4,11 @@
 use tokio_postgres::Row;
 use vitrine_model::content::TextName;
 
-use super::assortments;
 use super::history::own_texts;
 use super::keys::{self, KEYS};
 use super::session::{Session, get};
+use super::{assortments, audit};
+use crate::audit::Chain;
 use crate::check::found::{
     API_KEY, Findings, KEY_USE_ORPHAN, MOVE_AND_RESTORE, RESTORE, STATE, TEXT_NAME, TEXT_ORPHAN,
     UNREADABLE, VERSION_DIGEST, VERSION_SPAN,
@@ -24,11 +25,12 @@ pub(super) const CHECKING: &str = "checking the store";
 /// Checks one part of the store.
 type Part = fn(&mut Session, &mut Findings) -> Result<(), StoreError>;
 
-const PARTS: [Part; 10] = [
+const PARTS: [Part; 11] = [
     state,
     counters,
     api_keys,
     assortments,
+    audit_log,
     spans,
     revisions_of_spans,
     versions,
@@ -142,6 +144,13 @@ fn assortments(session: &mut Session, found: &mut Findings) -> Result<(), StoreE
     session.each_row(CHECKING, sql, &[], |row| {
         check::key_twice(found, get(row, 0)?);
         Ok(())
+    })
+}
+
+fn audit_log(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
+    let mut chain = Chain::default();
+    audit::each(session, |row| {
+        check::audit_entry(found, &mut chain, row);
     })
 }
 

@@ -10,8 +10,9 @@ use super::BEGIN;
 use super::lock::{self, Lock};
 use super::session::{Session, Typed, get};
 use super::texts::NOTIFY;
-use super::{assortments, catalog};
+use super::{assortments, audit, catalog};
 use crate::assortment::ensure_live;
+use crate::audit::{AuditContext, written_keys};
 use crate::fail_point::FailPoint;
 use crate::record::StoreState;
 use crate::values::KeyRow;
@@ -70,12 +71,14 @@ pub(super) fn each(
 /// See [`Store::change_keys`](crate::Store::change_keys).
 pub(super) fn change(
     session: &mut Session,
+    context: &AuditContext,
     decide: KeyDecision<'_>,
     lock_wait: Duration,
 ) -> Result<(), StoreError> {
     session.transaction(WRITING, BEGIN, |session| {
         lock::take(session, Lock::Keys, lock_wait)?;
-        let changed = decide(&records(session)?);
+        let all = records(session)?;
+        let changed = decide(&all);
         if changed.is_empty() {
             return Ok(());
         }
@@ -84,6 +87,7 @@ pub(super) fn change(
             write(session, record)?;
             FailPoint::KeysWritten.pass()?;
         }
+        audit::write(session, context, written_keys(&all, &changed))?;
         session.run(WRITING, COUNT_KEYS)?;
         FailPoint::KeysCounted.pass()?;
         session.run(WRITING, NOTIFY)
@@ -177,6 +181,12 @@ fn write_digest(session: &mut Session, row: &KeyRow) -> Result<(), StoreError> {
 
 /// Writes the digest of each key's row as it is now. Rows with unreadable values get none: a check reports them.
 pub(super) fn write_digests(session: &mut Session) -> Result<(), StoreError> {
+    let rows = readable_rows(session)?;
+    rows.iter().try_for_each(|row| write_digest(session, row))
+}
+
+/// Returns all rows but those with unreadable values.
+pub(super) fn readable_rows(session: &mut Session) -> Result<Vec<KeyRow>, StoreError> {
     let mut rows = Vec::new();
     each(session, |_, row| {
         match row {
@@ -186,7 +196,7 @@ pub(super) fn write_digests(session: &mut Session) -> Result<(), StoreError> {
         }
         Ok(())
     })?;
-    rows.iter().try_for_each(|row| write_digest(session, row))
+    Ok(rows)
 }
 
 fn key_row(row: &Row) -> Result<KeyRow, StoreError> {

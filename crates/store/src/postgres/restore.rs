@@ -9,7 +9,6 @@ use rusqlite::types::ValueRef;
 use vitrine_model::revision::Revision;
 
 use super::BEGIN;
-use super::assortments;
 use super::copy::{Rows, Value};
 use super::history;
 use super::keys::{self, COUNT_KEYS};
@@ -17,6 +16,8 @@ use super::lock::{self, Lock};
 use super::schema;
 use super::session::{Session, Typed};
 use super::texts::{COUNT_TEXTS, NOTIFY};
+use super::{assortments, audit};
+use crate::audit::{AuditContext, created, named, restored};
 use crate::record::Moment;
 use crate::values::random_id;
 use crate::{StoreError, sqlite};
@@ -34,7 +35,7 @@ struct Table {
     booleans: &'static [&'static str],
 }
 
-/// All tables but the state, each after those that it refers to.
+/// Tables that a restore replaces, each after those that it refers to. The state isn't among them.
 const TABLES: [Table; 10] = [
     Table {
         sqlite: "revision",
@@ -98,17 +99,38 @@ const TABLES: [Table; 10] = [
     },
 ];
 
+/// Tables that a restore keeps, and that a new store gets from the backup.
+const KEPT: [Table; 2] = [
+    Table {
+        sqlite: "audit_entry",
+        postgres: "audit_entry",
+        columns: "number, changed_at, changed_by, note, action, subject_kind, subject, changes, digest",
+        booleans: &[],
+    },
+    Table {
+        sqlite: "api_key_day",
+        postgres: "api_key_day",
+        columns: "day, prefix, requests, charged",
+        booleans: &[],
+    },
+];
+
 /// See [`Store::restore`](crate::Store::restore).
 pub(super) fn restore(
     session: &mut Session,
-    backup: &Path,
+    path: &Path,
+    context: &AuditContext,
     lock_wait: Duration,
 ) -> Result<Option<Revision>, StoreError> {
-    let backup = Backup::open(backup)?;
+    let backup = Backup::open(path)?;
     session.transaction(RESTORING, BEGIN, |session| {
         lock::take(session, Lock::Catalog, lock_wait)?;
         lock::take(session, Lock::Keys, lock_wait)?;
-        replace(session, &backup)
+        let before = audit::standing(session)?;
+        let revision = replace(session, &backup)?;
+        let changes = restored(&named(path), &before, &audit::standing(session)?);
+        audit::write(session, context, changes)?;
+        Ok(revision)
     })
 }
 
@@ -116,16 +138,23 @@ pub(super) fn restore(
 pub(super) fn create_from(
     session: &mut Session,
     place: &str,
-    backup: &Path,
+    path: &Path,
+    context: &AuditContext,
 ) -> Result<Option<Revision>, StoreError> {
-    let backup = Backup::open(backup)?;
+    let backup = Backup::open(path)?;
     session.transaction(RESTORING, BEGIN, |session| {
         if schema::migrate(session, place)? {
             return Err(StoreError::Exists {
                 path: PathBuf::from(place),
             });
         }
-        replace(session, &backup)
+        let revision = replace(session, &backup)?;
+        for table in &KEPT {
+            copy(session, &backup, table)?;
+        }
+        let after = audit::standing(session)?;
+        audit::write(session, context, created(&named(path), &after))?;
+        Ok(revision)
     })
 }
 

@@ -16,10 +16,11 @@ const MIGRATING: &str = "migrating the store";
 
 /// All migrations in order, each with the oldest release that still works after it, named by the newest schema that the
 /// release supports.
-const MIGRATIONS: [(&str, i32); 4] = [
+const MIGRATIONS: [(&str, i32); 5] = [
     (include_str!("migrations/0001.sql"), 1),
     (include_str!("migrations/0002.sql"), 1),
     (include_str!("migrations/0003.sql"), 1),
+    (include_str!("migrations/0004.sql"), 1),
     (include_str!("migrations/0005.sql"), 1),
 ];
 

@@ -5,12 +5,13 @@ use rusqlite::{
     Connection, OptionalExtension, Params, Row, Transaction, TransactionBehavior, params,
 };
 
-use super::{SqliteStore, catalog, committed, during, keys};
+use super::{SqliteStore, audit, catalog, committed, during, keys};
 use crate::StoreError;
 use crate::assortment::{
     self, AssortmentStore, AssortmentVersion, Current, LiveAssortments, NewAssortment, View,
     version_number,
 };
+use crate::audit::{AuditContext, accepted_assortments, assortment_change};
 use crate::check::StoredAssortment;
 use crate::fail_point::FailPoint;
 use crate::values::from_millis;
@@ -64,8 +65,8 @@ impl AssortmentStore for SqliteStore {
         self.with_lock_holder(set(&mut self.quick()?.connection, new, expected))
     }
 
-    fn accept_assortments(&self) -> Result<(), StoreError> {
-        self.with_lock_holder(accept(&mut self.quick()?.connection))
+    fn accept_assortments(&self, context: &AuditContext) -> Result<(), StoreError> {
+        self.with_lock_holder(accept(&mut self.quick()?.connection, context))
     }
 }
 
@@ -155,8 +156,8 @@ fn set(
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(during(WRITING))?;
-    let version =
-        assortment::next_version(new, current(&transaction, &new.name)?.as_ref(), expected)?;
+    let current = current(&transaction, &new.name)?;
+    let version = assortment::next_version(new, current.as_ref(), expected)?;
     if new.rules.is_none() {
         assortment::ensure_unused(&new.name, users(&transaction, &new.name)?)?;
     }
@@ -169,6 +170,8 @@ fn set(
         let (assortments, codes) = counts.map_err(during(WRITING))?;
         assortment::ensure_limits(assortments, codes)?;
     }
+    let change = assortment_change(assortment::live_number(current.as_ref()), &version);
+    audit::write(&transaction, &new.context(), vec![change])?;
     transaction.execute(COUNT, []).map_err(during(WRITING))?;
     FailPoint::AssortmentsCounted.pass()?;
     committed(
@@ -237,7 +240,7 @@ fn write(
     Ok(())
 }
 
-fn accept(connection: &mut Connection) -> Result<(), StoreError> {
+fn accept(connection: &mut Connection, context: &AuditContext) -> Result<(), StoreError> {
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(during(WRITING))?;
@@ -247,6 +250,7 @@ fn accept(connection: &mut Connection) -> Result<(), StoreError> {
     let now = Timestamp::now().as_millisecond();
     transaction.execute(sql, [now]).map_err(during(WRITING))?;
     FailPoint::AssortmentsAccepted.pass()?;
+    audit::write(&transaction, context, vec![accepted_assortments()])?;
     committed(
         transaction.commit(),
         FailPoint::AssortmentsCommitted,

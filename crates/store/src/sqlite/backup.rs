@@ -11,9 +11,11 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use vitrine_model::revision::Revision;
 
 use super::partial::{Partial, exists, with_ending};
-use super::{assortments, check, committed, during, history, keys, open};
+use super::{assortments, audit, check, committed, during, history, keys, open};
 use crate::StoreError;
 use crate::assortment::View;
+use crate::audit::{AuditContext, created, named, restored};
+use crate::check::found::AUDIT_RULE;
 use crate::fail_point::FailPoint;
 use crate::problem::Severity;
 use crate::record::Moment;
@@ -48,6 +50,7 @@ pub(super) fn restore(
     mut standing: Connection,
     standing_path: &Path,
     backup: &Path,
+    context: &AuditContext,
 ) -> Result<Option<Revision>, StoreError> {
     let (copy, _) = verified_copy(backup, standing_path)?;
     let failed = during(RESTORING);
@@ -63,18 +66,25 @@ pub(super) fn restore(
         .map_err(&failed)?;
     FailPoint::RestoreBegun.pass()?;
     let new_id = random_id()?;
+    let before = audit::standing(&transaction)?;
     replace(&transaction).map_err(&failed)?;
     keys::write_digests(&transaction)?;
     FailPoint::RestoreReplaced.pass()?;
     give_new_id(&transaction, &new_id).map_err(&failed)?;
     FailPoint::RestoreIdGiven.pass()?;
+    let changes = restored(&named(backup), &before, &audit::standing(&transaction)?);
+    audit::write(&transaction, context, changes)?;
     let revision = history::revision(&transaction, Moment::Live)?;
     committed(transaction.commit(), FailPoint::RestoreCommitted, RESTORING)?;
     Ok(revision)
 }
 
 /// See [`StoreAddress::create_from`](crate::StoreAddress::create_from).
-pub(crate) fn create_from(path: &Path, backup: &Path) -> Result<Option<Revision>, StoreError> {
+pub(crate) fn create_from(
+    path: &Path,
+    backup: &Path,
+    context: &AuditContext,
+) -> Result<Option<Revision>, StoreError> {
     // A leftover log would be taken for the new file's.
     for ending in ["", "-wal", "-journal"] {
         let path = with_ending(path, ending);
@@ -90,6 +100,8 @@ pub(crate) fn create_from(path: &Path, backup: &Path) -> Result<Option<Revision>
         .map_err(&failed)?;
     give_new_id(&transaction, &random_id()?).map_err(&failed)?;
     FailPoint::CreateIdGiven.pass()?;
+    let after = audit::standing(&transaction)?;
+    audit::write(&transaction, context, created(&named(backup), &after))?;
     let revision = history::revision(&transaction, Moment::Live)?;
     transaction.commit().map_err(&failed)?;
     FailPoint::CreateCommitted.pass()?;
@@ -137,7 +149,7 @@ fn verified_copy(backup: &Path, path: &Path) -> Result<(Partial, Connection), St
     copy(&source, &partial, "copying the backup").map_err(unusable)?;
     let mut connection = open::migrated(partial.path()).map_err(unusable)?;
     let mut problems = check::check(&mut connection).map_err(unusable)?;
-    problems.retain(|problem| problem.severity == Severity::Fault);
+    problems.retain(|problem| problem.severity == Severity::Fault && problem.rule != AUDIT_RULE);
     match problems.first() {
         None => {
             FailPoint::RestoreCopyChecked.pass()?;
@@ -156,8 +168,9 @@ fn verified_copy(backup: &Path, path: &Path) -> Result<(Partial, Connection), St
     }
 }
 
-/// Replaces all rows of all tables with the backup's. The id of the store stays, and so do revocations and rotations of
-/// keys and texts taken down: a restore mustn't undo these. To the texts it is one step, from the backup's state.
+/// Replaces all rows of all tables but those of the audit log and the days of keys with the backup's. The id of the store
+/// stays, and so do revocations and rotations of keys and texts taken down: a restore mustn't undo these. To the texts it is
+/// one step, from the backup's state.
 fn replace(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     transaction.execute_batch(
         "create temp table kept_state as select * from main.state;
@@ -171,7 +184,8 @@ fn replace(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
             select * from main.text where taken_down_at is not null;",
     )?;
     let sql = "select name from main.sqlite_schema \
-               where type = 'table' and name not like 'sqlite\\_%' escape '\\'";
+               where type = 'table' and name not like 'sqlite\\_%' escape '\\' \
+                  and name not in ('audit_entry', 'api_key_day')";
     let mut tables = transaction.prepare(sql)?;
     let tables = tables.query_map([], |row| row.get::<_, String>(0))?;
     for table in tables.collect::<rusqlite::Result<Vec<_>>>()? {

@@ -7,8 +7,9 @@ use rusqlite::{Connection, Row, ToSql, Transaction, TransactionBehavior, params}
 use vitrine_model::key::KeyRecord;
 
 use super::catalog::is_value_error;
-use super::{assortments, catalog, committed, during};
+use super::{assortments, audit, catalog, committed, during};
 use crate::assortment::ensure_live;
+use crate::audit::{AuditContext, written_keys};
 use crate::fail_point::FailPoint;
 use crate::record::StoreState;
 use crate::values::KeyRow;
@@ -71,12 +72,14 @@ pub(super) fn read(
 /// See [`Store::change_keys`](crate::Store::change_keys).
 pub(super) fn change(
     connection: &mut Connection,
+    context: &AuditContext,
     decide: KeyDecision<'_>,
 ) -> Result<(), StoreError> {
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(during(WRITING))?;
-    let changed = decide(&records(&transaction)?);
+    let all = records(&transaction)?;
+    let changed = decide(&all);
     if changed.is_empty() {
         return Ok(());
     }
@@ -85,6 +88,7 @@ pub(super) fn change(
         write(&transaction, record).map_err(during(WRITING))?;
         FailPoint::KeysWritten.pass()?;
     }
+    audit::write(&transaction, context, written_keys(&all, &changed))?;
     transaction
         .execute(
             "update state set keys_counter = keys_counter + 1 + (random() & 0xffffffff)",
@@ -101,11 +105,22 @@ pub(super) fn record_use(
     uses: &[(String, Timestamp)],
     lock_wait: Duration,
 ) -> Result<(), StoreError> {
-    // Without waiting for a writer: this can be done a little later, polling for revocations can't.
+    without_waiting(connection, lock_wait, |connection| {
+        write_uses(connection, uses)
+    })
+}
+
+/// Runs `work` without waiting for another writer: what servers write can be done a little later, polling for revocations
+/// can't.
+pub(super) fn without_waiting(
+    connection: &mut Connection,
+    lock_wait: Duration,
+    work: impl FnOnce(&mut Connection) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
     connection
         .busy_timeout(Duration::ZERO)
         .map_err(during(WRITING))?;
-    let outcome = write_uses(connection, uses);
+    let outcome = work(connection);
     connection
         .busy_timeout(lock_wait)
         .map_err(during(WRITING))?;
@@ -166,16 +181,7 @@ fn write(transaction: &Transaction<'_>, record: &KeyRecord) -> rusqlite::Result<
 
 /// Writes the digest of each key's row as it is now. Rows with unreadable values get none: a check reports them.
 pub(super) fn write_digests(transaction: &Transaction<'_>) -> Result<(), StoreError> {
-    let mut rows = Vec::new();
-    each(transaction, KEYS, |_, row| {
-        match row {
-            Ok(row) => rows.push(row),
-            Err(error) if is_value_error(&error) => {}
-            Err(error) => return Err(error),
-        }
-        Ok(())
-    })?;
-    for row in rows {
+    for row in readable_rows(transaction)? {
         let table = match row.assortment {
             Some(_) => "assigned_key",
             None => "api_key",
@@ -185,6 +191,20 @@ pub(super) fn write_digests(transaction: &Transaction<'_>) -> Result<(), StoreEr
         transaction.execute(&sql, digest).map_err(during(WRITING))?;
     }
     Ok(())
+}
+
+/// Returns all rows but those with unreadable values.
+pub(super) fn readable_rows(transaction: &Transaction<'_>) -> Result<Vec<KeyRow>, StoreError> {
+    let mut rows = Vec::new();
+    each(transaction, KEYS, |_, row| {
+        match row {
+            Ok(row) => rows.push(row),
+            Err(error) if is_value_error(&error) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    })?;
+    Ok(rows)
 }
 
 pub(super) fn records(transaction: &Transaction<'_>) -> Result<Vec<KeyRecord>, StoreError> {

@@ -258,7 +258,9 @@ fn restored_assortments_are_planned_and_come_back() {
         write(&*store, &[assigned(1, "a"), assigned(2, "b"), record(3, 3)]);
         write(&*store, &[assigned(4, "a"), revoked, record(6, 6)]);
         write(&*store, &[record(7, 7), record(8, 8)]);
-        store.accept_assortments().unwrap();
+        store
+            .accept_assortments(&crate::audited::set_key())
+            .unwrap();
         let before = store.state().unwrap();
 
         let expected: Vec<(String, [String; 2])> = [

@@ -22,7 +22,9 @@ fn crashing_child() {
     match what.as_str() {
         "set" => drop(set(&*store, "a", Some("two"))),
         "assign" => write(&*store, &[assigned(1, "a")]),
-        _ => store.accept_assortments().unwrap(),
+        _ => store
+            .accept_assortments(&crate::audited::set_key())
+            .unwrap(),
     }
 }
 

@@ -201,7 +201,9 @@ fn keys_name_live_ones(store: &dyn Store) {
             ..key.clone()
         };
         let changed = vec![record(8, 8), wrong];
-        let error = store.change_keys(&mut |_| changed.clone()).unwrap_err();
+        let error = store
+            .change_keys(&crate::audited::set_key(), &mut |_| changed.clone())
+            .unwrap_err();
         assert!(matches!(error, StoreError::NoAssortment { .. }), "{error}");
         assert_eq!(names(), expected(Some("a")));
         assert_eq!(store.state().unwrap(), before);
@@ -300,7 +302,9 @@ fn acceptances_grow(store: &dyn Store) {
     let mut before = store.state().unwrap();
     assert_eq!(before.assortments_accepted, None);
     for _ in 0..3 {
-        store.accept_assortments().unwrap();
+        store
+            .accept_assortments(&crate::audited::set_key())
+            .unwrap();
         let after = store.state().unwrap();
         assert!(after.assortments_accepted > before.assortments_accepted);
         assert_ne!(after.assortments, before.assortments);

@@ -33,7 +33,7 @@ fn restore_keeps_the_former_id_and_is_one_texts_step() {
         let backup = kept.directory.join("backup.db");
         let (id, step) = back_up(kept.directory, &backup);
         let store = kept.open();
-        store.restore(&backup).unwrap();
+        store.restore(&backup, &crate::audited::restore()).unwrap();
         let (history, items) = read(&*store, &EVERYTHING);
         assert_eq!(numbers(&history), [1, 2]);
         let formers = |history: &History| -> Vec<Option<String>> {
@@ -51,7 +51,7 @@ fn restore_keeps_the_former_id_and_is_one_texts_step() {
         set(&*store, "one", TextStatus::TakenDown);
         set(&*store, "three", TextStatus::Served);
         publish(&*store, &[product("Z", "1")], second(30)).unwrap();
-        store.restore(&backup).unwrap();
+        store.restore(&backup, &crate::audited::restore()).unwrap();
         let again = store.state().unwrap();
         assert!(again.texts > first.texts);
         let (history, items) = read(&*store, &EVERYTHING);
@@ -77,7 +77,10 @@ fn created_store_has_the_history_of_its_backup() {
         let backup = kept.directory.join("backup.db");
         let (id, step) = back_up(kept.directory, &backup);
         let Ok(address) = kept.url.parse::<StoreAddress>();
-        let live = address.create_from(&backup).unwrap().unwrap();
+        let live = address
+            .create_from(&backup, &crate::audited::restore())
+            .unwrap()
+            .unwrap();
         let store = kept.open();
         let (history, items) = read(&*store, &EVERYTHING);
         assert_eq!(numbers(&history), [1, 2]);
@@ -133,7 +136,7 @@ fn backup_of_the_previous_schema_begins_the_texts_states() {
         older.pragma_update(None, "user_version", 2).unwrap();
         drop(older);
         let store = kept.open();
-        store.restore(&backup).unwrap();
+        store.restore(&backup, &crate::audited::restore()).unwrap();
         let (history, _) = read(&*store, &EVERYTHING);
         assert_eq!(history.revisions[1].former_id, Some(id));
         assert_eq!(steps(&history), [(step.1, history.state.texts)]);

@@ -48,7 +48,9 @@ fn all_of(record: &KeyRecord) -> String {
 }
 
 pub fn write(store: &dyn Store, records: &[KeyRecord]) {
-    store.change_keys(&mut |_| records.to_vec()).unwrap();
+    store
+        .change_keys(&crate::audited::set_key(), &mut |_| records.to_vec())
+        .unwrap();
 }
 
 fn assert_keys(store: &dyn Store, expected: &[&KeyRecord]) -> u64 {
@@ -87,7 +89,7 @@ fn a_decision_may_do_nothing(store: &dyn Store) {
     let before = store.state().unwrap();
     let mut seen = Vec::new();
     store
-        .change_keys(&mut |records| {
+        .change_keys(&crate::audited::set_key(), &mut |records| {
             seen = records.iter().map(all_of).collect();
             Vec::new()
         })

@@ -14,10 +14,12 @@ use vitrine_ingest::assortments::Format;
 use vitrine_ingest::escape::single_line;
 use vitrine_ingest::load::report::shown;
 use vitrine_store::assortment::AssortmentVersion;
+use vitrine_store::audit::AuditAction;
 use vitrine_store::{IfMissing, Store};
 
 pub(super) use self::edit::stored_rules;
 use self::edit::{DiffRules, Remove, Rollback, SetRules};
+use super::audit::NoteArgs;
 use super::confirm::ConfirmArgs;
 use super::time::to_second;
 use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
@@ -103,6 +105,8 @@ pub(super) enum Assortments {
     Accept {
         #[command(flatten)]
         confirm: ConfirmArgs,
+        #[command(flatten)]
+        note: NoteArgs,
     },
 }
 
@@ -134,11 +138,12 @@ impl Assortments {
                 name,
             } => history(&*opened()?, *output, *limit, name),
             Self::Export { directory } => export::export(&*opened()?, directory),
-            Self::Accept { confirm } => {
+            Self::Accept { confirm, note } => {
                 confirm.confirm(
                     "this lets servers show keys what the assortments of this store say, even if that is more than before",
                 )?;
-                opened()?.accept_assortments()?;
+                let context = note.context(AuditAction::AcceptAssortments);
+                opened()?.accept_assortments(&context)?;
                 print("accepted\n")?;
                 Ok(Outcome::Done)
             }

@@ -4,9 +4,11 @@ use clap::Args;
 use jiff::Timestamp;
 use serde_json::json;
 use vitrine_store::IfMissing;
+use vitrine_store::audit::AuditAction;
 
 use super::set::{Changes, change, described};
 use super::{to_json, warn_of_older_servers};
+use crate::cli::audit::NoteArgs;
 use crate::cli::confirm::ConfirmArgs;
 use crate::cli::time::to_second;
 use crate::cli::{Outcome, OutputArgs, StoreArgs, print, print_json};
@@ -26,6 +28,8 @@ pub(in crate::cli) struct Assign {
     output: OutputArgs,
     #[command(flatten)]
     confirm: ConfirmArgs,
+    #[command(flatten)]
+    note: NoteArgs,
     /// Prefix of the key, or its label if no other key in use has it.
     #[arg(value_name = "KEY")]
     key: String,
@@ -49,8 +53,9 @@ impl Assign {
             assortment: Some(self.name.clone()),
             ..Changes::default()
         };
+        let context = self.note.context(AuditAction::SetKey);
         let store = store.open(IfMissing::Refuse)?;
-        let (before, after) = change(&*store, &self.key, &changes, to_second(now))?;
+        let (before, after) = change(&*store, &self.key, &changes, to_second(now), &context)?;
         warn_of_older_servers(&*store, &before, &after)?;
         match self.output.json {
             true => print_json(&json!({

@@ -8,8 +8,10 @@ use serde_json::json;
 use vitrine_model::key::{KeyKind, KeyRecord, KeyStatus, NewKey};
 use vitrine_model::quota::Quota;
 use vitrine_model::version::ApiVersion;
+use vitrine_store::audit::AuditAction;
 use vitrine_store::{IfMissing, Store};
 
+use crate::cli::audit::NoteArgs;
 use crate::cli::time::{parse_moment, to_second};
 use crate::cli::{
     Outcome, OutputArgs, StoreArgs, exit_with_usage_error, output, print, print_json,
@@ -46,6 +48,8 @@ pub(in crate::cli) struct Create {
     /// Quota: REQUESTS/SECONDS, such as 600/60. Without it there is no limit.
     #[arg(long, value_name = "QUOTA")]
     quota: Option<String>,
+    #[command(flatten)]
+    note: NoteArgs,
 }
 
 /// Properties of a new key.
@@ -101,8 +105,9 @@ impl NewKeySettings {
 pub(in crate::cli) fn create(
     store: &dyn Store,
     settings: NewKeySettings,
+    note: &NoteArgs,
 ) -> anyhow::Result<NewKey> {
-    let (key, _) = create_record(store, settings)?;
+    let (key, _) = create_record(store, settings, note)?;
     Ok(key)
 }
 
@@ -110,10 +115,12 @@ pub(in crate::cli) fn create(
 fn create_record(
     store: &dyn Store,
     settings: NewKeySettings,
+    note: &NoteArgs,
 ) -> anyhow::Result<(NewKey, KeyRecord)> {
     let key = new_key(settings.kind)?;
     let record = settings.record(&key, Timestamp::now());
-    store.change_keys(&mut |_| vec![record.clone()])?;
+    let context = note.context(AuditAction::CreateKey);
+    store.change_keys(&context, &mut |_| vec![record.clone()])?;
     Ok((key, record))
 }
 
@@ -127,7 +134,7 @@ impl Create {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         let settings = self.settings();
         let store = store.open(IfMissing::Create)?;
-        let (key, record) = create_record(&*store, settings)?;
+        let (key, record) = create_record(&*store, settings, &self.note)?;
         show(&key, &record, &[], self.output)
     }
 

@@ -1,8 +1,9 @@
-//! `vitrine keys`: creates, lists, changes, rotates and revokes API keys.
+//! `vitrine keys`: creates, lists, changes, rotates and revokes API keys, and shows their usage.
 
 mod assign;
 mod create;
 mod set;
+mod usage;
 
 use std::io::Write as _;
 
@@ -12,11 +13,14 @@ use comfy_table::{Table, presets};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use vitrine_model::key::{KeyKind, KeyRecord, NewKey};
+use vitrine_store::audit::{AuditAction, AuditContext};
 use vitrine_store::{IfMissing, Store};
 
 use self::assign::Assign;
 use self::create::{Create, new_key, show};
 use self::set::Set;
+use self::usage::Usage;
+use super::audit::NoteArgs;
 use super::confirm::ConfirmArgs;
 use super::time::{after, to_second};
 use super::{Outcome, OutputArgs, StoreArgs, exit_with_usage_error, output, print, print_json};
@@ -27,6 +31,7 @@ const EXAMPLES: &str = "\
 Examples:
   vitrine keys create --label partner
   vitrine keys list
+  vitrine keys usage partner --days 90
   vitrine keys set partner --quota 1200/60
   vitrine keys assign partner nordic
   vitrine keys rotate partner --overlap 30d
@@ -47,7 +52,7 @@ Examples:
   vitrine keys revoke vitrine_KVakkOwmM7g   # one key, by its prefix
   vitrine keys revoke partner               # every key of that label, successors too";
 
-/// Create, list, change, rotate and revoke API keys.
+/// Create, list, change, rotate and revoke API keys, and show their usage.
 #[derive(Debug, Subcommand)]
 #[command(after_help = EXAMPLES)]
 pub(super) enum Keys {
@@ -61,6 +66,7 @@ pub(super) enum Keys {
         #[command(flatten)]
         output: OutputArgs,
     },
+    Usage(Usage),
     Set(Set),
     Assign(Assign),
     /// Create a successor of a key under the same label; the old key stays valid for the overlap.
@@ -73,6 +79,8 @@ pub(super) enum Keys {
         /// Time for which the old key stays valid.
         #[arg(long, value_name = "SPAN", default_value = "7d")]
         overlap: String,
+        #[command(flatten)]
+        note: NoteArgs,
     },
     /// Revoke keys for good. Servers refuse them within a second.
     #[command(after_help = REVOKE_EXAMPLES)]
@@ -81,6 +89,8 @@ pub(super) enum Keys {
         output: OutputArgs,
         #[command(flatten)]
         confirm: ConfirmArgs,
+        #[command(flatten)]
+        note: NoteArgs,
         /// Prefixes or labels; a label means all its keys.
         #[arg(required = true, value_name = "KEY")]
         names: Vec<String>,
@@ -90,12 +100,13 @@ pub(super) enum Keys {
 impl Keys {
     /// Returns true if the command changes keys.
     pub(super) fn writes(&self) -> bool {
-        !matches!(self, Self::List { .. })
+        !matches!(self, Self::List { .. } | Self::Usage(_))
     }
 
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         match self {
             Self::Create(create) => create.run(store),
+            Self::Usage(usage) => usage.run(store),
             Self::Set(set) => set.run(store),
             Self::Assign(assign) => assign.run(store),
             Self::List { output } => list(&*store.open(IfMissing::Refuse)?, *output),
@@ -103,10 +114,16 @@ impl Keys {
                 output,
                 label,
                 overlap,
-            } => rotate(&*store.open(IfMissing::Refuse)?, *output, label, overlap),
+                note,
+            } => {
+                let context = note.context(AuditAction::RotateKey);
+                let store = store.open(IfMissing::Refuse)?;
+                rotate(&*store, &context, *output, label, overlap)
+            }
             Self::Revoke {
                 output,
                 confirm,
+                note,
                 names,
             } => {
                 let names_listed: Vec<&str> = names.iter().map(|name| prefix_of(name)).collect();
@@ -114,7 +131,8 @@ impl Keys {
                 confirm.confirm_at_terminal(&format!(
                     "this revokes all keys with the label {names_listed} for good"
                 ))?;
-                revoke(&*store.open(IfMissing::Refuse)?, *output, names)
+                let context = note.context(AuditAction::RevokeKey);
+                revoke(&*store.open(IfMissing::Refuse)?, &context, *output, names)
             }
         }
     }
@@ -193,6 +211,7 @@ fn to_json(record: &KeyRecord, now: Timestamp) -> Value {
 /// that expire, with the time.
 fn rotate(
     store: &dyn Store,
+    context: &AuditContext,
     output: OutputArgs,
     name: &str,
     overlap: &str,
@@ -204,7 +223,7 @@ fn rotate(
     let mut outcome = Err(anyhow!(
         "no key in use has the label or prefix `{prefix}`; see `vitrine keys list`"
     ));
-    store.change_keys(&mut |records| {
+    store.change_keys(context, &mut |records| {
         let in_use: Vec<&KeyRecord> = records
             .iter()
             .filter(|record| record.label == name || record.prefix == prefix)
@@ -282,11 +301,16 @@ fn expiring_record(old: &KeyRecord, now: Timestamp, overlap_ends: Timestamp) -> 
     }
 }
 
-fn revoke(store: &dyn Store, output: OutputArgs, names: &[String]) -> anyhow::Result<Outcome> {
+fn revoke(
+    store: &dyn Store,
+    context: &AuditContext,
+    output: OutputArgs,
+    names: &[String],
+) -> anyhow::Result<Outcome> {
     let now = to_second(Timestamp::now());
     let mut unknown = Vec::new();
     let mut revoked: Vec<String> = Vec::new();
-    store.change_keys(&mut |records| {
+    store.change_keys(context, &mut |records| {
         // A whole key is accepted as well, since it is about to be revoked.
         let means = |name: &String, record: &KeyRecord| {
             record.label == *name || record.prefix == prefix_of(name)
@@ -352,7 +376,7 @@ const SECRET_BYTES: usize = 32;
 
 /// Returns the prefix of a whole key; of other names, the name with the dots of its label. The result may be printed:
 /// anything that may be a secret is cut off.
-fn prefix_of(name: &str) -> &str {
+pub(super) fn prefix_of(name: &str) -> &str {
     let may_be_secret = |end: &str| {
         end.len() >= SECRET_BYTES && end.bytes().all(|byte| byte.is_ascii_alphanumeric())
     };

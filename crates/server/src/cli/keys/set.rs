@@ -8,10 +8,12 @@ use jiff::Timestamp;
 use serde_json::json;
 use vitrine_model::key::{KeyRecord, KeyStatus};
 use vitrine_model::quota::Quota;
+use vitrine_store::audit::{AuditAction, AuditContext};
 use vitrine_store::{IfMissing, Store};
 
 use super::create::{checked_expiry, checked_label, checked_quota, checked_version};
 use super::{prefix_of, to_json, warn_of_older_servers};
+use crate::cli::audit::NoteArgs;
 use crate::cli::time::to_second;
 use crate::cli::{Outcome, OutputArgs, StoreArgs, output, print, print_json};
 
@@ -55,6 +57,8 @@ pub(in crate::cli) struct Set {
     /// The key has no quota.
     #[arg(long, group = "change", conflicts_with = "quota")]
     no_quota: bool,
+    #[command(flatten)]
+    note: NoteArgs,
 }
 
 /// New values; `None` leaves the old one, `Some(None)` removes it.
@@ -84,7 +88,10 @@ impl Set {
                 .or(self.no_quota.then_some(None)),
         };
         let store = store.open(IfMissing::Refuse)?;
-        let (before, after) = change(&*store, &self.name, &changes, to_second(now))?;
+        let (before, after) = {
+            let context = self.note.context(AuditAction::SetKey);
+            change(&*store, &self.name, &changes, to_second(now), &context)?
+        };
         warn_of_older_servers(&*store, &before, &after)?;
         if self.no_expiry && after.rotated_at.is_some() && before.expires_at.is_some() {
             let prefix = &after.prefix;
@@ -111,9 +118,10 @@ pub(super) fn change(
     name: &str,
     changes: &Changes,
     now: Timestamp,
+    context: &AuditContext,
 ) -> anyhow::Result<(KeyRecord, KeyRecord)> {
     let mut outcome = None;
-    store.change_keys(&mut |records| {
+    store.change_keys(context, &mut |records| {
         let found = find(records, name, now).map(|before| {
             let after = changes.applied_to(before);
             (before.clone(), after)

@@ -9,7 +9,8 @@ use std::error::Error;
 use rusqlite::{Connection, Row, Transaction};
 
 use super::catalog::is_value_error;
-use super::{assortments, during, keys};
+use super::{assortments, audit, during, keys};
+use crate::audit::Chain;
 use crate::check::found::{
     API_KEY, Findings, INTEGRITY, KEY_USE_ORPHAN, REFERENCE, STATE, UNREADABLE,
 };
@@ -22,13 +23,14 @@ const CHECKING: &str = "checking the store";
 /// Checks one part of the store.
 type Part = fn(&Transaction<'_>, &mut Findings) -> Result<(), StoreError>;
 
-const PARTS: [Part; 12] = [
+const PARTS: [Part; 13] = [
     integrity,
     references,
     state,
     counters,
     api_keys,
     assortments,
+    audit_log,
     products::spans,
     products::versions,
     products::text_names,
@@ -203,4 +205,11 @@ fn assortments(transaction: &Transaction<'_>, found: &mut Findings) -> Result<()
             Ok(())
         },
     )
+}
+
+fn audit_log(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
+    let mut chain = Chain::default();
+    audit::each(transaction, |row| {
+        check::audit_entry(found, &mut chain, row);
+    })
 }
