@@ -194,6 +194,7 @@ fn point(journal: &Journal, revisions: u64, texts: StateId) -> Point {
         number,
         revision: StateId::of_revision(&revision(number).id),
         texts,
+        assortment: StateId::default(),
     };
     journal.locate(&position).expect("known")
 }

@@ -9,10 +9,12 @@
 //! - `names`: categories and countries of a view; names in rules that no product has
 //! - `table`: the assortments that a server knows
 //! - `diff`: what one view shows and another doesn't
+//! - `listed_product`: a product to which the rules of many assortments are applied
 
 mod code_set;
 mod diff;
 mod discounts;
+mod listed_product;
 mod names;
 mod own_discount;
 mod selector;
@@ -26,6 +28,7 @@ pub use code_set::CodeSet;
 pub use diff::{Diff, DiscountDifference, diff};
 pub(crate) use diff::{different_discounts, shown};
 pub use discounts::{ExcessiveDiscount, RunDiscounts};
+pub use listed_product::ListedProduct;
 pub use names::{NameKind, RuleList, UnknownName, unknown_names};
 pub use own_discount::{DiscountChange, OwnDiscount, Share};
 pub use selector::Selector;

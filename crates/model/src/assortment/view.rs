@@ -130,6 +130,16 @@ impl View {
             .filter(|(_, _, shown)| !shown.is_empty())
     }
 
+    /// Returns the visible products of each block.
+    #[must_use]
+    pub fn members(&self, snapshot: &Snapshot) -> Vec<BitSet256> {
+        let mut members = vec![BitSet256::default(); snapshot.blocks().len()];
+        for (index, _, shown) in self.blocks(snapshot) {
+            members[index] = shown;
+        }
+        members
+    }
+
     /// Returns the number of visible products.
     #[must_use]
     pub fn count(&self, snapshot: &Snapshot) -> usize {

@@ -108,7 +108,7 @@ impl FacetNumbers {
     }
 
     /// Returns kind and name of a facet, if it has a name.
-    pub(super) fn name(&self, facet: Facet) -> Option<(FacetKind, &str)> {
+    pub(crate) fn name(&self, facet: Facet) -> Option<(FacetKind, &str)> {
         let number = facet.0.checked_sub(FIRST_NAMED)?;
         let (kind, name) = self.names.get(number as usize)?;
         Some((*kind, name))

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use vitrine_model::assortment::{
-    CodeSet, Diff, DiscountDifference, ExcessiveDiscount, NameKind, Rules, Selector, View, diff,
-    unknown_names,
+    CodeSet, Diff, DiscountDifference, ExcessiveDiscount, ListedProduct, NameKind, Rules, Selector,
+    View, diff, unknown_names,
 };
 use vitrine_model::changes::Facts;
 use vitrine_model::code::ProductCode;
@@ -87,7 +87,15 @@ proptest! {
                 let facts = Facts::new(&made.attributes());
                 prop_assert_eq!(rules.shows_facts(code.as_str(), &facts), expected.is_some());
             }
+            let listed = ListedProduct::find(&whole, code);
+            prop_assert_eq!(listed.is_some(), all.contains_key(code));
+            let listed = listed.filter(|listed| listed.is_shown_by(&rules));
+            let own = listed.map(|listed| listed.own_discount(&rules));
+            prop_assert_eq!(own, expected.map(|(_, _, own)| own));
         }
+        let members = view.members(&whole);
+        prop_assert_eq!(members.len(), whole.blocks().len());
+        prop_assert_eq!(members.iter().map(|shown| shown.len()).sum::<usize>(), catalog.len());
         // Found once, and kept.
         for _ in 0..2 {
             prop_assert_eq!(view.categories(&whole).collect::<Vec<_>>(), visible.categories().collect::<Vec<_>>());

@@ -30,7 +30,7 @@ pub mod access;
 pub mod access_log;
 pub mod body;
 mod changes_path;
-mod discounts;
+pub(crate) mod discounts;
 pub mod endpoints;
 pub mod error;
 #[cfg(feature = "fuzzing")]

@@ -67,7 +67,7 @@ fn selects(selector: &Value, product: &Value) -> bool {
 }
 
 /// Returns true if rules show a product.
-fn shows(rules: &Value, product: &Value) -> bool {
+pub fn shows(rules: &Value, product: &Value) -> bool {
     let any = |list: &Value| {
         let list = list.as_array().into_iter().flatten();
         list.into_iter().any(|selector| selects(selector, product))

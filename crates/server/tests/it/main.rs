@@ -14,6 +14,7 @@ mod assortment_commands;
 mod assortment_keys;
 mod assortments;
 mod audit;
+mod browser_assortments;
 mod browser_grid;
 mod browser_images;
 mod browser_pages;
