@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use jiff::Timestamp;
-use vitrine_model::key::KeyTable;
+use vitrine_model::key::{KeyRecord, KeyTable};
 use vitrine_store::StoreError;
 use vitrine_store::record::StoreState;
 
@@ -17,7 +17,7 @@ use crate::metrics::Following;
 use crate::panic_point::PanicPoint;
 
 /// Maximum number of versions of assortments that are read at a start.
-const MAX_HISTORY: u32 = 1_000;
+const MAX_HISTORY: u32 = 12_000;
 
 /// Task of the thread that follows the keys.
 pub(super) struct KeyPoll {
@@ -26,6 +26,8 @@ pub(super) struct KeyPoll {
     seen: Option<KeyState>,
     /// True once the former versions of assortments were read.
     is_history_read: bool,
+    /// Beginning of the last read.
+    asked: Instant,
     file: Option<(StateDirectory, KeysFileWriter)>,
 }
 
@@ -40,6 +42,7 @@ impl KeyPoll {
             followed,
             seen: None,
             is_history_read: false,
+            asked: Instant::now(),
         })
     }
 
@@ -53,10 +56,35 @@ impl KeyPoll {
         }
     }
 
+    /// Lets revocations and other changes of known keys take effect before changed rules are read, which may take long. What
+    /// a key sees changes only with the rules.
+    fn revoke_first(&self, state: &StoreState) -> Result<(), StoreError> {
+        let FollowContext { store, live, .. } = &self.followed;
+        let are_rules_changed =
+            |(_, [_, assortments], _): &KeyState| *assortments != state.assortments;
+        if !self.seen.as_ref().is_some_and(are_rules_changed) {
+            return Ok(());
+        }
+        let (read, records) = store.read_keys()?;
+        self.followed.refuse_emptied(&read)?;
+        let before = live.keys();
+        let as_before = |record: KeyRecord| {
+            let assortment = before.get(&record.prefix)?.record.assortment.clone();
+            Some(KeyRecord {
+                assortment,
+                ..record
+            })
+        };
+        let records = records.into_iter().filter_map(as_before).collect();
+        let keys = KeyTable::new(records, &before);
+        live.set_keys(keys.with_assortments(Arc::clone(before.assortments())));
+        Ok(())
+    }
+
     /// Reads the former versions of assortments, once: the changes feed tells what differs since them.
     fn read_history(&mut self) -> Result<(), StoreError> {
         let live = &self.followed.live;
-        if std::mem::replace(&mut self.is_history_read, true) {
+        if self.is_history_read {
             return Ok(());
         }
         let since = Timestamp::now().saturating_sub(live.journal_limits().keep);
@@ -67,6 +95,7 @@ impl KeyPoll {
             let assortments = keys.assortments().with_former(former_versions(&history));
             live.set_keys(keys.with_other_assortments(assortments));
         }
+        self.is_history_read = true;
         Ok(())
     }
 
@@ -76,19 +105,21 @@ impl KeyPoll {
         let asked = Instant::now();
         let state = store.state()?;
         self.followed.refuse_emptied(&state)?;
-        let is_new = self.seen.as_ref() != Some(&key_state(state));
+        let is_new = self.seen.as_ref() != Some(&key_state(&state));
         if is_new {
             PanicPoint::FollowKeys.pass();
             let before = self.before();
+            self.revoke_first(&state)?;
             // The state of this read, which may be newer or, after a failover, another database's.
             let read = store.read_assortments(&known_versions(before.assortments()))?;
             self.followed.refuse_emptied(&read.state)?;
             let assortments = updated(&before, &read);
             let keys = KeyTable::new(read.keys, &live.keys());
             live.set_keys(keys.with_assortments(Arc::new(assortments)));
-            self.seen = Some(key_state(read.state));
+            self.seen = Some(key_state(&read.state));
         }
-        live.record_keys_read(asked);
+        live.contact.record(asked);
+        self.asked = asked;
         if let (true, Some((_, writer))) = (is_new, &self.file) {
             writer.write();
         }
@@ -99,20 +130,21 @@ impl KeyPoll {
 /// Values that identify a state of keys and assortments: the id of the store, its counters, and the last acceptance.
 type KeyState = (String, [u64; 2], Option<Timestamp>);
 
-fn key_state(state: StoreState) -> KeyState {
+fn key_state(state: &StoreState) -> KeyState {
     let counters = [state.keys, state.assortments];
-    (state.store_id, counters, state.assortments_accepted)
+    (state.store_id.clone(), counters, state.assortments_accepted)
 }
 
 impl PollTask for KeyPoll {
     fn poll(&mut self) -> Result<(), StoreError> {
         let is_started = self.seen.is_some();
         self.follow_keys()?;
-        match is_started {
-            true => self.read_history(),
-            // A start doesn't wait for it.
-            false => Ok(()),
+        // A start doesn't wait for the history.
+        if is_started {
+            self.read_history()?;
+            self.followed.live.record_keys_read(self.asked);
         }
+        Ok(())
     }
 
     fn metrics(&self) -> &Following {

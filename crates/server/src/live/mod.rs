@@ -135,9 +135,8 @@ impl Live {
         }
     }
 
-    /// Records that the keys are as the store had them when it was asked.
+    /// Records that keys and assortments, with their history, are as the store had them when it was asked.
     fn record_keys_read(&self, asked: Instant) {
-        self.contact.record(asked);
         self.keys_read.send_replace(Some(asked));
     }
 }

@@ -11,6 +11,7 @@
 mod admin;
 mod answers;
 mod assortment_commands;
+mod assortment_edits;
 mod assortment_keys;
 mod assortments;
 mod audit;

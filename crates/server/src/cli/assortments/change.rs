@@ -4,13 +4,11 @@ use std::fmt::{self, Write as _};
 use std::io::Write as _;
 use std::sync::Arc;
 
-use anyhow::bail;
 use serde_json::{Value, json};
+use vitrine_ingest::assortments::{Fault, excesses, warnings};
 use vitrine_ingest::load::guard::{Allowance, Exceeded, exceeded_by_edit};
 use vitrine_ingest::load::plan::Listing;
-use vitrine_model::assortment::{
-    Assortment, Diff, NameKind, RuleList, Rules, UnknownName, diff, unknown_names,
-};
+use vitrine_model::assortment::{Assortment, Diff, Rules, diff};
 use vitrine_model::changes::StateId;
 use vitrine_model::snapshot::Snapshot;
 use vitrine_store::Store;
@@ -27,7 +25,7 @@ pub(super) struct Change<'s> {
     /// Number of products that are shown afterwards.
     shown_after: usize,
     /// Names in the rules that no product has, with their places.
-    warnings: Vec<String>,
+    warnings: Vec<Fault>,
 }
 
 /// Reads the live catalog; an empty one if nothing was published yet.
@@ -40,12 +38,12 @@ impl<'s> Change<'s> {
     ///
     /// # Errors
     ///
-    /// If a share would be above 1 for a product that is shown.
+    /// If shares would be above 1 for products that are shown.
     pub(super) fn of(
         snapshot: &'s Arc<Snapshot>,
         before: Option<Rules>,
         after: &Rules,
-    ) -> anyhow::Result<Self> {
+    ) -> Result<Self, Vec<Fault>> {
         let view =
             |rules: Rules| Assortment::new(String::new(), StateId::default(), rules).view(snapshot);
         let nothing = || Rules {
@@ -54,22 +52,14 @@ impl<'s> Change<'s> {
         };
         let before = view(before.unwrap_or_else(nothing));
         let after_view = view(after.clone());
-        let excessive = after_view.excessive_discounts(snapshot);
-        if let Some(first) = excessive.first() {
-            bail!(
-                "discounts[{}].share: the discount of {} would be above 1{}; nothing was changed",
-                first.entry,
-                first.code,
-                match excessive.len() - 1 {
-                    0 => String::new(),
-                    more => format!(", and of {more} more products"),
-                }
-            );
+        let excesses = excesses(&after_view, snapshot);
+        if !excesses.is_empty() {
+            return Err(excesses);
         }
         Ok(Self {
             diff: diff(snapshot, Some(&before), Some(&after_view)),
             shown_after: after_view.count(snapshot),
-            warnings: unknown_names(after, snapshot).iter().map(warning).collect(),
+            warnings: warnings(after, snapshot),
         })
     }
 
@@ -119,7 +109,7 @@ impl<'s> Change<'s> {
             "discounts": Value::from_iter(discounts),
             "shown_before": shown_before,
             "shown_after": shown_after,
-            "warnings": warnings,
+            "warnings": Value::from_iter(warnings.iter().map(ToString::to_string)),
         })
     }
 
@@ -153,27 +143,6 @@ impl<'s> Change<'s> {
         );
         out
     }
-}
-
-/// Returns the warning of a name that no product has.
-fn warning(unknown: &UnknownName<'_>) -> String {
-    let UnknownName {
-        list,
-        index,
-        kind,
-        name,
-    } = unknown;
-    let list = match list {
-        RuleList::Allow => "allow",
-        RuleList::Deny => "deny",
-        RuleList::Discounts => "discounts",
-    };
-    let (member, kind) = match kind {
-        NameKind::Code => ("codes", "code"),
-        NameKind::Category => ("categories", "category"),
-        NameKind::Country => ("countries", "country"),
-    };
-    format!("{list}[{index}].{member}: no product has the {kind} `{name}` now")
 }
 
 fn write_list(out: &mut String, sign: char, lines: &[impl fmt::Display], listing: Listing) {

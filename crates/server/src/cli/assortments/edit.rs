@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 use serde_json::json;
-use vitrine_ingest::assortments::{self, Format};
+use vitrine_ingest::assortments::{self, Fault, Format, MAX_BYTES};
 use vitrine_ingest::escape::single_line;
 use vitrine_ingest::load::guard::Allowance;
 use vitrine_model::assortment::{Rules, check_name};
@@ -38,9 +38,6 @@ Examples:
 const REMOVE_EXAMPLES: &str = "\
 Examples:
   vitrine assortments remove nordic";
-
-/// Maximum length of a file of rules, in bytes.
-const MAX_RULES_BYTES: u64 = 64 << 20;
 
 /// Options of all edits.
 #[derive(Debug, Args)]
@@ -130,7 +127,10 @@ impl DiffRules {
         let store = store.open(IfMissing::Refuse)?;
         let before = live_version(&*store, name)?;
         let catalog = live_catalog(&*store)?;
-        let change = Change::of(&catalog, live_rules(before.as_ref())?, &rules)?;
+        let change = match Change::of(&catalog, live_rules(before.as_ref())?, &rules) {
+            Ok(change) => change,
+            Err(faults) => return refuse(&self.file.display().to_string(), &faults),
+        };
         change.print_warnings()?;
         match self.output.json {
             true => print_json(&change.to_json())?,
@@ -184,7 +184,10 @@ impl EditArgs {
     ) -> anyhow::Result<Outcome> {
         let before = live_version(store, name)?;
         let catalog = live_catalog(store)?;
-        let change = Change::of(&catalog, live_rules(before.as_ref())?, rules)?;
+        let change = match Change::of(&catalog, live_rules(before.as_ref())?, rules) {
+            Ok(change) => change,
+            Err(faults) => return refuse(name, &faults),
+        };
         change.print_warnings()?;
         if let Some(exceeded) = change.exceeded(&self.allow) {
             match self.output.json {
@@ -237,9 +240,19 @@ fn live_version(store: &dyn Store, name: &str) -> anyhow::Result<Option<Assortme
     Ok(newest.filter(|version| version.rules.is_some()))
 }
 
+/// Returns the rules of the live version; none, with a warning, if they can't be read: its keys are shown nothing.
 fn live_rules(version: Option<&AssortmentVersion>) -> anyhow::Result<Option<Rules>> {
     let stored = version.and_then(|version| version.rules.as_deref());
-    stored.map(stored_rules).transpose()
+    match stored.map(stored_rules).transpose() {
+        Ok(rules) => Ok(rules),
+        Err(error) => {
+            writeln!(
+                output::stderr(),
+                "vitrine: warning: the live version can't be used: {error}"
+            )?;
+            Ok(None)
+        }
+    }
 }
 
 /// Parses stored rules, which were checked when they were set.
@@ -257,14 +270,20 @@ fn read_rules(path: &Path) -> anyhow::Result<Option<Rules>> {
     match assortments::parse(&text, format_of(path)) {
         Ok(rules) => Ok(Some(rules)),
         Err(faults) => {
-            let mut err = output::stderr();
-            for fault in &faults {
-                writeln!(err, "{shown}: {}", single_line(&fault.to_string()))?;
-            }
-            writeln!(err, "{} faults; nothing was changed", faults.len())?;
+            refuse(&shown.to_string(), &faults)?;
             Ok(None)
         }
     }
+}
+
+/// Prints faults to standard error.
+fn refuse(place: &str, faults: &[Fault]) -> anyhow::Result<Outcome> {
+    let mut err = output::stderr();
+    for fault in faults {
+        writeln!(err, "{place}: {}", single_line(&fault.to_string()))?;
+    }
+    writeln!(err, "{} faults; nothing was changed", faults.len())?;
+    Ok(Outcome::Refused)
 }
 
 fn read(path: &Path) -> std::io::Result<String> {
@@ -274,9 +293,11 @@ fn read(path: &Path) -> std::io::Result<String> {
         false => Box::new(std::fs::File::open(path)?),
     };
     let mut text = String::new();
-    let read = input.take(MAX_RULES_BYTES + 1).read_to_string(&mut text)?;
-    match read as u64 > MAX_RULES_BYTES {
-        true => Err(std::io::Error::other("it is longer than 64 MiB")),
+    let read = input.take(MAX_BYTES as u64 + 1).read_to_string(&mut text)?;
+    match read > MAX_BYTES {
+        true => Err(std::io::Error::other(format!(
+            "it is longer than {MAX_BYTES} bytes"
+        ))),
         false => Ok(text),
     }
 }

@@ -56,7 +56,7 @@ impl Assign {
         let context = self.note.context(AuditAction::SetKey);
         let store = store.open(IfMissing::Refuse)?;
         let (before, after) = change(&*store, &self.key, &changes, to_second(now), &context)?;
-        warn_of_older_servers(&*store, &before, &after)?;
+        warn_of_older_servers(&*store, Some(&before), &after)?;
         match self.output.json {
             true => print_json(&json!({
                 "before": to_json(&before, now),

@@ -354,10 +354,11 @@ fn revoke(
 /// Warns of running servers of releases that don't know assortments: they refuse the key.
 fn warn_of_older_servers(
     store: &dyn Store,
-    before: &KeyRecord,
+    before: Option<&KeyRecord>,
     after: &KeyRecord,
 ) -> anyhow::Result<()> {
-    if before.assortment.is_some() || after.assortment.is_none() {
+    let had_one = before.is_some_and(|before| before.assortment.is_some());
+    if had_one || after.assortment.is_none() {
         return Ok(());
     }
     let older = store.older_programs()?;

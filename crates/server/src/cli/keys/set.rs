@@ -92,7 +92,7 @@ impl Set {
             let context = self.note.context(AuditAction::SetKey);
             change(&*store, &self.name, &changes, to_second(now), &context)?
         };
-        warn_of_older_servers(&*store, &before, &after)?;
+        warn_of_older_servers(&*store, Some(&before), &after)?;
         if self.no_expiry && after.rotated_at.is_some() && before.expires_at.is_some() {
             let prefix = &after.prefix;
             writeln!(

@@ -1,6 +1,7 @@
 -- The audit log, and how much each key was used; see ../../sqlite/migrations/0004.sql.
+-- A dump of an older schema may have been restored beside these tables, which stay.
 
-create table vitrine.audit_entry (
+create table if not exists vitrine.audit_entry (
     number        bigint primary key,
     changed_at    bigint not null,
     changed_by    text not null,
@@ -11,9 +12,9 @@ create table vitrine.audit_entry (
     changes       text not null, -- never jsonb: its digest is that of the text
     digest        bytea not null
 );
-create index audit_subject on vitrine.audit_entry (subject, number);
+create index if not exists audit_subject on vitrine.audit_entry (subject, number);
 
-create table vitrine.api_key_day (
+create table if not exists vitrine.api_key_day (
     day       text collate "C" not null,
     prefix    text collate "C" not null,
     requests  bigint not null,
