@@ -19,6 +19,8 @@ const MAX_FORMER_VERSIONS: usize = 64;
 pub struct NewVersion {
     /// The version.
     pub assortment: Assortment,
+    /// Number of the version in the store; the next version of the name has the next one.
+    pub number: u32,
     /// Id of the version in the store.
     pub version_id: String,
     /// Time since which it is live.
@@ -38,6 +40,7 @@ pub struct FormerVersion {
 #[derive(Debug, Clone)]
 pub struct KnownAssortment {
     live: Arc<Assortment>,
+    number: u32,
     version_id: String,
     since: Timestamp,
     /// Oldest first.
@@ -49,6 +52,12 @@ impl KnownAssortment {
     #[must_use]
     pub fn live(&self) -> &Arc<Assortment> {
         &self.live
+    }
+
+    /// Returns the number of the live version in the store.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.number
     }
 
     /// Returns the id of the live version in the store.
@@ -93,10 +102,26 @@ impl KnownAssortment {
         former.drain(..excess);
         Self {
             live: Arc::new(version.assortment),
+            number: version.number,
             version_id: version.version_id,
             since: version.since,
             former,
         }
+    }
+
+    /// Returns its former versions together with those of the store's history, oldest first.
+    fn merged(&self, mut history: Vec<FormerVersion>) -> Vec<FormerVersion> {
+        history.retain(|former| former.assortment.id() != self.live.id());
+        let known: HashSet<StateId> = (history.iter())
+            .map(|former| former.assortment.id())
+            .collect();
+        let own = self.former.iter();
+        let own = own.filter(|former| !known.contains(&former.assortment.id()));
+        history.extend(own.cloned());
+        history.sort_by_key(|former| former.replaced_at);
+        let excess = history.len().saturating_sub(MAX_FORMER_VERSIONS);
+        history.drain(..excess);
+        history
     }
 
     fn with_former(&self, former: Vec<FormerVersion>) -> Self {
@@ -178,7 +203,7 @@ impl AssortmentTable {
         table
     }
 
-    /// Returns the table with these former versions, oldest first, of assortments that have none.
+    /// Returns the table with the former versions of the store's history, oldest first, too.
     #[must_use]
     pub fn with_former(&self, former: Vec<FormerVersion>) -> Self {
         let mut table = self.clone();
@@ -188,10 +213,8 @@ impl AssortmentTable {
             by_name.entry(name).or_default().push(version);
         }
         for (name, former) in by_name {
-            if let Some(known) = table.by_name.get_mut(&name)
-                && known.former.is_empty()
-            {
-                *known = Arc::new(known.with_former(former));
+            if let Some(known) = table.by_name.get_mut(&name) {
+                *known = Arc::new(known.with_former(known.merged(former)));
             }
         }
         table.forget_oldest(MAX_FORMER_CODES);

@@ -50,6 +50,15 @@ pub(super) fn updated(before: &KeyTable, read: &LiveAssortments) -> AssortmentTa
     updated
 }
 
+/// Returns true if versions were replaced between those known and those read: a client may have a token of one from another
+/// server.
+pub(super) fn skips_versions(before: &AssortmentTable, read: &LiveAssortments) -> bool {
+    read.changed.iter().any(|version| {
+        let known = before.get(&version.name);
+        known.is_some_and(|known| version.number.saturating_sub(known.number()) > 1)
+    })
+}
+
 /// Holds the keys that had an assortment and now have none, another one or another version of it: the database was put back,
 /// and nobody could be asked whether they may see more (docs/contract/assortments.md#databases-put-back).
 fn hold(before: &KeyTable, now: &[KeyRecord], updated: &mut AssortmentTable) {
@@ -84,6 +93,7 @@ fn hold(before: &KeyTable, now: &[KeyRecord], updated: &mut AssortmentTable) {
 fn new_version(version: &AssortmentVersion) -> Option<NewVersion> {
     Some(NewVersion {
         assortment: assortment(&version.name, &version.id, version.rules.as_deref()?)?,
+        number: version.number,
         version_id: version.id.clone(),
         since: version.created_at,
     })

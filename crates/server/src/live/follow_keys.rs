@@ -10,7 +10,7 @@ use vitrine_store::record::StoreState;
 
 use super::StateDirectory;
 use super::follow::{FollowContext, PollTask};
-use super::follow_assortments::{former_versions, known_versions, updated};
+use super::follow_assortments::{former_versions, known_versions, skips_versions, updated};
 use super::keys_file::{self, KeysFileWriter};
 use crate::error_chain::ErrorChain;
 use crate::metrics::Following;
@@ -24,7 +24,7 @@ pub(super) struct KeyPoll {
     followed: FollowContext,
     /// State of keys and assortments, as last read.
     seen: Option<KeyState>,
-    /// True once the former versions of assortments were read.
+    /// True once the former versions of assortments were read; until some were skipped.
     is_history_read: bool,
     /// Beginning of the last read.
     asked: Instant,
@@ -81,7 +81,7 @@ impl KeyPoll {
         Ok(())
     }
 
-    /// Reads the former versions of assortments, once: the changes feed tells what differs since them.
+    /// Reads the former versions of assortments that aren't known: the changes feed tells what differs since them.
     fn read_history(&mut self) -> Result<(), StoreError> {
         let live = &self.followed.live;
         if self.is_history_read {
@@ -114,6 +114,7 @@ impl KeyPoll {
             let read = store.read_assortments(&known_versions(before.assortments()))?;
             self.followed.refuse_emptied(&read.state)?;
             let assortments = updated(&before, &read);
+            self.is_history_read &= !skips_versions(before.assortments(), &read);
             let keys = KeyTable::new(read.keys, &live.keys());
             live.set_keys(keys.with_assortments(Arc::new(assortments)));
             self.seen = Some(key_state(&read.state));

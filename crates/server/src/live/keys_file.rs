@@ -61,6 +61,7 @@ struct Assortments {
 #[serde(deny_unknown_fields)]
 struct Version {
     name: String,
+    number: u32,
     id: String,
     since: Timestamp,
     rules: String,
@@ -112,6 +113,7 @@ impl Assortments {
         } = table.state;
         let live = table.iter().map(|known| Version {
             name: known.live().name().to_owned(),
+            number: known.number(),
             id: known.version_id().to_owned(),
             since: known.since(),
             rules: assortments::to_json(known.live().rules()),
@@ -129,6 +131,7 @@ impl Assortments {
         let new = |version: Version| {
             Some(NewVersion {
                 assortment: assortment(&version.name, &version.id, &version.rules)?,
+                number: version.number,
                 version_id: version.id,
                 since: version.since,
             })

@@ -1,4 +1,4 @@
-//! What clients ask for.
+//! Targets that clients ask for.
 
 use crate::catalog::{CODES, Catalog, Content, Cursor, Filter, Version};
 

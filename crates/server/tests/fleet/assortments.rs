@@ -74,7 +74,7 @@ fn shown(server: &Server, key: &str) -> (u16, Option<usize>) {
     (reply.status, step)
 }
 
-/// What a client of one server saw.
+/// Answers that a client of one server saw.
 #[derive(Default)]
 struct Seen {
     answers: AtomicU64,
@@ -319,4 +319,55 @@ fn older_assortments_put_back_are_held_until_accepted() {
     });
     println!("accepted by all after {took:?}");
     assert!(took < 10 * PROMISED);
+}
+
+#[test]
+fn token_of_rules_that_a_server_skipped_is_continued() {
+    if !is_there() {
+        return;
+    }
+    let database = Database::new();
+    let mut fleet = Fleet::without_servers(database.url());
+    set(&fleet, "partner", 0);
+    let key = fleet.store.key("partner", &["--assortment", "partner"]);
+    fleet.servers = (0..3).map(|number| fleet.serve(number, &[])).collect();
+    let [first, second, third] = &fleet.servers[..] else {
+        panic!("three servers");
+    };
+    let shows = |server: &Server, step| {
+        wait_for("the edit", || {
+            (shown(server, &key) == (200, Some(step))).then_some(())
+        });
+    };
+    let copy = |server: &Server, since: &str| {
+        let target = format!("/v2/product/changes?limit=500{since}");
+        let reply = server.get(&key, &target);
+        (reply.status == 200).then(|| reply.json())
+    };
+    set(&fleet, "partner", 1);
+    fleet.servers.iter().for_each(|server| shows(server, 1));
+    wait_for("the file", || {
+        let keys = std::fs::read_to_string(fleet.state(2).join("keys")).unwrap_or_default();
+        keys.contains("\"number\":2").then_some(())
+    });
+    // The second one misses an edit, the third one all.
+    second.signal("STOP");
+    third.signal("KILL");
+    set(&fleet, "partner", 2);
+    shows(first, 2);
+    let token = copy(first, "").expect("an answer")["next"].clone();
+    let token = token.as_str().expect("a token");
+    set(&fleet, "partner", 3);
+    second.signal("CONT");
+    shows(second, 3);
+    let third = fleet.serve(2, &[]);
+    for server in [first, second, &third] {
+        let answer = wait_for("the former rules", || {
+            copy(server, &format!("&since={token}"))
+        });
+        let changes = answer["changes"].as_array().expect("changes");
+        let gone = changes.iter().filter(|change| change["product"].is_null());
+        assert_eq!(gone.count(), WIDTHS[2] - WIDTHS[3]);
+        assert_eq!(changes.len(), WIDTHS[2], "the others' discounts changed");
+    }
 }

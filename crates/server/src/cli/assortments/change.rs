@@ -10,6 +10,8 @@ use vitrine_ingest::load::guard::{Allowance, Exceeded, exceeded_by_edit};
 use vitrine_ingest::load::plan::Listing;
 use vitrine_model::assortment::{Assortment, Diff, Rules, diff};
 use vitrine_model::changes::StateId;
+use vitrine_model::code::ProductCode;
+use vitrine_model::money::Discount;
 use vitrine_model::snapshot::Snapshot;
 use vitrine_store::Store;
 
@@ -124,7 +126,7 @@ impl<'s> Change<'s> {
         let changed: Vec<String> = discounts
             .iter()
             .map(|changed| {
-                let [before, after] = [changed.before, changed.after].map(|one| one.text());
+                let [before, after] = [changed.before, changed.after].map(Discount::text);
                 format!("{}: {} → {}", changed.code, before.as_str(), after.as_str())
             })
             .collect();
@@ -170,7 +172,7 @@ pub(super) fn refusal(exceeded: &Exceeded) -> String {
         ..
     } = exceeded;
     let name = rule.name();
-    let codes: Vec<&str> = first_products.iter().map(|code| code.as_str()).collect();
+    let codes: Vec<&str> = first_products.iter().map(ProductCode::as_str).collect();
     format!(
         "guard: {name}: this edit would take away {count} of the {live} products shown ({share}, more than {limit}); \
          if this is intended: --allow {name}={share}\n    products: {}\nnothing was changed\n",
