@@ -73,6 +73,16 @@ fn newer_schema_is_used_if_it_allows_this_release() {
     assert!(is_told, "{refused}");
 }
 
+fn assortment() -> NewAssortment {
+    NewAssortment {
+        name: "a".to_owned(),
+        rules: Some("{}".to_owned()),
+        codes: 0,
+        by: None,
+        note: None,
+    }
+}
+
 #[test]
 fn documented_roles_suffice() {
     let Some(database) = Database::create() else {
@@ -92,13 +102,7 @@ fn documented_roles_suffice() {
     ));
     let of = |role: &str| database.url.replace("vitrine@", &format!("{role}@"));
     let loading = open(&of(&load), IfMissing::Create).unwrap();
-    let assortment = NewAssortment {
-        name: "a".to_owned(),
-        rules: Some("{}".to_owned()),
-        codes: 0,
-        by: None,
-        note: None,
-    };
+    let assortment = assortment();
     loading.set_assortment(&assortment, None).unwrap();
     let assigned = KeyRecord {
         assortment: Some("a".to_owned()),
