@@ -291,7 +291,11 @@ fn older_assortments_put_back_are_held_until_accepted() {
         let is_there = |number| fleet.state(number).join("keys").exists();
         (0..3).all(is_there).then_some(())
     });
+    // What happens before they look again doesn't hide that it went back.
+    (fleet.servers.iter()).for_each(|server| server.signal("STOP"));
     database.fail_over();
+    (0..WIDTHS.len()).for_each(|step| set(&fleet, "busy", step));
+    (fleet.servers.iter()).for_each(|server| server.signal("CONT"));
     let mut statuses = BTreeSet::new();
     let took = fleet.wait_for_all("the key to be held", |server| {
         let (status, step) = shown(server, &key);
