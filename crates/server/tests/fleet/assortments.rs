@@ -74,7 +74,7 @@ fn shown(server: &Server, key: &str) -> (u16, Option<usize>) {
     (reply.status, step)
 }
 
-/// What a client of one server saw.
+/// Observations of a client of one server.
 #[derive(Default)]
 struct Seen {
     answers: AtomicU64,
