@@ -181,6 +181,7 @@ mod tests {
                 Rules::default(),
             ),
             version_id: String::new(),
+            number: 1,
             since: Timestamp::UNIX_EPOCH,
         };
         let versions = (0..1_105).map(version).collect();

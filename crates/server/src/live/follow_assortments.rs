@@ -44,10 +44,19 @@ pub(super) fn updated(before: &KeyTable, read: &LiveAssortments) -> AssortmentTa
     let mut updated = table.updated(&kept, changed, state);
     if state.accepted_at > table.state.accepted_at {
         updated.held.clear();
-    } else if state.counter < table.state.counter {
+    } else if state.counter < table.state.counter || goes_back(table, read) {
         hold(before, &read.keys, &mut updated);
     }
     updated
+}
+
+/// Returns true if an assortment has an older version than before, or another one of the same number: the database was put
+/// back, and changed since, so that its counter may be ahead.
+fn goes_back(before: &AssortmentTable, read: &LiveAssortments) -> bool {
+    read.changed.iter().any(|version| {
+        let known = before.get(&version.name);
+        known.is_some_and(|known| version.number <= known.number())
+    })
 }
 
 /// Returns true if versions were replaced between those known and those read: a client may have a token of one from another

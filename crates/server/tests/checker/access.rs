@@ -30,7 +30,7 @@ pub struct At {
 }
 
 impl Access {
-    /// Returns the sight of a key, or of the one that is never revoked; `None` if the key isn't good.
+    /// The version that a key sees by, or the key that is never revoked; `None` if the key isn't good.
     pub fn sight(&self, key: Option<usize>) -> Option<Sight> {
         let Some(key) = key else {
             return Some(Sight::default());

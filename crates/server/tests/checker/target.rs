@@ -1,4 +1,4 @@
-//! Targets that clients ask for.
+//! Requests of clients: their targets, and the versions that they ask for.
 
 use crate::catalog::{CODES, Catalog, Content, Cursor, Filter, Version};
 

@@ -74,7 +74,7 @@ fn shown(server: &Server, key: &str) -> (u16, Option<usize>) {
     (reply.status, step)
 }
 
-/// Answers that a client of one server saw.
+/// Observations of a client of one server.
 #[derive(Default)]
 struct Seen {
     answers: AtomicU64,
@@ -190,7 +190,7 @@ fn narrowing_while_the_database_is_killed_shows_no_more() {
     fleet.servers = (0..3).map(|number| fleet.serve(number, &[])).collect();
     let watchers = Watchers::start(&fleet.addresses(), &key);
     watchers.wait_for_answers();
-    for step in 1..WIDTHS.len() {
+    for (step, _) in WIDTHS.iter().enumerate().skip(1) {
         let fleet = &fleet;
         std::thread::scope(|scope| {
             // It may be made or not when the database is gone.
@@ -291,7 +291,11 @@ fn older_assortments_put_back_are_held_until_accepted() {
         let is_there = |number| fleet.state(number).join("keys").exists();
         (0..3).all(is_there).then_some(())
     });
+    // What happens before they look again doesn't hide that it went back.
+    (fleet.servers.iter()).for_each(|server| server.signal("STOP"));
     database.fail_over();
+    (0..WIDTHS.len()).for_each(|step| set(&fleet, "busy", step));
+    (fleet.servers.iter()).for_each(|server| server.signal("CONT"));
     let mut statuses = BTreeSet::new();
     let took = fleet.wait_for_all("the key to be held", |server| {
         let (status, step) = shown(server, &key);
