@@ -258,9 +258,8 @@ fn restored_assortments_are_planned_and_come_back() {
         write(&*store, &[assigned(1, "a"), assigned(2, "b"), record(3, 3)]);
         write(&*store, &[assigned(4, "a"), revoked, record(6, 6)]);
         write(&*store, &[record(7, 7), record(8, 8)]);
-        store
-            .accept_assortments(&crate::audited::set_key())
-            .unwrap();
+        let context = crate::audited::set_key();
+        store.accept_assortments(&context).unwrap();
         let before = store.state().unwrap();
 
         let expected: Vec<(String, [String; 2])> = [
@@ -274,7 +273,7 @@ fn restored_assortments_are_planned_and_come_back() {
         .collect();
         assert_eq!(changes(store.plan_restore(&path).unwrap()), expected);
         assert_eq!(store.state().unwrap(), before);
-        store.restore(&path, &crate::audited::set_key()).unwrap();
+        store.restore(&path, &context).unwrap();
         assert_eq!(changes(store.plan_restore(&path).unwrap()), []);
 
         let after = store.state().unwrap();
