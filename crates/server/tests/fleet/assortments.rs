@@ -190,7 +190,7 @@ fn narrowing_while_the_database_is_killed_shows_no_more() {
     fleet.servers = (0..3).map(|number| fleet.serve(number, &[])).collect();
     let watchers = Watchers::start(&fleet.addresses(), &key);
     watchers.wait_for_answers();
-    for (step, _) in WIDTHS.iter().enumerate().skip(1) {
+    for (step, width) in WIDTHS.iter().enumerate().skip(1) {
         let fleet = &fleet;
         std::thread::scope(|scope| {
             // It may be made or not when the database is gone.
@@ -210,7 +210,6 @@ fn narrowing_while_the_database_is_killed_shows_no_more() {
         database.run();
         wait_for("the edit", || try_set(fleet, "partner", step).then_some(()));
         let took = watchers.wait_for_step(step);
-        let width = WIDTHS[step];
         println!(
             "{width} products: shown by a server while the database was away: {already}; by all {took:?} after the edit"
         );
