@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use vitrine_ingest::escape::single_line;
 use vitrine_model::assortment::Selector;
+use vitrine_model::key::KeyRecord;
 use vitrine_model::revision::Revision;
 use vitrine_store::assortment::{KeyView, RestorePlan, RestoredKey};
 use vitrine_store::audit::AuditAction;
@@ -64,7 +65,9 @@ impl Restore {
             opened => {
                 let store = opened?;
                 match store.plan_restore(&self.file) {
-                    Ok(plan) if !self.may_widen(&plan)? => return Ok(Outcome::Refused),
+                    Ok(plan) if !self.may_widen(&plan, &store.keys()?)? => {
+                        return Ok(Outcome::Refused);
+                    }
                     Err(error) => return refused(error),
                     Ok(_) => {}
                 }
@@ -83,10 +86,13 @@ impl Restore {
         }
     }
 
-    /// Prints the keys that might see more after the restore (docs/contract/assortments.md#databases-put-back), to standard
-    /// error. Returns false if there are any, and that isn't allowed.
-    fn may_widen(&self, plan: &RestorePlan) -> anyhow::Result<bool> {
-        let widened: Vec<&RestoredKey> = plan.keys.iter().filter(|key| may_see_more(key)).collect();
+    /// Prints the keys of the store that might see more after the restore (docs/contract/assortments.md#databases-put-back),
+    /// to standard error. Returns false if there are any, and that isn't allowed. Keys that only the backup has come with
+    /// what they saw.
+    fn may_widen(&self, plan: &RestorePlan, keys: &[KeyRecord]) -> anyhow::Result<bool> {
+        let is_here = |key: &&RestoredKey| keys.iter().any(|here| here.prefix == key.prefix);
+        let here = plan.keys.iter().filter(is_here);
+        let widened: Vec<&RestoredKey> = here.filter(|key| may_see_more(key)).collect();
         let is_allowed = widened.is_empty() || self.allow.contains(&Allow::Widen);
         let mut err = output::stderr();
         for RestoredKey {
