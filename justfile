@@ -137,6 +137,10 @@ bench *args:
 bench-changes *args:
     ci/bench-changes {{args}}
 
+# Cost of requests of keys that have assortments
+bench-assortments *args:
+    ci/bench-assortments {{args}}
+
 # Regression of serving since another commit, by default the parent
 bench-regression *args:
     ci/bench-regression {{args}}

@@ -7,6 +7,7 @@
 //! - [`query`]: parameters of a list and of a product
 //! - [`cursor`]: cursors, pages and walks
 //! - [`headers`]: key, version, `If-None-Match`, `Accept-Encoding`, request id: whole responses
+//! - [`assortments`]: rules of assortments
 //! - [`load`]: JSON and CSV to records, products and back
 //! - [`compressed`]: compressed inputs of loads
 //! - [`markdown`]: safety of HTML; [`markdown_time`]: time of rendering
@@ -14,6 +15,7 @@
 //! - [`settings`]: settings files
 //! - [`catalog`]: the sample catalog for these
 
+pub mod assortments;
 pub mod catalog;
 pub mod compressed;
 pub mod cursor;

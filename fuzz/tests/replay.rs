@@ -14,6 +14,11 @@ const GENERATED: usize = 2_000;
 const MAX_BYTES: usize = 1_500;
 
 #[test]
+fn assortments() {
+    replay("assortments", vitrine_fuzz::assortments::check);
+}
+
+#[test]
 fn compressed() {
     replay("compressed", vitrine_fuzz::compressed::check);
 }

@@ -1,5 +1,6 @@
 //! Measures Vitrine beside what else could serve the same catalog; `ci/bench` is the way to call it.
 
+mod assortments;
 mod changes;
 mod chart;
 mod check;
@@ -86,6 +87,8 @@ struct Arguments {
 enum Part {
     /// Measure the changes feed of Vitrine alone.
     Changes(changes::Arguments),
+    /// Measure requests of keys that have assortments.
+    Assortments(assortments::Arguments),
 }
 
 fn main() -> Result<ExitCode> {
@@ -100,8 +103,11 @@ fn main() -> Result<ExitCode> {
     }
     let root = std::fs::canonicalize(&arguments.root)?;
     let vitrine = root.join("target/release/vitrine");
-    if let Some(Part::Changes(own)) = arguments.part {
-        changes::run(&root, &vitrine, own)?;
+    if let Some(part) = arguments.part {
+        match part {
+            Part::Changes(own) => changes::run(&root, &vitrine, own)?,
+            Part::Assortments(own) => assortments::run(&root, &vitrine, own)?,
+        }
         return Ok(ExitCode::SUCCESS);
     }
     let wanted = wanted(&arguments)?;

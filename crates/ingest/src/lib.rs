@@ -2,6 +2,7 @@
 //!
 //! # Layout
 //!
+//! - [`assortments`]: rules of assortments from JSON and TOML
 //! - [`load`]: files to a revision: read, check, apply
 //! - [`export`]: stored products as records
 //! - [`mirror`]: the catalog of another server, loaded in place of the store's own
@@ -11,6 +12,7 @@
 //! - [`view`]: model to canonical document, canonical document to responses
 //! - [`escape`]: escapes of characters that control a terminal
 
+pub mod assortments;
 pub mod escape;
 pub mod export;
 pub mod fetch;

@@ -194,6 +194,7 @@ fn point(journal: &Journal, revisions: u64, texts: StateId) -> Point {
         number,
         revision: StateId::of_revision(&revision(number).id),
         texts,
+        assortment: StateId::default(),
     };
     journal.locate(&position).expect("known")
 }
@@ -265,10 +266,10 @@ fn changes(bencher: Bencher<'_, '_>, case: Case) {
         limit: limit(),
         ..ChangesQuery::default()
     };
-    let found = journal.changes(snapshot, since, until, &query).changes;
+    let found = journal.changes(snapshot, since, until, &query, &[]).changes;
     assert_eq!(found.len(), 100, "too few changes");
     bencher.bench_local(|| {
-        let page = journal.changes(snapshot, since, until, black_box(&query));
+        let page = journal.changes(snapshot, since, until, black_box(&query), &[]);
         let mut body = Vec::new();
         if is_copied {
             body.reserve_exact(100 * (PRODUCT_BYTES + 60));
@@ -306,7 +307,7 @@ fn changes_of_a_narrow_filter(bencher: Bencher<'_, '_>, shape: Shape) {
         ..ChangesQuery::default()
     };
     bencher.bench_local(|| {
-        let page = journal.changes(snapshot, since, until, black_box(&query));
+        let page = journal.changes(snapshot, since, until, black_box(&query), &[]);
         assert_eq!(page.changes.len(), 0);
     });
 }

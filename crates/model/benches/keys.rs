@@ -25,6 +25,7 @@ fn table(keys: usize) -> (KeyTable, String) {
         kind: KeyKind::Live,
         api_version: None,
         quota: None,
+        assortment: None,
         created_at: Timestamp::UNIX_EPOCH,
         expires_at: None,
         revoked_at: None,

@@ -14,8 +14,10 @@
 //! - [`revision`]: the name of one published state of the catalog
 //! - [`content_hash`]: the hash that entity tags and body caches use
 //! - [`snapshot`]: the immutable catalog in memory, its indexes and the scan of a page
+//! - [`assortment`]: rules of what a client sees, and at which discounts
 //! - [`changes`]: what revisions changed, and what differs since a state
 
+pub mod assortment;
 pub mod attributes;
 pub mod changes;
 pub mod code;

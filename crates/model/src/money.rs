@@ -47,7 +47,7 @@ impl FromStr for Currency {
 /// Splits a plain decimal into its digits before and after the point.
 ///
 /// Returns `None` for a sign, an exponent, a missing digit on either side of the point, and anything but ASCII digits.
-fn split_decimal(text: &str) -> Option<(&str, &str)> {
+pub(crate) fn split_decimal(text: &str) -> Option<(&str, &str)> {
     let (whole, fraction) = match text.split_once('.') {
         Some((_, "")) => return None,
         Some(parts) => parts,

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use vitrine_model::revision::Revision;
 
+use crate::audit::AuditContext;
 use crate::postgres::{Access, PostgresStore, Target};
 use crate::{IfMissing, Store, StoreError, sqlite};
 
@@ -114,16 +115,20 @@ impl StoreAddress {
         }
     }
 
-    /// Creates the store from a backup, in one step: a server that waits for it never sees it empty. Returns its live
-    /// revision.
+    /// Creates the store from a backup, in one step: a server that waits for it never sees it empty. It has the backup's
+    /// audit log, with an entry for this. Returns its live revision.
     ///
     /// # Errors
     ///
     /// As [`Store::restore`], and if a store or a part of one exists there ([`StoreError::Exists`]).
-    pub fn create_from(&self, backup: &Path) -> Result<Option<Revision>, StoreError> {
+    pub fn create_from(
+        &self,
+        backup: &Path,
+        context: &AuditContext,
+    ) -> Result<Option<Revision>, StoreError> {
         match self.kind()? {
-            Kind::Sqlite(path) => sqlite::create_from(&path, backup),
-            Kind::Postgres(target) => PostgresStore::create_from(*target, backup),
+            Kind::Sqlite(path) => sqlite::create_from(&path, backup, context),
+            Kind::Postgres(target) => PostgresStore::create_from(*target, backup, context),
         }
     }
 

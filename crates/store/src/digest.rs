@@ -77,6 +77,16 @@ fn rest(parts: [&str; 3], own_texts: &[OwnText]) -> Vec<u8> {
     bytes
 }
 
+/// Adds parts to a hash, each with a mark that tells a missing part from an empty one, and its length.
+pub(crate) fn add_parts<'p>(hash: &mut Sha256, parts: impl IntoIterator<Item = Option<&'p [u8]>>) {
+    for part in parts {
+        hash.update([u8::from(part.is_some())]);
+        let part = part.unwrap_or_default();
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+}
+
 /// Returns the length of a part, which separates it from the next one.
 fn length(part: &str) -> [u8; 8] {
     (part.len() as u64).to_le_bytes()

@@ -154,6 +154,49 @@ pub enum StoreError {
         /// Oldest revision that can be read.
         oldest_readable: u64,
     },
+    /// Another version of the assortment is live than the caller expected.
+    #[error(
+        "the assortment {name} was changed meanwhile: {}; nothing was changed, look at it and try again",
+        live.map_or_else(|| "there is none now".to_owned(), |number| format!("version {number} is live"))
+    )]
+    AssortmentChanged {
+        /// Name of the assortment.
+        name: String,
+        /// Number of the live version, if there is one.
+        live: Option<u32>,
+    },
+    /// There is no such assortment.
+    #[error(
+        "there is no assortment {name}; nothing was changed (`vitrine assortments list` shows all)"
+    )]
+    NoAssortment {
+        /// Name of the assortment.
+        name: String,
+    },
+    /// Keys use the assortment.
+    #[error(
+        "the assortment {name} is used by {keys} keys ({}{}); nothing was changed, give them another one (`vitrine keys assign`) or revoke them first",
+        prefixes.join(", "),
+        if *keys > prefixes.len() { ", …" } else { "" }
+    )]
+    AssortmentInUse {
+        /// Name of the assortment.
+        name: String,
+        /// Number of keys that use it and aren't revoked.
+        keys: usize,
+        /// Prefixes of the first ones.
+        prefixes: Vec<String>,
+    },
+    /// There would be too many assortments, or too many codes in them.
+    #[error("there would be {count} {what}, and the limit is {limit}; nothing was changed")]
+    AssortmentLimit {
+        /// Counted things.
+        what: &'static str,
+        /// Number that there would be.
+        count: u64,
+        /// Maximum number.
+        limit: u64,
+    },
     /// The disk is full.
     #[error(
         "the disk (or the store's quota) is full; nothing was changed, free some space and try again"

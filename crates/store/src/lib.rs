@@ -7,6 +7,7 @@
 //! # Layout
 //!
 //! - [`Store`]: the trait; [`Publication`]: a publish in progress
+//! - [`assortment`]: assortments, and the part of the trait that is about them; [`audit`]: the audit log
 //! - [`record`]: types that are written and read; [`history`]: those of the history of changes
 //! - [`problem`]: results of a check
 //! - [`error`]: the error type, with messages for the operator
@@ -16,6 +17,8 @@
 //! - `values`, `check`: conversions and checks that both stores share; `digest`: the digest of a stored product
 
 mod address;
+pub mod assortment;
+pub mod audit;
 mod check;
 mod digest;
 pub mod error;
@@ -33,25 +36,28 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use jiff::civil::Date;
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::key::KeyRecord;
 use vitrine_model::revision::Revision;
 
 pub use address::StoreAddress;
+use assortment::AssortmentStore;
+use audit::{AuditContext, AuditEntry};
 pub use error::StoreError;
 use history::{History, HistoryStart, HistoryVisitor};
 use problem::Problem;
 pub use publication::Publication;
 use record::{
-    ChangeKind, ChangedProduct, FetchedText, ItemVisitor, Keep, Moment, ProductVisitor,
+    ChangeKind, ChangedProduct, FetchedText, ItemVisitor, Keep, KeyDay, Moment, ProductVisitor,
     PruneReport, PublishedRevision, StoreState, StoredProduct, VersionSpan,
 };
 
 /// Persistent storage of the catalog and its API keys.
 ///
 /// All calls block; servers make them on threads of their own, never on the path of a request.
-pub trait Store: Send + Sync {
+pub trait Store: AssortmentStore {
     /// Returns the state of the store, in one cheap read: poll it, and read more only if it differs.
     ///
     /// # Errors
@@ -217,12 +223,18 @@ pub trait Store: Send + Sync {
     /// If the store can't be written.
     fn publish(&self) -> Result<Box<dyn Publication + '_>, StoreError>;
 
-    /// Takes a text down at once, or puts it back. Returns whether the store has such a text.
+    /// Takes a text down at once, or puts it back, with an entry in the audit log if that changes its status. Returns
+    /// whether the store has such a text.
     ///
     /// # Errors
     ///
     /// If the store can't be written.
-    fn set_text_status(&self, digest: &TextDigest, status: TextStatus) -> Result<bool, StoreError>;
+    fn set_text_status(
+        &self,
+        digest: &TextDigest,
+        status: TextStatus,
+        context: &AuditContext,
+    ) -> Result<bool, StoreError>;
 
     /// Returns what [`prune`](Self::prune) would free now, and changes nothing.
     ///
@@ -265,12 +277,18 @@ pub trait Store: Send + Sync {
     /// If the store can't be read.
     fn read_keys(&self) -> Result<(StoreState, Vec<KeyRecord>), StoreError>;
 
-    /// Reads the keys and writes the records that `decide` returns, in one transaction.
+    /// Reads the keys and writes the records that `decide` returns, in one transaction, with an entry in the audit log for
+    /// each that differs.
     ///
     /// # Errors
     ///
-    /// If the store can't be written.
-    fn change_keys(&self, decide: KeyDecision<'_>) -> Result<(), StoreError>;
+    /// If a key that isn't revoked would have an assortment that isn't live ([`StoreError::NoAssortment`]), or the store
+    /// can't be written.
+    fn change_keys(
+        &self,
+        context: &AuditContext,
+        decide: KeyDecision<'_>,
+    ) -> Result<(), StoreError>;
 
     /// Records the last use of keys. This doesn't change [`state`](Self::state). Fails at once with
     /// [`StoreError::Busy`] while another process writes: try again later.
@@ -279,6 +297,28 @@ pub trait Store: Send + Sync {
     ///
     /// If the store can't be written.
     fn record_key_use(&self, uses: &[(String, Timestamp)]) -> Result<(), StoreError>;
+
+    /// Adds requests to the days of keys, and deletes some of the days before `kept_since`, in one transaction. This doesn't
+    /// change [`state`](Self::state). Fails at once with [`StoreError::Busy`] while another process writes: try again later.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be written.
+    fn add_key_days(&self, days: &[KeyDay], kept_since: Date) -> Result<(), StoreError>;
+
+    /// Returns the requests of all keys on the days since `since`, newest day first, then by prefix.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be read.
+    fn key_days(&self, since: Date) -> Result<Vec<KeyDay>, StoreError>;
+
+    /// Returns the newest entries of the audit log, at most `limit` of them, newest first: of all, or of one subject.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be read.
+    fn audit(&self, subject: Option<&str>, limit: u32) -> Result<Vec<AuditEntry>, StoreError>;
 
     /// Checks that all stored data is as it was written, as of one moment and while others write. Returns the problems.
     /// Reads everything, and takes as long.
@@ -296,15 +336,17 @@ pub trait Store: Send + Sync {
     /// If the file exists ([`StoreError::Exists`]) or can't be written, or the store can't be read.
     fn backup(&self, path: &Path) -> Result<Option<Revision>, StoreError>;
 
-    /// Replaces catalog, history, texts and keys with those of a backup, in one transaction, so that servers see the old
-    /// state or the new one. The live revision gets a new id, by which servers notice; the store keeps its own id.
-    /// Keys that were revoked or rotated here and texts that were taken down stay so. Returns the live revision.
+    /// Replaces catalog, history, texts, keys and assortments with those of a backup, in one transaction, so that servers
+    /// see the old state or the new one. The live revision gets a new id, by which servers notice; the store keeps its own
+    /// id. Keys that were revoked or rotated here and texts that were taken down stay so. The restored assortments count as
+    /// accepted; see [`plan_restore`](AssortmentStore::plan_restore). The audit log and the days of keys stay; the log gets
+    /// an entry for the restore, and for each key and text that it changes. Returns the live revision.
     ///
     /// # Errors
     ///
     /// If the file is no store, was written by a newer release or fails [`check`](Self::check), or the store can't be
     /// written. Nothing was changed then.
-    fn restore(&self, path: &Path) -> Result<Option<Revision>, StoreError>;
+    fn restore(&self, path: &Path, context: &AuditContext) -> Result<Option<Revision>, StoreError>;
 }
 
 /// Callback for possible changes. It must return at once.

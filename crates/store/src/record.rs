@@ -5,9 +5,11 @@ use std::num::NonZeroU32;
 use std::ops::Range;
 
 use jiff::Timestamp;
+use jiff::civil::Date;
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest, TextName};
 use vitrine_model::geo::Country;
+use vitrine_model::key::KeyRequests;
 use vitrine_model::revision::Revision;
 
 pub use crate::digest::StoredDigest;
@@ -25,6 +27,24 @@ pub struct StoreState {
     /// Counter of changes to keys. It grows by random steps, too: after a database failed over to a replica that lagged,
     /// the same number must not stand for other keys.
     pub keys: u64,
+    /// Counter of changes to assortments, which grows by random steps, too.
+    pub assortments: u64,
+    /// Time at which assortments were last accepted by an operator, or restored from a backup; it only ever grows. Where
+    /// it is later than the one that a server knows, assortments that vanished did so on purpose.
+    pub assortments_accepted: Option<Timestamp>,
+}
+
+impl StoreState {
+    /// Returns the part that tells whether the catalog changed, without keys and assortments.
+    #[must_use]
+    pub fn of_catalog(self) -> Self {
+        Self {
+            keys: 0,
+            assortments: 0,
+            assortments_accepted: None,
+            ..self
+        }
+    }
 }
 
 /// A version of a product, as stored.
@@ -231,6 +251,17 @@ pub enum Moment {
     Live,
     /// The catalog of the revision of this number.
     Revision(u64),
+}
+
+/// Requests of a key on a day.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyDay {
+    /// Day, in UTC.
+    pub day: Date,
+    /// Prefix of the key.
+    pub prefix: String,
+    /// Numbers of its requests.
+    pub counts: KeyRequests,
 }
 
 /// Callback for each product.

@@ -8,10 +8,10 @@ use vitrine_model::code::ProductCode;
 use vitrine_model::content::TextDigest;
 use vitrine_model::geo::Country;
 use vitrine_model::hexadecimal::Hexadecimal;
-use vitrine_model::key::{KeyKind, KeyRecord, SecretHash};
+use vitrine_model::key::{KeyKind, KeyRecord, KeyRequests, SecretHash};
 use vitrine_model::quota::Quota;
 
-use crate::record::{OwnText, StoredProduct};
+use crate::record::{KeyDay, OwnText, StoredProduct};
 use crate::{StoreError, TextStatus, digest};
 
 /// Converts a stored moment, in milliseconds since 1970.
@@ -54,6 +54,31 @@ pub(crate) fn code(text: &str) -> Result<ProductCode, StoreError> {
         .map_err(|_| StoreError::Damaged(format!("invalid product code `{text}`")))
 }
 
+/// Returns a count as a number that stores hold.
+pub(crate) fn count(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// Returns the requests of a key on a day, from their stored columns.
+pub(crate) fn key_day(
+    day: &str,
+    prefix: String,
+    requests: i64,
+    charged: i64,
+) -> Result<KeyDay, StoreError> {
+    let damaged = || StoreError::Damaged(format!("invalid requests of key {prefix} on `{day}`"));
+    let number = |number: i64| u64::try_from(number).map_err(|_| damaged());
+    let counts = KeyRequests {
+        requests: number(requests)?,
+        charged: number(charged)?,
+    };
+    Ok(KeyDay {
+        day: day.parse().map_err(|_| damaged())?,
+        counts,
+        prefix,
+    })
+}
+
 /// A stored key, one field per column.
 pub(crate) struct KeyRow {
     pub(crate) prefix: String,
@@ -63,6 +88,8 @@ pub(crate) struct KeyRow {
     pub(crate) api_version: Option<String>,
     pub(crate) quota_requests: Option<i64>,
     pub(crate) quota_seconds: Option<i64>,
+    /// In a table of its own, as is the whole row of a key that has one.
+    pub(crate) assortment: Option<String>,
     pub(crate) created_at: i64,
     pub(crate) expires_at: Option<i64>,
     pub(crate) revoked_at: Option<i64>,
@@ -74,8 +101,7 @@ pub(crate) struct KeyRow {
 }
 
 impl KeyRow {
-    /// Returns the SHA-256 of all columns of the row, each with a mark that tells a missing value from an empty one
-    /// and the length of what has no fixed length. The last use isn't part of it: servers write it every minute,
+    /// Returns the SHA-256 of all columns of the row. The last use isn't part of it: servers write it every minute,
     /// apart from the row.
     pub(crate) fn digest(&self) -> [u8; 32] {
         let Self {
@@ -86,6 +112,7 @@ impl KeyRow {
             api_version,
             quota_requests,
             quota_seconds,
+            assortment,
             created_at,
             expires_at,
             revoked_at,
@@ -93,18 +120,11 @@ impl KeyRow {
             last_used_at: _,
             stored_digest: _,
         } = self;
-        let mut hash = Sha256::new();
-        for part in [
-            Some(prefix.as_bytes()),
-            Some(label.as_bytes()),
-            Some(secret_hash),
-            api_version.as_deref().map(str::as_bytes),
-        ] {
-            hash.update([u8::from(part.is_some())]);
-            let part = part.unwrap_or_default();
-            hash.update((part.len() as u64).to_le_bytes());
-            hash.update(part);
-        }
+        let mut hash = RowHash::default();
+        hash.bytes(Some(prefix.as_bytes()));
+        hash.bytes(Some(label.as_bytes()));
+        hash.bytes(Some(secret_hash));
+        hash.bytes(api_version.as_deref().map(str::as_bytes));
         for number in [
             Some(i64::from(*is_test)),
             *quota_requests,
@@ -114,10 +134,33 @@ impl KeyRow {
             *revoked_at,
             *rotated_at,
         ] {
-            hash.update([u8::from(number.is_some())]);
-            hash.update(number.unwrap_or_default().to_le_bytes());
+            hash.number(number);
         }
-        hash.finalize().into()
+        // Without one, the digest is that of the releases before assortments.
+        if let Some(assortment) = assortment {
+            hash.bytes(Some(assortment.as_bytes()));
+        }
+        hash.finish()
+    }
+}
+
+/// SHA-256 of the columns of a row, each with a mark that tells a missing value from an empty one, and the length of what
+/// has no fixed length.
+#[derive(Default)]
+pub(crate) struct RowHash(Sha256);
+
+impl RowHash {
+    pub(crate) fn bytes(&mut self, bytes: Option<&[u8]>) {
+        digest::add_parts(&mut self.0, [bytes]);
+    }
+
+    pub(crate) fn number(&mut self, number: Option<i64>) {
+        self.0.update([u8::from(number.is_some())]);
+        self.0.update(number.unwrap_or_default().to_le_bytes());
+    }
+
+    pub(crate) fn finish(self) -> [u8; 32] {
+        self.0.finalize().into()
     }
 }
 
@@ -130,6 +173,7 @@ impl From<&KeyRecord> for KeyRow {
             kind,
             api_version,
             quota,
+            assortment,
             created_at,
             expires_at,
             revoked_at,
@@ -145,6 +189,7 @@ impl From<&KeyRecord> for KeyRow {
             api_version: api_version.clone(),
             quota_requests: quota.map(|quota| quota.requests().into()),
             quota_seconds: quota.map(|quota| quota.window_seconds().into()),
+            assortment: assortment.clone(),
             created_at: created_at.as_millisecond(),
             expires_at: millis(expires_at),
             revoked_at: millis(revoked_at),
@@ -171,6 +216,7 @@ impl TryFrom<KeyRow> for KeyRecord {
             },
             api_version: row.api_version,
             quota: quota.map(self::quota).transpose()?,
+            assortment: row.assortment,
             created_at: from_millis(row.created_at)?,
             expires_at: moment(row.expires_at)?,
             revoked_at: moment(row.revoked_at)?,
@@ -305,6 +351,7 @@ mod tests {
             api_version: None,
             quota_requests: None,
             quota_seconds: None,
+            assortment: None,
             created_at: 1,
             expires_at: None,
             revoked_at: None,
@@ -316,7 +363,7 @@ mod tests {
 
     #[test]
     fn key_digest_depends_on_each_column_but_the_last_use() {
-        let changes: [fn(&mut KeyRow); 15] = [
+        let changes: [fn(&mut KeyRow); 17] = [
             |_| {},
             |row| row.prefix = "prefixl".to_owned(),
             |row| (row.prefix, row.label) = ("prefixl".to_owned(), "abel".to_owned()),
@@ -326,6 +373,8 @@ mod tests {
             |row| row.api_version = Some("2024-02-05".to_owned()),
             |row| row.quota_requests = Some(7),
             |row| row.quota_seconds = Some(7),
+            |row| row.assortment = Some(String::new()),
+            |row| row.assortment = Some("partner".to_owned()),
             |row| row.created_at = 2,
             |row| row.expires_at = Some(0),
             |row| row.revoked_at = Some(0),

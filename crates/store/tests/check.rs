@@ -5,6 +5,8 @@
     reason = "these are tests, though not every function is marked as one"
 )]
 
+#[path = "support/audited.rs"]
+mod audited;
 #[path = "support/damages.rs"]
 mod damages;
 
@@ -94,13 +96,16 @@ impl Kept {
             kind: KeyKind::Live,
             api_version: Some("2024-02-05".to_owned()),
             quota: Some("600/60".parse().unwrap()),
+            assortment: None,
             created_at: Timestamp::UNIX_EPOCH,
             expires_at: None,
             revoked_at: Some(Timestamp::UNIX_EPOCH),
             rotated_at: None,
             last_used_at: None,
         };
-        store.change_keys(&mut |_| vec![key.clone()]).unwrap();
+        store
+            .change_keys(&audited::set_key(), &mut |_| vec![key.clone()])
+            .unwrap();
         Self { directory, store }
     }
 
@@ -133,7 +138,7 @@ fn undamaged_store_is_clean() {
     assert_eq!(kept.store.check().unwrap(), []);
     let text = TextDigest::of("# one");
     kept.store
-        .set_text_status(&text, TextStatus::TakenDown)
+        .set_text_status(&text, TextStatus::TakenDown, &audited::take_down())
         .unwrap();
     assert_eq!(kept.store.check().unwrap(), []);
 }
@@ -153,13 +158,16 @@ fn each_damage_breaks_its_own_rules_only() {
         }
         // A damaged backup is refused and changes nothing.
         let before = pristine.store.state().unwrap();
-        let error = pristine.store.restore(&kept.path("kept.db")).unwrap_err();
+        let error = pristine
+            .store
+            .restore(&kept.path("kept.db"), &audited::restore())
+            .unwrap_err();
         let refused = matches!(error, StoreError::UnusableBackup { .. });
         assert!(refused, "{sql}: {error}");
         assert_eq!(pristine.store.state().unwrap(), before, "{sql}");
         // A good backup repairs the damaged store, unless its state was deleted.
         if sql != "delete from state" {
-            kept.store.restore(&backup).unwrap();
+            kept.store.restore(&backup, &audited::restore()).unwrap();
             assert_eq!(kept.store.check().unwrap(), [], "{sql}");
         }
     }
@@ -187,7 +195,7 @@ fn orphans_are_warnings() {
     // A text that was taken down is kept, so that it stays down if it is loaded again.
     let text = TextDigest::of("# one");
     kept.store
-        .set_text_status(&text, TextStatus::TakenDown)
+        .set_text_status(&text, TextStatus::TakenDown, &audited::take_down())
         .unwrap();
     assert_eq!(kept.store.check().unwrap().len(), TEXTS.len());
     let keep = Keep::Newest(NonZeroU32::MAX);
@@ -207,7 +215,7 @@ fn key_without_digest_is_a_warning() {
     // Such a backup is restored, and its keys get digests.
     let copy = kept.path("copy.db");
     kept.store.backup(&copy).unwrap();
-    kept.store.restore(&copy).unwrap();
+    kept.store.restore(&copy, &audited::restore()).unwrap();
     assert_eq!(kept.store.check().unwrap(), []);
 }
 
@@ -252,7 +260,7 @@ fn overwritten_page_is_found_and_its_backup_refused() {
         let copy = kept.path("copy.db");
         kept.store.backup(&copy).unwrap();
         overwrite_page(&copy, table);
-        let error = kept.store.restore(&copy).unwrap_err();
+        let error = kept.store.restore(&copy, &audited::restore()).unwrap_err();
         let refused = matches!(error, StoreError::UnusableBackup { .. });
         assert!(refused, "{table}: {error}");
         let url = format!("sqlite:{}", copy.display());
@@ -288,11 +296,15 @@ fn restore_keeps_store_id_and_texts_taken_down() {
     kept.damage("delete from fetched_text");
     let down = TextDigest::of("# two");
     kept.store
-        .set_text_status(&down, TextStatus::TakenDown)
+        .set_text_status(&down, TextStatus::TakenDown, &audited::take_down())
         .unwrap();
     publish(&*kept.store, &[product("D", "1")], 40);
     let before = kept.store.state().unwrap();
-    let restored = kept.store.restore(&backup).unwrap().unwrap();
+    let restored = kept
+        .store
+        .restore(&backup, &audited::restore())
+        .unwrap()
+        .unwrap();
     let after = kept.store.state().unwrap();
     assert_eq!(
         (restored.number, restored.created_at),
@@ -325,8 +337,10 @@ fn no_temporary_files_are_left() {
     let backup = kept.path("backup.db");
     kept.store.backup(&backup).unwrap();
     kept.store.backup(&backup).unwrap_err();
-    kept.store.restore(&backup).unwrap();
-    kept.store.restore(&kept.path("none.db")).unwrap_err();
+    kept.store.restore(&backup, &audited::restore()).unwrap();
+    kept.store
+        .restore(&kept.path("none.db"), &audited::restore())
+        .unwrap_err();
     let entries = std::fs::read_dir(kept.directory.path()).unwrap();
     let mut names: Vec<_> = entries.map(|e| e.unwrap().file_name()).collect();
     names.sort();

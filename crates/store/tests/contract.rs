@@ -1,7 +1,8 @@
 //! The contract of all stores. To add a store, add a test that passes [`suite`] a function that opens an empty one.
 //!
 //! - `contract/products.rs`: products to put, and collecting what a store returns
-//! - `contract/publishes.rs`: revisions; `contract/changes.rs`: differences; `contract/history.rs`: the history; `contract/change_history.rs`, `contract/change_bounds.rs`, `contract/change_gaps.rs`: the history of changes, its bounds and its gaps; `contract/prune.rs`: pruning; `contract/texts.rs`: texts; `contract/fetched.rs`: fetched texts; `contract/keys.rs`: API keys
+//! - `contract/publishes.rs`: revisions; `contract/changes.rs`: differences; `contract/history.rs`: the history; `contract/change_history.rs`, `contract/change_bounds.rs`, `contract/change_gaps.rs`: the history of changes, its bounds and its gaps; `contract/prune.rs`: pruning; `contract/texts.rs`: texts; `contract/fetched.rs`: fetched texts; `contract/keys.rs`: API keys; `contract/key_days.rs`: their requests by day; `contract/assortments.rs`: assortments; `contract/audit.rs`: the audit log, `contract/audit_log.rs`: it after restores and changes by hand
+//! - `contract/assigned_keys.rs`: keys with an assortment, in the tables, in backups and after migrations; `contract/assortment_crashes.rs`: crashes while they are written; `contract/kept.rs`: stores with their SQL
 //! - `contract/migration.rs`: stores of the previous schema
 //! - `contract/sqlite_file.rs`, `contract/sqlite_log.rs`: file and log of the embedded store
 //! - `support/database.rs`, `support/cluster.rs`: databases and servers of PostgreSQL for tests
@@ -15,6 +16,19 @@
     reason = "these are tests, though not every function is marked as one"
 )]
 
+#[path = "contract/assigned_keys.rs"]
+mod assigned_keys;
+#[cfg(feature = "fail-points")]
+#[path = "contract/assortment_crashes.rs"]
+mod assortment_crashes;
+#[path = "contract/assortments.rs"]
+mod assortments;
+#[path = "contract/audit.rs"]
+mod audit;
+#[path = "contract/audit_log.rs"]
+mod audit_log;
+#[path = "support/audited.rs"]
+mod audited;
 #[path = "contract/change_bounds.rs"]
 mod change_bounds;
 #[path = "contract/change_gaps.rs"]
@@ -32,6 +46,10 @@ mod database;
 mod fetched;
 #[path = "contract/history.rs"]
 mod history;
+#[path = "contract/kept.rs"]
+mod kept;
+#[path = "contract/key_days.rs"]
+mod key_days;
 #[path = "contract/keys.rs"]
 mod keys;
 #[path = "contract/migration.rs"]
@@ -70,6 +88,9 @@ fn suite(fresh: impl Fn() -> Arc<dyn Store>) {
         &texts::ALL,
         &fetched::ALL,
         &keys::ALL,
+        &assortments::ALL,
+        &key_days::ALL,
+        &audit::ALL,
     ]
     .concat()
     {

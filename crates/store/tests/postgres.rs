@@ -13,6 +13,9 @@
     reason = "these are tests, though not every function is marked as one"
 )]
 
+#[path = "support/audited.rs"]
+#[expect(dead_code, reason = "other tests use the rest")]
+mod audited;
 #[path = "support/cluster.rs"]
 mod cluster;
 #[path = "postgres/connection.rs"]

@@ -94,6 +94,7 @@ impl World {
             },
             api_version: (*key == Key::Pinned).then(|| "2023-07-27".to_owned()),
             quota: None,
+            assortment: None,
             created_at: Timestamp::UNIX_EPOCH,
             expires_at: (*key == Key::Expired).then_some(Timestamp::UNIX_EPOCH),
             revoked_at: (*key == Key::Revoked).then_some(Timestamp::UNIX_EPOCH),

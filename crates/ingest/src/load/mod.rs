@@ -16,7 +16,7 @@ mod directory;
 pub mod guard;
 pub mod json;
 pub mod plan;
-mod pointer;
+pub(crate) mod pointer;
 pub mod progress;
 pub mod read;
 mod reading;

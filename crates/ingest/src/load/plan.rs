@@ -28,7 +28,9 @@ pub enum Listing {
 }
 
 impl Listing {
-    fn most(self) -> usize {
+    /// Returns the maximum number of lines of a kind.
+    #[must_use]
+    pub fn most(self) -> usize {
         match self {
             Self::Complete => usize::MAX,
             Self::Summary => MAX_SUMMARY,

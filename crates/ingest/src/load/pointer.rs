@@ -1,10 +1,10 @@
-//! Position in a record, formatted as a JSON pointer (RFC 6901) only on demand.
+//! Position in a record, formatted only on demand: as a JSON pointer (RFC 6901), or as a path.
 
 use std::fmt;
 
 /// Position in a record: the path to a value.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct At<'p> {
+pub(crate) struct At<'p> {
     parent: Option<&'p At<'p>>,
     step: Step<'p>,
 }
@@ -18,13 +18,13 @@ enum Step<'p> {
 
 impl<'p> At<'p> {
     /// Position of the record itself.
-    pub(super) const ROOT: Self = Self {
+    pub(crate) const ROOT: Self = Self {
         parent: None,
         step: Step::Root,
     };
 
     /// Returns the position of a member.
-    pub(super) fn key<'q>(&'q self, key: &'q str) -> At<'q> {
+    pub(crate) fn key<'q>(&'q self, key: &'q str) -> At<'q> {
         At {
             parent: Some(self),
             step: Step::Key(key),
@@ -32,11 +32,23 @@ impl<'p> At<'p> {
     }
 
     /// Returns the position of an item.
-    pub(super) fn index<'q>(&'q self, index: usize) -> At<'q> {
+    pub(crate) fn index<'q>(&'q self, index: usize) -> At<'q> {
         At {
             parent: Some(self),
             step: Step::Index(index),
         }
+    }
+
+    /// Returns the position as a path, such as `allow[1].countries[0]`.
+    pub(crate) fn path(&self) -> String {
+        let mut path = self.parent.map_or_else(String::new, Self::path);
+        match self.step {
+            Step::Root => {}
+            Step::Key(key) if path.is_empty() => path.push_str(key),
+            Step::Key(key) => path.extend([".", key]),
+            Step::Index(index) => path.push_str(&format!("[{index}]")),
+        }
+        path
     }
 }
 
@@ -56,6 +68,6 @@ impl fmt::Display for At<'_> {
 
 /// Escapes a key for a JSON pointer (RFC 6901).
 #[must_use]
-pub(super) fn escaped(key: &str) -> String {
+pub(crate) fn escaped(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }

@@ -1,14 +1,39 @@
-//! A walk through the changes of a segment that concern a filter.
+//! A walk through the changes of a segment that concern a client.
 
-use super::facts::matches;
+use super::facts::{FactsView, matches};
 use super::segment::Segment;
+use crate::assortment::View;
 use crate::query::Filter;
 
-/// Iterates over the products of a segment that changed by certain steps, ascending by code. Products that don't match the
-/// filter before or after any of these steps are left out, as far as their facts are known.
+/// Visibility for a client: of products that match its filter, and that its assortment shows.
+#[derive(Clone, Copy)]
+pub(super) struct Visibility<'f> {
+    pub(super) filter: &'f Filter,
+    /// Views by the versions of the assortment, any of which may have shown a product; the last is the present one. `None`
+    /// shows everything, and so does an empty slice.
+    pub(super) views: &'f [Option<&'f View>],
+}
+
+impl<'f> Visibility<'f> {
+    /// Returns the present view.
+    pub(super) fn now(self) -> Option<&'f View> {
+        self.views.last().copied().flatten()
+    }
+
+    /// Returns true if any version of the assortment shows a product with these encoded facts.
+    fn was_shown(self, code: &[u8], facts: &[u8]) -> bool {
+        let code = str::from_utf8(code).unwrap_or_default();
+        let shows = |view: &View| view.rules().shows(code, &FactsView::new(facts));
+        let mut views = self.views.iter();
+        self.views.is_empty() || views.any(|view| view.is_none_or(shows))
+    }
+}
+
+/// Iterates over the products of a segment that changed by certain steps, ascending by code. Products that weren't visible
+/// before or after any of these steps are left out, as far as their facts are known.
 pub(super) struct Cursor<'s, 'f> {
     segment: &'s Segment,
-    filter: &'f Filter,
+    visibility: Visibility<'f>,
     /// Indexes of the first and the last step.
     steps: [u32; 2],
     /// Results of the filter by number of facts; `None` isn't known yet.
@@ -25,17 +50,17 @@ impl<'s, 'f> Cursor<'s, 'f> {
         segment: &'s Segment,
         [since, until]: [u64; 2],
         after: &[u8],
-        filter: &'f Filter,
+        visibility: Visibility<'f>,
     ) -> Self {
         let index = |number: u64| number.saturating_sub(segment.first);
         let first = index(since.saturating_add(1));
-        let verdicts = match *filter == Filter::default() {
+        let verdicts = match *visibility.filter == Filter::default() {
             true => Vec::new(),
             false => vec![None; segment.facts.len()],
         };
         let mut cursor = Self {
             segment,
-            filter,
+            visibility,
             steps: [first, index(until)].map(|index| u32::try_from(index).unwrap_or(u32::MAX)),
             verdicts,
             change: 0,
@@ -52,9 +77,10 @@ impl<'s, 'f> Cursor<'s, 'f> {
         self.code = None;
         while let Some(change) = self.segment.next_since(start, first) {
             let code = str::from_utf8(self.segment.codes.get(change)).unwrap_or_default();
-            if !self.filter.selects_code(code) {
+            let filter = self.visibility.filter;
+            if !filter.selects_code(code) {
                 // Straight to the next one that is selected.
-                let Some(next) = self.filter.codes_from(code).next() else {
+                let Some(next) = filter.codes_from(code).next() else {
                     start = self.segment.len();
                     break;
                 };
@@ -72,26 +98,31 @@ impl<'s, 'f> Cursor<'s, 'f> {
         self.change = start;
     }
 
-    /// Returns true if facts of the current change are known, which match the filter then.
+    /// Returns true if facts of the current change are known, which were visible then.
     pub(super) fn was_visible(&self) -> bool {
         self.segment.facts_around(self.change) != [0, 0]
     }
 
-    /// Returns true if the product of a change matches the filter before or after, or its facts aren't known.
+    /// Returns true if the product of a change was visible before or after, or its facts aren't known.
     fn is_concerned(&mut self, change: usize) -> bool {
         let [before, after] = self.segment.facts_around(change);
         let is_unknown = before == 0 && after == 0;
-        is_unknown || self.matches(after) || (before != after && self.matches(before))
+        is_unknown
+            || self.is_visible(change, after)
+            || (before != after && self.is_visible(change, before))
     }
 
-    fn matches(&mut self, number: u32) -> bool {
+    /// Returns true if the product of a change was visible with the facts of this number.
+    fn is_visible(&mut self, change: usize, number: u32) -> bool {
         let Some(index) = number.checked_sub(1).map(|index| index as usize) else {
             return false;
         };
-        let verdict = || matches(self.segment.facts.get(index), self.filter);
-        match self.verdicts.get_mut(index) {
+        let facts = self.segment.facts.get(index);
+        let verdict = || matches(facts, self.visibility.filter);
+        let is_match = match self.verdicts.get_mut(index) {
             Some(known) => *known.get_or_insert_with(verdict),
             None => verdict(),
-        }
+        };
+        is_match && (self.visibility).was_shown(self.segment.codes.get(change), facts)
     }
 }

@@ -2,6 +2,8 @@
 
 use crate::attributes::Attributes;
 use crate::geo::Country;
+use crate::money::Currency;
+use crate::product::PayoutTypeName;
 use crate::query::{Filter, Orderable};
 
 /// Attributes of a product, encoded: a byte that is 1 if it can be ordered; three bytes of the currency; the payout type
@@ -39,53 +41,92 @@ impl Facts {
         Self(bytes)
     }
 
+    /// Returns the attributes, read out of their encoding.
+    pub(crate) fn view(&self) -> FactsView<'_> {
+        FactsView::new(&self.0)
+    }
+
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.0
+    }
+}
+
+/// Attributes, read out of their encoding.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FactsView<'f> {
+    is_orderable: bool,
+    currency: &'f [u8],
+    payout_type: &'f [u8],
+    countries: &'f [[u8; 2]],
+    /// Names of the categories, each behind its length.
+    categories: &'f [u8],
+}
+
+impl<'f> FactsView<'f> {
+    /// Reads encoded attributes.
+    pub(super) fn new(facts: &'f [u8]) -> Self {
+        let (is_orderable, facts) = facts.split_first().unwrap_or((&0, &[]));
+        let (currency, facts) = facts.split_at_checked(3).unwrap_or_default();
+        let (payout_type, facts) = take_counted(facts, 1);
+        let (countries, categories) = take_counted(facts, 2);
+        Self {
+            is_orderable: *is_orderable == 1,
+            currency,
+            payout_type,
+            countries: countries.as_chunks().0,
+            categories,
+        }
+    }
+
+    /// Returns true if the product has one of these currencies.
+    pub(crate) fn has_currency(&self, currencies: &[Currency]) -> bool {
+        let mut currencies = currencies.iter();
+        currencies.any(|one| one.as_str().as_bytes() == self.currency)
+    }
+
+    /// Returns true if the product has one of these payout types.
+    pub(crate) fn has_payout_type(&self, payout_types: &[PayoutTypeName]) -> bool {
+        let mut payout_types = payout_types.iter();
+        payout_types.any(|one| one.as_str().as_bytes() == self.payout_type)
+    }
+
+    /// Returns true if the product has one of these countries.
+    pub(crate) fn has_country(&self, countries: &[Country]) -> bool {
+        let mut own = self.countries.iter();
+        own.any(|code| countries.iter().any(|one| one.as_str().as_bytes() == code))
+    }
+
+    /// Returns true if the product has one of these categories.
+    pub(crate) fn has_category(&self, categories: &[String]) -> bool {
+        let mut own = self.categories;
+        while !own.is_empty() {
+            let (name, rest) = take_counted(own, 1);
+            own = rest;
+            if categories.iter().any(|one| one.as_bytes() == name) {
+                return true;
+            }
+        }
+        false
     }
 }
 
 /// Returns true if a product with these encoded attributes matches the filter.
 pub(super) fn matches(facts: &[u8], filter: &Filter) -> bool {
     let Filter {
-        countries: in_countries,
-        categories: in_categories,
+        countries,
+        categories,
         currencies,
         payout_types,
         // By the cursor.
         codes: _,
         orderable,
     } = filter;
-    let (is_orderable, facts) = facts.split_first().unwrap_or((&0, &[]));
-    let (currency, facts) = facts.split_at_checked(3).unwrap_or_default();
-    let (payout_type, facts) = take_counted(facts, 1);
-    let (countries, mut categories) = take_counted(facts, 2);
-    let in_country = || {
-        let mut countries = countries.as_chunks::<2>().0.iter();
-        countries.any(|code| {
-            let is_same = |country: &Country| country.as_str().as_bytes() == code;
-            in_countries.iter().any(is_same)
-        })
-    };
-    let mut in_category = || {
-        while !categories.is_empty() {
-            let (name, rest) = take_counted(categories, 1);
-            categories = rest;
-            if in_categories.iter().any(|one| one.as_bytes() == name) {
-                return true;
-            }
-        }
-        false
-    };
-    (*orderable == Orderable::Any || *is_orderable == 1)
-        && is_any(currencies, |one| one.as_str().as_bytes() == currency)
-        && is_any(payout_types, |one| one.as_str().as_bytes() == payout_type)
-        && (in_countries.is_empty() || in_country())
-        && (in_categories.is_empty() || in_category())
-}
-
-/// Returns true if a filter has no values, or one of them is meant.
-fn is_any<T>(values: &[T], is_meant: impl FnMut(&T) -> bool) -> bool {
-    values.is_empty() || values.iter().any(is_meant)
+    let facts = FactsView::new(facts);
+    (*orderable == Orderable::Any || facts.is_orderable)
+        && (currencies.is_empty() || facts.has_currency(currencies))
+        && (payout_types.is_empty() || facts.has_payout_type(payout_types))
+        && (countries.is_empty() || facts.has_country(countries))
+        && (categories.is_empty() || facts.has_category(categories))
 }
 
 /// Splits off a number of items of `size` bytes, which is in the first two bytes.

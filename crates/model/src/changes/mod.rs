@@ -7,7 +7,8 @@
 //!
 //! - `facts`: attributes of products, encoded; `segment`: changes of neighbouring steps, with `strings` and `maxima`;
 //!   `builder`: building one; `log`: segments in order
-//! - `update`: what a store's history adds; `page`: the changes between two points, by a `cursor` for each segment
+//! - `update`: what a store's history adds; `page`: the changes between two points, by a `cursor` for each segment, and
+//!   one of `rules` that changed
 //! - `encoding`: bytes for a file
 
 mod builder;
@@ -17,6 +18,7 @@ mod facts;
 mod log;
 mod maxima;
 mod page;
+mod rules;
 mod segment;
 mod strings;
 mod update;
@@ -29,7 +31,8 @@ use crate::content_hash::ContentHash;
 use log::Log;
 
 pub use facts::Facts;
-pub use page::{Change, ChangesPage, ChangesQuery, first_page};
+pub(crate) use facts::FactsView;
+pub use page::{Change, ChangesPage, ChangesQuery, first_page, rule_changes};
 pub use update::JournalUpdate;
 
 /// Random id of a state, in 16 bytes.
@@ -63,6 +66,12 @@ impl StateId {
             .map_or(0, |bytes| u64::from_be_bytes(*bytes))
     }
 
+    /// Returns the id of a version of an assortment.
+    #[must_use]
+    pub fn of_assortment(id: &str) -> Self {
+        Self(*ContentHash::of(id.as_bytes()).as_bytes())
+    }
+
     /// Returns the id with these bytes.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; Self::LENGTH_BYTES]) -> Self {
@@ -85,6 +94,8 @@ pub struct Position {
     pub revision: StateId,
     /// Id of the state of the texts.
     pub texts: StateId,
+    /// Id of the version of the assortment; zero for everything.
+    pub assortment: StateId,
 }
 
 impl Position {
@@ -234,6 +245,7 @@ mod tests {
             number,
             revision: StateId::of_revision(id),
             texts: StateId::of_texts(texts),
+            assortment: StateId::default(),
         };
         let former = at(7, "seven", 20);
         for later in [former, at(8, "eight", 20), at(7, "seven", 300)] {

@@ -1,7 +1,9 @@
 //! The changes between two points of a journal, as one client sees them: by its filters, a page at a time.
 
-use super::cursor::Cursor;
+use super::cursor::{Cursor, Visibility};
+use super::rules::RuleCursor;
 use super::{Journal, Point};
+use crate::assortment::View;
 use crate::code::ProductCode;
 use crate::query::{Cursor as ListCursor, Filter, Limit, ListQuery};
 use crate::snapshot::{Run, Snapshot};
@@ -37,7 +39,11 @@ pub struct ChangesPage<'s> {
 
 /// Returns everything visible from a code on: a page of a walk that begins a copy.
 #[must_use]
-pub fn first_page<'s>(snapshot: &'s Snapshot, query: &ChangesQuery) -> ChangesPage<'s> {
+pub fn first_page<'s>(
+    snapshot: &'s Snapshot,
+    query: &ChangesQuery,
+    view: Option<&View>,
+) -> ChangesPage<'s> {
     let list = ListQuery {
         filter: query.filter.clone(),
         cursor: query
@@ -46,7 +52,7 @@ pub fn first_page<'s>(snapshot: &'s Snapshot, query: &ChangesQuery) -> ChangesPa
             .map_or(ListCursor::Start, ListCursor::After),
         limit: query.limit,
     };
-    let page = snapshot.page(&list);
+    let page = snapshot.page_in(&list, view);
     let change = |(code, run): (&'s str, Run)| Change {
         code,
         product: Some(run),
@@ -61,52 +67,90 @@ impl Journal {
     /// Returns the changes since a point until that of the snapshot, which must be a state with which an update of the
     /// journal ended: products that name a text are known as of then.
     ///
-    /// A product that isn't visible is a change only if it was in some state between the two points: a client may have
-    /// seen any of them.
+    /// A product that isn't visible is a change only if it was in some state between the two points, by some version of the
+    /// client's assortment: a client may have seen any of them.
+    ///
+    /// `views` are those of the snapshot by the versions of the client's assortment from that at `since` to the present one,
+    /// which is the last; `None` is no assortment, and so is an empty slice. Products that only the rules treat differently are
+    /// changes, too.
     #[must_use]
     pub fn changes<'s>(
         &'s self,
-        snapshot: &Snapshot,
+        snapshot: &'s Snapshot,
         since: Point,
         until: Point,
         query: &ChangesQuery,
+        views: &[Option<&View>],
     ) -> ChangesPage<'s> {
+        let visibility = Visibility {
+            filter: &query.filter,
+            views,
+        };
         let after = query.after.as_ref().map_or("", ProductCode::as_str);
-        let (after, filter) = (after.as_bytes(), &query.filter);
         let revisions = [since.revision, until.revision];
-        let revisions = self.revisions.cursors(revisions, after, filter);
-        let texts = self
-            .texts
-            .cursors([since.texts, until.texts], after, filter);
-        let mut cursors: Vec<Cursor<'s, '_>> = revisions.chain(texts).collect();
-        let visible = snapshot.matcher(filter);
-        let mut page = ChangesPage::default();
-        while let Some(code) = cursors.iter().filter_map(|cursor| cursor.code).min() {
-            let mut was_visible = false;
-            for cursor in &mut cursors {
-                if cursor.code == Some(code) {
-                    was_visible |= cursor.was_visible();
-                    cursor.skip(|other| other <= code);
-                }
-            }
-            let code = str::from_utf8(code).unwrap_or_default();
-            let product = visible.find(code);
-            if product.is_none() && !was_visible {
-                // Only a text of the product changed; the others like it don't concern the filter up to the next match.
-                let next = visible.first_from(code);
-                let is_before = |code: &[u8]| next.is_none_or(|next| code < next.as_bytes());
-                cursors
-                    .iter_mut()
-                    .filter(|cursor| !cursor.was_visible())
-                    .for_each(|cursor| cursor.skip(is_before));
-                continue;
-            }
-            if page.changes.len() == query.limit.get() {
-                page.has_more = true;
-                break;
-            }
-            page.changes.push(Change { code, product });
-        }
-        page
+        let texts = [since.texts, until.texts];
+        let revisions = (self.revisions).cursors(revisions, after.as_bytes(), visibility);
+        let texts = (self.texts).cursors(texts, after.as_bytes(), visibility);
+        merged(revisions.chain(texts).collect(), snapshot, query, views)
     }
+}
+
+/// Returns the changes between versions of a client's assortment, if nothing else changed. `views` are as in
+/// [`Journal::changes`].
+#[must_use]
+pub fn rule_changes<'s>(
+    snapshot: &'s Snapshot,
+    query: &ChangesQuery,
+    views: &[Option<&View>],
+) -> ChangesPage<'s> {
+    merged(Vec::new(), snapshot, query, views)
+}
+
+/// Returns the changes that any of these cursors or the rules tell.
+fn merged<'s>(
+    mut cursors: Vec<Cursor<'s, '_>>,
+    snapshot: &'s Snapshot,
+    query: &ChangesQuery,
+    views: &[Option<&View>],
+) -> ChangesPage<'s> {
+    let filter = &query.filter;
+    let visibility = Visibility { filter, views };
+    let mut by_rules = RuleCursor::new(snapshot, query.after.as_ref(), visibility);
+    let visible = snapshot.matcher(filter, visibility.now());
+    let mut page = ChangesPage::default();
+    loop {
+        let codes = cursors.iter().filter_map(|cursor| cursor.code);
+        let Some(code) = codes.chain(by_rules.code).min() else {
+            break;
+        };
+        let mut was_visible = false;
+        for cursor in &mut cursors {
+            if cursor.code == Some(code) {
+                was_visible |= cursor.was_visible();
+                cursor.skip(|other| other <= code);
+            }
+        }
+        if by_rules.code == Some(code) {
+            was_visible = true;
+            by_rules.advance();
+        }
+        let code = str::from_utf8(code).unwrap_or_default();
+        let product = visible.find(code);
+        if product.is_none() && !was_visible {
+            // Only a text of the product changed; the others like it don't concern the client up to the next visible one.
+            let next = visible.first_from(code);
+            let is_before = |code: &[u8]| next.is_none_or(|next| code < next.as_bytes());
+            cursors
+                .iter_mut()
+                .filter(|cursor| !cursor.was_visible())
+                .for_each(|cursor| cursor.skip(is_before));
+            continue;
+        }
+        if page.changes.len() == query.limit.get() {
+            page.has_more = true;
+            break;
+        }
+        page.changes.push(Change { code, product });
+    }
+    page
 }

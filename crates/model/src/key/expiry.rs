@@ -32,7 +32,7 @@ impl KnownKey {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key::{KeyKind, KeyRecord, NewKey};
+    use crate::key::{KeyKind, KeyRecord, NewKey, fixture};
 
     const DAY: i64 = 86_400;
     const NOW: i64 = 1_000 * DAY;
@@ -42,19 +42,10 @@ mod tests {
     }
 
     fn record(expires: Option<i64>, last_used: Option<i64>) -> KeyRecord {
-        let key = NewKey::from_random(KeyKind::Live, &[7; 40]);
         KeyRecord {
-            prefix: key.prefix().to_owned(),
-            label: "test".to_owned(),
-            secret_hash: key.secret_hash(),
-            kind: KeyKind::Live,
-            api_version: None,
-            quota: None,
-            created_at: Timestamp::UNIX_EPOCH,
             expires_at: expires.map(second),
-            revoked_at: None,
-            rotated_at: None,
             last_used_at: last_used.map(second),
+            ..fixture::record(&NewKey::from_random(KeyKind::Live, &[7; 40]))
         }
     }
 

@@ -28,6 +28,23 @@ impl Discount {
         self.0
     }
 
+    /// Reads a discount with at most six digits behind the point, none of which is dropped.
+    ///
+    /// # Errors
+    ///
+    /// If it isn't one.
+    pub fn exact(text: &str) -> Result<Self, Invalid> {
+        let invalid = Invalid::new(
+            "discount",
+            "a decimal from 0 to 1 with a point and at most six digits behind it, such as `0.0125`",
+        );
+        let (_, fraction) = checked_discount(text).map_err(|_| invalid)?;
+        match fraction.trim_end_matches('0').len() <= 6 {
+            true => text.parse(),
+            false => Err(invalid),
+        }
+    }
+
     /// Returns the discount cut at two fraction digits.
     #[must_use]
     pub const fn cut(self) -> Self {
@@ -140,7 +157,10 @@ mod tests {
         assert_eq!(Discount::from_millionths(1_000_001), None);
         for wrong in ["1.000001", "2", "-0.1", "", "0,1", "1e-3"] {
             assert!(wrong.parse::<Discount>().is_err(), "{wrong}");
+            assert!(Discount::exact(wrong).is_err(), "{wrong}");
         }
+        assert!(Discount::exact("0.0123456").is_err());
+        assert_eq!(Discount::exact("0.1234560"), "0.123456".parse());
         let one = Discount::from_millionths(1_000_000).unwrap();
         assert_eq!(one.text().as_str(), "1.00");
     }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use crate::Invalid;
 
 /// Name of a payout type added later: `^[a-z][a-z0-9_]{0,63}$`, and not the name of another field.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PayoutTypeName(Box<str>);
 
 impl PayoutTypeName {

@@ -29,7 +29,7 @@ impl BitSet256 {
     }
 
     /// Returns true if the number is a member.
-    pub(super) fn contains(self, offset: usize) -> bool {
+    pub(crate) fn contains(self, offset: usize) -> bool {
         let word = self.0.get(offset / 64).copied().unwrap_or_default();
         word >> (offset % 64) & 1 == 1
     }
@@ -65,7 +65,7 @@ impl BitSet256 {
     }
 
     /// Returns the first member at or after `offset`.
-    pub(super) fn next_member(self, offset: usize) -> Option<usize> {
+    pub(crate) fn next_member(self, offset: usize) -> Option<usize> {
         let rest = self.without(Self::below(offset));
         let word = rest.0.iter().position(|word| *word != 0)?;
         Some(word * 64 + rest.0[word].trailing_zeros() as usize)
@@ -86,7 +86,7 @@ impl BitSet256 {
     }
 
     /// Iterates over the runs of consecutive members, ascending.
-    pub(super) fn runs(self) -> impl Iterator<Item = Range<usize>> {
+    pub(crate) fn runs(self) -> impl Iterator<Item = Range<usize>> {
         // A run ends at a member whose successor isn't in the set.
         let next = |word: usize| self.0.get(word + 1).map_or(0, |next| next << 63);
         let lasts = Self(std::array::from_fn(|word| {

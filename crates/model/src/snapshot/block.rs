@@ -143,12 +143,12 @@ impl Block {
     }
 
     /// Returns the number of products, at least one.
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.count
     }
 
     /// Returns the code at `slot`.
-    pub(super) fn code(&self, slot: usize) -> &str {
+    pub(crate) fn code(&self, slot: usize) -> &str {
         std::str::from_utf8(self.code_bytes(slot)).unwrap_or_default()
     }
 
@@ -185,7 +185,7 @@ impl Block {
         low
     }
 
-    pub(super) fn code_bytes(&self, slot: usize) -> &[u8] {
+    pub(crate) fn code_bytes(&self, slot: usize) -> &[u8] {
         let Range { start, end } = self.code_range(slot);
         let at = self.parts.codes;
         self.directory.get(at + start..at + end).unwrap_or_default()
@@ -226,7 +226,7 @@ impl Block {
     }
 
     /// Returns the discount of the product at `slot`, if its text is known to be in the product.
-    pub(super) fn discount(&self, slot: usize) -> Option<PlacedDiscount> {
+    pub(crate) fn discount(&self, slot: usize) -> Option<PlacedDiscount> {
         let (millionths, start) = self.discount_numbers(slot)?;
         PlacedDiscount::decode(u32::try_from(millionths).ok()?, start)
     }
@@ -256,7 +256,7 @@ impl Block {
     }
 
     /// Returns the products that have a facet.
-    pub(super) fn members(&self, facet: Facet) -> BitSet256 {
+    pub(crate) fn members(&self, facet: Facet) -> BitSet256 {
         let facets = self.facet_entries();
         let found = facets.binary_search_by_key(&facet, facet_of);
         found.map_or(BitSet256::default(), |at| {
@@ -265,7 +265,7 @@ impl Block {
     }
 
     /// Iterates over the facets of the block's products, with the products that have each.
-    pub(super) fn facets(&self) -> impl Iterator<Item = (Facet, BitSet256)> {
+    pub(crate) fn facets(&self) -> impl Iterator<Item = (Facet, BitSet256)> {
         let decode = |entry| (facet_of(entry), BitSet256::decode(&entry[4..]));
         self.facet_entries().iter().map(decode)
     }

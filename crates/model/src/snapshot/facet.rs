@@ -24,7 +24,7 @@ impl Facet {
     }
 
     /// Returns the country, if it is a country's facet.
-    pub(super) fn as_country(self) -> Option<Country> {
+    pub(crate) fn as_country(self) -> Option<Country> {
         Country::from_number(self.0.checked_sub(1)?)
     }
 
@@ -108,14 +108,14 @@ impl FacetNumbers {
     }
 
     /// Returns kind and name of a facet, if it has a name.
-    pub(super) fn name(&self, facet: Facet) -> Option<(FacetKind, &str)> {
+    pub(crate) fn name(&self, facet: Facet) -> Option<(FacetKind, &str)> {
         let number = facet.0.checked_sub(FIRST_NAMED)?;
         let (kind, name) = self.names.get(number as usize)?;
         Some((*kind, name))
     }
 
     /// Returns the name of a facet, if it is a category's.
-    pub(super) fn category(&self, facet: Facet) -> Option<&str> {
+    pub(crate) fn category(&self, facet: Facet) -> Option<&str> {
         let (kind, name) = self.name(facet)?;
         (kind == FacetKind::Category).then_some(name)
     }

@@ -5,7 +5,7 @@
 //! being orderable), and the snapshot a bit per block and facet; a scan uses both. The rendered bytes are opaque here.
 //!
 //! - `block`: up to 256 products; `bit_set`: a set of slots in a block
-//! - `facet`: the attributes of products that filters select by
+//! - `facet`: the attributes of products that filters select by; `groups`: facets of which a match has at least one each
 //! - `build`: building blocks; `change`: applying a revision
 //! - `scan`: finding a page; `page`: its products
 //! - `placed_discount`: a product's discount, which a response may show in another form than the rendered one
@@ -17,6 +17,7 @@ mod build;
 mod change;
 mod damage;
 mod facet;
+mod groups;
 mod page;
 mod placed_discount;
 mod scan;
@@ -35,6 +36,7 @@ pub use build::{BlockBuilder, Entry, PushError};
 pub use change::NewProduct;
 pub use damage::Damage;
 pub use facet::{Facet, FacetKind, FacetNumbers};
+pub(crate) use groups::Groups;
 pub use page::{Page, Run, Slice};
 pub use placed_discount::PlacedDiscount;
 pub use scan::Matcher;
@@ -214,7 +216,11 @@ impl Snapshot {
     /// Returns the product with this code.
     #[must_use]
     pub fn product(&self, code: &ProductCode) -> Option<ProductView<'_>> {
-        let (block, slot) = self.find(code.as_str())?;
+        self.product_at(self.find(code.as_str())?)
+    }
+
+    /// Returns the product at this place.
+    pub(crate) fn product_at(&self, (block, slot): (usize, usize)) -> Option<ProductView<'_>> {
         let block = self.blocks.get(block)?;
         Some(ProductView { block, slot })
     }
@@ -240,7 +246,7 @@ impl Snapshot {
     }
 
     /// Returns block and slot of the product with this code.
-    fn find(&self, code: &str) -> Option<(usize, usize)> {
+    pub(crate) fn find(&self, code: &str) -> Option<(usize, usize)> {
         let (block, slot) = self.first_not_below(code);
         let is_there = self.blocks.get(block)?.has_at(slot, code);
         is_there.then_some((block, slot))
@@ -248,7 +254,7 @@ impl Snapshot {
 
     /// Returns block and slot of the first product whose code isn't below `code`; the slot may be one past the block's
     /// last.
-    fn first_not_below(&self, code: &str) -> (usize, usize) {
+    pub(crate) fn first_not_below(&self, code: &str) -> (usize, usize) {
         let code = code.as_bytes();
         let prefix = prefix(code);
         let mut after = self.prefixes.partition_point(|first| *first < prefix);

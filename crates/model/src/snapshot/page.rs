@@ -27,7 +27,7 @@ pub struct Run {
 }
 
 impl Run {
-    pub(super) fn new(block: usize, slots: Range<usize>) -> Self {
+    pub(crate) fn new(block: usize, slots: Range<usize>) -> Self {
         Self {
             // A block has at most 256 slots, a snapshot fewer than 2^32 blocks.
             block: u32::try_from(block).unwrap_or(u32::MAX),
@@ -42,7 +42,13 @@ impl Run {
         self.slots().len()
     }
 
-    fn slots(self) -> Range<usize> {
+    /// Returns the index of its block.
+    pub(crate) fn block(self) -> usize {
+        self.block as usize
+    }
+
+    /// Returns the slots of its products.
+    pub(crate) fn slots(self) -> Range<usize> {
         usize::from(self.first)..usize::from(self.last) + 1
     }
 }

@@ -1,24 +1,29 @@
 //! Finding a page: scans from the cursor in its direction, skipping blocks that can't have matches, until the page is
-//! full and one more match is found or the blocks end.
+//! full and one more match is found or the blocks end. A view of an assortment leaves out what a client may not see.
 
 use super::Snapshot;
 use super::bit_set::BitSet256;
 use super::block::Block;
 use super::facet::{Facet, FacetKind};
+use super::groups::Groups;
 use super::page::{Page, Run};
+use crate::assortment::View;
 use crate::code::ProductCode;
 use crate::money::Currency;
 use crate::product::PayoutTypeName;
 use crate::query::{Cursor, Filter, ListQuery, Orderable};
 
-/// Minimum number of facets that are merged with all facets of a block; fewer are looked up one by one.
-const MIN_FACETS_FOR_MERGE: usize = 8;
-
 impl Snapshot {
     /// Returns the page for `query`.
     #[must_use]
     pub fn page(&self, query: &ListQuery) -> Page<'_> {
-        let scan = self.scan(&query.filter);
+        self.page_in(query, None)
+    }
+
+    /// Returns the page for `query`, as if there were only the products that the view shows, which must be this snapshot's.
+    #[must_use]
+    pub fn page_in(&self, query: &ListQuery, view: Option<&View>) -> Page<'_> {
+        let scan = self.scan(&query.filter, view);
         if !query.filter.codes.is_empty() {
             return scan.page_of_codes(query);
         }
@@ -48,21 +53,31 @@ impl Snapshot {
         Page::new(self, found.parts, has_previous, has_next)
     }
 
-    /// Returns a matcher that finds single products that match a filter.
+    /// Returns a matcher that finds single products that match a filter and that the view shows, if there is one.
     #[must_use]
-    pub fn matcher<'s, 'f>(&'s self, filter: &'f Filter) -> Matcher<'s, 'f> {
-        Matcher(self.scan(filter))
+    pub fn matcher<'s, 'f>(
+        &'s self,
+        filter: &'f Filter,
+        view: Option<&'f View>,
+    ) -> Matcher<'s, 'f> {
+        Matcher(self.scan(filter, view))
     }
 
-    fn scan<'s, 'f>(&'s self, filter: &'f Filter) -> Scan<'s, 'f> {
+    fn scan<'s, 'f>(&'s self, filter: &'f Filter, view: Option<&'f View>) -> Scan<'s, 'f> {
+        let mut groups = self.groups(filter);
+        if view.is_some_and(|view| !view.is_of(self)) {
+            // Rather nothing than a product that the client may not see.
+            groups.push_nothing();
+        }
         Scan {
             snapshot: self,
             filter,
-            groups: self.groups(filter),
+            groups,
+            view,
         }
     }
 
-    fn first_after(&self, code: &ProductCode) -> (usize, usize) {
+    pub(crate) fn first_after(&self, code: &ProductCode) -> (usize, usize) {
         let (block, slot) = self.first_not_below(code.as_str());
         let is_there = self
             .blocks
@@ -71,8 +86,8 @@ impl Snapshot {
         (block, slot + usize::from(is_there))
     }
 
-    /// Returns, per filter in use, the facets of which a match has at least one.
-    fn groups(&self, filter: &Filter) -> Vec<Vec<Facet>> {
+    /// Returns a group for each filter in use.
+    fn groups(&self, filter: &Filter) -> Groups {
         let Filter {
             countries,
             categories,
@@ -82,46 +97,26 @@ impl Snapshot {
             codes: _,
             orderable,
         } = filter;
-        let by_country = (!countries.is_empty())
-            .then(|| countries.iter().copied().map(Facet::country).collect());
-        let by_category = self.named(FacetKind::Category, categories, String::as_str);
-        let by_currency = self.named(FacetKind::Currency, currencies, Currency::as_str);
-        let by_payout_type =
-            self.named(FacetKind::PayoutType, payout_types, PayoutTypeName::as_str);
-        let by_orderable = match orderable {
-            Orderable::Only => Some(vec![Facet::ORDERABLE]),
-            Orderable::Any => None,
-        };
-        let groups = [
-            by_country,
-            by_category,
-            by_currency,
-            by_payout_type,
-            by_orderable,
-        ];
-        let mut groups: Vec<Vec<Facet>> = groups.into_iter().flatten().collect();
-        for group in &mut groups {
-            group.retain(|facet| !self.blocks_with(*facet).is_empty());
-            group.sort_unstable();
-            group.dedup();
+        let mut groups = Groups::default();
+        if !countries.is_empty() {
+            groups.push(self, countries.iter().copied().map(Facet::country));
+        }
+        if !categories.is_empty() {
+            let names = categories.iter().map(String::as_str);
+            groups.push_named(self, FacetKind::Category, names);
+        }
+        if !currencies.is_empty() {
+            let names = currencies.iter().map(Currency::as_str);
+            groups.push_named(self, FacetKind::Currency, names);
+        }
+        if !payout_types.is_empty() {
+            let names = payout_types.iter().map(PayoutTypeName::as_str);
+            groups.push_named(self, FacetKind::PayoutType, names);
+        }
+        if *orderable == Orderable::Only {
+            groups.push(self, [Facet::ORDERABLE]);
         }
         groups
-    }
-
-    /// Returns the facets with these names that were ever seen; `None` if there are no names.
-    fn named<N>(
-        &self,
-        kind: FacetKind,
-        names: &[N],
-        as_str: impl Fn(&N) -> &str,
-    ) -> Option<Vec<Facet>> {
-        let facet = |name: &N| self.facets.get(kind, as_str(name));
-        (!names.is_empty()).then(|| names.iter().filter_map(facet).collect())
-    }
-
-    fn blocks_with(&self, facet: Facet) -> &[u64] {
-        let blocks_with = self.presence.get(facet.number() as usize);
-        blocks_with.map_or(&[], AsRef::as_ref)
     }
 }
 
@@ -165,6 +160,19 @@ impl<'s> Matcher<'s, '_> {
         Some(Run::new(index, slot..slot + 1))
     }
 
+    /// Returns the first block from `start` on that can have matches, and these, by everything but the filter's codes. Blocks
+    /// without these codes may be left out.
+    pub(crate) fn next_matches(&self, start: usize) -> Option<(usize, BitSet256)> {
+        let Self(scan) = self;
+        let (mut index, mut block) = scan.next_block(start)?;
+        if !scan.filter.codes.is_empty() {
+            let code = scan.filter.codes_from(block.code(0)).next()?;
+            let (with_code, _) = scan.snapshot.first_not_below(code.as_str());
+            (index, block) = scan.next_block(index.max(with_code))?;
+        }
+        Some((index, scan.matches(index, block)))
+    }
+
     /// Returns the first matching code that isn't below `code`.
     pub(crate) fn first_from(&self, code: &str) -> Option<&'s str> {
         let Self(scan) = self;
@@ -179,7 +187,7 @@ impl<'s> Matcher<'s, '_> {
         let mut candidate = scan.next_block(cut.0);
         while let Some((index, block)) = candidate {
             let start = if index == cut.0 { cut.1 } else { 0 };
-            if let Some(slot) = scan.matches(block).next_member(start) {
+            if let Some(slot) = scan.matches(index, block).next_member(start) {
                 return Some(block.code(slot));
             }
             candidate = scan.next_block(index + 1);
@@ -191,16 +199,17 @@ impl<'s> Matcher<'s, '_> {
 struct Scan<'s, 'f> {
     snapshot: &'s Snapshot,
     filter: &'f Filter,
-    groups: Vec<Vec<Facet>>,
+    groups: Groups,
+    view: Option<&'f View>,
 }
 
 impl<'s> Scan<'s, '_> {
-    /// Returns block and slot of the product with this code, if it has a facet of every group.
+    /// Returns block and slot of the product with this code, if it has a facet of every group and is shown.
     fn find(&self, code: &str) -> Option<(usize, usize)> {
         let (index, slot) = self.snapshot.find(code)?;
         let block = self.snapshot.blocks.get(index)?;
-        let has = |facet: &Facet| block.members(*facet).contains(slot);
-        let matches = self.groups.iter().all(|group| group.iter().any(has));
+        let is_shown = |view: &View| view.shows_at(block, (index, slot));
+        let matches = self.groups.has(block, slot) && self.view.is_none_or(is_shown);
         matches.then_some((index, slot))
     }
 
@@ -244,7 +253,7 @@ impl<'s> Scan<'s, '_> {
         while let Some((index, block)) = candidate
             && !found.has_more
         {
-            let mut matches = self.matches(block);
+            let mut matches = self.matches(index, block);
             if index == cut.0 {
                 matches = matches.without(BitSet256::below(cut.1));
             }
@@ -261,7 +270,7 @@ impl<'s> Scan<'s, '_> {
         while let Some((index, block)) = candidate
             && !found.has_more
         {
-            let mut matches = self.matches(block);
+            let mut matches = self.matches(index, block);
             if index == cut.0 {
                 matches = matches.and(BitSet256::below(cut.1));
             }
@@ -301,38 +310,20 @@ impl<'s> Scan<'s, '_> {
         Some((index, self.snapshot.blocks.get(index)?))
     }
 
-    /// Returns a bit for each of the 64 blocks of this word that can have matches: it has a facet of every group.
+    /// Returns a bit for each of the 64 blocks of this word that can have matches.
     fn candidates(&self, word: usize) -> u64 {
-        let blocks_with = |facet: &Facet| {
-            let words = self.snapshot.blocks_with(*facet);
-            words.get(word).copied().unwrap_or_default()
-        };
-        self.groups.iter().fold(u64::MAX, |all, group| {
-            all & group
-                .iter()
-                .map(blocks_with)
-                .fold(0, |any, some| any | some)
-        })
+        let shown = self.view.map_or(u64::MAX, |view| view.candidates(word));
+        match shown {
+            0 => 0,
+            shown => shown & self.groups.candidates(self.snapshot, word),
+        }
     }
 
-    fn matches(&self, block: &Block) -> BitSet256 {
-        let all = BitSet256::below(block.count());
-        self.groups
-            .iter()
-            .fold(all, |all, group| all.and(any_of(block, group)))
+    fn matches(&self, index: usize, block: &Block) -> BitSet256 {
+        let matches = self.groups.matches(block);
+        match self.view {
+            Some(view) => matches.and(view.shown(block, index)),
+            None => matches,
+        }
     }
-}
-
-/// Returns the products that have at least one of these facets, which must be sorted.
-fn any_of(block: &Block, facets: &[Facet]) -> BitSet256 {
-    let union = |any: BitSet256, some: BitSet256| any.or(some);
-    if facets.len() < MIN_FACETS_FOR_MERGE {
-        let members = facets.iter().map(|facet| block.members(*facet));
-        return members.fold(BitSet256::default(), union);
-    }
-    block
-        .facets()
-        .filter(|(facet, _)| facets.binary_search(facet).is_ok())
-        .map(|(_, members)| members)
-        .fold(BitSet256::default(), union)
 }

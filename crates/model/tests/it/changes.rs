@@ -15,10 +15,10 @@ use crate::naive::{code, filter};
 const FIRST: u64 = 7;
 
 /// Codes with bytes, or `None` for removals.
-type Changes = Vec<(String, Option<String>)>;
+pub type Changes = Vec<(String, Option<String>)>;
 
 /// Returns the changes on a page.
-fn shown(snapshot: &Snapshot, page: &ChangesPage) -> Changes {
+pub fn shown(snapshot: &Snapshot, page: &ChangesPage) -> Changes {
     let bytes = |run| String::from_utf8(snapshot.slice(snapshot.run(run)).to_vec()).expect("text");
     let changes = page.changes.iter();
     changes
@@ -65,7 +65,7 @@ fn assert_walks(
             limit: Limit::new(limit).expect("a limit"),
         };
         loop {
-            let page = journal.changes(&snapshot, point, until, &query);
+            let page = journal.changes(&snapshot, point, until, &query, &[]);
             walk.extend(shown(&snapshot, &page));
             prop_assert!(page.changes.len() <= usize::from(limit));
             let Some(last) = page.changes.last().filter(|_| page.has_more) else {
@@ -153,7 +153,7 @@ proptest! {
             after,
             limit: Limit::new(limit).expect("a limit"),
         };
-        let page = journal.changes(&snapshot, since, until, &query);
+        let page = journal.changes(&snapshot, since, until, &query, &[]);
         let expected: Changes = match points[0] <= points[1] {
             true => history.changes(points, &query.filter).into_iter().collect(),
             // A server that is behind has nothing to tell.
@@ -256,7 +256,7 @@ impl Client {
         let snapshot = history.snapshot(at);
         let until = Self::locate(server, history, at).expect("the newest");
         let page = match self.base {
-            None => first_page(&snapshot, &self.query),
+            None => first_page(&snapshot, &self.query, None),
             Some(base) => {
                 let Some(since) = Self::locate(server, history, base) else {
                     // Restored twice since: the answer is 410, and the copy begins anew.
@@ -265,7 +265,9 @@ impl Client {
                     return Ok(false);
                 };
                 prop_assert!(since.is_reached_by(until));
-                server.journal.changes(&snapshot, since, until, &self.query)
+                server
+                    .journal
+                    .changes(&snapshot, since, until, &self.query, &[])
             }
         };
         for (code, product) in shown(&snapshot, &page) {

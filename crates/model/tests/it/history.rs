@@ -10,7 +10,7 @@ use vitrine_model::query::Filter;
 use vitrine_model::revision::Revision;
 use vitrine_model::snapshot::{Snapshot, TextTable};
 
-use crate::naive::{Made, matches, product, snapshot_from};
+use crate::naive::{Made, marked, matches, product, snapshot_from};
 
 /// An operation on the store.
 #[derive(Debug, Clone)]
@@ -148,6 +148,7 @@ impl History {
             number: moment.number,
             revision: StateId::of_revision(&moment.ids[&moment.number].0),
             texts: StateId::of_texts(moment.texts),
+            assortment: StateId::default(),
         }
     }
 
@@ -250,7 +251,7 @@ impl Moment {
             true => "taken down",
             false => ["one", "two", "three"][usize::from(*text)],
         };
-        format!("<{code} {made:?} {text} {edition}>")
+        format!("<{code} {made:?} {text} {edition}{}>", marked(made))
     }
 }
 

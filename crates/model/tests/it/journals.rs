@@ -38,6 +38,7 @@ pub fn position(number: u64, id: &str, state: u64) -> Position {
         number,
         revision: StateId::of_revision(id),
         texts: texts(state),
+        assortment: StateId::default(),
     }
 }
 
@@ -49,6 +50,7 @@ fn knows(journal: &Journal, number: u64) -> bool {
         number,
         revision,
         texts: newest,
+        assortment: StateId::default(),
     };
     journal.locate(&position).is_some()
 }
@@ -62,7 +64,8 @@ pub fn known(journal: &Journal) -> Vec<u64> {
 fn removals(journal: &Journal, since: &Position, until: &Position) -> Vec<String> {
     let [since, until] = [since, until].map(|at| journal.locate(at).expect("a known position"));
     let query = ChangesQuery::default();
-    let page = journal.changes(&Snapshot::default(), since, until, &query);
+    let empty = Snapshot::default();
+    let page = journal.changes(&empty, since, until, &query, &[]);
     let codes = page.changes.iter().map(|change| change.code.to_string());
     codes.collect()
 }
@@ -307,6 +310,7 @@ fn use_all(journal: Journal) {
             number,
             revision,
             texts,
+            assortment: StateId::default(),
         };
         points.extend(journal.locate(&position));
     }
@@ -319,7 +323,7 @@ fn use_all(journal: Journal) {
                     after: None,
                     limit: Limit::new(2).expect("a limit"),
                 };
-                let page = journal.changes(&snapshot, *since, *until, &query);
+                let page = journal.changes(&snapshot, *since, *until, &query, &[]);
                 let codes = page.changes.iter().map(|change| &change.code);
                 assert!(codes.is_sorted_by(|one, other| one < other));
             }

@@ -5,6 +5,7 @@
     reason = "a test binary exports nothing; `pub` marks what rooms offer each other"
 )]
 
+mod assortments;
 mod changes;
 mod damage;
 mod history;
@@ -14,4 +15,6 @@ mod lookups;
 mod naive;
 mod paging;
 mod quota;
+mod rule_changes;
+mod rules;
 mod sharing;

@@ -7,11 +7,13 @@ use proptest::prelude::*;
 use vitrine_model::attributes::Attributes;
 use vitrine_model::code::ProductCode;
 use vitrine_model::geo::Country;
-use vitrine_model::money::Currency;
+use vitrine_model::money::{Currency, Discount};
 use vitrine_model::product::PayoutTypeName;
 use vitrine_model::query::{Filter, Orderable};
 use vitrine_model::revision::Revision;
-use vitrine_model::snapshot::{Block, BlockBuilder, Entry, FacetNumbers, Snapshot, TextTable};
+use vitrine_model::snapshot::{
+    Block, BlockBuilder, Entry, FacetNumbers, PlacedDiscount, Snapshot, TextTable,
+};
 
 /// Products by code.
 pub type Catalog = BTreeMap<ProductCode, Made>;
@@ -24,6 +26,7 @@ pub struct Made {
     pub payout_type: &'static str,
     pub countries: Vec<Country>,
     pub categories: Vec<Box<str>>,
+    pub discount: Option<Discount>,
 }
 
 impl Made {
@@ -46,6 +49,7 @@ pub fn made(is_orderable: bool) -> Made {
         payout_type: "gift_card",
         countries: vec![],
         categories: vec![],
+        discount: None,
     }
 }
 
@@ -74,6 +78,11 @@ pub fn payout_type() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec!["gift_card", "payment", "prepaid_card"])
 }
 
+pub fn discount() -> impl Strategy<Value = Discount> {
+    let texts = prop::sample::select(vec!["0", "0.0125", "0.5", "0.999999", "1"]);
+    texts.prop_map(|text| text.parse().expect("a discount"))
+}
+
 pub fn product() -> impl Strategy<Value = Made> {
     (
         any::<bool>(),
@@ -81,14 +90,16 @@ pub fn product() -> impl Strategy<Value = Made> {
         payout_type(),
         prop::collection::btree_set(country(), 0..3),
         prop::collection::btree_set(category(), 0..3),
+        prop::option::weighted(0.9, discount()),
     )
         .prop_map(
-            |(is_orderable, currency, payout_type, countries, categories)| Made {
+            |(is_orderable, currency, payout_type, countries, categories, discount)| Made {
                 is_orderable,
                 currency,
                 payout_type,
                 countries: countries.into_iter().collect(),
                 categories: categories.into_iter().map(Into::into).collect(),
+                discount,
             },
         )
 }
@@ -154,7 +165,19 @@ pub fn block_sizes() -> impl Strategy<Value = Vec<usize>> {
 }
 
 pub fn rendered(code: &ProductCode, made: &Made) -> String {
-    format!("<{code} {}>", made.is_orderable)
+    format!("<{code} {}{}>", made.is_orderable, marked(made))
+}
+
+/// Returns the discount of a product as it is rendered, behind a mark by which it is found.
+pub fn marked(made: &Made) -> String {
+    let mark = |discount: Discount| format!(" ${}", discount.cut());
+    made.discount.map_or_else(String::new, mark)
+}
+
+/// Returns the place of a product's discount in its bytes.
+fn placed(bytes: &str, made: &Made) -> Option<PlacedDiscount> {
+    let start = bytes.rfind('$')? + 1;
+    made.discount.map(|exact| PlacedDiscount { exact, start })
 }
 
 pub fn snapshot(catalog: &Catalog, block_sizes: &[usize]) -> Snapshot {
@@ -197,7 +220,7 @@ pub fn snapshot_from<'c>(
             code,
             bytes: bytes.as_bytes(),
             content: Some((1, bytes.len())),
-            discount: None,
+            discount: placed(&bytes, made),
             facets: &facets,
         };
         builder.push(&entry).expect("in order");

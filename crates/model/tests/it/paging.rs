@@ -14,7 +14,7 @@ use crate::naive::{
     Catalog, block_sizes, catalog, code, filter, made, matches, rendered, snapshot,
 };
 
-fn query() -> impl Strategy<Value = ListQuery> {
+pub fn query() -> impl Strategy<Value = ListQuery> {
     let cursor = prop_oneof![
         Just(Cursor::Start),
         code().prop_map(Cursor::After),

@@ -270,6 +270,16 @@ fn keys(app: &App, into: &mut Exposition) {
         "Earliest expiry of these keys, in seconds since 1970; 0 if there are none.",
         expiries.into_iter().min().map_or(0, Timestamp::as_second) as f64,
     );
+    into.gauge(
+        "vitrine_keys_unavailable",
+        "API keys that get 503, since what they may see isn't known.",
+        keys.unavailable(Timestamp::now()),
+    );
+    into.gauge(
+        "vitrine_assortments",
+        "Assortments known.",
+        keys.assortments().len(),
+    );
 }
 
 fn following(app: &App, into: &mut Exposition) {

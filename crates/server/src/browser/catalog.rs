@@ -10,6 +10,7 @@ use vitrine_model::query::Cursor;
 use super::Browser;
 use super::amounts::grouped;
 use super::answer::{self, ASSETS, Problem, Shown};
+use super::assortments::{self, DiscountView, Seen};
 use super::card::Card;
 use super::group::{Group, LIVE, YES};
 use super::index::Index;
@@ -30,6 +31,8 @@ struct CatalogPage<'a> {
     here: &'static str,
     revision: u64,
     query: &'a Query,
+    /// Names of assortments to choose from.
+    names: Vec<&'a str>,
     groups: Vec<GroupView<'a>>,
     picked: Vec<PickedView>,
     /// Number of products in the catalog, or of those selected and shown.
@@ -77,6 +80,8 @@ struct CardView<'a> {
     state: Cow<'a, str>,
     payout_type: Cow<'a, str>,
     is_orderable: bool,
+    /// Discount of the assortment as which the catalog is shown.
+    discount: Option<DiscountView>,
 }
 
 impl CardView<'_> {
@@ -102,7 +107,12 @@ pub(super) fn page(browser: &Browser, query: Option<&str>) -> Shown {
     let snapshot = browser.app.live.snapshot();
     let snapshot = snapshot.ok_or_else(Problem::no_catalog)?;
     let index = browser.indexes.of(&snapshot);
-    let selection = index.select(&query);
+    let keys = browser.app.live.keys();
+    let table = keys.assortments();
+    let seen = query.assortment.as_deref();
+    let seen = seen.map(|name| Seen::of(table, name, &snapshot));
+    let seen = seen.transpose()?;
+    let selection = index.select(&query, seen.as_ref());
     let stretch = selection.page(&index, &query.cursor, PAGE);
     let cards = selection.cards(&index, stretch);
     let (previous, next) = neighbours(&query, &selection, stretch, &cards);
@@ -112,6 +122,7 @@ pub(super) fn page(browser: &Browser, query: Option<&str>) -> Shown {
         here: "catalog",
         revision: snapshot.revision().number,
         query: &query,
+        names: assortments::names(table),
         groups: Group::ALL
             .map(|group| group_view(group, &index, &selection, &query))
             .into(),
@@ -120,7 +131,7 @@ pub(super) fn page(browser: &Browser, query: Option<&str>) -> Shown {
         shown: (!cards.is_empty()).then(|| (number(stretch.start + 1), number(stretch.end))),
         cards: cards
             .into_iter()
-            .map(|card| card_view(card, &index))
+            .map(|card| card_view(card, &index, seen.as_ref()))
             .collect(),
         previous,
         next,
@@ -198,6 +209,12 @@ fn group_view<'a>(
 
 fn picked(query: &Query) -> Vec<PickedView> {
     let mut all = Vec::new();
+    if let Some(name) = &query.assortment {
+        all.push(PickedView {
+            label: format!("As {name} sees it"),
+            without: query.without_assortment().address(),
+        });
+    }
     if !query.search.is_empty() {
         all.push(PickedView {
             label: format!("“{}”", query.search),
@@ -216,7 +233,7 @@ fn picked(query: &Query) -> Vec<PickedView> {
     all
 }
 
-fn card_view<'a>(card: &'a Card, index: &'a Index) -> CardView<'a> {
+fn card_view<'a>(card: &'a Card, index: &'a Index, seen: Option<&Seen>) -> CardView<'a> {
     let value = |group: Group| {
         let mut values = card.values.iter().copied();
         values
@@ -229,5 +246,6 @@ fn card_view<'a>(card: &'a Card, index: &'a Index) -> CardView<'a> {
         state: Group::State.shown(value(Group::State)),
         payout_type: Group::PayoutType.shown(value(Group::PayoutType)),
         is_orderable: value(Group::Orderable) == YES,
+        discount: seen.and_then(|seen| seen.discount(&card.code)),
     }
 }

@@ -7,8 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use sha2::{Digest as _, Sha256};
+use vitrine_model::changes::StateId;
 use vitrine_model::snapshot::{BitSet256, Block, Snapshot};
 
+use super::assortments::Seen;
 use super::block::CardBlock;
 use super::group::Group;
 use super::query::Query;
@@ -34,23 +36,26 @@ pub(super) struct Index {
     /// Columns by group and number of the filter value.
     columns: [Vec<Column>; Group::ALL.len()],
     digests: Vec<BlockDigest>,
-    /// Recent selections, by the URL of the first page, for turning pages.
-    selections: Cache<String, Arc<Selection>, BySize>,
+    /// Recent selections, for turning pages.
+    selections: Cache<SelectionKey, Arc<Selection>, BySize>,
     /// Counts of a group's values, by the other values picked, for trying one value after the other.
-    counts: Cache<(Group, String), Counts, BySize>,
+    counts: Cache<(Group, SelectionKey), Counts, BySize>,
 }
+
+/// Version of the assortment, whose edits change what is selected (zero for everything), and URL of the first page.
+type SelectionKey = (StateId, String);
 
 #[derive(Debug, Clone)]
 struct BySize;
 
-impl Weighter<String, Arc<Selection>> for BySize {
-    fn weight(&self, address: &String, selection: &Arc<Selection>) -> u64 {
+impl Weighter<SelectionKey, Arc<Selection>> for BySize {
+    fn weight(&self, (_, address): &SelectionKey, selection: &Arc<Selection>) -> u64 {
         (address.len() + selection.size_bytes() + 128) as u64
     }
 }
 
-impl Weighter<(Group, String), Counts> for BySize {
-    fn weight(&self, (_, address): &(Group, String), counts: &Counts) -> u64 {
+impl Weighter<(Group, SelectionKey), Counts> for BySize {
+    fn weight(&self, (_, (_, address)): &(Group, SelectionKey), counts: &Counts) -> u64 {
         (address.len() + size_of_val::<[usize]>(counts) + 128) as u64
     }
 }
@@ -93,21 +98,24 @@ impl Index {
         &self.columns[group as usize]
     }
 
-    /// Returns the selection of a query, the same for all its pages.
-    pub(super) fn select(&self, query: &Query) -> Arc<Selection> {
-        let address = query.first_page().address();
-        if let Some(known) = self.selections.get(&address) {
+    /// Returns the selection of a query, the same for all its pages, among the products that an assortment shows.
+    pub(super) fn select(&self, query: &Query, seen: Option<&Seen>) -> Arc<Selection> {
+        let version = seen.map_or_else(StateId::default, Seen::version);
+        let key = (version, query.first_page().address());
+        if let Some(known) = self.selections.get(&key) {
             return known;
         }
-        let selection = Arc::new(Selection::of(self, query, |group, count| {
-            let beside = (group, query.without_group(group).address());
+        let all = || self.blocks.iter().map(|block| block.all()).collect();
+        let visible: Vec<BitSet256> = seen.map_or_else(all, Seen::members);
+        let selection = Arc::new(Selection::of(self, query, &visible, |group, count| {
+            let beside = (group, (version, query.without_group(group).address()));
             self.counts.get(&beside).unwrap_or_else(|| {
                 let counts = count();
                 self.counts.insert(beside, Arc::clone(&counts));
                 counts
             })
         }));
-        self.selections.insert(address, Arc::clone(&selection));
+        self.selections.insert(key, Arc::clone(&selection));
         selection
     }
 }

@@ -6,6 +6,7 @@
 //!
 //! - `hosts`: allowed host names, against DNS rebinding
 //! - `query`: query of the grid; `group`: groups of filter values
+//! - `assortments`: the catalog as an assortment sees it, and the assortments that show a product
 //! - `index`, `block`, `card`, `values`, `amounts`: data of the grid, in memory; `selection`: results of a query
 //! - `catalog`, `product`, `revisions`, `keys`: pages; `past`: history of a product
 //! - `fields`, `pretty`, `pictures`, `changes`: parts of a product's page
@@ -14,6 +15,7 @@
 
 mod amounts;
 mod answer;
+mod assortments;
 mod block;
 mod card;
 mod catalog;

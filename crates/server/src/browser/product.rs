@@ -1,5 +1,6 @@
-//! Page of a product: fields, texts as partners get them, JSON, history.
+//! Page of a product: fields, texts as partners get them, the assortments that show it, JSON, history.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use askama::Template;
@@ -13,6 +14,7 @@ use vitrine_model::snapshot::{ProductView, Snapshot};
 use vitrine_store::StoreError;
 
 use super::answer::{self, ASSETS, Problem, Shown};
+use super::assortments::Showing;
 use super::fields::{self, Section, Value, is_address};
 use super::group::{Group, LIVE};
 use super::past::{self, Event};
@@ -20,6 +22,7 @@ use super::pretty::pretty;
 use super::revisions::{minute, word_badge};
 use super::{Browser, pictures};
 use crate::error_chain::ErrorChain;
+use crate::http::discounts::{Discounts, spliced};
 
 #[derive(Template)]
 #[template(path = "browser/product.html")]
@@ -44,6 +47,8 @@ struct LiveView {
     sections: Vec<Section>,
     locale: Option<String>,
     texts: Vec<TextView>,
+    /// None if there are no assortments.
+    assortments: Option<Showing>,
     json: String,
 }
 
@@ -62,7 +67,7 @@ pub(super) fn page(browser: &Browser, code: &ProductCode) -> Shown {
     let snapshot = snapshot.ok_or_else(Problem::no_catalog)?;
     let live = snapshot
         .product(code)
-        .map(|product| live(browser, &snapshot, product));
+        .map(|product| live(browser, &snapshot, code, product));
     let events = match past::events(&*browser.store, code) {
         Ok(events) => Some(events),
         Err(error) => {
@@ -97,8 +102,18 @@ fn note(error: &StoreError) {
     tracing::warn!(%error, "the catalog browser can't read a product's history");
 }
 
-fn live(browser: &Browser, snapshot: &Arc<Snapshot>, product: ProductView<'_>) -> LiveView {
-    let text = String::from_utf8_lossy(product.bytes());
+fn live(
+    browser: &Browser,
+    snapshot: &Arc<Snapshot>,
+    code: &ProductCode,
+    product: ProductView<'_>,
+) -> LiveView {
+    let exact = Discounts::Exact.replacement(product, None);
+    let bytes = match exact {
+        Some(discount) => spliced(product.bytes(), discount).into(),
+        None => Cow::Borrowed(product.bytes()),
+    };
+    let text = String::from_utf8_lossy(&bytes);
     let (node, _) = Node::parse(&text);
     let member = |name: &str| {
         node.member(name)
@@ -125,6 +140,7 @@ fn live(browser: &Browser, snapshot: &Arc<Snapshot>, product: ProductView<'_>) -
         sections: fields::sections(&node),
         locale,
         texts,
+        assortments: Showing::of(browser.app.live.keys().assortments(), snapshot, code),
         json: pretty(&node),
     }
 }
@@ -141,7 +157,7 @@ fn texts(
         return (None, Vec::new());
     };
     let now = Timestamp::now();
-    let view = |(name, url): (TextName, &Option<std::borrow::Cow<'_, str>>)| {
+    let view = |(name, url): (TextName, &Option<Cow<'_, str>>)| {
         let digest = url
             .as_ref()
             .and_then(|url| browser.app.endpoints.addresses.digest(url));
@@ -165,5 +181,5 @@ fn texts(
         }
     };
     let texts = content.urls.iter().map(view).collect();
-    (content.locale.map(std::borrow::Cow::into_owned), texts)
+    (content.locale.map(Cow::into_owned), texts)
 }

@@ -16,6 +16,8 @@ const MAX_SEARCH_BYTES: usize = 200;
 /// Query of the grid.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Query {
+    /// Name of the assortment as which the catalog is shown; `None` shows everything.
+    pub(super) assortment: Option<String>,
     /// Searched text, as typed.
     pub(super) search: String,
     /// Picked values of each group, in the order of [`Group::ALL`].
@@ -51,12 +53,24 @@ impl Query {
                     return Err(refused("q", "is longer than 200 bytes; shorten it"));
                 }
                 "q" => value.trim().clone_into(&mut parsed.search),
+                "as" => {
+                    let name = value.trim();
+                    parsed.assortment = (!name.is_empty()).then(|| name.to_owned());
+                }
                 "after" | "before" => parsed.read_cursor(&name, &value)?,
                 _ => return Err(unknown(&name)),
             }
             seen.push(name);
         }
         Ok(parsed)
+    }
+
+    /// Returns the query of all products of an assortment.
+    pub(super) fn of_assortment(name: &str) -> Self {
+        Self {
+            assortment: Some(name.to_owned()),
+            ..Self::default()
+        }
     }
 
     fn read_cursor(&mut self, name: &str, value: &str) -> Result<(), Problem> {
@@ -95,7 +109,7 @@ impl Query {
         self.search.split_whitespace().map(str::to_lowercase)
     }
 
-    /// Returns true if it selects everything.
+    /// Returns true if it selects everything that is visible.
     pub(super) fn is_all(&self) -> bool {
         self.search.is_empty() && self.picked.iter().all(Vec::is_empty)
     }
@@ -127,6 +141,14 @@ impl Query {
         less
     }
 
+    /// Returns the query without the assortment, from the start.
+    pub(super) fn without_assortment(&self) -> Self {
+        Self {
+            assortment: None,
+            ..self.first_page()
+        }
+    }
+
     /// Returns the query without the search, from the start.
     pub(super) fn without_search(&self) -> Self {
         Self {
@@ -145,6 +167,9 @@ impl Query {
             let _ = write!(address, "{separator}{name}={value}");
             separator = '&';
         };
+        if let Some(name) = &self.assortment {
+            add("as", name);
+        }
         if !self.search.is_empty() {
             add("q", &self.search);
         }
@@ -203,8 +228,9 @@ mod tests {
 
     #[test]
     fn address_round_trips_the_query() {
-        let text = "q=caf%C3%A9+%26+bar&country=SE&country=NO&country=SE&category=food%20%2B%20drink&after=A-1";
+        let text = "as=nordic+%26+co&q=caf%C3%A9+%26+bar&country=SE&country=NO&country=SE&category=food%20%2B%20drink&after=A-1";
         let query = Query::parse(Some(text)).unwrap();
+        assert_eq!(query.assortment.as_deref(), Some("nordic & co"));
         assert_eq!(query.search, "café & bar");
         assert_eq!(query.picked(Group::Country), ["SE", "NO"]);
         assert_eq!(query.picked(Group::Category), ["food + drink"]);
@@ -218,9 +244,13 @@ mod tests {
                 .without_search()
                 .without(Group::Country, "SE")
                 .address(),
-            "/catalog?country=NO&category=food%20%2B%20drink"
+            "/catalog?as=nordic%20%26%20co&country=NO&category=food%20%2B%20drink"
         );
         assert!(Query::parse(Some("q=+&")).unwrap().is_all());
+        assert_eq!(Query::parse(Some("as=+&q=")).unwrap(), Query::default());
+        let query = Query::of_assortment("nordic");
+        assert_eq!(query.address(), "/catalog?as=nordic");
+        assert_eq!(query.without_assortment().address(), "/catalog");
     }
 
     #[test]
@@ -228,6 +258,7 @@ mod tests {
         for refused in [
             "colour=red",
             "q=a&q=b",
+            "as=a&as=b",
             "country=",
             "after=%20",
             "after=A&before=B",

@@ -34,14 +34,14 @@ pub(super) struct PageRange {
 }
 
 impl Selection {
-    /// Selects the products of a query; `remembered` returns the counts of a group from a cache, or calls back to count
+    /// Selects the products of a query among those visible, by block; `remembered` returns the counts of a group from a cache, or calls back to count
     /// them.
     pub(super) fn of(
         index: &Index,
         query: &Query,
+        visible: &[BitSet256],
         remembered: impl Fn(Group, &dyn Fn() -> Counts) -> Counts,
     ) -> Self {
-        let all: Vec<BitSet256> = index.blocks.iter().map(|block| block.all()).collect();
         let having: Vec<(Group, Vec<BitSet256>)> = query
             .picked_groups()
             .map(|group| (group, any(index, group, query.picked(group))))
@@ -51,7 +51,7 @@ impl Selection {
         let beside = |group: Option<Group>| {
             let others = having.iter().filter(|(other, _)| Some(*other) != group);
             let narrowing = others.map(|(_, having)| having).chain(&found);
-            narrowing.fold(all.clone(), |mut left, by| {
+            narrowing.fold(visible.to_vec(), |mut left, by| {
                 left.iter_mut()
                     .zip(by)
                     .for_each(|(left, by)| *left = left.and(*by));

@@ -12,6 +12,7 @@ use vitrine_model::key::KeyKind;
 use vitrine_model::quota::Quota;
 
 use super::admin_port::AdminPort;
+use super::audit::NoteArgs;
 use super::edges::Listening;
 use super::keys::{NewKeySettings, create};
 use super::load::operator;
@@ -68,9 +69,11 @@ impl Demo {
                 report.to_text(Listing::Complete)
             );
         }
-        let key = create(&*store, NewKeySettings::plain("demo", KeyKind::Live))?;
+        let note = NoteArgs::default();
+        let key = NewKeySettings::plain("demo", KeyKind::Live);
+        let key = create(&*store, key, &note)?;
         let test_key = NewKeySettings::plain("demo, for errors", KeyKind::Test);
-        let test_key = create(&*store, test_key.with_quota(Quota::new(60, 60)?))?;
+        let test_key = create(&*store, test_key.with_quota(Quota::new(60, 60)?), &note)?;
         let admin = TcpListener::bind(DEFAULT_ADMIN_ADDRESS)
             .or_else(|_| TcpListener::bind(SocketAddr::new(DEFAULT_ADDRESS.ip(), 0)))
             .context("can't listen for the catalog browser")?;

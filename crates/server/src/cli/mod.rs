@@ -1,6 +1,8 @@
 //! Commands of the program, one file each: `--store` for all, `--json` for programs, documented exit codes.
 
 mod admin_port;
+mod assortments;
+mod audit;
 mod backup;
 mod changes;
 mod check;
@@ -100,7 +102,10 @@ enum Command {
     #[command(subcommand)]
     Keys(keys::Keys),
     #[command(subcommand)]
+    Assortments(assortments::Assortments),
+    #[command(subcommand)]
     Texts(texts::Texts),
+    Audit(audit::Audit),
     History(history::History),
     Show(history::Show),
     Diff(history::Diff),
@@ -130,6 +135,7 @@ impl Command {
             | Self::Backup(_)
             | Self::Restore(_) => true,
             Self::Keys(keys) => keys.writes(),
+            Self::Assortments(assortments) => assortments.writes(),
             _ => false,
         }
     }
@@ -203,7 +209,9 @@ fn run(command_line: CommandLine, read: LoadedSettings) -> anyhow::Result<Outcom
         Command::Load(load) => load.run(&store),
         Command::Mirror(mirror) => mirror.run(&store),
         Command::Keys(keys) => keys.run(&store),
+        Command::Assortments(assortments) => assortments.run(&store),
         Command::Texts(texts) => texts.run(&store),
+        Command::Audit(audit) => audit.run(&store),
         Command::Generate(generate) => generate.run(),
         Command::History(history) => history.run(&store),
         Command::Show(show) => show.run(&store),

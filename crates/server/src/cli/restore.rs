@@ -3,10 +3,17 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use vitrine_ingest::escape::single_line;
+use vitrine_model::assortment::Selector;
+use vitrine_model::key::KeyRecord;
 use vitrine_model::revision::Revision;
+use vitrine_store::assortment::{KeyView, RestorePlan, RestoredKey};
+use vitrine_store::audit::AuditAction;
 use vitrine_store::{IfMissing, StoreError};
 
+use super::assortments::stored_rules;
+use super::audit::NoteArgs;
 use super::confirm::ConfirmArgs;
 use super::{Outcome, StoreArgs, output, print};
 
@@ -19,34 +26,55 @@ Exit codes:
   0  restored
   1  failed: the store can't be written; nothing was changed
   2  the command line was wrong, such as no --yes without a terminal
-  3  the file was refused: not a store, damaged, or of a newer release; nothing was changed";
+  3  refused: not a store, damaged, of a newer release, or keys might see more; nothing was changed";
 
 /// Restore a backup into the store, in one transaction. Running servers follow within a second.
 ///
-/// The backup replaces everything in the store: catalog, history, texts and keys. Keys created since the backup are
-/// gone; keys revoked and texts taken down since stay so. The file is checked first and only read. If there is no
-/// store, one is created.
+/// The backup replaces everything in the store but the audit log and the usage of keys: catalog, history, texts, keys and
+/// assortments. Keys created since the backup are gone; keys revoked and texts taken down since stay so. Keys that might
+/// see more than now are listed, and need `--allow widen`. The file is checked first and only read. If there is no store,
+/// one is created.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Restore {
     #[command(flatten)]
     confirm: ConfirmArgs,
+    /// Let keys see more than now: `widen`.
+    #[arg(long, value_enum, value_name = "WHAT")]
+    allow: Vec<Allow>,
+    #[command(flatten)]
+    note: NoteArgs,
     /// The backup.
     file: PathBuf,
+}
+
+/// A consequence that has to be allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Allow {
+    /// Keys see more than now.
+    Widen,
 }
 
 impl Restore {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         let (url, file) = (&store.url, self.file.display());
+        let context = self.note.context(AuditAction::Restore);
         // Without a store, nothing can be lost, so no confirmation is needed.
         let restored = match store.open(IfMissing::Refuse) {
-            Err(StoreError::Missing { .. }) => store.address()?.create_from(&self.file),
+            Err(StoreError::Missing { .. }) => store.address()?.create_from(&self.file, &context),
             opened => {
                 let store = opened?;
+                match store.plan_restore(&self.file) {
+                    Ok(plan) if !self.may_widen(&plan, &store.keys()?)? => {
+                        return Ok(Outcome::Refused);
+                    }
+                    Err(error) => return refused(error),
+                    Ok(_) => {}
+                }
                 self.confirm.confirm(&format!(
                     "this replaces the catalog, history and keys of {url} with those of {file}"
                 ))?;
-                store.restore(&self.file)
+                store.restore(&self.file, &context)
             }
         };
         match restored {
@@ -54,16 +82,86 @@ impl Restore {
                 print(&message(&revision))?;
                 Ok(Outcome::Done)
             }
-            Err(
-                error @ (StoreError::UnusableBackup { .. }
-                | StoreError::NotAStore { .. }
-                | StoreError::NewerSchema { .. }),
-            ) => {
-                writeln!(output::stderr(), "vitrine: {error}")?;
-                Ok(Outcome::Refused)
-            }
-            Err(error) => Err(error.into()),
+            Err(error) => refused(error),
         }
+    }
+
+    /// Prints the keys of the store that might see more after the restore (docs/contract/assortments.md#databases-put-back),
+    /// to standard error. Returns false if there are any, and that isn't allowed. Keys that only the backup has come with
+    /// what they saw.
+    fn may_widen(&self, plan: &RestorePlan, keys: &[KeyRecord]) -> anyhow::Result<bool> {
+        let is_here = |key: &&RestoredKey| keys.iter().any(|here| here.prefix == key.prefix);
+        let here = plan.keys.iter().filter(is_here);
+        let widened: Vec<&RestoredKey> = here.filter(|key| may_see_more(key)).collect();
+        let is_allowed = widened.is_empty() || self.allow.contains(&Allow::Widen);
+        let mut err = output::stderr();
+        for RestoredKey {
+            prefix,
+            label,
+            now,
+            then,
+        } in widened
+        {
+            let (label, now, then) = (single_line(label), shown(now), shown(then));
+            writeln!(
+                err,
+                "vitrine: {prefix} ({label}) might see more: {now} now, {then} then"
+            )?;
+        }
+        if !is_allowed {
+            writeln!(
+                err,
+                "vitrine: the restore is refused, since these keys might see more than now; if this is intended: --allow \
+                 widen, or revoke them first; nothing was changed"
+            )?;
+        }
+        Ok(is_allowed)
+    }
+}
+
+/// Returns what a key sees, for people.
+fn shown(view: &KeyView) -> String {
+    match view {
+        KeyView::Unknown => "nothing".to_owned(),
+        KeyView::Everything => "everything".to_owned(),
+        KeyView::Assortment { name, .. } => format!("the assortment {name}"),
+    }
+}
+
+/// Returns false only if no product can become visible, whatever the catalog is: no more selectors allow, no fewer deny.
+fn may_see_more(key: &RestoredKey) -> bool {
+    let (now, then) = match (&key.now, &key.then) {
+        (KeyView::Everything, _) | (_, KeyView::Unknown) => return false,
+        (KeyView::Assortment { rules: now, .. }, KeyView::Assortment { rules: then, .. }) => {
+            (stored_rules(now), stored_rules(then))
+        }
+        (KeyView::Unknown | KeyView::Assortment { .. }, _) => return true,
+    };
+    match (now, then) {
+        (Ok(now), Ok(then)) => {
+            let is_in =
+                |all: &[Selector], some: &[Selector]| some.iter().all(|one| all.contains(one));
+            let allows_no_more = match (&now.allow, &then.allow) {
+                (None, _) => true,
+                (Some(_), None) => false,
+                (Some(now), Some(then)) => is_in(now, then),
+            };
+            !allows_no_more || !is_in(&then.deny, &now.deny)
+        }
+        _ => true,
+    }
+}
+
+/// Returns the outcome of a backup that is refused; other errors stay what they are.
+fn refused(error: StoreError) -> anyhow::Result<Outcome> {
+    match error {
+        StoreError::UnusableBackup { .. }
+        | StoreError::NotAStore { .. }
+        | StoreError::NewerSchema { .. } => {
+            writeln!(output::stderr(), "vitrine: {error}")?;
+            Ok(Outcome::Refused)
+        }
+        error => Err(error.into()),
     }
 }
 

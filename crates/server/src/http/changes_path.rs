@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 use vitrine_model::changes::{ChangesQuery, Position};
-use vitrine_model::key::KnownKey;
+use vitrine_model::key::{KeyTable, KnownKey};
 use vitrine_model::query::Limit;
 use vitrine_wire::error::ErrorType;
 
@@ -16,15 +16,16 @@ use super::request::changes_token::{TermsDigest, Token};
 use super::request::parameters;
 use super::response::resource::SendContext;
 use super::versions::Version;
+use super::visible::Visible;
 use super::waits::{self, Wait};
-use crate::live::Feed;
+use crate::live::{Feed, VisibleFeed};
 
 /// Event that a request of the changes feed waits for.
 pub(super) enum Deferred {
     /// A visible change.
     Wait(Wait),
-    /// A read of the store: the token has a position that isn't known here.
-    Look(Token),
+    /// A read of the store: the token, of the key with this prefix, has a position that isn't known here.
+    Look(Token, Box<str>),
 }
 
 /// Results of the waits of a request of the changes feed.
@@ -43,8 +44,13 @@ impl<'r> Admitted<'_, 'r> {
         // Boxed, so that requests that don't wait need no room for it.
         match deferred {
             Deferred::Wait(wait) => waited.moved = Some(Box::pin(waits.wait(live, wait)).await),
-            Deferred::Look(token) => {
-                let is_known = |feed: &Feed| changes::is_known(feed, &token, Timestamp::now());
+            Deferred::Look(token, prefix) => {
+                let is_known = |feed: &Feed, keys: &KeyTable| {
+                    let visible = keys.get(&prefix).map(|key| &key.visible);
+                    let feed = visible
+                        .and_then(|visible| VisibleFeed::new(feed, visible, Timestamp::now()));
+                    feed.is_some_and(|feed| token.positions().all(|known| feed.knows(known)))
+                };
                 waited.looked = Some(Box::pin(waits::look(live, is_known)).await);
             }
         }
@@ -68,16 +74,22 @@ impl<'r> Admitted<'_, 'r> {
         let feed = self.app.live.feed();
         let feed = feed.ok_or_else(|| ApiError::plain(ErrorType::Unavailable))?;
         log.revision = Some(feed.position.number);
-        let public_url = endpoints.addresses.public_url();
-        let terms = TermsDigest::of(version.date, public_url, feed.damaged);
+        let visible = Visible::of(key, &feed.snapshot, version.discounts)?;
         let now = Timestamp::now();
+        let seen = VisibleFeed::new(&feed, &key.visible, now);
+        let seen = seen.ok_or_else(ApiError::assortment_unknown)?;
+        let public_url = endpoints.addresses.public_url();
+        let terms = TermsDigest::of(version.date, public_url, feed.damaged, seen.assortment());
         let found = match (
-            changes::find(&feed, &request, terms, waited.moved, now)?,
+            changes::find(seen, &request, terms, waited.moved, now)?,
             &request.since,
         ) {
             (Some(found), _) => found,
             (None, Some(token)) if waited.looked.is_none() => {
-                return Ok(Outcome::Deferred(Deferred::Look(token.clone())));
+                return Ok(Outcome::Deferred(Deferred::Look(
+                    token.clone(),
+                    key.record.prefix.as_str().into(),
+                )));
             }
             (None, _) => {
                 // Without a journal nothing is known to be gone.
@@ -88,11 +100,12 @@ impl<'r> Admitted<'_, 'r> {
         let mut pause = None;
         let is_empty = found.is_empty();
         let waits = !request.wait.is_zero() && waited.moved.is_none();
-        if waits && found.is_at_rest(&feed.position) {
+        if waits && found.is_at_rest(&seen.position()) {
             match self.app.waits.place(&key.usage) {
                 Some(place) => {
                     return Ok(Outcome::Deferred(Deferred::Wait(Wait {
-                        since: feed.position,
+                        since: seen.position(),
+                        key: key.record.prefix.as_str().into(),
                         until: tokio::time::Instant::now() + request.wait,
                         // One change ends the wait.
                         query: ChangesQuery {
@@ -106,7 +119,7 @@ impl<'r> Admitted<'_, 'r> {
                 None => pause = Some(RETRY_SOON),
             }
         }
-        let resource = changes::resource(&feed, &request, found, version.discounts);
+        let resource = changes::resource(&feed, &request, found, &visible);
         match is_empty {
             true => Ok(Outcome::NoChanges(resource.reserved(context)?, pause)),
             false => {

@@ -1,35 +1,36 @@
-//! Discounts that responses show. Snapshots have the rendered form; another one is spliced into its bytes.
+//! Discounts that responses show. Snapshots have the rendered form of a product's own discount; another one is spliced into
+//! its bytes.
 
-use vitrine_model::snapshot::{PlacedDiscount, ProductView, Run, Snapshot};
-
-use super::body::PartsBuilder;
+use vitrine_model::money::Discount;
+use vitrine_model::snapshot::{PlacedDiscount, ProductView};
 
 /// Form of the discounts of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Discounts {
     /// Cut at two digits, as rendered.
     Rendered,
-    /// Exactly as loaded, cut at six digits.
+    /// Exact, cut at six digits.
     Exact,
 }
 
 impl Discounts {
-    /// Returns the discount to show instead of the rendered one; `None` if they are the same.
-    pub(crate) fn replacement(self, product: ProductView<'_>) -> Option<PlacedDiscount> {
-        match self {
-            Self::Rendered => None,
-            Self::Exact => product
-                .discount()
-                .filter(|discount| discount.exact != discount.exact.cut()),
-        }
-    }
-
-    /// Appends the products of a run to the parts of a page.
-    pub(crate) fn push(self, parts: &mut PartsBuilder, snapshot: &Snapshot, run: Run) {
-        match self {
-            Self::Rendered => parts.run(snapshot, run),
-            Self::Exact => parts.run_with(snapshot, run, |product| self.replacement(product)),
-        }
+    /// Returns the discount to show instead of the rendered one; `None` if they are the same. `own` is that of the key's
+    /// assortment, if it has one for the product.
+    pub(crate) fn replacement(
+        self,
+        product: ProductView<'_>,
+        own: Option<Discount>,
+    ) -> Option<PlacedDiscount> {
+        let PlacedDiscount { exact, start } = product.discount()?;
+        let shown = match (self, own.unwrap_or(exact)) {
+            (Self::Rendered, discount) => discount.cut(),
+            (Self::Exact, discount) => discount,
+        };
+        let shown = PlacedDiscount {
+            exact: shown,
+            start,
+        };
+        (shown.exact != exact.cut()).then_some(shown)
     }
 }
 

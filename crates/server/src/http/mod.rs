@@ -14,7 +14,8 @@
 //!
 //! - [`routes`]: table of all routes
 //! - [`error`]: errors; `error/types` has a row for each error type
-//! - [`versions`]: the served API versions, each with its differences; `discounts`: the form of discounts that a response shows
+//! - [`versions`]: the served API versions, each with its differences; `discounts`: the form of discounts that a response shows;
+//!   `visible`: what a key is shown
 //! - `service`, `pipeline`, `observe`: path of a request; `state`: state that all requests share
 //! - `changes_path`, [`waits`]: path of the changes feed, and its waiting requests
 //! - [`endpoints`]: product pages, products, texts, lists, the documentation
@@ -29,7 +30,7 @@ pub mod access;
 pub mod access_log;
 pub mod body;
 mod changes_path;
-mod discounts;
+pub(crate) mod discounts;
 pub mod endpoints;
 pub mod error;
 #[cfg(feature = "fuzzing")]
@@ -44,6 +45,7 @@ pub mod routes;
 pub(crate) mod service;
 mod state;
 pub mod versions;
+mod visible;
 pub mod waits;
 
 pub use access::Access;

@@ -28,6 +28,7 @@ use super::response::resource::{Resource, SendContext};
 use super::response::{Response, seconds_up};
 use super::routes::{Captured, KeyedOperation, Operation, Target, find, nearest};
 use super::state::App;
+use super::visible::Visible;
 use crate::metrics::Caller;
 use crate::metrics::limits::Decision;
 use crate::panic_point::PanicPoint;
@@ -189,6 +190,7 @@ impl<'r> Admitted<'_, 'r> {
                     Err(response) => response,
                 };
                 describe(response.headers_mut(), &mut quota, pause, log);
+                key.usage.counts.count_request();
                 return Ok(Attempt::Answered(response));
             };
             let connection = self.client.connection;
@@ -270,7 +272,8 @@ impl<'r> Admitted<'_, 'r> {
             None => {
                 let query = self.request.uri.query();
                 let captured = &self.target.captured;
-                endpoints.keyed(&version, operation, snapshot, captured, query)
+                let visible = Visible::of(key, snapshot, version.discounts)?;
+                endpoints.keyed(&version, operation, snapshot, visible, captured, query)
             }
         };
         match found {

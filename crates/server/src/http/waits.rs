@@ -8,9 +8,9 @@ use jiff::Timestamp;
 use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 use vitrine_model::changes::{ChangesQuery, Position};
-use vitrine_model::key::KeyUsage;
+use vitrine_model::key::{KeyTable, KeyUsage};
 
-use crate::live::{Feed, Live};
+use crate::live::{Feed, Live, VisibleFeed};
 use crate::metrics::Counter;
 
 /// Default maximum number of requests that wait.
@@ -57,6 +57,8 @@ impl Drop for Place {
 pub(crate) struct Wait {
     pub(crate) query: ChangesQuery,
     pub(crate) since: Position,
+    /// Prefix of the key.
+    pub(crate) key: Box<str>,
     pub(crate) until: Instant,
     pub(crate) place: Place,
 }
@@ -112,7 +114,10 @@ impl Waits {
     ) -> impl Future<Output = Position> + 'w {
         let mut feeds = live.subscribe_feed();
         let mut draining = self.draining.subscribe();
-        let is_judged = |feed: &Arc<Feed>| feed.position == wait.since;
+        let is_judged = |feed: &Arc<Feed>| {
+            let seen = |seen: VisibleFeed<'_>| seen.position() == wait.since;
+            with_visible(live, feed, &wait.key, seen).unwrap_or(false)
+        };
         if !feeds.borrow().as_ref().is_some_and(is_judged) {
             feeds.mark_changed();
         }
@@ -133,12 +138,9 @@ impl Waits {
                 // Requests that have arrived are read, and answered, before this goes on.
                 tokio::task::yield_now().await;
                 let feed = feeds.borrow_and_update().clone();
-                let now = Timestamp::now();
-                match feed {
-                    Some(feed) if !feed.has_changes(&wait.query, &wait.since, now) => {
-                        wait.since = feed.position;
-                    }
-                    _ => break,
+                match feed.and_then(|feed| position_at_rest(live, &feed, &wait)) {
+                    Some(position) => wait.since = position,
+                    None => break,
                 }
                 if Instant::now() >= wait.until {
                     break;
@@ -151,32 +153,58 @@ impl Waits {
     }
 }
 
+/// Returns the position of what the key of a wait sees now, if nothing of it changed.
+fn position_at_rest(live: &Live, feed: &Feed, wait: &Wait) -> Option<Position> {
+    with_visible(live, feed, &wait.key, |seen| {
+        let is_at_rest = !seen.has_changes(&wait.query, &wait.since);
+        is_at_rest.then(|| seen.position())
+    })?
+}
+
+/// Looks at the feed as a key sees it; `None` if that is unknown.
+fn with_visible<T>(
+    live: &Live,
+    feed: &Feed,
+    key: &str,
+    look: impl FnOnce(VisibleFeed<'_>) -> T,
+) -> Option<T> {
+    let keys = live.keys();
+    let visible = &keys.get(key)?.visible;
+    VisibleFeed::new(feed, visible, Timestamp::now()).map(look)
+}
+
 /// Maximum time that a request waits for a position that isn't known here yet (docs/contract/changes.md#tokens).
 const MAX_LOOK: Duration = Duration::from_secs(1);
 
-/// Waits for a position that isn't known here: the store is read at once. Returns true if the store was read and is
-/// current, so that what is unknown now is unknown to it, too.
-pub(crate) async fn look(live: &Live, is_known: impl Fn(&Feed) -> bool) -> bool {
+/// Waits for a position that isn't known here: the store is read at once. Returns true if catalog and keys were read and are
+/// current, so that what is unknown now is unknown to the store, too.
+pub(crate) async fn look(live: &Live, is_known: impl Fn(&Feed, &KeyTable) -> bool) -> bool {
     let began = std::time::Instant::now();
     let end = tokio::time::sleep(MAX_LOOK);
     let mut end = std::pin::pin!(end);
     let mut feeds = live.subscribe_feed();
+    let mut keys_read = live.subscribe_keys_read();
     let mut reads = live.store_reads.ask();
     loop {
         let is_changed = tokio::select! {
             changed = feeds.changed() => changed,
             changed = reads.changed() => changed,
+            changed = keys_read.changed() => changed,
             () = &mut end => return false,
         };
         if is_changed.is_err() {
             return false;
         }
         let feed = feeds.borrow_and_update().clone();
-        if feed.is_some_and(|feed| is_known(&feed)) {
+        if feed.is_some_and(|feed| is_known(&feed, &live.keys())) {
             return false;
         }
         let read = *reads.borrow_and_update();
-        if read.is_some_and(|read| read.is_current && read.began >= began) {
+        let is_current = read.is_some_and(|read| read.is_current && read.began >= began);
+        let are_keys_read = keys_read
+            .borrow_and_update()
+            .is_some_and(|asked| asked >= began);
+        if is_current && are_keys_read {
             return true;
         }
     }
@@ -196,6 +224,7 @@ mod tests {
         let wait = Wait {
             query: ChangesQuery::default(),
             since: Position::default(),
+            key: Box::default(),
             until: Instant::now() + Duration::from_secs(55),
             place: waits.place(&Arc::default()).expect("a place"),
         };

@@ -38,6 +38,18 @@ pub fn texts_kept_since(now: Timestamp) -> Timestamp {
     now.saturating_sub(TEXT_GRACE).unwrap_or(Timestamp::MIN)
 }
 
+/// Reads the live catalog of a store, to look at it; `None` if nothing was published yet.
+///
+/// # Errors
+///
+/// If the store can't be read, or all of its products are damaged.
+pub fn read_snapshot(store: &dyn Store) -> Result<Option<Snapshot>, StoreError> {
+    let addresses = TextAddresses::new("");
+    let now = Timestamp::now();
+    let (_, snapshot) = build(store, None, &addresses, now, &Heartbeat::default())?;
+    Ok(snapshot)
+}
+
 /// Reads the live catalog of `store` into a snapshot; `None` if nothing was published yet. Also returns the state of the
 /// store at the moment of the read. Damaged products and texts are those of `last_good`, or left out. Beats at each item.
 ///

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use tokio::sync::watch;
-use vitrine_model::changes::{ChangesQuery, Journal, Point, Position};
+use vitrine_model::changes::{Journal, Point, Position};
 use vitrine_model::content_hash::ContentHash;
 use vitrine_model::snapshot::Snapshot;
 use vitrine_store::Hint;
@@ -63,20 +63,6 @@ impl Feed {
     pub fn oldest(&self, now: Timestamp) -> Option<Timestamp> {
         let kept_since = now.saturating_sub(self.keep).unwrap_or(Timestamp::MIN);
         self.journal.as_ref()?.known_since(kept_since)
-    }
-
-    /// Returns true if something visible changed since a position, or if that is unknown.
-    #[must_use]
-    pub fn has_changes(&self, query: &ChangesQuery, since: &Position, now: Timestamp) -> bool {
-        let (Some(journal), Some(since), Some(until)) = (
-            &self.journal,
-            self.locate(since, now),
-            self.locate(&self.position, now),
-        ) else {
-            return true;
-        };
-        let page = journal.changes(&self.snapshot, since, until, query);
-        !page.changes.is_empty()
     }
 }
 

@@ -86,11 +86,8 @@ impl CatalogPoll {
                 snapshot.withdraw();
             }
         }
-        let found = StoreState {
-            // Keys are followed by the other thread.
-            keys: 0,
-            ..self.followed.store.state()?
-        };
+        // Keys are followed by the other thread.
+        let found = self.followed.store.state()?.of_catalog();
         self.followed.refuse_emptied(&found)?;
         let started = Instant::now();
         if self.seen.is_none() && self.followed.live.snapshot().is_none() {
@@ -125,7 +122,7 @@ impl CatalogPoll {
         {
             writer.write((self.identity(&read), live));
         }
-        self.seen = Some(StoreState { keys: 0, ..read });
+        self.seen = Some(read.of_catalog());
         Ok(())
     }
 

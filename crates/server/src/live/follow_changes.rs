@@ -322,6 +322,8 @@ fn position(snapshot: &Snapshot, seen: &StoreState) -> Position {
         number: revision.number,
         revision: StateId::of_revision(&revision.id),
         texts: StateId::of_texts(seen.texts),
+        // Each key's own: see `VisibleFeed`.
+        assortment: StateId::default(),
     }
 }
 

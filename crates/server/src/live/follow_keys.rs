@@ -1,25 +1,33 @@
-//! The task that follows the keys.
+//! The task that follows the keys, and what they see.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use jiff::Timestamp;
-use vitrine_model::key::KeyTable;
+use vitrine_model::key::{KeyRecord, KeyTable};
 use vitrine_store::StoreError;
 use vitrine_store::record::StoreState;
 
 use super::StateDirectory;
 use super::follow::{FollowContext, PollTask};
+use super::follow_assortments::{former_versions, known_versions, skips_versions, updated};
 use super::keys_file::{self, KeysFileWriter};
 use crate::error_chain::ErrorChain;
 use crate::metrics::Following;
 use crate::panic_point::PanicPoint;
 
+/// Maximum number of versions of assortments that are read at a start.
+const MAX_HISTORY: u32 = 12_000;
+
 /// Task of the thread that follows the keys.
 pub(super) struct KeyPoll {
     followed: FollowContext,
-    /// Id of the store and its counter of keys, as last read.
-    seen: Option<(String, u64)>,
+    /// State of keys and assortments, as last read.
+    seen: Option<KeyState>,
+    /// True once the former versions of assortments were read; until some were skipped.
+    is_history_read: bool,
+    /// Beginning of the last read.
+    asked: Instant,
     file: Option<(StateDirectory, KeysFileWriter)>,
 }
 
@@ -33,7 +41,62 @@ impl KeyPoll {
             file: followed.start_writer(|directory| KeysFileWriter::start(directory, live))?,
             followed,
             seen: None,
+            is_history_read: false,
+            asked: Instant::now(),
         })
+    }
+
+    /// Returns the keys as known until now: those of the file at a start, since the store may have been put back meanwhile.
+    fn before(&self) -> Arc<KeyTable> {
+        let file = self.file.as_ref().filter(|_| self.seen.is_none());
+        let stored = file.and_then(|(directory, _)| keys_file::read(directory).ok());
+        match stored {
+            Some((keys, _)) => Arc::new(keys),
+            None => self.followed.live.keys(),
+        }
+    }
+
+    /// Lets revocations and other changes of known keys take effect before changed rules are read, which may take long. What
+    /// a key sees changes only with the rules.
+    fn revoke_first(&self, state: &StoreState) -> Result<(), StoreError> {
+        let FollowContext { store, live, .. } = &self.followed;
+        let are_rules_changed =
+            |(_, [_, assortments], _): &KeyState| *assortments != state.assortments;
+        if !self.seen.as_ref().is_some_and(are_rules_changed) {
+            return Ok(());
+        }
+        let (read, records) = store.read_keys()?;
+        self.followed.refuse_emptied(&read)?;
+        let before = live.keys();
+        let as_before = |record: KeyRecord| {
+            let assortment = before.get(&record.prefix)?.record.assortment.clone();
+            Some(KeyRecord {
+                assortment,
+                ..record
+            })
+        };
+        let records = records.into_iter().filter_map(as_before).collect();
+        let keys = KeyTable::new(records, &before);
+        live.set_keys(keys.with_assortments(Arc::clone(before.assortments())));
+        Ok(())
+    }
+
+    /// Reads the former versions of assortments that aren't known: the changes feed tells what differs since them.
+    fn read_history(&mut self) -> Result<(), StoreError> {
+        let live = &self.followed.live;
+        if self.is_history_read {
+            return Ok(());
+        }
+        let since = Timestamp::now().saturating_sub(live.journal_limits().keep);
+        let since = since.unwrap_or(Timestamp::MIN);
+        let history = self.followed.store.assortment_history(since, MAX_HISTORY)?;
+        if !history.is_empty() {
+            let keys = live.keys();
+            let assortments = keys.assortments().with_former(former_versions(&history));
+            live.set_keys(keys.with_other_assortments(assortments));
+        }
+        self.is_history_read = true;
+        Ok(())
     }
 
     fn follow_keys(&mut self) -> Result<(), StoreError> {
@@ -42,16 +105,22 @@ impl KeyPoll {
         let asked = Instant::now();
         let state = store.state()?;
         self.followed.refuse_emptied(&state)?;
-        let is_new = self.seen.as_ref() != Some(&key_state(state));
+        let is_new = self.seen.as_ref() != Some(&key_state(&state));
         if is_new {
             PanicPoint::FollowKeys.pass();
+            let before = self.before();
+            self.revoke_first(&state)?;
             // The state of this read, which may be newer or, after a failover, another database's.
-            let (read, records) = store.read_keys()?;
-            self.followed.refuse_emptied(&read)?;
-            live.set_keys(KeyTable::new(records, &live.keys()));
-            self.seen = Some(key_state(read));
+            let read = store.read_assortments(&known_versions(before.assortments()))?;
+            self.followed.refuse_emptied(&read.state)?;
+            let assortments = updated(&before, &read);
+            self.is_history_read &= !skips_versions(before.assortments(), &read);
+            let keys = KeyTable::new(read.keys, &live.keys());
+            live.set_keys(keys.with_assortments(Arc::new(assortments)));
+            self.seen = Some(key_state(&read.state));
         }
         live.contact.record(asked);
+        self.asked = asked;
         if let (true, Some((_, writer))) = (is_new, &self.file) {
             writer.write();
         }
@@ -59,14 +128,24 @@ impl KeyPoll {
     }
 }
 
-/// Returns the values that identify a state of the keys: the id of the store and its counter of keys.
-fn key_state(state: StoreState) -> (String, u64) {
-    (state.store_id, state.keys)
+/// Values that identify a state of keys and assortments: the id of the store, its counters, and the last acceptance.
+type KeyState = (String, [u64; 2], Option<Timestamp>);
+
+fn key_state(state: &StoreState) -> KeyState {
+    let counters = [state.keys, state.assortments];
+    (state.store_id.clone(), counters, state.assortments_accepted)
 }
 
 impl PollTask for KeyPoll {
     fn poll(&mut self) -> Result<(), StoreError> {
-        self.follow_keys()
+        let is_started = self.seen.is_some();
+        self.follow_keys()?;
+        // A start doesn't wait for the history.
+        if is_started {
+            self.read_history()?;
+            self.followed.live.record_keys_read(self.asked);
+        }
+        Ok(())
     }
 
     fn metrics(&self) -> &Following {
@@ -79,8 +158,8 @@ impl PollTask for KeyPoll {
         };
         let live = &self.followed.live;
         match keys_file::read(directory) {
-            Ok((records, contact)) => {
-                live.set_keys(KeyTable::new(records, &KeyTable::default()));
+            Ok((keys, contact)) => {
+                live.set_keys(keys);
                 if let Err(error) = live.contact.resume(contact, Timestamp::now()) {
                     let error = ErrorChain(&error);
                     tracing::warn!(%error, "cached keys untrusted (clock moved back); 503 until the store is reachable");

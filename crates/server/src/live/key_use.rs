@@ -1,4 +1,5 @@
-//! Recording the last use of keys, on a separate thread: a store that hangs during a write mustn't delay a revocation.
+//! Recording the use of keys, on a separate thread: a store that hangs during a write mustn't delay a revocation. Last uses
+//! are written here, requests by day in a transaction of their own (`key_days`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use jiff::Timestamp;
 use vitrine_store::{Store, StoreError};
 
 use super::Live;
+use super::key_days::{Busy, KeyDays, until_next_day};
 use crate::error_chain::ErrorChain;
 use crate::panic_point::PanicPoint;
 use crate::panics::caught;
@@ -27,6 +29,7 @@ pub(super) struct KeyUse {
     /// By prefix. The live keys may not have these yet.
     recorded: HashMap<String, Timestamp>,
     failing: bool,
+    days: KeyDays,
 }
 
 impl KeyUse {
@@ -36,6 +39,7 @@ impl KeyUse {
             live: Arc::clone(live),
             recorded: HashMap::new(),
             failing: false,
+            days: KeyDays::new(store, live),
         }
     }
 
@@ -50,11 +54,18 @@ impl KeyUse {
             if woken.is_ok() && !ends {
                 continue;
             }
-            let again = caught(|| self.record()).unwrap_or(RECORD_INTERVAL);
-            next = Instant::now() + again;
             if ends {
+                // The thread ends either way.
+                let _ = caught(|| self.days.finish());
+                let _ = caught(|| self.record());
                 return;
             }
+            let again = caught(|| self.record()).unwrap_or(RECORD_INTERVAL);
+            let again = match caught(|| self.days.flush()) {
+                Ok(Err(Busy)) => RETRY_PAUSE,
+                _ => again.min(until_next_day(Timestamp::now())),
+            };
+            next = Instant::now() + again;
         }
     }
 

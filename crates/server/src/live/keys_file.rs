@@ -1,9 +1,10 @@
-//! The keys file: the keys and the time of the last contact with the store, for a start while the store is unreachable.
+//! The keys file: the keys, their assortments and the time of the last contact with the store, for a start while the store is unreachable.
 //! It has hashes instead of secrets, and only its owner can read it.
 //!
 //! Its first line is the SHA-256 of the rest, which is JSON. It is written under another name, synced and renamed: at
 //! once when keys change, and every few seconds for the time of the last contact.
 
+use std::collections::{BTreeSet, HashSet};
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -13,11 +14,14 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
+use vitrine_ingest::assortments;
+use vitrine_model::assortment::{AssortmentState, AssortmentTable, NewVersion};
 use vitrine_model::hexadecimal::Hexadecimal;
 use vitrine_model::key::{KeyKind, KeyRecord, KeyTable, SecretHash};
 
 use super::Live;
 use super::background::lower_priority;
+use super::follow_assortments::assortment;
 use super::state_directory::{PARTIAL_KEYS_PREFIX, StateDirectory};
 use crate::error_chain::ErrorChain;
 use crate::panic_point::PanicPoint;
@@ -37,6 +41,30 @@ struct Content {
     store_address: String,
     contact: Timestamp,
     keys: Vec<Key>,
+    /// Left out without assortments, so that older releases read the file then; they refuse it otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    assortments: Option<Assortments>,
+}
+
+/// Assortments of the keys.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Assortments {
+    counter: u64,
+    accepted_at: Option<Timestamp>,
+    held: BTreeSet<String>,
+    live: Vec<Version>,
+}
+
+/// Live version of an assortment.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Version {
+    name: String,
+    number: u32,
+    id: String,
+    since: Timestamp,
+    rules: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -53,6 +81,8 @@ struct Key {
     revoked_at: Option<Timestamp>,
     rotated_at: Option<Timestamp>,
     last_used_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    assortment: Option<String>,
 }
 
 impl From<&KeyRecord> for Key {
@@ -69,7 +99,51 @@ impl From<&KeyRecord> for Key {
             revoked_at: record.revoked_at,
             rotated_at: record.rotated_at,
             last_used_at: record.last_used_at,
+            assortment: record.assortment.clone(),
         }
+    }
+}
+
+impl Assortments {
+    /// Returns what is written of a table; `None` if there is nothing in it.
+    fn of(table: &AssortmentTable) -> Option<Self> {
+        let AssortmentState {
+            counter,
+            accepted_at,
+        } = table.state;
+        let live = table.iter().map(|known| Version {
+            name: known.live().name().to_owned(),
+            number: known.number(),
+            id: known.version_id().to_owned(),
+            since: known.since(),
+            rules: assortments::to_json(known.live().rules()),
+        });
+        (counter > 0).then(|| Self {
+            counter,
+            accepted_at,
+            held: table.held.clone(),
+            live: live.collect(),
+        })
+    }
+
+    /// Returns the table. Versions whose rules can't be read are left out, so that their keys see nothing.
+    fn into_table(self) -> AssortmentTable {
+        let new = |version: Version| {
+            Some(NewVersion {
+                assortment: assortment(&version.name, &version.id, &version.rules)?,
+                number: version.number,
+                version_id: version.id,
+                since: version.since,
+            })
+        };
+        let state = AssortmentState {
+            counter: self.counter,
+            accepted_at: self.accepted_at,
+        };
+        let live = self.live.into_iter().filter_map(new).collect();
+        let mut table = AssortmentTable::default().updated(&HashSet::new(), live, state);
+        table.held = self.held;
+        table
     }
 }
 
@@ -92,6 +166,7 @@ impl Key {
             revoked_at: self.revoked_at,
             rotated_at: self.rotated_at,
             last_used_at: self.last_used_at,
+            assortment: self.assortment,
         })
     }
 }
@@ -114,8 +189,8 @@ pub(super) enum ReadError {
     OtherStore,
 }
 
-/// Returns the keys, and the time of the last contact.
-pub(super) fn read(directory: &StateDirectory) -> Result<(Vec<KeyRecord>, Timestamp), ReadError> {
+/// Returns the keys with what they see, and the time of the last contact.
+pub(super) fn read(directory: &StateDirectory) -> Result<(KeyTable, Timestamp), ReadError> {
     let text = std::fs::read_to_string(directory.keys_file())?;
     let (sum, json) = text.split_once('\n').ok_or(ReadError::Damaged)?;
     if Hexadecimal(&Sha256::digest(json)).to_string() != sum {
@@ -130,7 +205,10 @@ pub(super) fn read(directory: &StateDirectory) -> Result<(Vec<KeyRecord>, Timest
     }
     let keys = content.keys.into_iter().map(Key::into_record);
     let keys: Option<Vec<_>> = keys.collect();
-    Ok((keys.ok_or(ReadError::Damaged)?, content.contact))
+    let keys = KeyTable::new(keys.ok_or(ReadError::Damaged)?, &KeyTable::default());
+    let assortments = content.assortments.map(Assortments::into_table);
+    let keys = keys.with_assortments(Arc::new(assortments.unwrap_or_default()));
+    Ok((keys, content.contact))
 }
 
 fn write(directory: &StateDirectory, keys: &KeyTable, contact: Timestamp) -> io::Result<()> {
@@ -139,6 +217,7 @@ fn write(directory: &StateDirectory, keys: &KeyTable, contact: Timestamp) -> io:
         store_address: directory.store_address.clone(),
         contact,
         keys: keys.records().map(Key::from).collect(),
+        assortments: Assortments::of(keys.assortments()),
     })?;
     // Only its owner can read a temporary file; it is removed if this fails.
     let mut file = NamedTempFile::with_prefix_in(PARTIAL_KEYS_PREFIX, directory.path())?;

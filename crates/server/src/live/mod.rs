@@ -1,10 +1,11 @@
 //! The live snapshot and keys that requests read, and the threads that swap them.
 //!
 //! - `build`: builds a snapshot from a store; `blocks`: its threads
-//! - `follow`: the threads that poll a store; `follow_catalog`, `follow_keys`: their tasks; `key_use`: records the last use
-//!   of keys; `background`: low priority for work beside requests
+//! - `follow`: the threads that poll a store; `follow_catalog`, `follow_keys`, `follow_assortments`: their tasks; `key_use`:
+//!   records the last use of keys, with `key_days`: their requests by day; `background`: low priority for work beside requests
 //! - `contact`: age of the keys, and its limit
-//! - `feed`: the state that the changes feed answers from, and reads that requests ask for; `follow_changes`: its task; `replica`: proof that a replica is current
+//! - `feed`: the state that the changes feed answers from, and reads that requests ask for; `visible_feed`: as a key sees it;
+//!   `follow_changes`: its task; `replica`: proof that a replica is current
 //! - `state_directory`: files for the next start: the `snapshot_file`, the `journal_file` and the `keys_file`; `state_file`:
 //!   the threads that write the first two
 //!
@@ -16,21 +17,24 @@ mod build;
 mod contact;
 mod feed;
 mod follow;
+mod follow_assortments;
 mod follow_catalog;
 mod follow_changes;
 mod follow_keys;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod journal_file;
+mod key_days;
 mod key_use;
 mod keys_file;
 mod replica;
 mod snapshot_file;
 mod state_directory;
 mod state_file;
+mod visible_feed;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use tokio::sync::watch;
@@ -39,11 +43,12 @@ use vitrine_model::snapshot::Snapshot;
 
 use crate::metrics::LiveMetrics;
 
-pub use build::texts_kept_since;
+pub use build::{read_snapshot, texts_kept_since};
 pub use contact::{Contact, DEFAULT_MAX_STALE_KEYS};
 pub use feed::{Feed, JournalLimits, StoreRead, StoreReads};
 pub use follow::{Follower, Stores};
 pub use state_directory::{StateDirectory, StateDirectoryInUse, StateLock};
+pub use visible_feed::VisibleFeed;
 
 /// The live snapshot and keys.
 #[derive(Debug)]
@@ -58,6 +63,7 @@ pub struct Live {
     pub store_reads: StoreReads,
     journal_limits: JournalLimits,
     feed: watch::Sender<Option<Arc<Feed>>>,
+    keys_read: watch::Sender<Option<Instant>>,
 }
 
 impl Live {
@@ -73,6 +79,7 @@ impl Live {
             store_reads: StoreReads::default(),
             journal_limits,
             feed: watch::Sender::new(None),
+            keys_read: watch::Sender::new(None),
         }
     }
 
@@ -86,7 +93,13 @@ impl Live {
         self.feed.borrow().clone()
     }
 
-    /// Returns a receiver of the state that the changes feed answers from.
+    /// Returns a receiver of the beginning of the last read of the keys, and of what they see.
+    #[must_use]
+    pub fn subscribe_keys_read(&self) -> watch::Receiver<Option<Instant>> {
+        self.keys_read.subscribe()
+    }
+
+    /// Returns a receiver of the state that the changes feed answers from; it is also woken if what keys see changes.
     #[must_use]
     pub fn subscribe_feed(&self) -> watch::Receiver<Option<Arc<Feed>>> {
         self.feed.subscribe()
@@ -113,8 +126,17 @@ impl Live {
         self.snapshot.swap(snapshot)
     }
 
-    /// Replaces the live keys.
+    /// Replaces the live keys, with what they see.
     pub fn set_keys(&self, keys: KeyTable) {
-        self.keys.store(Arc::new(keys));
+        let before = self.keys.swap(Arc::new(keys));
+        if !self.keys.load().see_the_same(&before) {
+            // Requests that wait for changes look at what their key sees now.
+            self.feed.send_modify(|_| {});
+        }
+    }
+
+    /// Records that keys and assortments, with their history, are as the store had them when it was asked.
+    fn record_keys_read(&self, asked: Instant) {
+        self.keys_read.send_replace(Some(asked));
     }
 }

@@ -28,12 +28,7 @@ pub(super) fn confirm(followed: &FollowContext, seen: StoreState, began: Instant
         let state = caught(|| primary.state());
         ASKING.store(false, Ordering::Release);
         // Keys are followed by another thread.
-        let is_seen = |state: &StoreState| {
-            StoreState {
-                keys: 0,
-                ..state.clone()
-            } == seen
-        };
+        let is_seen = |state: &StoreState| state.clone().of_catalog() == seen;
         if state.is_ok_and(|state| state.as_ref().is_ok_and(is_seen)) {
             live.store_reads.report(StoreRead {
                 began,

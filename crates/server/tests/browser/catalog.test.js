@@ -26,13 +26,16 @@ before(async () => {
   const file = path.join(folder, 'second.ndjson');
   writeFileSync(file, [...kept, JSON.stringify(changed)].join('\n'));
   server.run('load', '--note', 'Autumn prices', file);
+  const rules = path.join(folder, 'nordic.json');
+  writeFileSync(rules, JSON.stringify({ allow: [{ codes: ['PANDANLANE-SG', 'STARLOFT-EU'] }], discounts: [{ set: '0.0125' }] }));
+  server.run('assortments', 'set', 'nordic', rules);
   rmSync(folder, { recursive: true });
-  server.key('--quota', '100/60');
+  server.key('--quota', '100/60', '--assortment', 'nordic');
   server.run('keys', 'create', '--label', 'old partner', '--test');
   server.run('keys', 'revoke', 'old partner');
   for (;;) {
     const page = await (await fetch(`${server.admin}/catalog/PANDANLANE-SG`)).text();
-    if (page.includes('Street Food')) break;
+    if (page.includes('Street Food') && page.includes('as=nordic')) break;
   }
 });
 
@@ -45,6 +48,7 @@ const PAGES = {
   grid: '/catalog',
   filtered: '/catalog?country=US&orderable=yes&q=a',
   empty: '/catalog?q=nothing+of+the+kind&state=LIVE',
+  assortment: '/catalog?as=nordic&orderable=yes',
   product: '/catalog/PANDANLANE-SG',
   texts: '/catalog/STARLOFT-EU',
   retired: '/catalog/LIFTBELL-US',
@@ -121,6 +125,35 @@ for (const javaScript of [true, false]) {
     await page.getByRole('link', { name: 'Previous' }).click();
     assert.match(await page.getByRole('status').innerText(), /showing 1–48/);
     // Who goes on waits for no picture.
+    clean(/^failed: .* net::ERR_ABORTED$/);
+    await close();
+  });
+}
+
+for (const javaScript of [true, false]) {
+  test(`the catalog is seen as an assortment sees it, ${javaScript ? 'with' : 'without'} script`, async () => {
+    const { page, clean, close } = await look(browser, server.admin, { javaScript });
+    await page.goto(`${server.admin}/catalog`);
+    await page.getByLabel('As this assortment sees it').fill('nordic');
+    await page.getByRole('button', { name: 'Show' }).click();
+    await page.waitForURL(/as=nordic/);
+    assert.equal(await page.getByRole('heading', { level: 1 }).innerText(), 'Catalog as nordic sees it');
+    assert.equal(await page.locator('.product').count(), 2);
+    assert.match(await page.locator('.product').first().innerText(), /Discount 0\.0125/);
+    await page.getByLabel('Name or code').fill('street');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/q=street/);
+    assert.equal(await page.locator('.product').count(), 1);
+    await page.getByRole('link', { name: 'Remove “street”' }).click();
+    await page.waitForURL(/as=nordic$/);
+    await page.getByRole('link', { name: 'Remove As nordic sees it' }).click();
+    await page.waitForURL(/\/catalog$/);
+    await page.goto(`${server.admin}/keys`);
+    await page.getByRole('link', { name: 'nordic' }).click();
+    await page.waitForURL(/as=nordic$/);
+    await page.getByRole('link', { name: 'Pandanlane Street Food Pass' }).click();
+    await page.locator('#assortments').getByRole('link', { name: 'nordic' }).click();
+    await page.waitForURL(/as=nordic$/);
     clean(/^failed: .* net::ERR_ABORTED$/);
     await close();
   });

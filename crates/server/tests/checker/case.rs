@@ -11,10 +11,11 @@ use crate::catalog::{Catalog, Record};
 use crate::copy::Copy;
 use crate::feed::Feed;
 use crate::harness::{Reply, text};
-use crate::judge::{Exchange, View};
+use crate::judge::{Exchange, View, is_like_never, never_loaded};
 use crate::lies::Lie;
 use crate::memory::Memory;
-use crate::operation::{Operation, Target, everything};
+use crate::operation::Operation;
+use crate::target::{Target, everything, outline};
 use crate::timeline::SERVERS;
 use crate::walk::Walk;
 use crate::world::World;
@@ -36,8 +37,8 @@ pub struct Case<'t> {
     pub(super) walks: Vec<Walk>,
     pub(super) copies: Vec<Copy>,
     pub(super) feeds: [Feed; SERVERS],
-    /// Number of keys made.
-    pub(super) keys: usize,
+    /// Keys that operations made.
+    pub(super) partners: Vec<usize>,
     pub(super) tally: &'t Tally,
 }
 
@@ -56,7 +57,7 @@ pub fn run(
         walks: Vec::new(),
         copies: Vec::new(),
         feeds: Default::default(),
-        keys: 0,
+        partners: Vec::new(),
         tally,
     };
     for (number, operation) in operations.iter().enumerate() {
@@ -79,30 +80,49 @@ impl Case<'_> {
             Operation::Merge { records, retire } => self.merge(records, retire),
             Operation::LoadWithFault(records) => self.load_with_fault(records),
             Operation::RollBack(number) => self.roll_back(*number),
-            Operation::MakeKey => self.make_key().map(|_| ()),
+            Operation::MakeKey(assortment) => self.make_partner(*assortment),
             Operation::Revoke(number) => self.revoke(*number),
+            Operation::Assign { key, assortment } => self.assign(*key, *assortment),
+            Operation::SetRules(name, rules) => self.set_rules(name, rules),
+            Operation::RollBackRules(number) => self.roll_back_rules(*number),
+            Operation::RemoveRules(name) => self.remove_rules(*name),
             Operation::Read {
                 server,
                 key,
                 target,
             } => {
-                let key = key.and_then(|key| key.checked_rem(self.keys));
+                let key = self.partner(*key);
                 self.read(*server, key, target, None).map(|_| ())
             }
-            Operation::ReadAgain { server, answer } => match self.memory.recall(*answer) {
-                Some((target, tag)) => self.read(*server, None, &target, Some(&tag)).map(|_| ()),
+            Operation::ReadAgain {
+                server,
+                key,
+                answer,
+            } => match self.memory.recall(*answer) {
+                Some((target, tag)) => {
+                    let key = self.partner(*key);
+                    self.read(*server, key, &target, Some(&tag)).map(|_| ())
+                }
                 None => Ok(()),
             },
-            Operation::StartWalk { filter, way, limit } => {
-                self.walks.push(Walk::new(filter.clone(), *way, *limit));
+            Operation::StartWalk {
+                key,
+                filter,
+                way,
+                limit,
+            } => {
+                let key = self.partner(*key);
+                self.walks
+                    .push(Walk::new(key, filter.clone(), *way, *limit));
                 Ok(())
             }
             Operation::Step { server, walk } => match walk.checked_rem(self.walks.len()) {
                 Some(walk) => self.step(*server, walk),
                 None => Ok(()),
             },
-            Operation::StartCopy { filter, limit } => {
-                self.copies.push(Copy::new(filter.clone(), *limit));
+            Operation::StartCopy { key, filter, limit } => {
+                let key = self.partner(*key);
+                self.copies.push(Copy::new(key, filter.clone(), *limit));
                 Ok(())
             }
             Operation::OfCopy { server, copy, what } => match copy.checked_rem(self.copies.len()) {
@@ -114,10 +134,11 @@ impl Case<'_> {
                 self.tally.restarts.add(1);
                 // It reads the store before it listens.
                 self.view.catalogs.settle(*server);
-                self.view.keys.settle(*server);
+                self.view.access.settle(*server);
                 self.feeds[*server] = Feed {
                     oldest: self.view.catalogs.oldest(*server),
                     is_known: false,
+                    lacks_former_rules: true,
                 };
                 Ok(())
             }
@@ -125,7 +146,7 @@ impl Case<'_> {
         }
     }
 
-    fn live(&self) -> Catalog {
+    pub(super) fn live(&self) -> Catalog {
         self.view
             .catalogs
             .newest()
@@ -224,28 +245,6 @@ impl Case<'_> {
         self.publish(state.catalog.unwrap_or_default(), revision)
     }
 
-    fn make_key(&mut self) -> Result<usize, String> {
-        let key = self.world.make_key()?;
-        self.keys += 1;
-        let mut good = self.view.keys.newest().clone();
-        good.insert(key);
-        self.view.keys.push(good);
-        Ok(key)
-    }
-
-    fn revoke(&mut self, number: usize) -> Result<(), String> {
-        let mut good = self.view.keys.newest().clone();
-        let Some(number) = number.checked_rem(good.len()) else {
-            return Ok(());
-        };
-        let key = good.iter().copied().nth(number).expect("one of them");
-        good.remove(&key);
-        self.world.revoke(key)?;
-        self.view.keys.push(good);
-        self.tally.revocations.add(1);
-        Ok(())
-    }
-
     /// Asks, and judges what comes. What is known by its tag is returned as if it had come.
     fn read(
         &mut self,
@@ -278,19 +277,32 @@ impl Case<'_> {
             target,
         };
         self.view.take(asked, &reply)?;
+        if let (404, Target::Product(code, content, version)) = (reply.status, target) {
+            let target = Target::Product(never_loaded(code), *content, *version);
+            let never = self
+                .world
+                .ask(server, key, &target.path(), None, *version)?;
+            is_like_never(&reply, code, &never, never_loaded(code))?;
+        }
         Ok(reply)
     }
 
     fn step(&mut self, server: usize, walk: usize) -> Result<(), String> {
-        let target = Target::List(self.walks[walk].query());
-        let reply = self.read(server, None, &target, None)?;
-        if reply.status == 503 {
-            return Ok(());
+        let (key, query) = (self.walks[walk].key, self.walks[walk].query());
+        let reply = self.read(server, key, &Target::List(query), None)?;
+        match reply.status {
+            401 => {
+                self.walks.remove(walk);
+                return Ok(());
+            }
+            503 => return Ok(()),
+            _ => {}
         }
-        let state = self.view.catalogs.oldest(server);
-        if self.walks[walk].take(&reply.codes(), state)? {
+        let view = &self.view;
+        let states = [view.catalogs.oldest(server), view.access.oldest(server)];
+        if self.walks[walk].take(&reply.codes(), states)? {
             let walk = self.walks.remove(walk);
-            walk.check(self.view.catalogs.states())?;
+            walk.check(&self.view)?;
             self.tally.walks.add(1);
         }
         Ok(())
@@ -312,37 +324,12 @@ impl Case<'_> {
             // Without a catalog keys aren't looked at.
             return Ok(());
         }
-        if !self.view.keys.is_settled(server) {
-            took += self.settle_keys(server)?;
+        if !self.view.access.is_settled(server) {
+            took += self.settle_access(server)?;
         }
         took += self.settle_feed(server)?;
         self.tally.slowest_milliseconds.raise(took);
         Ok(())
-    }
-
-    /// Waits until a server knows the newest keys. That one is refused says nothing: it may be revoked, or not known yet.
-    /// So a key is waited for that was made last.
-    fn settle_keys(&mut self, server: usize) -> Result<Duration, String> {
-        let key = match self.view.keys.states() {
-            [.., before, newest] => newest.difference(before).next().copied(),
-            _ => None,
-        };
-        let key = match key {
-            Some(key) => key,
-            None => self.make_key()?,
-        };
-        let target = Target::Countries;
-        let asked = Exchange {
-            server,
-            key: Some(key),
-            target: &target,
-        };
-        let Self { world, view, .. } = self;
-        world.wait_for("the newest keys", |world| {
-            let reply = world.ask(server, Some(key), &target.path(), None, target.version())?;
-            view.take(asked, &reply)?;
-            Ok(view.keys.is_settled(server))
-        })
     }
 
     /// All servers show the newest state, all walks come to their end, and all servers say the same, to the byte.
@@ -358,24 +345,35 @@ impl Case<'_> {
         for copy in 0..self.copies.len() {
             self.complete(copy)?;
         }
-        for key in 0..self.keys {
-            for server in 0..SERVERS {
-                self.read(server, Some(key), &Target::Categories, None)?;
-            }
-        }
         for target in everything(&self.live()) {
-            let mut seen = BTreeSet::new();
-            for server in 0..SERVERS {
-                let reply = self.read(server, None, &target, None)?;
-                let header = |name: &str| reply.header(name).map(str::to_owned);
-                let headers = ["etag", "link", "content-type", "vary", "cache-control"].map(header);
-                seen.insert((reply.status, headers, text(&reply.body)));
-            }
-            if seen.len() != 1 {
-                return Err(format!("servers differ: {target:?}: {seen:#?}"));
+            self.read_everywhere(None, &target)?;
+        }
+        for key in self.partners.clone() {
+            let is_good = self.view.access.newest().sight(Some(key)).is_some();
+            let targets = match is_good {
+                true => outline(),
+                false => vec![Target::Categories],
+            };
+            for target in targets {
+                self.read_everywhere(Some(key), &target)?;
             }
         }
         Ok(())
+    }
+
+    /// All servers say the same, to the byte.
+    fn read_everywhere(&mut self, key: Option<usize>, target: &Target) -> Result<(), String> {
+        let mut seen = BTreeSet::new();
+        for server in 0..SERVERS {
+            let reply = self.read(server, key, target, None)?;
+            let header = |name: &str| reply.header(name).map(str::to_owned);
+            let headers = ["etag", "link", "content-type", "vary", "cache-control"].map(header);
+            seen.insert((reply.status, headers, text(&reply.body)));
+        }
+        match seen.len() {
+            1 => Ok(()),
+            _ => Err(format!("servers differ: {target:?}: {seen:#?}")),
+        }
     }
 }
 

@@ -19,6 +19,9 @@ pub const COUNTRIES: [&str; 3] = ["DE", "FR", "GB"];
 /// Categories of products.
 pub const CATEGORIES: [&str; 3] = ["books", "food", "café & bistro"];
 
+/// Currencies of products.
+pub const CURRENCIES: [&str; 2] = ["EUR", "SEK"];
+
 /// Public address: the same whichever server answers.
 pub const PUBLIC_URL: &str = "https://catalog.example";
 
@@ -38,7 +41,8 @@ pub struct Facts {
     pub payout: Payout,
     pub countries: Vec<&'static str>,
     pub categories: Vec<&'static str>,
-    pub discount_thousandths: u16,
+    pub currency: &'static str,
+    pub discount_millionths: u32,
 }
 
 /// Description of a product.
@@ -142,12 +146,21 @@ pub fn text_path(number: u8) -> String {
     format!("/v2/texts/{digest}.md")
 }
 
+/// Returns a decimal of up to six fraction digits, without zeros beyond the second one.
+fn short_decimal(millionths: u32) -> String {
+    let mut decimal = format!("{}.{:06}", millionths / 1_000_000, millionths % 1_000_000);
+    while decimal.len() > "0.00".len() && decimal.ends_with('0') {
+        decimal.pop();
+    }
+    decimal
+}
+
 fn outside(number: u8) -> String {
     format!("https://texts.example/{number}.md")
 }
 
 impl Payout {
-    fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::GiftCard => "gift_card",
             Self::Payment => "payment",
@@ -181,6 +194,7 @@ impl Facts {
             ("is_orderable", json!(self.is_orderable)),
             ("countries_redeemable_in", json!(self.countries)),
             ("categories", json!(self.categories)),
+            ("currency", json!(self.currency)),
             ("discount_multiplier", json!(discount)),
             ("payout_type", json!(self.payout.name())),
             (self.payout.name(), detail),
@@ -204,11 +218,10 @@ impl Record {
                 texts["description_markdown_url"] = outside(number).into();
             }
         }
-        let thousandths = self.facts.discount_thousandths;
-        let discount = match (self.has_long_discount, thousandths % 10) {
-            (false, 0) => format!("0.{:02}", thousandths / 10),
-            _ => format!("0.{thousandths:03}"),
-        };
+        let mut discount = short_decimal(self.facts.discount_millionths);
+        if self.has_long_discount {
+            discount.push('0');
+        }
         self.facts.product(self.code, &discount, texts).to_string()
     }
 
@@ -249,12 +262,11 @@ impl Product {
             texts[format!("{name}_{ending}")] = Value::Null;
         }
         texts[format!("description_{ending}")] = text;
-        let thousandths = self.facts.discount_thousandths;
-        let discount = match version {
-            Version::Newest if !thousandths.is_multiple_of(10) => format!("0.{thousandths:03}"),
+        let mut discount = short_decimal(self.facts.discount_millionths);
+        if version == Version::Older {
             // Cut, never rounded up.
-            _ => format!("0.{:02}", thousandths / 10),
-        };
+            discount.truncate("0.00".len());
+        }
         self.facts.product(code, &discount, texts)
     }
 }

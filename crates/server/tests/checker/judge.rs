@@ -1,13 +1,15 @@
-//! Judgement of answers: each must be what the contract says of one state of the catalog and one of the keys,
-//! both of which the server may still show. So no answer is ever a mixture.
+//! Judgement of answers: each must be what the contract says of one state of the catalog and one of the keys and their
+//! assortments, both of which the server may still show. So no answer is ever a mixture.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
+use crate::access::{Access, At, Sight};
+use crate::assortment::Rules;
 use crate::catalog::{Catalog, Content, Text, markdown};
 use crate::harness::{Reply, text};
-use crate::operation::{Query, Target};
+use crate::target::{Query, Target};
 use crate::timeline::Timeline;
 
 /// The catalog at some time.
@@ -25,8 +27,11 @@ pub struct State {
 #[derive(Debug)]
 pub struct View {
     pub catalogs: Timeline<State>,
-    /// Good keys.
-    pub keys: Timeline<BTreeSet<usize>>,
+    pub access: Timeline<Access>,
+    /// All versions of assortments, by name and number.
+    pub versions: BTreeMap<(&'static str, u64), Rules>,
+    /// The versions that are removals.
+    pub removals: BTreeSet<(&'static str, u64)>,
 }
 
 /// Request, with its server and its key.
@@ -57,8 +62,33 @@ impl View {
     pub fn new() -> Self {
         Self {
             catalogs: Timeline::new(State::default()),
-            keys: Timeline::new(BTreeSet::new()),
+            access: Timeline::new(Access::default()),
+            versions: BTreeMap::new(),
+            removals: BTreeSet::new(),
         }
+    }
+
+    /// All states that a server may show with a key, from a state of the catalog on.
+    pub fn places(&self, server: usize, key: Option<usize>, oldest: usize) -> BTreeSet<At> {
+        let sights = self.sights(server, key);
+        let catalogs = oldest..self.catalogs.states().len();
+        catalogs
+            .flat_map(|catalog| sights.iter().map(move |&sight| At { catalog, sight }))
+            .collect()
+    }
+
+    /// The newest state, as a good key sees it.
+    pub fn newest(&self, key: Option<usize>) -> At {
+        At {
+            catalog: self.catalogs.states().len() - 1,
+            sight: self.access.newest().sight(key).unwrap_or_default(),
+        }
+    }
+
+    /// Takes note that a server saw by one of these with a key.
+    pub fn saw(&mut self, server: usize, key: Option<usize>, seen: &BTreeSet<Sight>) {
+        let has = |access: &Access| access.sight(key).is_some_and(|sight| seen.contains(&sight));
+        self.access.shows(server, has);
     }
 
     /// Takes note of an answer; an error where the contract doesn't allow it.
@@ -76,29 +106,28 @@ impl View {
                     && self
                         .catalogs
                         .shows(asked.server, |state| state.catalog.is_some())
-                    && asked.key.is_some_and(|key| {
-                        self.keys.shows(asked.server, |good| !good.contains(&key))
-                    })
+                    && self.refuses(asked.server, asked.key)
             }
-            _ => {
-                let is_good = asked.key.is_none_or(|key| {
-                    matches!(asked.target, Target::Text(_))
-                        || self.keys.shows(asked.server, |good| good.contains(&key))
-                });
-                is_good && self.shows_content(asked, reply)
-            }
+            _ => self.shows_content(asked, reply),
         };
         if is_allowed {
             return Ok(());
         }
         let states = &self.catalogs.states()[self.catalogs.oldest(asked.server)..];
+        let sights = self.sights(asked.server, asked.key);
+        let rules: Vec<_> = sights.iter().map(|sight| self.rules(*sight)).collect();
         Err(format!(
-            "{asked:?}\nwas answered with {} {:?}\n  {}\nwhich none of these allows:\n  {states:?}\n  {:?}",
+            "{asked:?}\nwas answered with {} {:?}\n  {}\nwhich none of these allows:\n  {states:?}\nby\n  {rules:?}",
             reply.status,
             reply.header("link"),
             text(&reply.body),
-            &self.keys.states()[self.keys.oldest(asked.server)..],
         ))
+    }
+
+    /// Takes note that a server refused a key; whether it may.
+    pub fn refuses(&mut self, server: usize, key: Option<usize>) -> bool {
+        let is_bad = |access: &Access| access.sight(key).is_none();
+        self.access.shows(server, is_bad)
     }
 
     fn shows_content(&mut self, asked: Exchange<'_>, reply: &Reply) -> bool {
@@ -147,9 +176,26 @@ impl View {
         }
     }
 
+    /// Takes note of an answer that some catalogs give, as the key sees them; whether it may be given.
     fn shows(&mut self, asked: Exchange<'_>, has: impl Fn(&Catalog) -> bool) -> bool {
-        let has = |state: &State| state.catalog.as_ref().is_some_and(&has);
-        self.catalogs.shows(asked.server, has)
+        let Exchange { server, key, .. } = asked;
+        let oldest = self.catalogs.oldest(server);
+        let states = &self.catalogs.states()[oldest..];
+        let first_by = |sight: &Sight| {
+            let rules = self.rules(*sight);
+            let has = |catalog: &Catalog| has(&catalog.seen_by(rules));
+            let has = |state: &State| state.catalog.as_ref().is_some_and(has);
+            Some((*sight, states.iter().position(has)?))
+        };
+        let first: BTreeMap<Sight, usize> = (self.sights(server, key).iter())
+            .filter_map(first_by)
+            .collect();
+        let Some(catalog) = first.values().min() else {
+            return false;
+        };
+        self.catalogs.raise(server, oldest + catalog);
+        self.saw(server, key, &first.into_keys().collect());
+        true
     }
 }
 
@@ -184,4 +230,26 @@ fn is_page(catalog: &Catalog, query: &Query, reply: &Reply, body: &Value) -> boo
         && expected_links
             .iter()
             .all(|neighbour| link.contains(*neighbour))
+}
+
+/// A code as long as another that is in no catalog.
+pub fn never_loaded(code: &str) -> &'static str {
+    ["N", "NN", "NNN"][code.len() - 1]
+}
+
+/// Checks that a 404 tells nothing of its product: it is that of a code that never was.
+pub fn is_like_never(reply: &Reply, code: &str, never: &Reply, other: &str) -> Result<(), String> {
+    let quoted = |code: &str| format!("`{code}`");
+    let expected = text(&never.body).replace(&quoted(other), &quoted(code));
+    let is_of_request = |name: &str| ["date", "x-request-id"].contains(&name);
+    let headers = |reply: &Reply| -> Vec<_> {
+        let headers = reply.headers.iter();
+        let headers = headers.filter(|(name, _)| !is_of_request(name));
+        headers.cloned().collect()
+    };
+    // The key may have been revoked in between.
+    match never.status != 404 || text(&reply.body) == expected && headers(reply) == headers(never) {
+        true => Ok(()),
+        false => Err(format!("{code}: {reply:?}, but {other}: {never:?}")),
+    }
 }

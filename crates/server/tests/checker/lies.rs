@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::catalog::CODES;
+use crate::catalog::{CODES, Version};
 use crate::harness::Reply;
 
 /// A defect.
@@ -33,6 +33,32 @@ pub enum Lie {
     Token,
     /// The default version answers, whatever version is asked for.
     Version,
+    /// Pages are cached by their queries alone: a client gets the page of another one's assortment.
+    CacheKey,
+    /// A client gets a product that its rules hide.
+    Hidden,
+    /// A client gets a product at the list discount.
+    ListDiscount,
+    /// The changes feed tells of no removal by rules.
+    ForgottenEdit,
+}
+
+/// Request that a liar answers.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// A partner's key, or the one that sees everything.
+    pub key: Option<usize>,
+    pub path: &'a str,
+    pub version: Version,
+}
+
+/// Kind of change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// Of the catalog.
+    Load,
+    /// Of what a key sees of it.
+    Edit,
 }
 
 /// Memory of a liar.
@@ -42,6 +68,11 @@ pub struct Liar {
     products: BTreeMap<String, Value>,
     /// Requests for changes without their tokens, by the token of the answer.
     asked: BTreeMap<String, String>,
+    /// Numbers of loads until then, by the token of the answer.
+    loads_until: BTreeMap<String, u64>,
+    /// First answers since the newest change, by path and version.
+    pages: BTreeMap<(String, &'static str), Reply>,
+    loads: u64,
 }
 
 /// Path of the changes feed.
@@ -89,17 +120,55 @@ impl Liar {
         }
     }
 
+    /// Takes note that the store changes.
+    pub fn change(&mut self, change: Change) {
+        self.pages.clear();
+        self.loads += u64::from(change == Change::Load);
+    }
+
+    /// Returns the answer about products that is given in place of `reply`: one that another client got.
+    fn of_another(&mut self, lie: Lie, asked: Asked<'_>, reply: Reply) -> Reply {
+        let code = asked.path.strip_prefix("/v2/product/");
+        let is_product = code.is_some_and(|code| !["categories", "countries"].contains(&code));
+        let id = (asked.path.to_owned(), asked.version.as_str());
+        let kept = self.pages.get(&id);
+        let taken = match lie {
+            Lie::CacheKey if code.is_none() => kept,
+            Lie::Hidden if is_product => kept.filter(|_| reply.status == 404),
+            Lie::ListDiscount if is_product => kept.filter(|_| reply.status == 200),
+            _ => return reply,
+        };
+        if let Some(taken) = taken {
+            return taken.clone();
+        }
+        if reply.status == 200 && (lie == Lie::CacheKey || asked.key.is_none()) {
+            self.pages.insert(id, reply.clone());
+        }
+        reply
+    }
+
+    /// Returns true if nothing but edits happened since a request's token was given out.
+    fn is_of_edits(&self, path: &str) -> bool {
+        let token = split(path).and_then(|(_, rest)| rest.split('&').next());
+        let loads = token.and_then(|token| self.loads_until.get(token));
+        loads == Some(&self.loads)
+    }
+
     /// Returns the answer of the changes feed that is given in place of `reply`.
     fn changes(&mut self, lie: Lie, path: &str, mut reply: Reply) -> Reply {
         let mut answer = reply.json();
         if let Some(next) = answer["next"].as_str() {
             let asked = split(path).map_or(path, |(asked, _)| asked);
             self.asked.insert(next.to_owned(), asked.to_owned());
+            self.loads_until.insert(next.to_owned(), self.loads);
         }
         let Some(changes) = answer["changes"].as_array_mut() else {
             return reply;
         };
         match lie {
+            Lie::ForgottenEdit if self.is_of_edits(path) => {
+                changes.retain(|change| !change["product"].is_null());
+            }
             Lie::ForgottenRemoval => changes.retain(|change| !change["product"].is_null()),
             Lie::LeakedRemoval if split(path).is_some() => {
                 let leaked = CODES.iter().max().expect("a code");
@@ -115,7 +184,12 @@ impl Liar {
     }
 
     /// Returns the reply that is given in place of `reply`.
-    pub fn reply(&mut self, lie: Lie, path: &str, mut reply: Reply) -> Reply {
+    pub fn reply(&mut self, lie: Lie, asked: Asked<'_>, reply: Reply) -> Reply {
+        let path = asked.path;
+        let mut reply = match path.starts_with("/v2/product") && !path.starts_with(CHANGES) {
+            true => self.of_another(lie, asked, reply),
+            false => reply,
+        };
         if reply.status != 200 || !path.starts_with("/v2/product") {
             return reply;
         }

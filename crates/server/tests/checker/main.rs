@@ -4,8 +4,8 @@
 //!     cargo test --test checker
 //!
 //! A case is a store of its own, two servers over it, and some twenty operations: loads, retirements, roll backs, reads,
-//! walks that stay open over all of these, copies that the changes feed keeps, keys made and revoked, servers that end and start again, clients that go from
-//! one server to the other. A case that fails is made smaller; what is left is printed with its seed.
+//! walks that stay open over all of these, copies that the changes feed keeps, keys made and revoked, assortments edited and
+//! given to keys, servers that end and start again, clients that go from one server to the other. A case that fails is made smaller; what is left is printed with its seed.
 //!
 //! - `VITRINE_CHECK_CASES`: how many cases (50)
 //! - `VITRINE_CHECK_SEED`: the seed of the first case; the others have the numbers that follow. Without it, another one
@@ -13,13 +13,14 @@
 //!
 //! With `VITRINE_TEST_STORE=postgres` the stores are databases.
 //!
-//! - `catalog`: the naive model: products, and what is answered of them
+//! - `catalog`: the naive model: products, and what is answered of them; `assortment`: rules, and what is seen by them
+//! - `access`: keys and their assortments at some time
 //! - `timeline`: which of the states that there were a server may still show
-//! - `operation`: what may happen, and how it is drawn
+//! - `operation`: what may happen, and how it is drawn; `target`: what clients ask for
 //! - `world`: the real thing
 //! - `lies`: how the real thing can be made to lie, so that the checker is seen to find it
 //! - `case`: one case: each operation is done to the world and the model; `walk`: a client's walk in it; `feed` and
-//!   `copy`: copies that clients keep
+//!   `copy`: copies that clients keep; `edits`: keys and assortments that change
 //! - `judge`: whether an answer is one that the model allows; `memory`: tags and the bytes they stand for
 //! - `campaign`: many cases
 
@@ -28,10 +29,13 @@
     reason = "a test binary exports nothing; `pub` marks what rooms offer each other"
 )]
 
+mod access;
+mod assortment;
 mod campaign;
 mod case;
 mod catalog;
 mod copy;
+mod edits;
 mod feed;
 #[expect(dead_code, unused_imports, reason = "the other tests use all of it")]
 #[path = "../it/harness/mod.rs"]
@@ -40,6 +44,7 @@ mod judge;
 mod lies;
 mod memory;
 mod operation;
+mod target;
 mod timeline;
 mod walk;
 mod world;
@@ -123,4 +128,24 @@ fn token_taken_for_other_filters_is_found() {
 #[test]
 fn version_that_is_passed_over_is_found() {
     is_found(Lie::Version);
+}
+
+#[test]
+fn page_of_another_assortment_is_found() {
+    is_found(Lie::CacheKey);
+}
+
+#[test]
+fn product_that_rules_hide_is_found() {
+    is_found(Lie::Hidden);
+}
+
+#[test]
+fn list_discount_in_place_of_an_own_one_is_found() {
+    is_found(Lie::ListDiscount);
+}
+
+#[test]
+fn removal_by_rules_that_is_never_told_is_found() {
+    is_found(Lie::ForgottenEdit);
 }

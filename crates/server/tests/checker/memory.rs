@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::harness::{Reply, text};
-use crate::operation::Target;
+use crate::target::Target;
 
 /// All answers of a case.
 #[derive(Debug, Default)]

@@ -5,34 +5,13 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+use crate::assortment::{self, NAMES, Rules};
 use crate::catalog::{
-    CATEGORIES, CODES, COUNTRIES, Catalog, Content, Cursor, Facts, Filter, Payout, Record, Text,
+    CATEGORIES, CODES, COUNTRIES, CURRENCIES, Content, Cursor, Facts, Filter, Payout, Record, Text,
     TextUpdate, Version,
 };
+use crate::target::{Query, TEXTS, Target};
 use crate::timeline::SERVERS;
-
-/// The texts that products have.
-pub const TEXTS: u8 = 3;
-
-/// A page that is asked for.
-#[derive(Debug, Clone)]
-pub struct Query {
-    pub filter: Filter,
-    pub cursor: Cursor,
-    pub limit: Option<usize>,
-    pub version: Version,
-}
-
-/// Target of a read.
-#[derive(Debug, Clone)]
-pub enum Target {
-    List(Query),
-    Product(&'static str, Content, Version),
-    Categories,
-    Countries,
-    /// A text of the service's own, which needs no key.
-    Text(u8),
-}
 
 /// Direction of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,10 +32,17 @@ pub enum End {
 pub enum CopyOperation {
     /// The next answer.
     Sync,
-    /// The same, held until these are loaded or a second is over.
-    Wait(Vec<Record>),
+    /// The same, held until something changes or a second is over.
+    Wait(Meanwhile),
     /// Its token with other filters.
     MisuseToken(Filter),
+}
+
+/// Something that happens while an answer is held.
+#[derive(Debug, Clone)]
+pub enum Meanwhile {
+    Merge(Vec<Record>),
+    SetRules(&'static str, Rules),
 }
 
 /// Something that happens.
@@ -72,9 +58,21 @@ pub enum Operation {
     LoadWithFault(Vec<Record>),
     /// To one of the revisions.
     RollBack(usize),
-    MakeKey,
+    /// With one of the assortments, or without.
+    MakeKey(Option<usize>),
     /// One of the keys.
     Revoke(usize),
+    /// Gives one of the keys one of the assortments, or takes it away.
+    Assign {
+        key: usize,
+        assortment: Option<usize>,
+    },
+    /// Creates an assortment, or replaces its rules.
+    SetRules(&'static str, Rules),
+    /// To one of the versions of all assortments.
+    RollBackRules(usize),
+    /// Removes an assortment, by its place among the names.
+    RemoveRules(usize),
     Read {
         server: usize,
         /// One of the keys, or the one that is never revoked.
@@ -84,9 +82,11 @@ pub enum Operation {
     /// Asks once more for something that came before, with its tag.
     ReadAgain {
         server: usize,
+        key: Option<usize>,
         answer: usize,
     },
     StartWalk {
+        key: Option<usize>,
         filter: Filter,
         way: Direction,
         limit: usize,
@@ -98,6 +98,7 @@ pub enum Operation {
     },
     /// Begins a copy that the changes feed keeps.
     StartCopy {
+        key: Option<usize>,
         filter: Filter,
         limit: usize,
     },
@@ -120,33 +121,53 @@ pub enum Operation {
 /// A case. What fails is made smaller in the order in which things stand here: operations are left out first.
 pub fn operations() -> impl Strategy<Value = Vec<Operation>> {
     let first = prop::option::weighted(0.95, records(12).prop_map(Operation::Load));
-    (prop::collection::vec(operation(), 0..32), first).prop_map(|(others, first)| {
+    let rules = prop::option::weighted(0.4, rules());
+    (prop::collection::vec(operation(), 0..32), first, rules).prop_map(|(others, first, rules)| {
         let mut all: Vec<_> = first.into_iter().collect();
+        if let Some((name, rules)) = rules {
+            all.push(Operation::SetRules(name, rules));
+            all.push(Operation::MakeKey(Some(0)));
+            all.push(Operation::StartCopy {
+                key: Some(0),
+                filter: Filter::default(),
+                limit: 4,
+            });
+        }
         all.extend(others);
         all
     })
 }
 
+fn rules() -> impl Strategy<Value = (&'static str, Rules)> {
+    (prop::sample::select(&NAMES[..]), assortment::rules())
+}
+
 fn operation() -> impl Strategy<Value = Operation> {
     let server = || 0..SERVERS;
     let number = || 0..8_usize;
+    let key = |chance| prop::option::weighted(chance, number());
+    let assortment = || prop::option::weighted(0.8, number());
     let codes = prop::sample::subsequence(&CODES[..], 0..3);
     prop_oneof![
         3 => records(10).prop_map(Operation::Load),
         4 => (records(4), codes).prop_map(|(records, retire)| Operation::Merge { records, retire }),
         1 => records(4).prop_map(Operation::LoadWithFault),
         3 => number().prop_map(Operation::RollBack),
-        2 => Just(Operation::MakeKey),
+        2 => assortment().prop_map(Operation::MakeKey),
         2 => number().prop_map(Operation::Revoke),
-        14 => (server(), prop::option::weighted(0.3, number()), target())
+        2 => (number(), assortment())
+            .prop_map(|(key, assortment)| Operation::Assign { key, assortment }),
+        4 => rules().prop_map(|(name, rules)| Operation::SetRules(name, rules)),
+        1 => number().prop_map(Operation::RollBackRules),
+        1 => (0..NAMES.len()).prop_map(Operation::RemoveRules),
+        14 => (server(), key(0.5), target())
             .prop_map(|(server, key, target)| Operation::Read { server, key, target }),
-        5 => (server(), 0..40_usize)
-            .prop_map(|(server, answer)| Operation::ReadAgain { server, answer }),
-        3 => (filter(), prop_oneof![Just(Direction::Forwards), Just(Direction::Backwards)], 1..5_usize)
-            .prop_map(|(filter, way, limit)| Operation::StartWalk { filter, way, limit }),
+        5 => (server(), key(0.5), 0..40_usize)
+            .prop_map(|(server, key, answer)| Operation::ReadAgain { server, key, answer }),
+        3 => walk(),
         10 => (server(), 0..3_usize).prop_map(|(server, walk)| Operation::Step { server, walk }),
-        4 => (filter(), 1..5_usize)
-            .prop_map(|(filter, limit)| Operation::StartCopy { filter, limit }),
+        4 => (key(0.5), filter(), 1..5_usize)
+            .prop_map(|(key, filter, limit)| Operation::StartCopy { key, filter, limit }),
         18 => (server(), 0..3_usize, copy_operation())
             .prop_map(|(server, copy, what)| Operation::OfCopy { server, copy, what }),
         1 => (server(), prop_oneof![4 => Just(End::Killed), 1 => Just(End::Told)])
@@ -155,10 +176,23 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
+fn walk() -> impl Strategy<Value = Operation> {
+    let key = prop::option::of(0..8_usize);
+    let way = prop_oneof![Just(Direction::Forwards), Just(Direction::Backwards)];
+    (key, filter(), way, 1..5_usize).prop_map(|(key, filter, way, limit)| Operation::StartWalk {
+        key,
+        filter,
+        way,
+        limit,
+    })
+}
+
 fn copy_operation() -> impl Strategy<Value = CopyOperation> {
     prop_oneof![
         16 => Just(CopyOperation::Sync),
-        1 => records(4).prop_map(CopyOperation::Wait),
+        1 => records(4).prop_map(|records| CopyOperation::Wait(Meanwhile::Merge(records))),
+        1 => rules()
+            .prop_map(|(name, rules)| CopyOperation::Wait(Meanwhile::SetRules(name, rules))),
         2 => filter().prop_map(CopyOperation::MisuseToken),
     ]
 }
@@ -185,7 +219,8 @@ fn record() -> impl Strategy<Value = Record> {
         payout,
         prop::sample::subsequence(&COUNTRIES[..], 0..3),
         prop::sample::subsequence(&CATEGORIES[..], 0..3),
-        prop::sample::select(&[0_u16, 50, 100, 125, 129][..]),
+        prop::sample::select(&CURRENCIES[..]),
+        prop::sample::select(&[0_u32, 50_000, 100_000, 125_000, 129_000][..]),
     );
     let text = prop_oneof![
         2 => Just(TextUpdate::Absent),
@@ -194,7 +229,8 @@ fn record() -> impl Strategy<Value = Record> {
         1 => (0..2_u8).prop_map(|number| TextUpdate::Set(Text::Outside(number))),
     ];
     (code, facts, any::<bool>(), text).prop_map(|(code, facts, has_long_discount, text)| {
-        let (name, is_orderable, payout, countries, categories, discount_thousandths) = facts;
+        let (name, is_orderable, payout, countries, categories, currency, discount_millionths) =
+            facts;
         Record {
             code,
             facts: Facts {
@@ -203,7 +239,8 @@ fn record() -> impl Strategy<Value = Record> {
                 payout,
                 countries,
                 categories,
-                discount_thousandths,
+                currency,
+                discount_millionths,
             },
             has_long_discount,
             text,
@@ -256,98 +293,4 @@ fn target() -> impl Strategy<Value = Target> {
         1 => Just(Target::Countries),
         2 => (0..TEXTS).prop_map(Target::Text),
     ]
-}
-
-impl Target {
-    /// The request's target.
-    pub fn path(&self) -> String {
-        match self {
-            Self::List(query) => query.path(),
-            Self::Product(code, Content::Url, _) => format!("/v2/product/{code}"),
-            Self::Product(code, Content::Markdown, _) => format!("/v2/product/{code}?content=md"),
-            Self::Product(code, Content::Html, _) => format!("/v2/product/{code}?content=html"),
-            Self::Categories => "/v2/product/categories".to_owned(),
-            Self::Countries => "/v2/product/countries".to_owned(),
-            Self::Text(number) => crate::catalog::text_path(*number),
-        }
-    }
-
-    /// The version that is asked for.
-    pub fn version(&self) -> Version {
-        match self {
-            Self::List(query) => query.version,
-            Self::Product(_, _, version) => *version,
-            Self::Categories | Self::Countries | Self::Text(_) => Version::default(),
-        }
-    }
-}
-
-/// Returns the parameters of a filter.
-pub fn filter_pairs(filter: &Filter) -> Vec<String> {
-    let encoded =
-        |text: &str| -> String { text.bytes().map(|byte| format!("%{byte:02X}")).collect() };
-    let Filter {
-        countries,
-        categories,
-        payout_types,
-        codes,
-        is_orderable,
-    } = filter;
-    let countries = countries.iter();
-    let mut pairs: Vec<String> = countries
-        .map(|country| format!("countries_redeemable_in={country}"))
-        .collect();
-    let categories = categories.iter();
-    pairs.extend(categories.map(|category| format!("categories={}", encoded(category))));
-    pairs.extend(
-        payout_types
-            .iter()
-            .map(|name| format!("payout_types={name}")),
-    );
-    pairs.extend(codes.iter().map(|code| format!("codes={code}")));
-    pairs.extend(is_orderable.map(|only| format!("is_orderable={only}")));
-    pairs
-}
-
-impl Query {
-    fn path(&self) -> String {
-        let mut pairs = filter_pairs(&self.filter);
-        pairs.extend(self.limit.map(|limit| format!("limit={limit}")));
-        match self.cursor {
-            Cursor::Start => {}
-            Cursor::After(code) => pairs.push(format!("after={code}")),
-            Cursor::Before(code) => pairs.push(format!("before={code}")),
-        }
-        match pairs.is_empty() {
-            true => "/v2/product".to_owned(),
-            false => format!("/v2/product?{}", pairs.join("&")),
-        }
-    }
-}
-
-/// One target of each kind for all there is.
-pub fn everything(catalog: &Catalog) -> Vec<Target> {
-    let list = |limit, version| {
-        Target::List(Query {
-            filter: Filter::default(),
-            cursor: Cursor::Start,
-            limit,
-            version,
-        })
-    };
-    let mut targets = vec![
-        list(None, Version::Older),
-        list(None, Version::Newest),
-        list(Some(2), Version::Older),
-        Target::Categories,
-        Target::Countries,
-    ];
-    targets.extend((0..TEXTS).map(Target::Text));
-    targets.extend(CODES.map(|code| Target::Product(code, Content::Url, Version::Newest)));
-    let live = catalog.0.keys();
-    targets.extend(live.flat_map(|code| {
-        [Content::Url, Content::Markdown, Content::Html]
-            .map(|content| Target::Product(code, content, Version::Older))
-    }));
-    targets
 }

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::catalog::{PUBLIC_URL, Version};
 use crate::harness::{ALLOW_ALL, KeepAlive, Reply, Server, Store, are_databases, text};
-use crate::lies::{Liar, Lie};
+use crate::lies::{Asked, Change, Liar, Lie};
 use crate::operation::End;
 use crate::timeline::SERVERS;
 
@@ -126,7 +126,7 @@ impl World {
         });
         let reply = reply.ok_or_else(|| format!("server {server} doesn't answer {path}"))?;
         Ok(match self.lie {
-            Some(lie) => self.liar.reply(lie, path, reply),
+            Some(lie) => self.liar.reply(lie, Asked { key, path, version }, reply),
             None => reply,
         })
     }
@@ -154,24 +154,38 @@ impl World {
     }
 
     /// Sends a request whose answer may be held, over a connection of its own.
-    pub fn begin(&self, server: usize, path: &str) -> KeepAlive {
+    pub fn begin(&self, server: usize, key: Option<usize>, path: &str) -> KeepAlive {
         let mut connection = self.nodes[server].server.keep_alive();
-        connection.write(&self.request(None, path, None, Version::default()));
+        connection.write(&self.request(key, path, None, Version::default()));
         connection
     }
 
     /// Reads the answer to a request that was sent.
-    pub fn end(&mut self, mut sent: KeepAlive, server: usize, path: &str) -> Result<Reply, String> {
+    pub fn end(
+        &mut self,
+        mut sent: KeepAlive,
+        server: usize,
+        key: Option<usize>,
+        path: &str,
+    ) -> Result<Reply, String> {
         let reply = sent.read("GET");
         let reply = reply.ok_or_else(|| format!("server {server} doesn't answer {path}"))?;
         Ok(match self.lie {
-            Some(lie) => self.liar.reply(lie, path, reply),
+            Some(lie) => {
+                let version = Version::default();
+                self.liar.reply(lie, Asked { key, path, version }, reply)
+            }
             None => reply,
         })
     }
 
     /// Loads lines; returns the exit code and the report.
-    pub fn load(&self, lines: &[String], merge: Option<&[&str]>) -> Result<(i32, Value), String> {
+    pub fn load(
+        &mut self,
+        lines: &[String],
+        merge: Option<&[&str]>,
+    ) -> Result<(i32, Value), String> {
+        self.liar.change(Change::Load);
         let file = self.store.write("load.ndjson", lines.join("\n"));
         let file = file.display().to_string();
         let mut arguments = [&["load", "--json"], &ALLOW_ALL[..]].concat();
@@ -191,6 +205,7 @@ impl World {
 
     /// Makes an old revision live again; returns the new one's number, if there is a new one.
     pub fn roll_back(&mut self, revision: u64) -> Result<Option<u64>, String> {
+        self.liar.change(Change::Load);
         let revision = match self.lie {
             Some(Lie::RollBack) => "1".to_owned(),
             _ => revision.to_string(),
@@ -200,10 +215,12 @@ impl World {
         Ok(printed["number"].as_u64())
     }
 
-    /// Makes a key; returns its number.
-    pub fn make_key(&mut self) -> Result<usize, String> {
+    /// Makes a key, with an assortment or without; returns its number.
+    pub fn make_key(&mut self, assortment: Option<&str>) -> Result<usize, String> {
         let label = format!("partner {}", self.keys.len());
-        let made = self.done(&["keys", "create", "--json", "--label", &label])?;
+        let mut arguments = vec!["keys", "create", "--json", "--label", &label];
+        arguments.extend(assortment.iter().flat_map(|name| ["--assortment", name]));
+        let made = self.done(&arguments)?;
         let made: Value = serde_json::from_str(&made).map_err(|error| error.to_string())?;
         let field = |name: &str| made[name].as_str().unwrap_or_default().to_owned();
         self.keys.push(Key {
@@ -220,6 +237,53 @@ impl World {
         }
         self.done(&["keys", "revoke", &self.keys[key].prefix])?;
         Ok(())
+    }
+
+    /// Gives a key an assortment, or takes it away.
+    pub fn assign(&mut self, key: usize, assortment: Option<&str>) -> Result<(), String> {
+        self.liar.change(Change::Edit);
+        let prefix = &self.keys[key].prefix;
+        self.done(&match assortment {
+            Some(name) => vec!["keys", "assign", prefix, name],
+            None => vec!["keys", "assign", prefix, "--everything", "--yes"],
+        })?;
+        Ok(())
+    }
+
+    /// Sets the rules of an assortment; returns the live version's number, or none if they are refused.
+    pub fn set_rules(&mut self, name: &str, rules: &Value) -> Result<Option<u64>, String> {
+        let file = self.store.write("rules.json", rules.to_string());
+        self.edit("set", &[name, &file.display().to_string()])
+    }
+
+    /// Makes the rules of a version live again; returns the live version's number, or none if they are refused.
+    pub fn roll_back_rules(&mut self, name: &str, version: u64) -> Result<Option<u64>, String> {
+        self.edit("rollback", &[name, &version.to_string()])
+    }
+
+    fn edit(&mut self, command: &str, arguments: &[&str]) -> Result<Option<u64>, String> {
+        self.liar.change(Change::Edit);
+        let options = ["assortments", command, "--json", "--allow", "retire=100%"];
+        let arguments = [&options[..], arguments].concat();
+        let output = self.store.run(&arguments);
+        if !output.status.success() {
+            // Nothing else is allowed to go wrong.
+            let is_refused = text(&output.stderr).contains("would be above 1");
+            return is_refused
+                .then_some(None)
+                .ok_or_else(|| failed(&arguments, &output));
+        }
+        let printed: Value =
+            serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())?;
+        Ok(printed["live"]["version"].as_u64())
+    }
+
+    /// Removes an assortment; returns the number of its last version, or none if a key uses it.
+    pub fn remove_rules(&mut self, name: &str) -> Result<Option<u64>, String> {
+        self.liar.change(Change::Edit);
+        let output = self.store.run(&["assortments", "remove", "--json", name]);
+        let printed: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        Ok(printed["version"].as_u64())
     }
 
     /// Waits until a server says that a revision is live.

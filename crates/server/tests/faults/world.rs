@@ -5,6 +5,7 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use serde_json::{Value, json};
+use vitrine_store::audit::AuditEntry;
 use vitrine_store::record::{CatalogItem, Moment};
 use vitrine_store::{IfMissing, StoreError};
 
@@ -162,7 +163,7 @@ fn template() -> &'static Template {
     })
 }
 
-/// Contents of a store without its random parts and times: products, texts, keys.
+/// Contents of a store without its random parts and times: products, texts, keys, the audit log.
 pub type State = Vec<String>;
 
 /// The state of a store; one that isn't there holds as much as an empty one.
@@ -203,6 +204,13 @@ pub fn state(path: &Path) -> State {
         format!("key {}, revoked: {}", key.label, key.revoked_at.is_some())
     };
     state.extend(keys.iter().map(key));
+    let entries = store.audit(None, u32::MAX).expect("an audit log");
+    let entry = |entry: &AuditEntry| {
+        let fields: Vec<&str> = entry.changes.iter().map(|c| c.field.as_str()).collect();
+        let number = entry.number;
+        format!("entry {number}: {} {fields:?}", entry.action)
+    };
+    state.extend(entries.iter().map(entry));
     state.sort();
     state
 }

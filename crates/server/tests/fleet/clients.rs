@@ -18,7 +18,7 @@ const TARGETS: [&str; 4] = [
 ];
 
 /// Pause of a client between two requests: some hundred requests a second leave the machine's time to others.
-const THINKING: Duration = Duration::from_millis(3);
+pub const THINKING: Duration = Duration::from_millis(3);
 
 /// Clients of one server.
 struct ClientLog {

@@ -13,7 +13,7 @@
 //! - `world`: three servers over a database
 //! - `faketime`: clocks that are wrong
 //! - `followers`: clients that keep copies by the changes feed, each time from another server
-//! - `agreement`, `changes`, `promptness`, `faults`, `limits`, `starts`, `soak`: the tests
+//! - `agreement`, `assortments`, `changes`, `promptness`, `faults`, `limits`, `starts`, `soak`: the tests
 
 #![expect(
     unreachable_pub,
@@ -21,6 +21,7 @@
 )]
 
 mod agreement;
+mod assortments;
 mod changes;
 mod clients;
 mod database;

@@ -11,7 +11,7 @@ use crate::harness::{SAMPLE, Store, gift_card};
 const PER_PAGE: usize = 48;
 
 /// The made-up products: enough for several pages and several blocks.
-fn made_up() -> Vec<Value> {
+pub fn made_up() -> Vec<Value> {
     let states = ["LIVE", "TEMPORARILY_DISABLED", "TEMPORARILY_DEGRADED"];
     let countries = ["SE", "NO", "DK", "FI", "DE", "US"];
     let categories = ["food-and-drink", "café & bistro", "games"];
@@ -124,7 +124,8 @@ fn walk(browsed: &Browsed, query: &str) -> Vec<String> {
     forth.concat()
 }
 
-fn compare(browsed: &Browsed, products: &[Value], query: &str) {
+/// Asserts that a query shows what a naive filter of the products finds.
+pub fn compare(browsed: &Browsed, products: &[Value], query: &str) {
     let pairs: Vec<(String, String)> = query
         .split('&')
         .filter_map(|pair| pair.split_once('='))

@@ -10,6 +10,12 @@
 
 mod admin;
 mod answers;
+mod assortment_commands;
+mod assortment_edits;
+mod assortment_keys;
+mod assortments;
+mod audit;
+mod browser_assortments;
 mod browser_grid;
 mod browser_images;
 mod browser_pages;

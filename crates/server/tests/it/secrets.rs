@@ -129,6 +129,9 @@ fn no_key_is_anywhere_but_with_its_holder() {
     for command in [
         &["keys", "list"][..],
         &["keys", "list", "--json"],
+        &["keys", "usage"],
+        &["audit"],
+        &["audit", "--json"],
         &["history"],
         &["check"],
     ] {

@@ -48,6 +48,21 @@ pub(crate) const API_KEY_UNDIGESTED: Rule = warning(
     "api_key_undigested",
     "review the key in `vitrine keys list`; its next change by this release writes a digest",
 );
+pub(crate) const API_KEY_TWICE: Rule = fault(
+    "api_key_twice",
+    "decide on its assortment: `vitrine keys assign`, or `vitrine keys revoke`; either leaves one",
+);
+pub(crate) const KEY_ASSORTMENT: Rule = fault(
+    "key_assortment",
+    "give it another assortment (`vitrine keys assign`), or set that one again (`vitrine assortments set`)",
+);
+pub(crate) const ASSORTMENT: Rule = fault("assortment", RESTORE);
+pub(crate) const AUDIT_ENTRY: Rule = fault(
+    AUDIT_RULE,
+    "compare `vitrine audit` with that of a backup, and find out who can write to the store; nothing mends the log",
+);
+/// The rule of the audit log. Its faults don't make a backup unusable: they harm nothing that is served.
+pub(crate) const AUDIT_RULE: &str = "audit_entry";
 pub(crate) const VERSION_SPAN: Rule = fault("version_life", RESTORE);
 pub(crate) const DOCUMENT: Rule = fault("document", RESTORE);
 pub(crate) const CONTENT_RANGE: Rule = fault("content_range", RESTORE);

@@ -11,12 +11,15 @@ use vitrine_model::geo::Country;
 use vitrine_model::key::KeyRecord;
 
 use crate::StoreError;
+use crate::assortment::{self, AssortmentVersion};
+use crate::audit::{AuditRow, Chain};
 use crate::digest::is_content;
 use crate::record::OwnText;
 use crate::values::KeyRow;
 use found::{
-    API_KEY, API_KEY_DIGEST, API_KEY_UNDIGESTED, CONTENT_RANGE, COUNTER, DOCUMENT, Findings,
-    PRODUCT_FACTS, TEXT_DIGEST, TEXT_REFERENCE,
+    API_KEY, API_KEY_DIGEST, API_KEY_TWICE, API_KEY_UNDIGESTED, ASSORTMENT, AUDIT_ENTRY,
+    CONTENT_RANGE, COUNTER, DOCUMENT, Findings, KEY_ASSORTMENT, PRODUCT_FACTS, TEXT_DIGEST,
+    TEXT_REFERENCE,
 };
 
 /// Returns the name of a version in a report.
@@ -123,9 +126,9 @@ pub(crate) fn live_problem(
 }
 
 /// Checks the counters of the live state.
-pub(crate) fn counters(found: &mut Findings, counters: [(&str, i64); 2]) {
+pub(crate) fn counters(found: &mut Findings, counters: &[(&str, i64)]) {
     for (of, count) in counters {
-        if count < 0 {
+        if *count < 0 {
             let place = format!("the counter of {of}");
             found.add(&COUNTER, place, format!("is {count}, below zero"));
         }
@@ -169,6 +172,61 @@ pub(crate) fn key(
             "has no digest: an earlier release or another program wrote it",
         ),
         _ => {}
+    }
+}
+
+/// Reports a key that lies in the tables of keys with and without an assortment.
+pub(crate) fn key_twice(found: &mut Findings, prefix: &str) {
+    let what = "is stored with an assortment and without";
+    found.add(&API_KEY_TWICE, format!("key {prefix}"), what.to_owned());
+}
+
+/// Reports a key that isn't revoked and whose assortment isn't live.
+pub(crate) fn key_assortment(found: &mut Findings, prefix: &str, name: &str) {
+    let what = format!("has the assortment {name}, which doesn't exist");
+    found.add(&KEY_ASSORTMENT, format!("key {prefix}"), what);
+}
+
+/// A stored version of an assortment, with the columns that [`AssortmentVersion`] lacks.
+pub(crate) struct StoredAssortment {
+    pub(crate) version: AssortmentVersion,
+    pub(crate) is_current: bool,
+    pub(crate) is_newest: bool,
+    pub(crate) codes: i64,
+    pub(crate) digest: Vec<u8>,
+}
+
+/// Checks a version of an assortment: that its digest is the stored one, and that the newest of its name is current.
+pub(crate) fn assortment(
+    found: &mut Findings,
+    (name, number): (&str, i64),
+    stored: Result<StoredAssortment, StoreError>,
+) {
+    let place = format!("assortment {name}, version {number}");
+    let mut add = |what: &str| found.add(&ASSORTMENT, place.clone(), what.to_owned());
+    match stored {
+        Err(error) => add(&error.to_string()),
+        Ok(stored) => {
+            if stored.digest != assortment::digest(&stored.version, stored.codes) {
+                add("isn't what was written: its digest doesn't match");
+            }
+            match (stored.is_newest, stored.is_current) {
+                (true, false) => add("is the newest one, and marked as replaced"),
+                (false, true) => add("isn't the newest one, and not marked as replaced"),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Checks an entry of the audit log; call it with all of them in order.
+pub(crate) fn audit_entry(found: &mut Findings, chain: &mut Chain, row: &AuditRow) {
+    if !chain.fits(row) {
+        found.add(
+            &AUDIT_ENTRY,
+            format!("entry {} of the audit log", row.number),
+            "was changed, or one before it was removed: its digest doesn't match".to_owned(),
+        );
     }
 }
 

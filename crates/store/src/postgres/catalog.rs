@@ -20,7 +20,8 @@ const POLLING: &str = "polling for changes";
 
 /// See [`Store::state`](crate::Store::state).
 pub(super) fn state(session: &mut Session) -> Result<StoreState, StoreError> {
-    let sql = "select store_id, revision_id, texts_counter, keys_counter from vitrine.state";
+    let sql = "select store_id, revision_id, texts_counter, keys_counter, assortments_counter, \
+               assortments_accepted from vitrine.state";
     let row = session.row(POLLING, sql, &[])?;
     let row =
         row.ok_or_else(|| StoreError::Damaged("the row of its state is missing".to_owned()))?;
@@ -29,6 +30,8 @@ pub(super) fn state(session: &mut Session) -> Result<StoreState, StoreError> {
         revision_id: get(&row, 1)?,
         texts: count(&row, 2)?,
         keys: count(&row, 3)?,
+        assortments: count(&row, 4)?,
+        assortments_accepted: get::<Option<i64>>(&row, 5)?.map(from_millis).transpose()?,
     })
 }
 

@@ -5,8 +5,10 @@ use tokio_postgres::Row;
 use vitrine_model::content::TextName;
 
 use super::history::own_texts;
-use super::keys;
+use super::keys::{self, KEYS};
 use super::session::{Session, get};
+use super::{assortments, audit};
+use crate::audit::Chain;
 use crate::check::found::{
     API_KEY, Findings, KEY_USE_ORPHAN, MOVE_AND_RESTORE, RESTORE, STATE, TEXT_NAME, TEXT_ORPHAN,
     UNREADABLE, VERSION_DIGEST, VERSION_SPAN,
@@ -23,10 +25,12 @@ pub(super) const CHECKING: &str = "checking the store";
 /// Checks one part of the store.
 type Part = fn(&mut Session, &mut Findings) -> Result<(), StoreError>;
 
-const PARTS: [Part; 9] = [
+const PARTS: [Part; 11] = [
     state,
     counters,
     api_keys,
+    assortments,
+    audit_log,
     spans,
     revisions_of_spans,
     versions,
@@ -80,9 +84,15 @@ fn state(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> 
 }
 
 fn counters(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
-    let sql = "select texts_counter, keys_counter from vitrine.state";
+    let sql = "select texts_counter, keys_counter, assortments_counter from vitrine.state";
     session.each_row(CHECKING, sql, &[], |row| {
-        check::counters(found, [("texts", get(row, 0)?), ("keys", get(row, 1)?)]);
+        let (texts, keys, assortments) = (get(row, 0)?, get(row, 1)?, get(row, 2)?);
+        let counters = [
+            ("texts", texts),
+            ("keys", keys),
+            ("assortments", assortments),
+        ];
+        check::counters(found, &counters);
         Ok(())
     })?;
     let sql = "select number, created, changed, retired, unchanged from vitrine.revision";
@@ -98,21 +108,49 @@ fn api_keys(session: &mut Session, found: &mut Findings) -> Result<(), StoreErro
         check::key(found, prefix, row, true);
         Ok(())
     })?;
-    let sql = "select prefix from vitrine.api_key \
-               where (quota_requests is null) <> (quota_seconds is null)";
-    session.each_row(CHECKING, sql, &[], |row| {
+    let sql = format!(
+        "select prefix from ({KEYS}) k where (quota_requests is null) <> (quota_seconds is null)"
+    );
+    session.each_row(CHECKING, &sql, &[], |row| {
         let prefix: &str = get(row, 0)?;
         let what = "its quota is invalid".to_owned();
         found.add(&API_KEY, format!("key {prefix}"), what);
         Ok(())
     })?;
-    let sql = "select prefix from vitrine.api_key_use \
-               where prefix not in (select prefix from vitrine.api_key)";
-    session.each_row(CHECKING, sql, &[], |row| {
+    let sql = format!(
+        "select prefix from vitrine.api_key_use where prefix not in (select prefix from ({KEYS}) k)"
+    );
+    session.each_row(CHECKING, &sql, &[], |row| {
         let prefix: &str = get(row, 0)?;
         let what = "has a last use, but doesn't exist".to_owned();
         found.add(&KEY_USE_ORPHAN, format!("key {prefix}"), what);
         Ok(())
+    })
+}
+
+fn assortments(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
+    assortments::each(session, |place, stored| {
+        check::assortment(found, place, stored);
+    })?;
+    let sql = "select prefix, assortment from vitrine.assigned_key where revoked_at is null \
+               and assortment not in (select name from vitrine.assortment_version \
+                  where replaced_at is null and rules is not null)";
+    session.each_row(CHECKING, sql, &[], |row| {
+        check::key_assortment(found, get(row, 0)?, get(row, 1)?);
+        Ok(())
+    })?;
+    let sql = "select prefix from vitrine.assigned_key \
+               where prefix in (select prefix from vitrine.api_key)";
+    session.each_row(CHECKING, sql, &[], |row| {
+        check::key_twice(found, get(row, 0)?);
+        Ok(())
+    })
+}
+
+fn audit_log(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
+    let mut chain = Chain::default();
+    audit::each(session, |row| {
+        check::audit_entry(found, &mut chain, row);
     })
 }
 

@@ -7,10 +7,12 @@ use tokio_postgres::Row;
 use vitrine_model::key::KeyRecord;
 
 use super::BEGIN;
-use super::catalog;
 use super::lock::{self, Lock};
 use super::session::{Session, Typed, get};
 use super::texts::NOTIFY;
+use super::{assortments, audit, catalog};
+use crate::assortment::ensure_live;
+use crate::audit::{AuditContext, written_keys};
 use crate::fail_point::FailPoint;
 use crate::record::StoreState;
 use crate::values::KeyRow;
@@ -18,6 +20,24 @@ use crate::{KeyDecision, StoreError};
 
 pub(super) const READING: &str = "reading the keys";
 const WRITING: &str = "writing the keys";
+
+macro_rules! columns {
+    () => {
+        "prefix, label, secret_hash, is_test, api_version, quota_requests, quota_seconds, \
+         created_at, expires_at, revoked_at, rotated_at, digest"
+    };
+}
+
+/// Query for the rows of all keys: those with an assortment lie in a table of their own. A key that lies in both has its
+/// assortment.
+pub(super) const KEYS: &str = concat!(
+    "select ",
+    columns!(),
+    ", null as assortment from vitrine.api_key \
+     where prefix not in (select prefix from vitrine.assigned_key) union all select ",
+    columns!(),
+    ", assortment from vitrine.assigned_key"
+);
 
 /// See [`Store::read_keys`](crate::Store::read_keys).
 pub(super) fn read(session: &mut Session) -> Result<(StoreState, Vec<KeyRecord>), StoreError> {
@@ -38,30 +58,36 @@ pub(super) fn each(
     session: &mut Session,
     mut visit: impl FnMut(&str, Result<KeyRow, StoreError>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    let sql = "select k.prefix, label, secret_hash, is_test, api_version, quota_requests, \
-               quota_seconds, created_at, expires_at, revoked_at, rotated_at, last_used_at, digest \
-               from vitrine.api_key k left join vitrine.api_key_use u on u.prefix = k.prefix \
-               order by created_at, k.prefix";
+    let sql = format!(
+        "select k.prefix, label, secret_hash, is_test, api_version, quota_requests, \
+         quota_seconds, created_at, expires_at, revoked_at, rotated_at, last_used_at, digest, \
+         assortment from ({KEYS}) k left join vitrine.api_key_use u on u.prefix = k.prefix \
+         order by created_at, k.prefix"
+    );
     // The timeout is for a few rows at a time, however many there are.
-    session.each_row(READING, sql, &[], |row| visit(get(row, 0)?, key_row(row)))
+    session.each_row(READING, &sql, &[], |row| visit(get(row, 0)?, key_row(row)))
 }
 
 /// See [`Store::change_keys`](crate::Store::change_keys).
 pub(super) fn change(
     session: &mut Session,
+    context: &AuditContext,
     decide: KeyDecision<'_>,
     lock_wait: Duration,
 ) -> Result<(), StoreError> {
     session.transaction(WRITING, BEGIN, |session| {
         lock::take(session, Lock::Keys, lock_wait)?;
-        let changed = decide(&records(session)?);
+        let all = records(session)?;
+        let changed = decide(&all);
         if changed.is_empty() {
             return Ok(());
         }
         for record in &changed {
+            ensure_live(record, |name| assortments::is_live(session, name))?;
             write(session, record)?;
             FailPoint::KeysWritten.pass()?;
         }
+        audit::write(session, context, written_keys(&all, &changed))?;
         session.run(WRITING, COUNT_KEYS)?;
         FailPoint::KeysCounted.pass()?;
         session.run(WRITING, NOTIFY)
@@ -98,19 +124,17 @@ pub(super) fn record_use(
     })
 }
 
+/// Writes a key into the table for keys with an assortment or the one for keys without, and deletes it from both before.
 fn write(session: &mut Session, record: &KeyRecord) -> Result<(), StoreError> {
     let row = KeyRow::from(record);
-    let sql = "insert into vitrine.api_key (prefix, label, secret_hash, is_test, api_version, \
-               quota_requests, quota_seconds, created_at, expires_at, revoked_at, rotated_at) \
-               values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) \
-               on conflict (prefix) do update set label = excluded.label, \
-               secret_hash = excluded.secret_hash, is_test = excluded.is_test, \
-               api_version = excluded.api_version, quota_requests = excluded.quota_requests, \
-               quota_seconds = excluded.quota_seconds, created_at = excluded.created_at, \
-               expires_at = excluded.expires_at, revoked_at = excluded.revoked_at, \
-               rotated_at = excluded.rotated_at";
-    let hash = row.secret_hash.as_slice();
-    let values = [
+    for table in ["api_key", "assigned_key"] {
+        let sql = format!("delete from vitrine.{table} where prefix = $1");
+        session.execute(WRITING, &sql, &[row.prefix.param()])?;
+    }
+    FailPoint::KeysDeleted.pass()?;
+    let (hash, digest) = (row.secret_hash.as_slice(), row.digest());
+    let digest = digest.as_slice();
+    let mut values = vec![
         row.prefix.param(),
         row.label.param(),
         hash.param(),
@@ -122,23 +146,47 @@ fn write(session: &mut Session, record: &KeyRecord) -> Result<(), StoreError> {
         row.expires_at.param(),
         row.revoked_at.param(),
         row.rotated_at.param(),
+        digest.param(),
     ];
-    session.execute(WRITING, sql, &values)?;
-    // By itself: the trigger drops the digest of each other change, be the new digest the same as before or not.
-    write_digest(session, &row)
+    let sql = match &row.assortment {
+        None => concat!(
+            "insert into vitrine.api_key (",
+            columns!(),
+            ") values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"
+        ),
+        Some(name) => {
+            values.push(name.param());
+            concat!(
+                "insert into vitrine.assigned_key (",
+                columns!(),
+                ", assortment) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
+            )
+        }
+    };
+    session.execute(WRITING, sql, &values).map(drop)
 }
 
-/// Writes the digest of a key's row.
+/// Writes the digest of a key's row. By itself: the trigger drops the digest of each other change.
 fn write_digest(session: &mut Session, row: &KeyRow) -> Result<(), StoreError> {
-    let sql = "update vitrine.api_key set digest = $2 where prefix = $1";
+    let table = match row.assortment {
+        Some(_) => "assigned_key",
+        None => "api_key",
+    };
+    let sql = format!("update vitrine.{table} set digest = $2 where prefix = $1");
     let digest = row.digest();
     let digest = digest.as_slice();
     let values = [row.prefix.param(), digest.param()];
-    session.execute(WRITING, sql, &values).map(drop)
+    session.execute(WRITING, &sql, &values).map(drop)
 }
 
 /// Writes the digest of each key's row as it is now. Rows with unreadable values get none: a check reports them.
 pub(super) fn write_digests(session: &mut Session) -> Result<(), StoreError> {
+    let rows = readable_rows(session)?;
+    rows.iter().try_for_each(|row| write_digest(session, row))
+}
+
+/// Returns all rows but those with unreadable values.
+pub(super) fn readable_rows(session: &mut Session) -> Result<Vec<KeyRow>, StoreError> {
     let mut rows = Vec::new();
     each(session, |_, row| {
         match row {
@@ -148,7 +196,7 @@ pub(super) fn write_digests(session: &mut Session) -> Result<(), StoreError> {
         }
         Ok(())
     })?;
-    rows.iter().try_for_each(|row| write_digest(session, row))
+    Ok(rows)
 }
 
 fn key_row(row: &Row) -> Result<KeyRow, StoreError> {
@@ -166,5 +214,6 @@ fn key_row(row: &Row) -> Result<KeyRow, StoreError> {
         rotated_at: get(row, 10)?,
         last_used_at: get(row, 11)?,
         stored_digest: get::<Option<&[u8]>>(row, 12)?.map(<[u8]>::to_vec),
+        assortment: get(row, 13)?,
     })
 }

@@ -1,20 +1,25 @@
 //! The store that many servers share: a PostgreSQL database, with all tables in the schema `vitrine`.
 //!
-//! - `target`: the address, with `password` and `tls`; `session`: a connection; `failure`: its errors
+//! - `target`: the address, with `password` and `tls`; `session`: a connection; `failure`: its errors; `limits`: its timeouts
 //! - `schema`: recognising, creating and migrating the schema
 //! - `catalog`, `history`: reading the live catalog, and any moment; `change_history`: reading what each revision changed
 //! - `publish`: writing a revision, with `pending`, its write buffer, and `copy`, the format of rows
-//! - `keys`: API keys; `texts`: texts and their sources; `prune`: deleting old revisions' data
+//! - `keys`: API keys; `key_days`: their requests by day; `assortments`: assortments; `audit`: the audit log
+//! - `texts`: texts and their sources; `prune`: deleting old revisions' data
 //! - `check`: checks of all data; `restore`: moving an SQLite store here
 //! - `listen`: hints of changes
 
+mod assortments;
+mod audit;
 mod catalog;
 mod change_history;
 mod check;
 mod copy;
 mod failure;
 mod history;
+mod key_days;
 mod keys;
+mod limits;
 mod listen;
 mod lock;
 mod password;
@@ -34,46 +39,26 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use jiff::civil::Date;
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::key::KeyRecord;
 use vitrine_model::revision::Revision;
 
+use self::limits::{
+    BEGIN, BEGIN_READ, COMMAND_TIMEOUT, POLL_INTERVAL, QUICK_TIMEOUT, READ_TIMEOUT, SORT_TIMEOUT,
+    WORK_TIMEOUT,
+};
 use self::session::{Background, Session};
 pub(crate) use self::target::Target;
+use crate::audit::{AuditContext, AuditEntry};
 use crate::history::{History, HistoryStart, HistoryVisitor};
 use crate::problem::Problem;
 use crate::record::{
-    ChangeKind, ChangedProduct, FetchedText, ItemVisitor, Keep, Moment, ProductVisitor,
+    ChangeKind, ChangedProduct, FetchedText, ItemVisitor, Keep, KeyDay, Moment, ProductVisitor,
     PruneReport, PublishedRevision, StoreState, StoredProduct, VersionSpan,
 };
 use crate::{Hint, HintGuard, IfMissing, KeyDecision, Publication, Store, StoreError, TextStatus};
-
-/// Interval between polls of a shared database: half of the second that the contract promises.
-const POLL_INTERVAL: Duration = Duration::from_millis(500);
-
-/// Timeout of a call for a row or two.
-const QUICK_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// Timeout of a call for a row or two in a command, which has nothing else to do on a busy machine.
-const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Timeout for the next rows of a large read by a server, which can retry.
-const READ_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// Timeout for the first row of a large read that is sorted first.
-const SORT_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// Timeout of a statement of a command that reads or writes much. A broken network is noticed long before.
-const WORK_TIMEOUT: Duration = Duration::from_secs(60 * 60);
-
-/// Begins a read-only transaction as of one moment, without the role's or the database's timeout.
-const BEGIN_READ: &str =
-    "begin isolation level repeatable read read only; set local statement_timeout = 0";
-
-/// Begins a transaction that writes, whatever the role or the database has set. Timeouts are on this side.
-const BEGIN: &str =
-    "begin isolation level read committed read write; set local statement_timeout = 0";
 
 /// Permitted use of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,11 +126,12 @@ impl PostgresStore {
     pub(crate) fn create_from(
         target: Target,
         backup: &Path,
+        context: &AuditContext,
     ) -> Result<Option<Revision>, StoreError> {
         let background = Arc::new(Background::start()?);
         let target = Arc::new(target.with_default_timeout(COMMAND_TIMEOUT));
         let mut session = Session::open(&background, &target, WORK_TIMEOUT)?;
-        restore::create_from(&mut session, &target.place, backup)
+        restore::create_from(&mut session, &target.place, backup, context)
     }
 
     /// Runs a short call on the held connection.
@@ -330,8 +316,14 @@ impl Store for PostgresStore {
         Ok(Box::new(publication))
     }
 
-    fn set_text_status(&self, digest: &TextDigest, status: TextStatus) -> Result<bool, StoreError> {
-        texts::set_status(&mut self.writer()?, digest, status, self.lock_wait)
+    fn set_text_status(
+        &self,
+        digest: &TextDigest,
+        status: TextStatus,
+        context: &AuditContext,
+    ) -> Result<bool, StoreError> {
+        let session = &mut self.writer()?;
+        texts::set_status(session, digest, status, context, self.lock_wait)
     }
 
     fn plan_prune(
@@ -352,8 +344,12 @@ impl Store for PostgresStore {
         self.quick(|session| session.transaction(keys::READING, BEGIN_READ, keys::read))
     }
 
-    fn change_keys(&self, decide: KeyDecision<'_>) -> Result<(), StoreError> {
-        keys::change(&mut self.writer()?, decide, self.lock_wait)
+    fn change_keys(
+        &self,
+        context: &AuditContext,
+        decide: KeyDecision<'_>,
+    ) -> Result<(), StoreError> {
+        keys::change(&mut self.writer()?, context, decide, self.lock_wait)
     }
 
     fn record_key_use(&self, uses: &[(String, Timestamp)]) -> Result<(), StoreError> {
@@ -361,6 +357,25 @@ impl Store for PostgresStore {
             Access::ReadOnly => Ok(()),
             Access::Write(_) => self.quick(|session| keys::record_use(session, uses)),
         }
+    }
+
+    fn add_key_days(&self, days: &[KeyDay], kept_since: Date) -> Result<(), StoreError> {
+        match self.access {
+            Access::ReadOnly => Ok(()),
+            Access::Write(_) => self.quick(|session| key_days::add(session, days, kept_since)),
+        }
+    }
+
+    fn key_days(&self, since: Date) -> Result<Vec<KeyDay>, StoreError> {
+        self.read(key_days::READING, READ_TIMEOUT, |session| {
+            key_days::read(session, since)
+        })
+    }
+
+    fn audit(&self, subject: Option<&str>, limit: u32) -> Result<Vec<AuditEntry>, StoreError> {
+        self.read(audit::READING, READ_TIMEOUT, |session| {
+            audit::read(session, subject, limit)
+        })
     }
 
     fn check(&self) -> Result<Vec<Problem>, StoreError> {
@@ -373,7 +388,7 @@ impl Store for PostgresStore {
         ))
     }
 
-    fn restore(&self, path: &Path) -> Result<Option<Revision>, StoreError> {
-        restore::restore(&mut self.writer()?, path, self.lock_wait)
+    fn restore(&self, path: &Path, context: &AuditContext) -> Result<Option<Revision>, StoreError> {
+        restore::restore(&mut self.writer()?, path, context, self.lock_wait)
     }
 }

@@ -16,6 +16,8 @@ use super::lock::{self, Lock};
 use super::schema;
 use super::session::{Session, Typed};
 use super::texts::{COUNT_TEXTS, NOTIFY};
+use super::{assortments, audit};
+use crate::audit::{AuditContext, created, named, restored};
 use crate::record::Moment;
 use crate::values::random_id;
 use crate::{StoreError, sqlite};
@@ -33,8 +35,8 @@ struct Table {
     booleans: &'static [&'static str],
 }
 
-/// All tables but the state, each after those that it refers to.
-const TABLES: [Table; 8] = [
+/// Tables that a restore replaces, each after those that it refers to. The state isn't among them.
+const TABLES: [Table; 10] = [
     Table {
         sqlite: "revision",
         postgres: "revision",
@@ -78,6 +80,18 @@ const TABLES: [Table; 8] = [
         booleans: &["is_test"],
     },
     Table {
+        sqlite: "assigned_key",
+        postgres: "assigned_key",
+        columns: "prefix, label, secret_hash, is_test, api_version, quota_requests, quota_seconds, created_at, expires_at, revoked_at, rotated_at, assortment",
+        booleans: &["is_test"],
+    },
+    Table {
+        sqlite: "assortment_version",
+        postgres: "assortment_version",
+        columns: "name, number, id, created_at, replaced_at, changed_by, note, codes, digest, rules",
+        booleans: &[],
+    },
+    Table {
         sqlite: "api_key_use",
         postgres: "api_key_use",
         columns: "prefix, last_used_at",
@@ -85,17 +99,38 @@ const TABLES: [Table; 8] = [
     },
 ];
 
+/// Tables that a restore keeps, and that a new store gets from the backup.
+const KEPT: [Table; 2] = [
+    Table {
+        sqlite: "audit_entry",
+        postgres: "audit_entry",
+        columns: "number, changed_at, changed_by, note, action, subject_kind, subject, changes, digest",
+        booleans: &[],
+    },
+    Table {
+        sqlite: "api_key_day",
+        postgres: "api_key_day",
+        columns: "day, prefix, requests, charged",
+        booleans: &[],
+    },
+];
+
 /// See [`Store::restore`](crate::Store::restore).
 pub(super) fn restore(
     session: &mut Session,
-    backup: &Path,
+    path: &Path,
+    context: &AuditContext,
     lock_wait: Duration,
 ) -> Result<Option<Revision>, StoreError> {
-    let backup = Backup::open(backup)?;
+    let backup = Backup::open(path)?;
     session.transaction(RESTORING, BEGIN, |session| {
         lock::take(session, Lock::Catalog, lock_wait)?;
         lock::take(session, Lock::Keys, lock_wait)?;
-        replace(session, &backup)
+        let before = audit::standing(session)?;
+        let revision = replace(session, &backup)?;
+        let changes = restored(&named(path), &before, &audit::standing(session)?);
+        audit::write(session, context, changes)?;
+        Ok(revision)
     })
 }
 
@@ -103,16 +138,23 @@ pub(super) fn restore(
 pub(super) fn create_from(
     session: &mut Session,
     place: &str,
-    backup: &Path,
+    path: &Path,
+    context: &AuditContext,
 ) -> Result<Option<Revision>, StoreError> {
-    let backup = Backup::open(backup)?;
+    let backup = Backup::open(path)?;
     session.transaction(RESTORING, BEGIN, |session| {
         if schema::migrate(session, place)? {
             return Err(StoreError::Exists {
                 path: PathBuf::from(place),
             });
         }
-        replace(session, &backup)
+        let revision = replace(session, &backup)?;
+        for table in &KEPT {
+            copy(session, &backup, table)?;
+        }
+        let after = audit::standing(session)?;
+        audit::write(session, context, created(&named(path), &after))?;
+        Ok(revision)
     })
 }
 
@@ -184,7 +226,11 @@ fn replace(session: &mut Session, backup: &Backup) -> Result<Option<Revision>, S
     session.run(
         RESTORING,
         "create temp table kept_key on commit drop as \
-            select prefix, expires_at, revoked_at, rotated_at from vitrine.api_key; \
+            select prefix, min(expires_at) as expires_at, min(revoked_at) as revoked_at, \
+               min(rotated_at) as rotated_at \
+            from (select prefix, expires_at, revoked_at, rotated_at from vitrine.api_key union all \
+               select prefix, expires_at, revoked_at, rotated_at from vitrine.assigned_key) k \
+            group by prefix; \
          create temp table taken_down on commit drop as \
             select * from vitrine.markdown_text where taken_down_at is not null; \
          update vitrine.state set revision_number = null, revision_id = null, oldest_readable = null",
@@ -214,13 +260,19 @@ fn replace(session: &mut Session, backup: &Backup) -> Result<Option<Revision>, S
     session.execute(RESTORING, sql, &[live.param(), id.param(), oldest.param()])?;
     record_texts(session, texts)?;
     session.run(RESTORING, COUNT_KEYS)?;
+    assortments::accept(session)?;
+    for table in ["api_key", "assigned_key"] {
+        let sql = format!(
+            "update vitrine.{table} k set revoked_at = coalesce(k.revoked_at, kept.revoked_at), \
+                rotated_at = coalesce(kept.rotated_at, k.rotated_at), \
+                expires_at = least(k.expires_at, kept.expires_at) \
+                from kept_key kept where kept.prefix = k.prefix"
+        );
+        session.run(RESTORING, &sql)?;
+    }
     session.run(
         RESTORING,
-        "update vitrine.api_key k set revoked_at = coalesce(k.revoked_at, kept.revoked_at), \
-            rotated_at = coalesce(kept.rotated_at, k.rotated_at), \
-            expires_at = least(k.expires_at, kept.expires_at) \
-            from kept_key kept where kept.prefix = k.prefix; \
-         insert into vitrine.markdown_text as x (digest, markdown, taken_down_at) \
+        "insert into vitrine.markdown_text as x (digest, markdown, taken_down_at) \
             select digest, markdown, taken_down_at from taken_down \
             on conflict (digest) do update \
             set taken_down_at = coalesce(x.taken_down_at, excluded.taken_down_at)",

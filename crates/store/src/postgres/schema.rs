@@ -16,17 +16,19 @@ const MIGRATING: &str = "migrating the store";
 
 /// All migrations in order, each with the oldest release that still works after it, named by the newest schema that the
 /// release supports.
-const MIGRATIONS: [(&str, i32); 3] = [
+const MIGRATIONS: [(&str, i32); 5] = [
     (include_str!("migrations/0001.sql"), 1),
     (include_str!("migrations/0002.sql"), 1),
     (include_str!("migrations/0003.sql"), 1),
+    (include_str!("migrations/0004.sql"), 1),
+    (include_str!("migrations/0005.sql"), 1),
 ];
 
 /// Schema that added digests to keys. Later migrations mustn't write them: a digest that doesn't match is a finding.
 const KEY_DIGESTS: i32 = 2;
 
 /// Newest schema that this release supports.
-const SCHEMA: i32 = MIGRATIONS.len() as i32;
+pub(super) const SCHEMA: i32 = MIGRATIONS.len() as i32;
 
 /// Maximum time to wait while another process creates or migrates the schema.
 const MIGRATION_WAIT: Duration = Duration::from_secs(30);

@@ -6,8 +6,10 @@ use jiff::Timestamp;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 
 use super::BEGIN;
+use super::audit;
 use super::lock::{self, Lock};
 use super::session::{Session, Typed, get};
+use crate::audit::{AuditContext, text_change};
 use crate::fail_point::FailPoint;
 use crate::record::FetchedText;
 use crate::values::{from_millis, taken_down_at, text_digest, text_status};
@@ -32,6 +34,7 @@ pub(super) fn set_status(
     session: &mut Session,
     digest: &TextDigest,
     status: TextStatus,
+    context: &AuditContext,
     lock_wait: Duration,
 ) -> Result<bool, StoreError> {
     let now = Timestamp::now().as_millisecond();
@@ -39,12 +42,19 @@ pub(super) fn set_status(
         (taken_down_at(status, now), status == TextStatus::TakenDown);
     session.transaction(SERVING, BEGIN, |session| {
         lock::take(session, Lock::Keys, lock_wait)?;
+        let hash = &digest.as_bytes()[..];
+        let sql = "select taken_down_at is not null from vitrine.markdown_text where digest = $1";
+        let Some(row) = session.row(SERVING, sql, &[hash.param()])? else {
+            return Ok(false);
+        };
+        let change = text_change(digest, text_status(get(&row, 0)?), status);
         let sql = "update vitrine.markdown_text set taken_down_at = $2 where digest = $1";
-        let digest = &digest.as_bytes()[..];
-        if session.execute(SERVING, sql, &[digest.param(), taken_down_at.param()])? == 0 {
+        // A prune may have deleted it meanwhile.
+        if session.execute(SERVING, sql, &[hash.param(), taken_down_at.param()])? == 0 {
             return Ok(false);
         }
         FailPoint::TextsMarked.pass()?;
+        audit::write(session, context, change.into_iter().collect())?;
         // No other transaction changes the counter: all of them take the lock.
         let sql = "select texts_counter from vitrine.state";
         let before = session.number(SERVING, sql, &[])?;
@@ -56,7 +66,7 @@ pub(super) fn set_status(
         let row = [
             counter.param(),
             before.param(),
-            digest.param(),
+            hash.param(),
             is_taken_down.param(),
             now.param(),
         ];

@@ -11,8 +11,11 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use vitrine_model::revision::Revision;
 
 use super::partial::{Partial, exists, with_ending};
-use super::{check, committed, during, history, keys, open};
+use super::{assortments, audit, check, committed, during, history, keys, open};
 use crate::StoreError;
+use crate::assortment::View;
+use crate::audit::{AuditContext, created, named, restored};
+use crate::check::found::AUDIT_RULE;
 use crate::fail_point::FailPoint;
 use crate::problem::Severity;
 use crate::record::Moment;
@@ -47,6 +50,7 @@ pub(super) fn restore(
     mut standing: Connection,
     standing_path: &Path,
     backup: &Path,
+    context: &AuditContext,
 ) -> Result<Option<Revision>, StoreError> {
     let (copy, _) = verified_copy(backup, standing_path)?;
     let failed = during(RESTORING);
@@ -62,18 +66,25 @@ pub(super) fn restore(
         .map_err(&failed)?;
     FailPoint::RestoreBegun.pass()?;
     let new_id = random_id()?;
+    let before = audit::standing(&transaction)?;
     replace(&transaction).map_err(&failed)?;
     keys::write_digests(&transaction)?;
     FailPoint::RestoreReplaced.pass()?;
     give_new_id(&transaction, &new_id).map_err(&failed)?;
     FailPoint::RestoreIdGiven.pass()?;
+    let changes = restored(&named(backup), &before, &audit::standing(&transaction)?);
+    audit::write(&transaction, context, changes)?;
     let revision = history::revision(&transaction, Moment::Live)?;
     committed(transaction.commit(), FailPoint::RestoreCommitted, RESTORING)?;
     Ok(revision)
 }
 
 /// See [`StoreAddress::create_from`](crate::StoreAddress::create_from).
-pub(crate) fn create_from(path: &Path, backup: &Path) -> Result<Option<Revision>, StoreError> {
+pub(crate) fn create_from(
+    path: &Path,
+    backup: &Path,
+    context: &AuditContext,
+) -> Result<Option<Revision>, StoreError> {
     // A leftover log would be taken for the new file's.
     for ending in ["", "-wal", "-journal"] {
         let path = with_ending(path, ending);
@@ -89,6 +100,8 @@ pub(crate) fn create_from(path: &Path, backup: &Path) -> Result<Option<Revision>
         .map_err(&failed)?;
     give_new_id(&transaction, &random_id()?).map_err(&failed)?;
     FailPoint::CreateIdGiven.pass()?;
+    let after = audit::standing(&transaction)?;
+    audit::write(&transaction, context, created(&named(backup), &after))?;
     let revision = history::revision(&transaction, Moment::Live)?;
     transaction.commit().map_err(&failed)?;
     FailPoint::CreateCommitted.pass()?;
@@ -105,27 +118,38 @@ pub(crate) fn checked_copy(backup: &Path, path: &Path) -> Result<Connection, Sto
     open::read_only(path)
 }
 
+/// Returns the keys and the live assortments of a backup, for
+/// [`plan_restore`](crate::assortment::AssortmentStore::plan_restore).
+pub(crate) fn view(backup: &Path) -> Result<View, StoreError> {
+    let unusable = |error| unusable(backup, error);
+    let (mut connection, schema) = open::backup(backup).map_err(unusable)?;
+    assortments::view(&mut connection, schema).map_err(unusable)
+}
+
+/// Converts the errors of a damaged backup.
+fn unusable(backup: &Path, error: StoreError) -> StoreError {
+    let reason = match error {
+        StoreError::Damaged(reason) => reason,
+        // Not `Disk`: that may be the store's disk.
+        StoreError::Database { source, .. } => source.to_string(),
+        other => return other,
+    };
+    StoreError::UnusableBackup {
+        path: backup.to_owned(),
+        reason,
+    }
+}
+
 /// Copies the backup to a new file beside `path`, migrates and checks the copy. The checked copy is what is restored: the
 /// backup itself is only read, and may change or vanish afterwards.
 fn verified_copy(backup: &Path, path: &Path) -> Result<(Partial, Connection), StoreError> {
-    let unusable = |error| match error {
-        StoreError::Damaged(reason) => StoreError::UnusableBackup {
-            path: backup.to_owned(),
-            reason,
-        },
-        // Not `Disk`: that may be the store's disk.
-        StoreError::Database { source, .. } => StoreError::UnusableBackup {
-            path: backup.to_owned(),
-            reason: source.to_string(),
-        },
-        other => other,
-    };
-    let source = open::backup(backup).map_err(unusable)?;
+    let unusable = |error| unusable(backup, error);
+    let (source, _) = open::backup(backup).map_err(unusable)?;
     let partial = Partial::create_beside(path)?;
     copy(&source, &partial, "copying the backup").map_err(unusable)?;
     let mut connection = open::migrated(partial.path()).map_err(unusable)?;
     let mut problems = check::check(&mut connection).map_err(unusable)?;
-    problems.retain(|problem| problem.severity == Severity::Fault);
+    problems.retain(|problem| problem.severity == Severity::Fault && problem.rule != AUDIT_RULE);
     match problems.first() {
         None => {
             FailPoint::RestoreCopyChecked.pass()?;
@@ -144,18 +168,24 @@ fn verified_copy(backup: &Path, path: &Path) -> Result<(Partial, Connection), St
     }
 }
 
-/// Replaces all rows of all tables with the backup's. The id of the store stays, and so do revocations and rotations of
-/// keys and texts taken down: a restore mustn't undo these. To the texts it is one step, from the backup's state.
+/// Replaces all rows of all tables but those of the audit log and the days of keys with the backup's. The id of the store
+/// stays, and so do revocations and rotations of keys and texts taken down: a restore mustn't undo these. To the texts it is
+/// one step, from the backup's state.
 fn replace(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     transaction.execute_batch(
         "create temp table kept_state as select * from main.state;
          create temp table kept_key as \
-            select prefix, expires_at, revoked_at, rotated_at from main.api_key;
+            select prefix, min(expires_at) as expires_at, min(revoked_at) as revoked_at, \
+               min(rotated_at) as rotated_at \
+            from (select prefix, expires_at, revoked_at, rotated_at from main.api_key union all \
+               select prefix, expires_at, revoked_at, rotated_at from main.assigned_key) \
+            group by prefix;
          create temp table taken_down as \
             select * from main.text where taken_down_at is not null;",
     )?;
     let sql = "select name from main.sqlite_schema \
-               where type = 'table' and name not like 'sqlite\\_%' escape '\\'";
+               where type = 'table' and name not like 'sqlite\\_%' escape '\\' \
+                  and name not in ('audit_entry', 'api_key_day')";
     let mut tables = transaction.prepare(sql)?;
     let tables = tables.query_map([], |row| row.get::<_, String>(0))?;
     for table in tables.collect::<rusqlite::Result<Vec<_>>>()? {
@@ -173,14 +203,10 @@ fn replace(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
         "update main.state set store_id = kept.store_id, \
             texts_counter = max(kept.texts_counter, state.texts_counter, 0) + 1 \
                + (random() & 0xffffffff), \
-            keys_counter = max(kept.keys_counter, 0) + 1 + (random() & 0xffffffff) \
+            keys_counter = max(kept.keys_counter, 0) + 1 + (random() & 0xffffffff), \
+            assortments_counter = max(kept.assortments_counter, 0) + 1 + (random() & 0xffffffff), \
+            assortments_accepted = max(coalesce(kept.assortments_accepted, 0) + 1, {now}) \
             from temp.kept_state as kept;
-         update main.api_key set \
-            revoked_at = coalesce(api_key.revoked_at, kept.revoked_at), \
-            rotated_at = coalesce(kept.rotated_at, api_key.rotated_at), \
-            expires_at = coalesce(min(api_key.expires_at, kept.expires_at), \
-               api_key.expires_at, kept.expires_at) \
-            from temp.kept_key as kept where kept.prefix = api_key.prefix;
          insert into main.text_change (counter, counter_before, digest, is_taken_down, changed_at) \
             select state.texts_counter, old.texts_counter, text.digest, 1, {now} \
             from main.state join backup.state as old join temp.taken_down as kept \
@@ -193,7 +219,18 @@ fn replace(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
             select digest, markdown, taken_down_at from temp.taken_down where true \
             on conflict (digest) do update set taken_down_at = \
                coalesce(text.taken_down_at, excluded.taken_down_at);",
-    ))
+    ))?;
+    for table in ["api_key", "assigned_key"] {
+        transaction.execute_batch(&format!(
+            "update main.{table} as k set \
+               revoked_at = coalesce(k.revoked_at, kept.revoked_at), \
+               rotated_at = coalesce(kept.rotated_at, k.rotated_at), \
+               expires_at = coalesce(min(k.expires_at, kept.expires_at), \
+                  k.expires_at, kept.expires_at) \
+               from temp.kept_key as kept where kept.prefix = k.prefix"
+        ))?;
+    }
+    Ok(())
 }
 
 /// Gives the live revision an id that no server has seen: the backup's may be live already, with other keys and texts.

@@ -36,17 +36,26 @@ pub(super) fn read(
 
 /// See [`Store::state`](crate::Store::state).
 pub(super) fn state(connection: &Connection) -> Result<StoreState, StoreError> {
-    let sql = "select store_id, revision_id, texts_counter, keys_counter from state";
+    let sql = "select store_id, revision_id, texts_counter, keys_counter, assortments_counter, \
+               assortments_accepted from state";
     let read = |row: &Row<'_>| {
-        Ok(StoreState {
+        let state = StoreState {
             store_id: row.get(0)?,
             revision_id: row.get(1)?,
             texts: row.get(2)?,
             keys: row.get(3)?,
-        })
+            assortments: row.get(4)?,
+            assortments_accepted: None,
+        };
+        Ok((state, row.get(5)?))
     };
     let mut statement = connection.prepare_cached(sql).map_err(during(POLLING))?;
-    statement.query_row([], read).map_err(during(POLLING))
+    let read = statement.query_row([], read);
+    let (state, accepted): (_, Option<i64>) = read.map_err(during(POLLING))?;
+    Ok(StoreState {
+        assortments_accepted: accepted.map(from_millis).transpose()?,
+        ..state
+    })
 }
 
 /// See [`Store::read_changes`](crate::Store::read_changes).

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, Row, ToSql, Transaction, TransactionBehavior, params};
 use vitrine_model::key::KeyRecord;
 
 use super::catalog::is_value_error;
-use super::{catalog, committed, during};
+use super::{assortments, audit, catalog, committed, during};
+use crate::assortment::ensure_live;
+use crate::audit::{AuditContext, written_keys};
 use crate::fail_point::FailPoint;
 use crate::record::StoreState;
 use crate::values::KeyRow;
@@ -15,6 +17,49 @@ use crate::{KeyDecision, StoreError};
 
 const READING: &str = "reading the keys";
 const WRITING: &str = "writing the keys";
+
+/// Schema that added digests to keys.
+const DIGESTS: u32 = 2;
+
+/// Schema that added assortments.
+const ASSORTMENTS: u32 = 5;
+
+macro_rules! columns {
+    () => {
+        "prefix, label, secret_hash, is_test, api_version, quota_requests, quota_seconds, \
+         created_at, expires_at, revoked_at, rotated_at, digest"
+    };
+}
+
+/// Query for the rows of all keys: those with an assortment lie in a table of their own. A key that lies in both has its
+/// assortment.
+const KEYS: &str = concat!(
+    "select ",
+    columns!(),
+    ", null as assortment from main.api_key where prefix not in (select prefix from main.assigned_key) \
+     union all select ",
+    columns!(),
+    ", assortment from main.assigned_key"
+);
+
+/// Returns whether stores of this schema have digests of keys.
+pub(super) fn has_digests(schema: u32) -> bool {
+    schema >= DIGESTS
+}
+
+/// Returns whether stores of this schema have assortments.
+pub(super) fn has_assortments(schema: u32) -> bool {
+    schema >= ASSORTMENTS
+}
+
+/// Returns the query for the rows of all keys in stores of this schema.
+pub(super) fn keys_sql(schema: u32) -> &'static str {
+    match (has_digests(schema), has_assortments(schema)) {
+        (_, true) => KEYS,
+        (true, false) => "select *, null as assortment from main.api_key",
+        (false, false) => "select *, null as digest, null as assortment from main.api_key",
+    }
+}
 
 /// See [`Store::read_keys`](crate::Store::read_keys).
 pub(super) fn read(
@@ -27,19 +72,23 @@ pub(super) fn read(
 /// See [`Store::change_keys`](crate::Store::change_keys).
 pub(super) fn change(
     connection: &mut Connection,
+    context: &AuditContext,
     decide: KeyDecision<'_>,
 ) -> Result<(), StoreError> {
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(during(WRITING))?;
-    let changed = decide(&records(&transaction)?);
+    let all = records(&transaction)?;
+    let changed = decide(&all);
     if changed.is_empty() {
         return Ok(());
     }
     for record in &changed {
+        ensure_live(record, |name| assortments::is_live(&transaction, name))?;
         write(&transaction, record).map_err(during(WRITING))?;
         FailPoint::KeysWritten.pass()?;
     }
+    audit::write(&transaction, context, written_keys(&all, &changed))?;
     transaction
         .execute(
             "update state set keys_counter = keys_counter + 1 + (random() & 0xffffffff)",
@@ -56,11 +105,22 @@ pub(super) fn record_use(
     uses: &[(String, Timestamp)],
     lock_wait: Duration,
 ) -> Result<(), StoreError> {
-    // Without waiting for a writer: this can be done a little later, polling for revocations can't.
+    without_waiting(connection, lock_wait, |connection| {
+        write_uses(connection, uses)
+    })
+}
+
+/// Runs `work` without waiting for another writer: what servers write can be done a little later, polling for revocations
+/// can't.
+pub(super) fn without_waiting(
+    connection: &mut Connection,
+    lock_wait: Duration,
+    work: impl FnOnce(&mut Connection) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
     connection
         .busy_timeout(Duration::ZERO)
         .map_err(during(WRITING))?;
-    let outcome = write_uses(connection, uses);
+    let outcome = work(connection);
     connection
         .busy_timeout(lock_wait)
         .map_err(during(WRITING))?;
@@ -84,34 +144,59 @@ fn write_uses(connection: &mut Connection, uses: &[(String, Timestamp)]) -> Resu
     committed(transaction.commit(), FailPoint::KeyUseCommitted, WRITING)
 }
 
+/// Writes a key into the table for keys with an assortment or the one for keys without, and deletes it from the other.
 fn write(transaction: &Transaction<'_>, record: &KeyRecord) -> rusqlite::Result<()> {
     let row = KeyRow::from(record);
-    transaction.execute(
-        "insert or replace into api_key (prefix, label, secret_hash, is_test, api_version, \
-         quota_requests, quota_seconds, created_at, expires_at, revoked_at, rotated_at, digest) \
-         values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        params![
-            row.prefix,
-            row.label,
-            row.secret_hash,
-            row.is_test,
-            row.api_version,
-            row.quota_requests,
-            row.quota_seconds,
-            row.created_at,
-            row.expires_at,
-            row.revoked_at,
-            row.rotated_at,
-            row.digest(),
-        ],
-    )?;
-    Ok(())
+    let (table, other, assortment) = match row.assortment {
+        Some(_) => ("assigned_key", "api_key", ", assortment"),
+        None => ("api_key", "assigned_key", ""),
+    };
+    let sql = format!("delete from {other} where prefix = ?");
+    transaction.execute(&sql, [&row.prefix])?;
+    FailPoint::KeysDeleted.pass()?;
+    let digest = row.digest();
+    let mut values = params![
+        row.prefix,
+        row.label,
+        row.secret_hash,
+        row.is_test,
+        row.api_version,
+        row.quota_requests,
+        row.quota_seconds,
+        row.created_at,
+        row.expires_at,
+        row.revoked_at,
+        row.rotated_at,
+        digest,
+    ]
+    .to_vec();
+    values.extend(row.assortment.iter().map(|name| name as &dyn ToSql));
+    let sql = format!(
+        "insert or replace into {table} ({}{assortment}) values ({})",
+        columns!(),
+        vec!["?"; values.len()].join(", ")
+    );
+    transaction.execute(&sql, values.as_slice()).map(drop)
 }
 
 /// Writes the digest of each key's row as it is now. Rows with unreadable values get none: a check reports them.
 pub(super) fn write_digests(transaction: &Transaction<'_>) -> Result<(), StoreError> {
+    for row in readable_rows(transaction)? {
+        let table = match row.assortment {
+            Some(_) => "assigned_key",
+            None => "api_key",
+        };
+        let sql = format!("update main.{table} set digest = ?2 where prefix = ?1");
+        let digest = (&row.prefix, row.digest());
+        transaction.execute(&sql, digest).map_err(during(WRITING))?;
+    }
+    Ok(())
+}
+
+/// Returns all rows but those with unreadable values.
+pub(super) fn readable_rows(transaction: &Transaction<'_>) -> Result<Vec<KeyRow>, StoreError> {
     let mut rows = Vec::new();
-    each(transaction, "null", |_, row| {
+    each(transaction, KEYS, |_, row| {
         match row {
             Ok(row) => rows.push(row),
             Err(error) if is_value_error(&error) => {}
@@ -119,34 +204,41 @@ pub(super) fn write_digests(transaction: &Transaction<'_>) -> Result<(), StoreEr
         }
         Ok(())
     })?;
-    let sql = "update main.api_key set digest = ?2 where prefix = ?1";
-    for row in rows {
-        let digest = (&row.prefix, row.digest());
-        transaction.execute(sql, digest).map_err(during(WRITING))?;
-    }
-    Ok(())
+    Ok(rows)
 }
 
-fn records(transaction: &Transaction<'_>) -> Result<Vec<KeyRecord>, StoreError> {
+pub(super) fn records(transaction: &Transaction<'_>) -> Result<Vec<KeyRecord>, StoreError> {
+    read_records(transaction, KEYS)
+}
+
+/// Returns the keys of a store of this schema.
+pub(super) fn records_of(
+    transaction: &Transaction<'_>,
+    schema: u32,
+) -> Result<Vec<KeyRecord>, StoreError> {
+    read_records(transaction, keys_sql(schema))
+}
+
+fn read_records(transaction: &Transaction<'_>, keys: &str) -> Result<Vec<KeyRecord>, StoreError> {
     let mut records = Vec::new();
-    each(transaction, "null", |_, row| {
+    each(transaction, keys, |_, row| {
         records.push(row?.try_into()?);
         Ok(())
     })?;
     Ok(records)
 }
 
-/// Calls `visit` with the prefix of each key, and with its row or the error of reading it. `digest` is the SQL for the
-/// stored digest: `null` if it isn't needed, or the schema has none.
+/// Calls `visit` with the prefix of each key, and with its row or the error of reading it. `keys` is the query for the
+/// rows: see [`keys_sql`].
 pub(super) fn each(
     transaction: &Transaction<'_>,
-    digest: &str,
+    keys: &str,
     mut visit: impl FnMut(&str, Result<KeyRow, StoreError>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let sql = format!(
         "select k.prefix, label, secret_hash, is_test, api_version, quota_requests, \
-         quota_seconds, created_at, expires_at, revoked_at, rotated_at, last_used_at, {digest} \
-         from main.api_key k left join main.api_key_use u on u.prefix = k.prefix \
+         quota_seconds, created_at, expires_at, revoked_at, rotated_at, last_used_at, digest, \
+         assortment from ({keys}) k left join main.api_key_use u on u.prefix = k.prefix \
          order by created_at, k.prefix"
     );
     let mut statement = transaction.prepare_cached(&sql).map_err(during(READING))?;
@@ -174,5 +266,6 @@ fn key_row(row: &Row<'_>) -> rusqlite::Result<KeyRow> {
         rotated_at: row.get(10)?,
         last_used_at: row.get(11)?,
         stored_digest: row.get(12)?,
+        assortment: row.get(13)?,
     })
 }

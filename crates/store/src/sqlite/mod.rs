@@ -6,18 +6,23 @@
 //! - `publish`: writing a revision
 //! - `history`: reading any moment; `change_history`: reading what each revision changed
 //! - `prune`: deleting old revisions' data
-//! - `keys`: API keys; `texts`: texts and their sources
-//! - `check`: checks of all data
+//! - `keys`: API keys; `key_days`: their requests by day; `assortments`: assortments; `audit`: the audit log
+//! - `texts`: texts and their sources
+//! - `check`: checks of all data; `failure`: SQLite's errors
 //! - `backup`: backup and restore; `partial`: incomplete files
 //! - `holder`: the process that holds the write lock
 //! - `wal`: the write-ahead log, and its size
 
+mod assortments;
+mod audit;
 mod backup;
 mod catalog;
 mod change_history;
 mod check;
+mod failure;
 mod history;
 mod holder;
+mod key_days;
 mod keys;
 mod open;
 mod partial;
@@ -32,22 +37,24 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use rusqlite::{Connection, ErrorCode};
+use jiff::civil::Date;
+use rusqlite::Connection;
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::key::KeyRecord;
 use vitrine_model::revision::Revision;
 
-use crate::fail_point::FailPoint;
+use crate::audit::{AuditContext, AuditEntry};
 use crate::history::{History, HistoryStart, HistoryVisitor};
 use crate::problem::Problem;
 use crate::record::{
-    ChangeKind, ChangedProduct, FetchedText, ItemVisitor, Keep, Moment, ProductVisitor,
+    ChangeKind, ChangedProduct, FetchedText, ItemVisitor, Keep, KeyDay, Moment, ProductVisitor,
     PruneReport, PublishedRevision, StoreState, StoredProduct, VersionSpan,
 };
 use crate::{Hint, HintGuard, IfMissing, KeyDecision, Publication, Store, StoreError, TextStatus};
 
-pub(crate) use backup::{checked_copy, create_from};
+pub(crate) use backup::{checked_copy, create_from, view as view_of_backup};
+use failure::{committed, during};
 
 /// A store in one SQLite file.
 pub(crate) struct SqliteStore {
@@ -295,12 +302,14 @@ impl Store for SqliteStore {
         Ok(Box::new(publication))
     }
 
-    fn set_text_status(&self, digest: &TextDigest, status: TextStatus) -> Result<bool, StoreError> {
-        self.with_lock_holder(texts::set_status(
-            &mut self.quick()?.connection,
-            digest,
-            status,
-        ))
+    fn set_text_status(
+        &self,
+        digest: &TextDigest,
+        status: TextStatus,
+        context: &AuditContext,
+    ) -> Result<bool, StoreError> {
+        let connection = &mut self.quick()?.connection;
+        self.with_lock_holder(texts::set_status(connection, digest, status, context))
     }
 
     fn plan_prune(
@@ -319,8 +328,13 @@ impl Store for SqliteStore {
         keys::read(&mut self.quick()?.connection)
     }
 
-    fn change_keys(&self, decide: KeyDecision<'_>) -> Result<(), StoreError> {
-        self.with_lock_holder(keys::change(&mut self.quick()?.connection, decide))
+    fn change_keys(
+        &self,
+        context: &AuditContext,
+        decide: KeyDecision<'_>,
+    ) -> Result<(), StoreError> {
+        let connection = &mut self.quick()?.connection;
+        self.with_lock_holder(keys::change(connection, context, decide))
     }
 
     fn record_key_use(&self, uses: &[(String, Timestamp)]) -> Result<(), StoreError> {
@@ -330,54 +344,33 @@ impl Store for SqliteStore {
         recorded
     }
 
+    fn add_key_days(&self, days: &[KeyDay], kept_since: Date) -> Result<(), StoreError> {
+        let mut quick = self.quick()?;
+        let added = key_days::add(&mut quick.connection, days, kept_since, self.lock_wait);
+        quick.close_on_error(&added)?;
+        added
+    }
+
+    fn key_days(&self, since: Date) -> Result<Vec<KeyDay>, StoreError> {
+        key_days::read(&self.quick()?.connection, since)
+    }
+
+    fn audit(&self, subject: Option<&str>, limit: u32) -> Result<Vec<AuditEntry>, StoreError> {
+        audit::read(&self.quick()?.connection, subject, limit)
+    }
+
     fn check(&self) -> Result<Vec<Problem>, StoreError> {
         // Read-only: a backup must keep every byte.
         file_id(&self.path)?;
-        check::check(&mut open::backup(&self.path)?)
+        check::check(&mut open::backup(&self.path)?.0)
     }
 
     fn backup(&self, path: &Path) -> Result<Option<Revision>, StoreError> {
         backup::backup(&self.connect()?, path)
     }
 
-    fn restore(&self, path: &Path) -> Result<Option<Revision>, StoreError> {
-        self.with_lock_holder(backup::restore(self.connect_to_write()?, &self.path, path))
+    fn restore(&self, path: &Path, context: &AuditContext) -> Result<Option<Revision>, StoreError> {
+        let connection = self.connect_to_write()?;
+        self.with_lock_holder(backup::restore(connection, &self.path, path, context))
     }
-}
-
-/// Converts SQLite's errors, adding the failed operation.
-fn during(doing: &'static str) -> impl Fn(rusqlite::Error) -> StoreError {
-    move |source| match source.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy {
-            waited_seconds: 0,
-            holder: None,
-        },
-        Some(ErrorCode::DiskFull) => StoreError::Full,
-        Some(ErrorCode::DatabaseCorrupt) => StoreError::Damaged(source.to_string()),
-        // `CannotOpen` and `ReadOnly`: out of descriptors, for one. If SQLite can't open for writing, it opens for reading.
-        Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen | ErrorCode::ReadOnly) => {
-            StoreError::Disk {
-                doing,
-                source: source.into(),
-            }
-        }
-        _ => StoreError::Database {
-            doing,
-            source: source.into(),
-        },
-    }
-}
-
-/// Converts the result of a commit. If the disk failed, the end of the log may be on it all the same and take effect when
-/// the store is opened after a crash: nobody can say that nothing was changed.
-fn committed(
-    outcome: rusqlite::Result<()>,
-    point: FailPoint,
-    doing: &'static str,
-) -> Result<(), StoreError> {
-    let outcome = outcome.and_then(|()| Ok(point.pass()?));
-    outcome.map_err(during(doing)).map_err(|error| match error {
-        StoreError::Disk { doing, source } => StoreError::DiskAtCommit { doing, source },
-        other => other,
-    })
 }

@@ -15,14 +15,13 @@ use crate::{IfMissing, StoreError};
 const APPLICATION_ID: u32 = 0x5669_7472;
 
 /// All migrations in order; `user_version` of the file is the number that were applied.
-pub(super) const MIGRATIONS: [&str; 3] = [
+pub(super) const MIGRATIONS: [&str; 5] = [
     include_str!("migrations/0001.sql"),
     include_str!("migrations/0002.sql"),
     include_str!("migrations/0003.sql"),
+    include_str!("migrations/0004.sql"),
+    include_str!("migrations/0005.sql"),
 ];
-
-/// Schema that added digests to keys. Later migrations mustn't write them: a digest that doesn't match is a finding.
-const KEY_DIGESTS: u32 = 2;
 
 /// Opens the file, creates it if `if_missing` says so, and migrates it. `lock_wait` is the maximum time that it waits for
 /// another writer, now and later.
@@ -73,8 +72,8 @@ pub(super) fn connect(path: &Path, lock_wait: Duration) -> Result<Connection, St
     Ok(connection)
 }
 
-/// Opens a backup read-only. Refuses files that aren't stores, and empty ones.
-pub(super) fn backup(path: &Path) -> Result<Connection, StoreError> {
+/// Opens a backup read-only, and returns its schema, too. Refuses files that aren't stores, and empty ones.
+pub(super) fn backup(path: &Path) -> Result<(Connection, u32), StoreError> {
     // SQLite reports a directory as an I/O error, and would wait for a pipe.
     if path.exists() && !path.is_file() {
         return Err(StoreError::NotAStore {
@@ -88,7 +87,7 @@ pub(super) fn backup(path: &Path) -> Result<Connection, StoreError> {
             place: path.display().to_string(),
             reason: "it is empty".to_owned(),
         }),
-        _ => Ok(connection),
+        schema => Ok((connection, schema)),
     }
 }
 
@@ -195,7 +194,8 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     for migration in MIGRATIONS.iter().skip(found as usize) {
         transaction.execute_batch(migration).map_err(&failed)?;
     }
-    if found < KEY_DIGESTS {
+    // Later migrations mustn't write them: a digest that doesn't match is a finding.
+    if !keys::has_digests(found) {
         keys::write_digests(&transaction)?;
     }
     transaction

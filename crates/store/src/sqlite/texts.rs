@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 
-use super::{committed, during};
+use super::{audit, committed, during};
+use crate::audit::{AuditContext, text_change};
 use crate::fail_point::FailPoint;
 use crate::record::FetchedText;
 use crate::values::{from_millis, taken_down_at, text_digest, text_status};
@@ -31,21 +32,28 @@ pub(super) fn set_status(
     connection: &mut Connection,
     digest: &TextDigest,
     status: TextStatus,
+    context: &AuditContext,
 ) -> Result<bool, StoreError> {
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(during(SERVING))?;
     let now = Timestamp::now().as_millisecond();
-    let found = transaction
+    let sql = "select taken_down_at is not null from text where digest = ?";
+    let was_down = transaction
+        .query_row(sql, [digest.as_bytes()], |row| row.get(0))
+        .optional();
+    let Some(was_down) = was_down.map_err(during(SERVING))? else {
+        return Ok(false);
+    };
+    transaction
         .execute(
             "update text set taken_down_at = ?2 where digest = ?1",
             (digest.as_bytes(), taken_down_at(status, now)),
         )
         .map_err(during(SERVING))?;
-    if found == 0 {
-        return Ok(false);
-    }
     FailPoint::TextsMarked.pass()?;
+    let change = text_change(digest, text_status(was_down), status);
+    audit::write(&transaction, context, change.into_iter().collect())?;
     let number = |sql| transaction.query_row(sql, [], |row| row.get::<_, i64>(0));
     let before = number("select texts_counter from state").map_err(during(SERVING))?;
     // A random step: a server with a snapshot file of this store may see a copy of an earlier state that was changed

@@ -1,48 +1,14 @@
 //! The history of changes after a restore, an older release or damage: what is unknown is a gap.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use rusqlite::Connection;
 use vitrine_store::history::{History, HistoryStart};
-use vitrine_store::{IfMissing, Store, StoreAddress, TextStatus, open};
+use vitrine_store::{IfMissing, StoreAddress, TextStatus, open};
 
 use crate::change_history::{EVERYTHING, Item, numbers, read, set, steps};
-use crate::database::Database;
+use crate::kept::{BEFORE_SCHEMA_4, on_both};
 use crate::products::{product, publish, publish_texts, second};
-
-/// A store of either kind.
-struct Kept<'a> {
-    /// Directory for files.
-    directory: &'a Path,
-    url: String,
-    run: &'a dyn Fn(&str),
-}
-
-impl Kept<'_> {
-    fn open(&self) -> Arc<dyn Store> {
-        open(&self.url, IfMissing::Create).unwrap()
-    }
-}
-
-/// Runs `test` with an empty SQLite store and, if there is a PostgreSQL, with an empty database.
-fn on_both(test: impl Fn(&Kept<'_>)) {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("store.db");
-    test(&Kept {
-        directory: directory.path(),
-        url: format!("sqlite:{}", path.display()),
-        run: &|sql| Connection::open(&path).unwrap().execute_batch(sql).unwrap(),
-    });
-    let directory = tempfile::tempdir().unwrap();
-    if let Some(database) = Database::create() {
-        test(&Kept {
-            directory: directory.path(),
-            url: database.url.clone(),
-            run: &|sql| drop(database.run(&format!("set search_path = vitrine; {sql}"))),
-        });
-    }
-}
 
 fn text(texts: u64, code: &str) -> Item {
     Item::Text(texts, code.to_owned())
@@ -67,7 +33,7 @@ fn restore_keeps_the_former_id_and_is_one_texts_step() {
         let backup = kept.directory.join("backup.db");
         let (id, step) = back_up(kept.directory, &backup);
         let store = kept.open();
-        store.restore(&backup).unwrap();
+        store.restore(&backup, &crate::audited::restore()).unwrap();
         let (history, items) = read(&*store, &EVERYTHING);
         assert_eq!(numbers(&history), [1, 2]);
         let formers = |history: &History| -> Vec<Option<String>> {
@@ -85,7 +51,7 @@ fn restore_keeps_the_former_id_and_is_one_texts_step() {
         set(&*store, "one", TextStatus::TakenDown);
         set(&*store, "three", TextStatus::Served);
         publish(&*store, &[product("Z", "1")], second(30)).unwrap();
-        store.restore(&backup).unwrap();
+        store.restore(&backup, &crate::audited::restore()).unwrap();
         let again = store.state().unwrap();
         assert!(again.texts > first.texts);
         let (history, items) = read(&*store, &EVERYTHING);
@@ -111,7 +77,10 @@ fn created_store_has_the_history_of_its_backup() {
         let backup = kept.directory.join("backup.db");
         let (id, step) = back_up(kept.directory, &backup);
         let Ok(address) = kept.url.parse::<StoreAddress>();
-        let live = address.create_from(&backup).unwrap().unwrap();
+        let live = address
+            .create_from(&backup, &crate::audited::restore())
+            .unwrap()
+            .unwrap();
         let store = kept.open();
         let (history, items) = read(&*store, &EVERYTHING);
         assert_eq!(numbers(&history), [1, 2]);
@@ -127,7 +96,7 @@ fn created_store_has_the_history_of_its_backup() {
     });
 }
 
-/// SQL that takes away what schema 3 added, but for the number of the schema.
+/// SQL that takes away what schema 3 added, after [`BEFORE_SCHEMA_4`], but for the number of the schema.
 const BEFORE_SCHEMA_3: &str = "drop table text_change; alter table revision drop column former_id;";
 
 #[test]
@@ -138,6 +107,7 @@ fn previous_schema_is_migrated_with_a_gap_of_texts() {
         publish_texts(&*store, &[("A", "one"), ("B", "two")], second(20));
         set(&*store, "one", TextStatus::TakenDown);
         drop(store);
+        (kept.run)(BEFORE_SCHEMA_4);
         (kept.run)(BEFORE_SCHEMA_3);
         (kept.run)(match kept.url.starts_with("sqlite:") {
             true => "pragma user_version = 2",
@@ -161,11 +131,12 @@ fn backup_of_the_previous_schema_begins_the_texts_states() {
         let backup = kept.directory.join("backup.db");
         let (id, step) = back_up(kept.directory, &backup);
         let older = Connection::open(&backup).unwrap();
+        older.execute_batch(BEFORE_SCHEMA_4).unwrap();
         older.execute_batch(BEFORE_SCHEMA_3).unwrap();
         older.pragma_update(None, "user_version", 2).unwrap();
         drop(older);
         let store = kept.open();
-        store.restore(&backup).unwrap();
+        store.restore(&backup, &crate::audited::restore()).unwrap();
         let (history, _) = read(&*store, &EVERYTHING);
         assert_eq!(history.revisions[1].former_id, Some(id));
         assert_eq!(steps(&history), [(step.1, history.state.texts)]);

@@ -222,7 +222,11 @@ fn pruned_revisions_are_left_out(store: &dyn Store) {
 pub fn set(store: &dyn Store, markdown: &str, status: TextStatus) -> (u64, u64) {
     let before = store.state().unwrap().texts;
     let digest = TextDigest::of(markdown);
-    assert!(store.set_text_status(&digest, status).unwrap());
+    assert!(
+        store
+            .set_text_status(&digest, status, &crate::audited::take_down())
+            .unwrap()
+    );
     (before, store.state().unwrap().texts)
 }
 
@@ -259,7 +263,11 @@ fn history_has_take_downs_and_put_backs(store: &dyn Store) {
     let unknown = TextDigest::of("unknown");
     assert!(
         !store
-            .set_text_status(&unknown, TextStatus::TakenDown)
+            .set_text_status(
+                &unknown,
+                TextStatus::TakenDown,
+                &crate::audited::take_down()
+            )
             .unwrap()
     );
     assert_eq!(steps(&read(store, &from(None)).0), [one, two, back]);

@@ -58,7 +58,9 @@ fn fetched_is_remembered(store: &dyn Store) {
     }
     assert_eq!(store.fetched_text("https://a.example/").unwrap(), None);
     let two = TextDigest::of("# two");
-    store.set_text_status(&two, TextStatus::TakenDown).unwrap();
+    store
+        .set_text_status(&two, TextStatus::TakenDown, &crate::audited::take_down())
+        .unwrap();
     let (_, served) = store.fetched_text(URL).unwrap().unwrap();
     assert_eq!(served, TextStatus::TakenDown);
 }

@@ -24,7 +24,7 @@ pub const ALL: [Rule; 5] = [
     ),
 ];
 
-fn record(seed: u8, created_at: i64) -> KeyRecord {
+pub fn record(seed: u8, created_at: i64) -> KeyRecord {
     let key = NewKey::from_random(KeyKind::Live, &[seed; NewKey::RANDOM_BYTES]);
     KeyRecord {
         prefix: key.prefix().to_owned(),
@@ -33,6 +33,7 @@ fn record(seed: u8, created_at: i64) -> KeyRecord {
         kind: KeyKind::Live,
         api_version: None,
         quota: None,
+        assortment: None,
         created_at: second(created_at),
         expires_at: None,
         revoked_at: None,
@@ -46,8 +47,10 @@ fn all_of(record: &KeyRecord) -> String {
     format!("{record:?} {:?}", record.secret_hash.as_bytes())
 }
 
-fn write(store: &dyn Store, records: &[KeyRecord]) {
-    store.change_keys(&mut |_| records.to_vec()).unwrap();
+pub fn write(store: &dyn Store, records: &[KeyRecord]) {
+    store
+        .change_keys(&crate::audited::set_key(), &mut |_| records.to_vec())
+        .unwrap();
 }
 
 fn assert_keys(store: &dyn Store, expected: &[&KeyRecord]) -> u64 {
@@ -86,7 +89,7 @@ fn a_decision_may_do_nothing(store: &dyn Store) {
     let before = store.state().unwrap();
     let mut seen = Vec::new();
     store
-        .change_keys(&mut |records| {
+        .change_keys(&crate::audited::set_key(), &mut |records| {
             seen = records.iter().map(all_of).collect();
             Vec::new()
         })

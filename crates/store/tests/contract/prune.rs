@@ -215,7 +215,9 @@ fn a_text_that_was_taken_down_stays(store: &dyn Store) {
     publish_texts(store, &[("A", "# bad"), ("B", "# good")], second(10));
     publish(store, &[product("A", "1")], second(20));
     let bad = TextDigest::of("# bad");
-    store.set_text_status(&bad, TextStatus::TakenDown).unwrap();
+    store
+        .set_text_status(&bad, TextStatus::TakenDown, &crate::audited::take_down())
+        .unwrap();
     let pruned = store.prune(newest(1), LATER).unwrap();
     assert_eq!((pruned.versions, pruned.texts), (2, 1));
     // It stays down if it is loaded again.

@@ -97,7 +97,11 @@ fn a_text_can_be_taken_down(store: &dyn Store) {
     publish_texts(store, &[("A", "# bad"), ("B", "# good")], second(10));
     let before = store.state().unwrap();
     let bad = TextDigest::of("# bad");
-    assert!(store.set_text_status(&bad, TextStatus::TakenDown).unwrap());
+    assert!(
+        store
+            .set_text_status(&bad, TextStatus::TakenDown, &crate::audited::take_down())
+            .unwrap()
+    );
     let after = store.state().unwrap();
     assert_ne!(after.texts, before.texts, "servers must notice");
     assert_eq!(
@@ -112,7 +116,11 @@ fn a_text_can_be_taken_down(store: &dyn Store) {
     let seen = read(store, second(20));
     assert_eq!((seen.texts.len(), seen.taken_down.len()), (0, 2));
     let before = store.state().unwrap();
-    assert!(store.set_text_status(&bad, TextStatus::Served).unwrap());
+    assert!(
+        store
+            .set_text_status(&bad, TextStatus::Served, &crate::audited::take_down())
+            .unwrap()
+    );
     assert_ne!(store.state().unwrap().texts, before.texts);
     let seen = read(store, second(20));
     assert_eq!((seen.texts, seen.taken_down), (vec![text("# bad")], vec![]));
@@ -121,7 +129,11 @@ fn a_text_can_be_taken_down(store: &dyn Store) {
     let unknown = TextDigest::of("# unknown");
     assert!(
         !store
-            .set_text_status(&unknown, TextStatus::TakenDown)
+            .set_text_status(
+                &unknown,
+                TextStatus::TakenDown,
+                &crate::audited::take_down()
+            )
             .unwrap()
     );
     assert_eq!(store.state().unwrap(), before);

@@ -194,7 +194,11 @@ fn replica_is_followed_and_never_written() {
         .unwrap();
     let refused = followed.publish().err().unwrap();
     assert!(matches!(refused, StoreError::ReadOnly { .. }), "{refused}");
-    assert!(followed.change_keys(&mut |_| Vec::new()).is_err());
+    assert!(
+        followed
+            .change_keys(&crate::audited::set_key(), &mut |_| Vec::new())
+            .is_err()
+    );
     // A replica in the place of the primary reports it, too.
     let mistaken = open(&replica.url("postgres"), IfMissing::Create).unwrap();
     let refused = mistaken

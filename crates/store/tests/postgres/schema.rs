@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use vitrine_model::key::{KeyKind, KeyRecord, NewKey};
+use vitrine_model::key::{KeyKind, KeyRecord, KeyRequests, NewKey};
+use vitrine_store::assortment::NewAssortment;
+use vitrine_store::record::KeyDay;
 use vitrine_store::{IfMissing, Store, StoreError};
 
 use crate::cluster::Bouncer;
@@ -71,6 +73,16 @@ fn newer_schema_is_used_if_it_allows_this_release() {
     assert!(is_told, "{refused}");
 }
 
+fn assortment() -> NewAssortment {
+    NewAssortment {
+        name: "a".to_owned(),
+        rules: Some("{}".to_owned()),
+        codes: 0,
+        by: None,
+        note: None,
+    }
+}
+
 #[test]
 fn documented_roles_suffice() {
     let Some(database) = Database::create() else {
@@ -90,19 +102,47 @@ fn documented_roles_suffice() {
     ));
     let of = |role: &str| database.url.replace("vitrine@", &format!("{role}@"));
     let loading = open(&of(&load), IfMissing::Create).unwrap();
-    loading.change_keys(&mut |_| vec![key(1)]).unwrap();
+    let assortment = assortment();
+    loading.set_assortment(&assortment, None).unwrap();
+    let assigned = KeyRecord {
+        assortment: Some("a".to_owned()),
+        ..key(2)
+    };
+    loading
+        .change_keys(&crate::audited::set_key(), &mut |_| {
+            vec![key(1), assigned.clone()]
+        })
+        .unwrap();
     publish(&*loading, &[product("A", "1")]);
     database.run(&format!(
-        "grant insert, update on vitrine.api_key_use to {serve}"
+        "grant insert, update on vitrine.api_key_use to {serve}; \
+         grant insert, update, delete on vitrine.api_key_day to {serve}"
     ));
     let serving = crate::address(&of(&serve));
     let serving = serving.open_to_follow(IfMissing::Create, Duration::ZERO);
     let serving = serving.unwrap();
     assert_eq!(codes(&*serving), ["A"]);
     assert_eq!(history(&*serving), (1, 0));
+    let live = serving.read_assortments(&[]).unwrap();
+    assert_eq!((live.keys.len(), live.changed.len()), (2, 1));
+    let edited = serving.set_assortment(&assortment, Some(&live.names[0].1));
+    let edited = edited.unwrap_err();
+    assert!(matches!(edited, StoreError::Refused { .. }), "{edited}");
     let used = jiff::Timestamp::from_second(7).unwrap();
     serving.record_key_use(&[(key(1).prefix, used)]).unwrap();
     assert_eq!(serving.keys().unwrap()[0].last_used_at, Some(used));
+    let day = KeyDay {
+        day: jiff::civil::date(2026, 1, 31),
+        prefix: key(1).prefix,
+        counts: KeyRequests::default(),
+    };
+    for _ in 0..2 {
+        serving
+            .add_key_days(std::slice::from_ref(&day), day.day)
+            .unwrap();
+    }
+    serving.add_key_days(&[], jiff::civil::Date::MAX).unwrap();
+    assert_eq!(serving.key_days(day.day).unwrap(), []);
     let refused = serving.publish().and_then(|mut publication| {
         publication.put(&product("B", "1"))?;
         publication.commit(used, &Default::default())
@@ -186,6 +226,7 @@ fn key(number: u8) -> KeyRecord {
         kind: KeyKind::Test,
         api_version: Some("2024-02-05".to_owned()),
         quota: Some(vitrine_model::quota::Quota::new(5, 60).unwrap()),
+        assortment: None,
         created_at: second(number.into()),
         expires_at: Some(second(1_000)),
         revoked_at: None,
@@ -229,10 +270,12 @@ fn sqlite_backup_is_restored_into_postgres() {
     let mut other = product("P7", "{\"other\":1}");
     other.is_orderable = false;
     publish(&*sqlite, &[other]);
-    sqlite.change_keys(&mut |_| vec![key(1), key(2)]).unwrap();
+    sqlite
+        .change_keys(&crate::audited::set_key(), &mut |_| vec![key(1), key(2)])
+        .unwrap();
     sqlite.backup(&path("backup.db")).unwrap();
     let created = crate::address(&database.url)
-        .create_from(&path("backup.db"))
+        .create_from(&path("backup.db"), &crate::audited::restore())
         .unwrap();
     let store = open(&database.url, IfMissing::Refuse).unwrap();
     assert_eq!(state(&*store), state(&*sqlite));
@@ -245,7 +288,7 @@ fn sqlite_backup_is_restored_into_postgres() {
     // Into an existing store, with keys that were revoked and rotated since.
     let earlier = jiff::Timestamp::from_second(500).unwrap();
     store
-        .change_keys(&mut |keys| {
+        .change_keys(&crate::audited::set_key(), &mut |keys| {
             let (mut revoked, mut rotated) = (keys[0].clone(), keys[1].clone());
             (revoked.revoked_at, revoked.expires_at) = (Some(earlier), None);
             (rotated.rotated_at, rotated.expires_at) = (Some(earlier), Some(earlier));
@@ -254,7 +297,9 @@ fn sqlite_backup_is_restored_into_postgres() {
         .unwrap();
     publish(&*store, &[product("Z", "{}")]);
     let before = store.state().unwrap();
-    store.restore(&path("backup.db")).unwrap();
+    store
+        .restore(&path("backup.db"), &crate::audited::restore())
+        .unwrap();
     let after = store.state().unwrap();
     assert_eq!(before.store_id, after.store_id);
     assert!(after.keys > before.keys && after.texts > before.texts);
@@ -264,11 +309,15 @@ fn sqlite_backup_is_restored_into_postgres() {
     assert_eq!(store.check().unwrap(), []);
     // It isn't created twice, nor from a file that is no backup.
     let exists = crate::address(&database.url)
-        .create_from(&path("backup.db"))
+        .create_from(&path("backup.db"), &crate::audited::restore())
         .unwrap_err();
     assert!(matches!(exists, StoreError::Exists { .. }), "{exists}");
     std::fs::write(path("text"), "no backup").unwrap();
-    assert!(store.restore(&path("text")).is_err());
+    assert!(
+        store
+            .restore(&path("text"), &crate::audited::restore())
+            .is_err()
+    );
     let refused = store.backup(&path("new.db")).unwrap_err();
     assert!(refused.to_string().contains("pg_dump"), "{refused}");
 }
@@ -311,8 +360,14 @@ fn hints_follow_changes_except_through_a_pooler() {
     };
     publish(&*store, &[product("A", "1")]);
     next("a hint of a revision");
-    store.change_keys(&mut |_| vec![key(1)]).unwrap();
+    store
+        .change_keys(&crate::audited::set_key(), &mut |_| vec![key(1)])
+        .unwrap();
     next("a hint of a key");
+    store
+        .accept_assortments(&crate::audited::set_key())
+        .unwrap();
+    next("a hint of an acceptance");
     database.run(
         "select pg_terminate_backend(pid) from pg_stat_activity where query = 'listen vitrine'",
     );

@@ -144,6 +144,30 @@ pub struct Exceeded {
     pub by_field: BTreeMap<String, u64>,
 }
 
+/// Compares the products that an edit of an assortment takes away, of so many that it showed, with the limit of
+/// `retire`. Returns it if it is exceeded.
+#[must_use]
+pub fn exceeded_by_edit(lost: &[&str], shown: u64, allowances: &[Allowance]) -> Option<Exceeded> {
+    let rule = Rule::Retire;
+    let allowed = allowances.iter().rev().find(|allowed| allowed.rule == rule);
+    let limit = allowed.map_or(rule.default_limit(), |allowed| allowed.limit);
+    let count = lost.len() as u64;
+    limit.is_exceeded(count, shown).then(|| Exceeded {
+        rule,
+        count,
+        live: shown,
+        share: Percent::of(count, shown),
+        limit,
+        products: count,
+        first_products: lost
+            .iter()
+            .take(tally::MAX_NAMED)
+            .filter_map(|code| code.parse().ok())
+            .collect(),
+        by_field: BTreeMap::new(),
+    })
+}
+
 fn serialize_display<S: serde::Serializer>(
     percent: &Percent,
     serializer: S,

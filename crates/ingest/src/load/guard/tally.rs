@@ -11,7 +11,7 @@ use super::{Allowance, Exceeded, Percent, Rule};
 use crate::load::json::Node;
 
 /// Maximum number of products that a refusal names.
-const MAX_NAMED: usize = 10;
+pub(super) const MAX_NAMED: usize = 10;
 
 /// The state of products that can be sold.
 const LIVE: &str = "LIVE";

@@ -8,8 +8,11 @@ use serde_json::json;
 use vitrine_model::key::{KeyKind, KeyRecord, KeyStatus, NewKey};
 use vitrine_model::quota::Quota;
 use vitrine_model::version::ApiVersion;
+use vitrine_store::audit::AuditAction;
 use vitrine_store::{IfMissing, Store};
 
+use super::warn_of_older_servers;
+use crate::cli::audit::NoteArgs;
 use crate::cli::time::{parse_moment, to_second};
 use crate::cli::{
     Outcome, OutputArgs, StoreArgs, exit_with_usage_error, output, print, print_json,
@@ -19,6 +22,7 @@ const EXAMPLES: &str = "\
 Examples:
   vitrine keys create --label partner
   vitrine keys create --label partner --quota 600/60 --expires 90d
+  vitrine keys create --label partner --assortment nordic
   vitrine keys create --label 'partner, trying out' --test --json";
 
 /// Create a key and print it. It is shown only this once.
@@ -36,12 +40,17 @@ pub(in crate::cli) struct Create {
     /// API version of responses to requests that name none.
     #[arg(long, value_name = "DATE")]
     api_version: Option<String>,
+    /// Assortment that the key sees. Without it, the key sees everything.
+    #[arg(long, value_name = "NAME")]
+    assortment: Option<String>,
     /// A test key: it may send X-Simulate to get any error.
     #[arg(long)]
     test: bool,
     /// Quota: REQUESTS/SECONDS, such as 600/60. Without it there is no limit.
     #[arg(long, value_name = "QUOTA")]
     quota: Option<String>,
+    #[command(flatten)]
+    note: NoteArgs,
 }
 
 /// Properties of a new key.
@@ -50,17 +59,19 @@ pub(in crate::cli) struct NewKeySettings {
     kind: KeyKind,
     expires_at: Option<Timestamp>,
     api_version: Option<String>,
+    assortment: Option<String>,
     quota: Option<Quota>,
 }
 
 impl NewKeySettings {
-    /// Returns the properties of a key without expiry, pinned version or quota.
+    /// Returns the properties of a key without expiry, pinned version, assortment or quota.
     pub(in crate::cli) fn plain(label: &str, kind: KeyKind) -> Self {
         Self {
             label: label.to_owned(),
             kind,
             expires_at: None,
             api_version: None,
+            assortment: None,
             quota: None,
         }
     }
@@ -80,6 +91,7 @@ impl NewKeySettings {
             secret_hash: key.secret_hash(),
             kind: self.kind,
             api_version: self.api_version,
+            assortment: self.assortment,
             quota: self.quota,
             created_at: to_second(now),
             expires_at: self.expires_at,
@@ -94,8 +106,9 @@ impl NewKeySettings {
 pub(in crate::cli) fn create(
     store: &dyn Store,
     settings: NewKeySettings,
+    note: &NoteArgs,
 ) -> anyhow::Result<NewKey> {
-    let (key, _) = create_record(store, settings)?;
+    let (key, _) = create_record(store, settings, note)?;
     Ok(key)
 }
 
@@ -103,10 +116,12 @@ pub(in crate::cli) fn create(
 fn create_record(
     store: &dyn Store,
     settings: NewKeySettings,
+    note: &NoteArgs,
 ) -> anyhow::Result<(NewKey, KeyRecord)> {
     let key = new_key(settings.kind)?;
     let record = settings.record(&key, Timestamp::now());
-    store.change_keys(&mut |_| vec![record.clone()])?;
+    let context = note.context(AuditAction::CreateKey);
+    store.change_keys(&context, &mut |_| vec![record.clone()])?;
     Ok((key, record))
 }
 
@@ -120,7 +135,8 @@ impl Create {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         let settings = self.settings();
         let store = store.open(IfMissing::Create)?;
-        let (key, record) = create_record(&*store, settings)?;
+        let (key, record) = create_record(&*store, settings, &self.note)?;
+        warn_of_older_servers(&*store, None, &record)?;
         show(&key, &record, &[], self.output)
     }
 
@@ -135,6 +151,7 @@ impl Create {
             },
             expires_at: checked_expiry(self.expires.as_deref(), Timestamp::now()),
             api_version: checked_version(self.api_version.as_ref()).cloned(),
+            assortment: self.assortment.clone(),
             quota: checked_quota(self.quota.as_deref()),
         }
     }

@@ -1,7 +1,11 @@
-//! `vitrine keys`: creates, lists, changes, rotates and revokes API keys.
+//! `vitrine keys`: creates, lists, changes, rotates and revokes API keys, and shows their usage.
 
+mod assign;
 mod create;
 mod set;
+mod usage;
+
+use std::io::Write as _;
 
 use anyhow::{anyhow, bail};
 use clap::Subcommand;
@@ -9,13 +13,17 @@ use comfy_table::{Table, presets};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use vitrine_model::key::{KeyKind, KeyRecord, NewKey};
+use vitrine_store::audit::{AuditAction, AuditContext};
 use vitrine_store::{IfMissing, Store};
 
+use self::assign::Assign;
 use self::create::{Create, new_key, show};
 use self::set::Set;
+use self::usage::Usage;
+use super::audit::NoteArgs;
 use super::confirm::ConfirmArgs;
 use super::time::{after, to_second};
-use super::{Outcome, OutputArgs, StoreArgs, exit_with_usage_error, print, print_json};
+use super::{Outcome, OutputArgs, StoreArgs, exit_with_usage_error, output, print, print_json};
 
 pub(super) use self::create::{NewKeySettings, create};
 
@@ -23,7 +31,9 @@ const EXAMPLES: &str = "\
 Examples:
   vitrine keys create --label partner
   vitrine keys list
+  vitrine keys usage partner --days 90
   vitrine keys set partner --quota 1200/60
+  vitrine keys assign partner nordic
   vitrine keys rotate partner --overlap 30d
   vitrine keys revoke vitrine_KVakkOwmM7g";
 
@@ -42,7 +52,7 @@ Examples:
   vitrine keys revoke vitrine_KVakkOwmM7g   # one key, by its prefix
   vitrine keys revoke partner               # every key of that label, successors too";
 
-/// Create, list, change, rotate and revoke API keys.
+/// Create, list, change, rotate and revoke API keys, and show their usage.
 #[derive(Debug, Subcommand)]
 #[command(after_help = EXAMPLES)]
 pub(super) enum Keys {
@@ -56,7 +66,9 @@ pub(super) enum Keys {
         #[command(flatten)]
         output: OutputArgs,
     },
+    Usage(Usage),
     Set(Set),
+    Assign(Assign),
     /// Create a successor of a key under the same label; the old key stays valid for the overlap.
     #[command(after_help = ROTATE_EXAMPLES)]
     Rotate {
@@ -67,6 +79,8 @@ pub(super) enum Keys {
         /// Time for which the old key stays valid.
         #[arg(long, value_name = "SPAN", default_value = "7d")]
         overlap: String,
+        #[command(flatten)]
+        note: NoteArgs,
     },
     /// Revoke keys for good. Servers refuse them within a second.
     #[command(after_help = REVOKE_EXAMPLES)]
@@ -75,6 +89,8 @@ pub(super) enum Keys {
         output: OutputArgs,
         #[command(flatten)]
         confirm: ConfirmArgs,
+        #[command(flatten)]
+        note: NoteArgs,
         /// Prefixes or labels; a label means all its keys.
         #[arg(required = true, value_name = "KEY")]
         names: Vec<String>,
@@ -84,22 +100,30 @@ pub(super) enum Keys {
 impl Keys {
     /// Returns true if the command changes keys.
     pub(super) fn writes(&self) -> bool {
-        !matches!(self, Self::List { .. })
+        !matches!(self, Self::List { .. } | Self::Usage(_))
     }
 
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         match self {
             Self::Create(create) => create.run(store),
+            Self::Usage(usage) => usage.run(store),
             Self::Set(set) => set.run(store),
+            Self::Assign(assign) => assign.run(store),
             Self::List { output } => list(&*store.open(IfMissing::Refuse)?, *output),
             Self::Rotate {
                 output,
                 label,
                 overlap,
-            } => rotate(&*store.open(IfMissing::Refuse)?, *output, label, overlap),
+                note,
+            } => {
+                let context = note.context(AuditAction::RotateKey);
+                let store = store.open(IfMissing::Refuse)?;
+                rotate(&*store, &context, *output, label, overlap)
+            }
             Self::Revoke {
                 output,
                 confirm,
+                note,
                 names,
             } => {
                 let names_listed: Vec<&str> = names.iter().map(|name| prefix_of(name)).collect();
@@ -107,7 +131,8 @@ impl Keys {
                 confirm.confirm_at_terminal(&format!(
                     "this revokes all keys with the label {names_listed} for good"
                 ))?;
-                revoke(&*store.open(IfMissing::Refuse)?, *output, names)
+                let context = note.context(AuditAction::RevokeKey);
+                revoke(&*store.open(IfMissing::Refuse)?, &context, *output, names)
             }
         }
     }
@@ -136,6 +161,7 @@ fn list(store: &dyn Store, output: OutputArgs) -> anyhow::Result<Outcome> {
         "STATE",
         "KIND",
         "VERSION",
+        "ASSORTMENT",
         "QUOTA",
         "CREATED",
         "EXPIRES",
@@ -151,6 +177,7 @@ fn list(store: &dyn Store, output: OutputArgs) -> anyhow::Result<Outcome> {
             record.status(now).as_str().to_owned(),
             kind(record).to_owned(),
             record.api_version.clone().unwrap_or_else(|| "–".to_owned()),
+            record.assortment.clone().unwrap_or_else(|| "–".to_owned()),
             record
                 .quota
                 .map_or_else(|| "–".to_owned(), |quota| quota.to_string()),
@@ -170,6 +197,7 @@ fn to_json(record: &KeyRecord, now: Timestamp) -> Value {
         "state": record.status(now).as_str(),
         "kind": kind(record),
         "api_version": record.api_version,
+        "assortment": record.assortment,
         "quota": record.quota.map(|quota| quota.to_string()),
         "created_at": record.created_at,
         "expires_at": record.expires_at,
@@ -183,6 +211,7 @@ fn to_json(record: &KeyRecord, now: Timestamp) -> Value {
 /// that expire, with the time.
 fn rotate(
     store: &dyn Store,
+    context: &AuditContext,
     output: OutputArgs,
     name: &str,
     overlap: &str,
@@ -194,7 +223,7 @@ fn rotate(
     let mut outcome = Err(anyhow!(
         "no key in use has the label or prefix `{prefix}`; see `vitrine keys list`"
     ));
-    store.change_keys(&mut |records| {
+    store.change_keys(context, &mut |records| {
         let in_use: Vec<&KeyRecord> = records
             .iter()
             .filter(|record| record.label == name || record.prefix == prefix)
@@ -249,7 +278,7 @@ fn predecessors<'r>(
     }
 }
 
-/// Returns the record of a successor, with the same label, kind, version, quota and expiry.
+/// Returns the record of a successor, with the same label, kind, version, assortment, quota and expiry.
 fn successor(old: &KeyRecord, key: &NewKey, now: Timestamp) -> KeyRecord {
     KeyRecord {
         prefix: key.prefix().to_owned(),
@@ -272,11 +301,16 @@ fn expiring_record(old: &KeyRecord, now: Timestamp, overlap_ends: Timestamp) -> 
     }
 }
 
-fn revoke(store: &dyn Store, output: OutputArgs, names: &[String]) -> anyhow::Result<Outcome> {
+fn revoke(
+    store: &dyn Store,
+    context: &AuditContext,
+    output: OutputArgs,
+    names: &[String],
+) -> anyhow::Result<Outcome> {
     let now = to_second(Timestamp::now());
     let mut unknown = Vec::new();
     let mut revoked: Vec<String> = Vec::new();
-    store.change_keys(&mut |records| {
+    store.change_keys(context, &mut |records| {
         // A whole key is accepted as well, since it is about to be revoked.
         let means = |name: &String, record: &KeyRecord| {
             record.label == *name || record.prefix == prefix_of(name)
@@ -317,12 +351,33 @@ fn revoke(store: &dyn Store, output: OutputArgs, names: &[String]) -> anyhow::Re
     Ok(Outcome::Done)
 }
 
+/// Warns of running servers of releases that don't know assortments: they refuse the key.
+fn warn_of_older_servers(
+    store: &dyn Store,
+    before: Option<&KeyRecord>,
+    after: &KeyRecord,
+) -> anyhow::Result<()> {
+    let had_one = before.is_some_and(|before| before.assortment.is_some());
+    if had_one || after.assortment.is_none() {
+        return Ok(());
+    }
+    let older = store.older_programs()?;
+    if !older.is_empty() {
+        let (prefix, older) = (&after.prefix, older.join(", "));
+        writeln!(
+            output::stderr(),
+            "vitrine: warning: older releases are connected to the store, and refuse {prefix} with 401: {older}"
+        )?;
+    }
+    Ok(())
+}
+
 /// Minimum length of the end of a name that may be a partially copied secret.
 const SECRET_BYTES: usize = 32;
 
 /// Returns the prefix of a whole key; of other names, the name with the dots of its label. The result may be printed:
 /// anything that may be a secret is cut off.
-fn prefix_of(name: &str) -> &str {
+pub(super) fn prefix_of(name: &str) -> &str {
     let may_be_secret = |end: &str| {
         end.len() >= SECRET_BYTES && end.bytes().all(|byte| byte.is_ascii_alphanumeric())
     };

@@ -8,10 +8,12 @@ use jiff::Timestamp;
 use serde_json::json;
 use vitrine_model::key::{KeyRecord, KeyStatus};
 use vitrine_model::quota::Quota;
+use vitrine_store::audit::{AuditAction, AuditContext};
 use vitrine_store::{IfMissing, Store};
 
 use super::create::{checked_expiry, checked_label, checked_quota, checked_version};
-use super::{prefix_of, to_json};
+use super::{prefix_of, to_json, warn_of_older_servers};
+use crate::cli::audit::NoteArgs;
 use crate::cli::time::to_second;
 use crate::cli::{Outcome, OutputArgs, StoreArgs, output, print, print_json};
 
@@ -46,20 +48,27 @@ pub(in crate::cli) struct Set {
     /// The key has the default version.
     #[arg(long, group = "change", conflicts_with = "api_version")]
     no_api_version: bool,
+    /// Assortment that the key sees; to take it away: `vitrine keys assign KEY --everything`.
+    #[arg(long, value_name = "NAME", group = "change")]
+    assortment: Option<String>,
     /// Quota: REQUESTS/SECONDS, such as 600/60. What is used up stays so, within the new quota.
     #[arg(long, value_name = "QUOTA", group = "change")]
     quota: Option<String>,
     /// The key has no quota.
     #[arg(long, group = "change", conflicts_with = "quota")]
     no_quota: bool,
+    #[command(flatten)]
+    note: NoteArgs,
 }
 
 /// New values; `None` leaves the old one, `Some(None)` removes it.
-struct Changes {
-    label: Option<String>,
-    expires_at: Option<Option<Timestamp>>,
-    api_version: Option<Option<String>>,
-    quota: Option<Option<Quota>>,
+#[derive(Default)]
+pub(super) struct Changes {
+    pub(super) label: Option<String>,
+    pub(super) expires_at: Option<Option<Timestamp>>,
+    pub(super) api_version: Option<Option<String>>,
+    pub(super) assortment: Option<Option<String>>,
+    pub(super) quota: Option<Option<Quota>>,
 }
 
 impl Set {
@@ -73,12 +82,17 @@ impl Set {
             api_version: checked_version(self.api_version.as_ref())
                 .map(|version| Some(version.clone()))
                 .or(self.no_api_version.then_some(None)),
+            assortment: self.assortment.clone().map(Some),
             quota: checked_quota(self.quota.as_deref())
                 .map(Some)
                 .or(self.no_quota.then_some(None)),
         };
-        let (before, after) =
-            self.change(&*store.open(IfMissing::Refuse)?, &changes, to_second(now))?;
+        let store = store.open(IfMissing::Refuse)?;
+        let (before, after) = {
+            let context = self.note.context(AuditAction::SetKey);
+            change(&*store, &self.name, &changes, to_second(now), &context)?
+        };
+        warn_of_older_servers(&*store, Some(&before), &after)?;
         if self.no_expiry && after.rotated_at.is_some() && before.expires_at.is_some() {
             let prefix = &after.prefix;
             writeln!(
@@ -96,29 +110,30 @@ impl Set {
         }
         Ok(Outcome::Done)
     }
+}
 
-    /// Changes the key; returns it as it was and as it is.
-    fn change(
-        &self,
-        store: &dyn Store,
-        changes: &Changes,
-        now: Timestamp,
-    ) -> anyhow::Result<(KeyRecord, KeyRecord)> {
-        let mut outcome = None;
-        store.change_keys(&mut |records| {
-            let found = find(records, &self.name, now).map(|before| {
-                let after = changes.applied_to(before);
-                (before.clone(), after)
-            });
-            let changed = match &found {
-                Ok((before, after)) if values(before) != values(after) => vec![after.clone()],
-                _ => Vec::new(),
-            };
-            outcome = Some(found);
-            changed
-        })?;
-        outcome.unwrap_or_else(|| Err(anyhow!("the keys weren't read")))
-    }
+/// Changes the key that a name means; returns it as it was and as it is.
+pub(super) fn change(
+    store: &dyn Store,
+    name: &str,
+    changes: &Changes,
+    now: Timestamp,
+    context: &AuditContext,
+) -> anyhow::Result<(KeyRecord, KeyRecord)> {
+    let mut outcome = None;
+    store.change_keys(context, &mut |records| {
+        let found = find(records, name, now).map(|before| {
+            let after = changes.applied_to(before);
+            (before.clone(), after)
+        });
+        let changed = match &found {
+            Ok((before, after)) if values(before) != values(after) => vec![after.clone()],
+            _ => Vec::new(),
+        };
+        outcome = Some(found);
+        changed
+    })?;
+    outcome.unwrap_or_else(|| Err(anyhow!("the keys weren't read")))
 }
 
 impl Changes {
@@ -127,12 +142,14 @@ impl Changes {
             label,
             expires_at,
             api_version,
+            assortment,
             quota,
         } = self;
         KeyRecord {
             label: label.as_ref().unwrap_or(&record.label).clone(),
             expires_at: expires_at.unwrap_or(record.expires_at),
             api_version: api_version.as_ref().unwrap_or(&record.api_version).clone(),
+            assortment: assortment.as_ref().unwrap_or(&record.assortment).clone(),
             quota: quota.unwrap_or(record.quota),
             ..record.clone()
         }
@@ -170,13 +187,14 @@ fn find<'r>(records: &'r [KeyRecord], name: &str, now: Timestamp) -> anyhow::Res
 }
 
 /// Returns the values that can be changed, with their names, for people.
-fn values(record: &KeyRecord) -> [(&'static str, String); 4] {
+fn values(record: &KeyRecord) -> [(&'static str, String); 5] {
     let or_none = |value: Option<String>| value.unwrap_or_else(|| "none".to_owned());
     let time = |moment: Option<Timestamp>| or_none(moment.map(|at| at.to_string()));
     [
         ("label", record.label.clone()),
         ("expiry", time(record.expires_at)),
         ("API version", or_none(record.api_version.clone())),
+        ("assortment", or_none(record.assortment.clone())),
         (
             "quota",
             or_none(record.quota.map(|quota| quota.to_string())),
@@ -185,7 +203,7 @@ fn values(record: &KeyRecord) -> [(&'static str, String); 4] {
 }
 
 /// Says what changed, for people.
-fn described(before: &KeyRecord, after: &KeyRecord) -> String {
+pub(super) fn described(before: &KeyRecord, after: &KeyRecord) -> String {
     let changed = values(before).into_iter().zip(values(after));
     let changed: Vec<String> = changed
         .filter(|((_, before), (_, after))| before != after)

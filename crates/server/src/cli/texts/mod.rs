@@ -6,8 +6,10 @@ mod load;
 use anyhow::bail;
 use clap::Subcommand;
 use vitrine_model::content::TextDigest;
+use vitrine_store::audit::AuditAction;
 use vitrine_store::{IfMissing, TextStatus};
 
+use super::audit::NoteArgs;
 use super::{Outcome, StoreArgs, print};
 
 const EXAMPLES: &str = "\
@@ -37,12 +39,16 @@ pub(super) enum Texts {
     /// loaded again.
     #[command(after_help = TAKE_DOWN_EXAMPLES)]
     TakeDown {
+        #[command(flatten)]
+        note: NoteArgs,
         /// The text: its digest, or its address.
         text: String,
     },
     /// Serve a text that was taken down again.
     #[command(after_help = PUT_BACK_EXAMPLES)]
     PutBack {
+        #[command(flatten)]
+        note: NoteArgs,
         /// The text: its digest, or its address.
         text: String,
     },
@@ -50,17 +56,21 @@ pub(super) enum Texts {
 
 impl Texts {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
-        let (text, served) = match self {
+        let (text, served, context) = match self {
             Self::Load(load) => return load.run(store),
             Self::Fetch(fetch) => return fetch.run(store),
-            Self::TakeDown { text } => (text, TextStatus::TakenDown),
-            Self::PutBack { text } => (text, TextStatus::Served),
+            Self::TakeDown { text, note } => {
+                let context = note.context(AuditAction::TakeDownText);
+                (text, TextStatus::TakenDown, context)
+            }
+            Self::PutBack { text, note } => {
+                let context = note.context(AuditAction::PutBackText);
+                (text, TextStatus::Served, context)
+            }
         };
         let digest = digest(text)?;
-        if !store
-            .open(IfMissing::Refuse)?
-            .set_text_status(&digest, served)?
-        {
+        let store = store.open(IfMissing::Refuse)?;
+        if !store.set_text_status(&digest, served, &context)? {
             bail!("the store has no text {digest}");
         }
         print(match served {
@@ -72,7 +82,7 @@ impl Texts {
 }
 
 /// Returns the digest in `…/v2/texts/DIGEST.md`, or the digest itself.
-fn digest(text: &str) -> anyhow::Result<TextDigest> {
+pub(super) fn digest(text: &str) -> anyhow::Result<TextDigest> {
     let name = text.rsplit('/').next().unwrap_or(text);
     match name.strip_suffix(".md").unwrap_or(name).parse() {
         Ok(digest) => Ok(digest),

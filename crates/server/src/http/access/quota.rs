@@ -45,7 +45,7 @@ impl<'k> KeyQuota<'k> {
     }
 
     /// Charges one request to the quota, if the key has one: to the shared count, or to this server's alone if there
-    /// is none, or if it doesn't answer in time.
+    /// is none, or if it doesn't answer in time. Counts it for the day of the key, with or without a quota.
     ///
     /// # Errors
     ///
@@ -56,6 +56,7 @@ impl<'k> KeyQuota<'k> {
         metrics: &LimitMetrics,
     ) -> Result<(), ApiError> {
         let Some(quota) = self.key.record.quota else {
+            self.key.usage.counts.count_charged();
             return Ok(());
         };
         let (place, taken) = match shared.filter(|shared| shared.are_reachable()) {
@@ -67,7 +68,10 @@ impl<'k> KeyQuota<'k> {
             ),
         };
         let (decision, result) = match taken.admission {
-            Admission::Granted => (Decision::Granted, Ok(())),
+            Admission::Granted => {
+                self.key.usage.counts.count_charged();
+                (Decision::Granted, Ok(()))
+            }
             Admission::Refused { retry_after } => {
                 (Decision::Refused, Err(ApiError::rate_limited(retry_after)))
             }

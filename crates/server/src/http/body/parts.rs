@@ -50,7 +50,7 @@ impl PartsBuilder {
         &mut self,
         snapshot: &Snapshot,
         run: Run,
-        replacement: impl Fn(ProductView<'_>) -> Option<PlacedDiscount>,
+        mut replacement: impl FnMut(ProductView<'_>) -> Option<PlacedDiscount>,
     ) {
         let mut rest = snapshot.run(run);
         let (mut rest_start, mut product_start) = (0, 0);

@@ -3,20 +3,20 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use vitrine_model::changes::{Change, ChangesPage, ChangesQuery, Position, first_page};
+use vitrine_model::changes::{Change, ChangesPage, ChangesQuery, Position};
 use vitrine_model::code::ProductCode;
 use vitrine_model::snapshot::Snapshot;
 
 use crate::http::body::budget::Payer;
 use crate::http::body::{Body, Parts, PartsBuilder};
-use crate::http::discounts::Discounts;
 use crate::http::error::ApiError;
 use crate::http::request::changes_token::{TermsDigest, Token};
 use crate::http::request::parameters::ChangesRequest;
 use crate::http::response::Audience;
 use crate::http::response::entity_tag::EntityTag;
 use crate::http::response::resource::Resource;
-use crate::live::Feed;
+use crate::http::visible::Visible;
+use crate::live::{Feed, VisibleFeed};
 use vitrine_wire::error::ErrorType;
 
 /// Minimum age of a token that is called gone, in seconds: a younger one may be of a state that isn't here yet.
@@ -47,7 +47,7 @@ impl PageFound<'_> {
 ///
 /// If the token was made for another version, address or assortment.
 pub(crate) fn find<'s>(
-    feed: &'s Feed,
+    feed: VisibleFeed<'s>,
     request: &ChangesRequest,
     terms: TermsDigest,
     moved: Option<Position>,
@@ -58,25 +58,26 @@ pub(crate) fn find<'s>(
         return Err(ApiError::plain(ErrorType::ChangesGone));
     }
     let mut base = None;
-    let mut first = feed.position;
+    let position = feed.position();
+    let mut first = position;
     let mut query = request.query.clone();
     if let Some(token) = token {
         // The positions of a token may end during a wait, which has moved on.
-        if moved.is_none() && !is_known(feed, token, now) {
+        if moved.is_none() && !token.positions().all(|known| feed.knows(known)) {
             return Ok(None);
         }
-        (base, first) = (token.base, token.first.unwrap_or(feed.position));
+        (base, first) = (token.base, token.first.unwrap_or(position));
     }
     if moved.is_some() {
-        (base, first, query.after) = (moved, feed.position, None);
+        (base, first, query.after) = (moved, position, None);
     }
-    let Some(mut page) = find_page(feed, base, &query, now) else {
+    let Some(mut page) = find_page(feed, base, &query) else {
         return Ok(None);
     };
-    if page.changes.is_empty() && first != feed.position {
+    if page.changes.is_empty() && first != position {
         // The rest of a copy that is begun isn't visible any more. Told as removed, since an empty answer would say that
         // the copy is complete.
-        let Some(removed) = find_page(feed, Some(first), &query, now) else {
+        let Some(removed) = find_page(feed, Some(first), &query) else {
             return Ok(None);
         };
         page = removed;
@@ -88,7 +89,7 @@ pub(crate) fn find<'s>(
         issued: now.as_second(),
         filter: request.filter_digest,
         terms,
-        newest: feed.position,
+        newest: position,
         base: if goes_on { base } else { Some(first) },
         first: goes_on.then_some(first),
         after,
@@ -96,28 +97,15 @@ pub(crate) fn find<'s>(
     Ok(Some(PageFound { page, next }))
 }
 
-/// Returns true if all positions of a token are known. That of the snapshot is known without a journal.
-pub(crate) fn is_known(feed: &Feed, token: &Token, now: Timestamp) -> bool {
-    let is_known =
-        |position: &Position| *position == feed.position || feed.locate(position, now).is_some();
-    token.positions().all(is_known)
-}
-
 /// Returns a page of the changes since a base, or of everything visible; `None` if the base is unknown.
 fn find_page<'s>(
-    feed: &'s Feed,
+    feed: VisibleFeed<'s>,
     base: Option<Position>,
     query: &ChangesQuery,
-    now: Timestamp,
 ) -> Option<ChangesPage<'s>> {
     match base {
-        None => Some(first_page(&feed.snapshot, query)),
-        Some(base) if base == feed.position => Some(ChangesPage::default()),
-        Some(base) => {
-            let until = feed.locate(&feed.position, now)?;
-            let (since, journal) = (feed.locate(&base, now)?, feed.journal.as_ref()?);
-            Some(journal.changes(&feed.snapshot, since, until, query))
-        }
+        None => Some(feed.first_page(query)),
+        Some(base) => feed.changes(&base, query),
     }
 }
 
@@ -139,7 +127,7 @@ pub(crate) fn resource(
     feed: &Arc<Feed>,
     request: &ChangesRequest,
     found: PageFound<'_>,
-    discounts: Discounts,
+    visible: &Visible,
 ) -> Resource<'static> {
     let PageFound { page, next } = found;
     let next = next.to_string();
@@ -153,15 +141,16 @@ pub(crate) fn resource(
     // kept by it.
     let tag = EntityTag::of_parts([since.as_bytes(), b"\n", next.as_bytes(), &limit].into_iter());
     let snapshot = Arc::clone(&feed.snapshot);
-    let parts = parts(&page, &next, &snapshot, discounts);
+    let parts = parts(&page, &next, &snapshot, visible);
     let length = parts.len();
     let body = move |payer: Payer<'_>| Ok(Body::page(snapshot, parts, payer.to_owned()));
     Resource::new(tag, length, body).for_audience(Audience::Feed)
 }
 
 /// Returns the parts of a page's body.
-fn parts(page: &ChangesPage<'_>, next: &str, snapshot: &Snapshot, discounts: Discounts) -> Parts {
+fn parts(page: &ChangesPage<'_>, next: &str, snapshot: &Snapshot, visible: &Visible) -> Parts {
     let mut parts = PartsBuilder::default();
+    let mut products = visible.writer(snapshot);
     parts.text(b"{\"changes\":[");
     for (index, Change { code, product }) in page.changes.iter().enumerate() {
         // Codes have no characters that JSON escapes.
@@ -170,7 +159,7 @@ fn parts(page: &ChangesPage<'_>, next: &str, snapshot: &Snapshot, discounts: Dis
             parts.text(text.as_bytes());
         }
         match product {
-            Some(run) => discounts.push(&mut parts, snapshot, *run),
+            Some(run) => products.push(&mut parts, *run),
             None => parts.text(b"null"),
         }
         parts.text(b"}");

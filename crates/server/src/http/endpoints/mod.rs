@@ -28,6 +28,7 @@ use super::response::entity_tag::EntityTag;
 use super::response::resource::Resource;
 use super::routes::{Captured, KeyedOperation};
 use super::versions::Version;
+use super::visible::Visible;
 
 /// Parts that resources are made of, beside the snapshot.
 #[derive(Debug)]
@@ -54,7 +55,7 @@ impl Endpoints {
         }
     }
 
-    /// Returns the resource of an operation that needs a key, in the form of a version.
+    /// Returns the resource of an operation that needs a key, in the form of a version, as far as it is visible.
     ///
     /// # Errors
     ///
@@ -64,6 +65,7 @@ impl Endpoints {
         version: &Version,
         operation: KeyedOperation,
         snapshot: &'s Arc<Snapshot>,
+        visible: Visible,
         captured: &Captured,
         query: Option<&'s str>,
     ) -> Result<Resource<'s>, ApiError> {
@@ -76,21 +78,21 @@ impl Endpoints {
             KeyedOperation::ListProducts => {
                 let precomputed = precomputed();
                 let heads = &precomputed.pages[version.index];
-                pages::find(snapshot, heads, query, version.discounts)
+                pages::find(snapshot, heads, query, visible)
             }
             // The pipeline answers these: they may wait.
             KeyedOperation::ListChanges => Err(ApiError::plain(ErrorType::NotFound)),
-            KeyedOperation::GetProduct => self.product(version, snapshot, captured, query),
-            KeyedOperation::ListCategories => Ok(responses()?.categories(snapshot)),
-            KeyedOperation::ListCountries => Ok(responses()?.countries(snapshot)),
+            KeyedOperation::GetProduct => self.product(snapshot, &visible, captured, query),
+            KeyedOperation::ListCategories => Ok(responses()?.categories(snapshot, visible.view())),
+            KeyedOperation::ListCountries => Ok(responses()?.countries(snapshot, visible.view())),
             KeyedOperation::Ping => parameters::none(query).map(|()| precomputed::pong()),
         }
     }
 
     fn product<'s>(
         &'s self,
-        version: &Version,
         snapshot: &'s Snapshot,
+        visible: &Visible,
         captured: &Captured,
         query: Option<&str>,
     ) -> Result<Resource<'s>, ApiError> {
@@ -98,10 +100,9 @@ impl Endpoints {
         let Captured::Code(code) = captured else {
             return Err(ApiError::plain(ErrorType::NotFound));
         };
-        let product = snapshot
-            .product(code)
+        let (product, discount) = visible
+            .product(snapshot, code)
             .ok_or_else(|| ApiError::no_such_product(code.as_str()))?;
-        let discount = version.discounts.replacement(product);
         if let Some(content) = product.content().filter(|_| form != ContentForm::Url) {
             let (addresses, html) = (&self.addresses, &self.html);
             return texts::in_product(snapshot, addresses, html, product, discount, content, form);

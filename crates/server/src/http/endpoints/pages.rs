@@ -4,20 +4,21 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use http::HeaderValue;
-use quick_cache::Weighter;
 use quick_cache::sync::Cache;
+use quick_cache::{Equivalent, Weighter};
+use vitrine_model::changes::StateId;
 use vitrine_model::query::ListQuery;
 use vitrine_model::snapshot::{Page, Snapshot};
 use vitrine_wire::answer::{Cursors, PageSize, Pagination};
 
 use crate::http::body::budget::Payer;
 use crate::http::body::{Body, PartsBuilder};
-use crate::http::discounts::Discounts;
 use crate::http::error::ApiError;
 use crate::http::request::parameters;
 use crate::http::request::query::encoded;
 use crate::http::response::entity_tag::EntityTag;
 use crate::http::response::resource::{CachePolicy, Resource};
+use crate::http::visible::Visible;
 
 /// Maximum length of a `Link` header, in bytes.
 const MAX_LINK_BYTES: usize = 2 * 1024;
@@ -44,18 +45,39 @@ struct PageHead {
     cache_plain: CachePolicy,
 }
 
-/// Cache of the heads of one snapshot's pages, by the raw query: clients read the same pages again and again, and mostly
-/// have them already.
+/// Cache of the heads of one snapshot's pages, by assortment and raw query: clients read the same pages again and again,
+/// and mostly have them already.
 #[derive(Debug)]
-pub(crate) struct PageHeads(Cache<Box<str>, PageHead, ByLength>);
+pub(crate) struct PageHeads(Cache<PageKey, PageHead, ByLength>);
+
+/// Determinants of a page, beside the snapshot and the version. Without the assortment, a client would get the page
+/// of another one (docs/contract/assortments.md#what-clients-see).
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct PageKey {
+    assortment: StateId,
+    query: Box<str>,
+}
+
+/// The same, borrowed: with the hash of a [`PageKey`].
+#[derive(Hash)]
+struct PageKeyRef<'q> {
+    assortment: StateId,
+    query: &'q str,
+}
+
+impl Equivalent<PageKey> for PageKeyRef<'_> {
+    fn equivalent(&self, key: &PageKey) -> bool {
+        self.assortment == key.assortment && *self.query == *key.query
+    }
+}
 
 #[derive(Debug, Clone)]
 struct ByLength;
 
-impl Weighter<Box<str>, PageHead> for ByLength {
-    fn weight(&self, query: &Box<str>, head: &PageHead) -> u64 {
+impl Weighter<PageKey, PageHead> for ByLength {
+    fn weight(&self, key: &PageKey, head: &PageHead) -> u64 {
         let link = head.link.as_ref().map_or(0, HeaderValue::len);
-        (query.len() + link + size_of::<PageHead>() + 64) as u64
+        (key.query.len() + link + size_of::<PageHead>() + 80) as u64
     }
 }
 
@@ -65,7 +87,7 @@ impl Default for PageHeads {
     }
 }
 
-/// Finds the page of a query. `heads` are those of the same form of discounts.
+/// Finds the page of a query. `heads` are those of the same version.
 ///
 /// # Errors
 ///
@@ -74,15 +96,20 @@ pub(crate) fn find<'s>(
     snapshot: &'s Arc<Snapshot>,
     heads: &PageHeads,
     query: Option<&'s str>,
-    discounts: Discounts,
+    visible: Visible,
 ) -> Result<Resource<'s>, ApiError> {
     let heads = &heads.0;
-    if let Some(head) = heads.get(query.unwrap_or_default()) {
+    let key = PageKeyRef {
+        assortment: visible.assortment(),
+        query: query.unwrap_or_default(),
+    };
+    if let Some(head) = heads.get(&key) {
         // Its products are looked for only if they are to be sent.
         let length = head.length;
         let body = move |payer: Payer<'_>| {
             let list = parameters::list(query)?;
-            let parts = parts(&snapshot.page(&list), &list, snapshot, discounts).finish();
+            let page = visible.page(snapshot, &list);
+            let parts = parts(&page, &list, snapshot, &visible).finish();
             Ok(Body::page(Arc::clone(snapshot), parts, payer.to_owned()))
         };
         let page = Resource::new(head.tag, length, body).with_link(head.link);
@@ -93,8 +120,8 @@ pub(crate) fn find<'s>(
         // Writing to a string can't fail.
         let _ = write!(kept, "{name}={}&", encoded(value));
     })?;
-    let page = snapshot.page(&list);
-    let parts = parts(&page, &list, snapshot, discounts);
+    let page = visible.page(snapshot, &list);
+    let parts = parts(&page, &list, snapshot, &visible);
     // The products, the limit and the discounts that replace rendered ones determine every byte of the page. All but the
     // last have a fixed length.
     let (hash, limit) = (page.hash(), list.limit.get().to_le_bytes());
@@ -112,7 +139,9 @@ pub(crate) fn find<'s>(
             false => CachePolicy::Never,
         },
     };
-    heads.insert(query.unwrap_or_default().into(), head.clone());
+    let PageKeyRef { assortment, query } = key;
+    let query = query.into();
+    heads.insert(PageKey { assortment, query }, head.clone());
     let (length, link) = (head.length, head.link);
     let body = move |payer: Payer<'_>| {
         let snapshot = Arc::clone(snapshot);
@@ -146,15 +175,16 @@ fn parts(
     page: &Page<'_>,
     list: &ListQuery,
     snapshot: &Snapshot,
-    discounts: Discounts,
+    visible: &Visible,
 ) -> PartsBuilder {
     let mut parts = PartsBuilder::default();
     parts.text(PAGE_START);
+    let mut products = visible.writer(snapshot);
     for (index, run) in page.runs().enumerate() {
         if index > 0 {
             parts.text(b",");
         }
-        discounts.push(&mut parts, snapshot, run);
+        products.push(&mut parts, run);
     }
     parts.text(&end(page, list));
     parts
@@ -190,8 +220,11 @@ mod tests {
             length: 0,
             cache_plain: CachePolicy::Never,
         };
-        let query = |number: usize| format!("{number:0>1000}").into_boxed_str();
-        let least = 1_500 + size_of::<(Box<str>, PageHead)>() as u64;
+        let query = |number: usize| PageKey {
+            assortment: StateId::default(),
+            query: format!("{number:0>1000}").into(),
+        };
+        let least = 1_500 + size_of::<(PageKey, PageHead)>() as u64;
         let counted = ByLength.weight(&query(0), &head);
         assert!((least..least + 64).contains(&counted), "{counted}");
         let heads = PageHeads::default();

@@ -5,6 +5,8 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use arc_swap::ArcSwapOption;
 use bytes::Bytes;
+use vitrine_model::assortment::View;
+use vitrine_model::geo::Country;
 use vitrine_model::snapshot::Snapshot;
 use vitrine_wire::answer::{Category, CategoryList, CountryList, Pong};
 
@@ -62,29 +64,44 @@ impl SnapshotResponses {
         }
     }
 
-    /// Returns the categories of its snapshot.
-    pub(crate) fn categories(&self, snapshot: &Snapshot) -> Resource<'static> {
-        let list = || {
-            let category = |code| Category {
-                code: Cow::Borrowed(code),
-            };
-            PrecomputedBody::json(&CategoryList {
-                categories: snapshot.categories().map(category).collect(),
-            })
-        };
-        self.categories.get_or_init(list).resource()
+    /// Returns the categories of its snapshot, or those of a view.
+    pub(crate) fn categories(&self, snapshot: &Snapshot, view: Option<&View>) -> Resource<'static> {
+        match view {
+            None => {
+                let make = || categories(snapshot.categories());
+                self.categories.get_or_init(make).resource()
+            }
+            // The names are kept, and few.
+            Some(view) => categories(view.categories(snapshot)).resource(),
+        }
     }
 
-    /// Returns the countries of its snapshot.
-    pub(crate) fn countries(&self, snapshot: &Snapshot) -> Resource<'static> {
-        let list = || {
-            let countries: Vec<String> = snapshot.countries().map(|c| c.to_string()).collect();
-            PrecomputedBody::json(&CountryList {
-                countries: countries.iter().map(Into::into).collect(),
-            })
-        };
-        self.countries.get_or_init(list).resource()
+    /// Returns the countries of its snapshot, or those of a view.
+    pub(crate) fn countries(&self, snapshot: &Snapshot, view: Option<&View>) -> Resource<'static> {
+        match view {
+            None => {
+                let make = || countries(snapshot.countries());
+                self.countries.get_or_init(make).resource()
+            }
+            Some(view) => countries(view.countries(snapshot)).resource(),
+        }
     }
+}
+
+fn categories<'s>(names: impl Iterator<Item = &'s str>) -> PrecomputedBody {
+    let category = |code| Category {
+        code: Cow::Borrowed(code),
+    };
+    PrecomputedBody::json(&CategoryList {
+        categories: names.map(category).collect(),
+    })
+}
+
+fn countries(countries: impl Iterator<Item = Country>) -> PrecomputedBody {
+    let countries: Vec<String> = countries.map(|country| country.to_string()).collect();
+    PrecomputedBody::json(&CountryList {
+        countries: countries.iter().map(Into::into).collect(),
+    })
 }
 
 /// Responses of the snapshot that was asked last.

@@ -83,6 +83,16 @@ impl ApiError {
         }
     }
 
+    /// Returns the error for a key whose assortment isn't known here: the whole catalog is never shown instead
+    /// (docs/contract/assortments.md#what-clients-see).
+    #[must_use]
+    pub fn assortment_unknown() -> Self {
+        Self {
+            message: "what this key may see can't be determined at the moment".to_owned(),
+            ..Self::plain(ErrorType::Unavailable)
+        }
+    }
+
     /// Returns the error for a token of the changes feed whose positions aren't known yet, or can't be judged now.
     #[must_use]
     pub fn changes_unknown_yet() -> Self {

@@ -2,14 +2,14 @@
 //!
 //! | Part | Bytes |
 //! | --- | --- |
-//! | flags: 1 if there is a base, 2 if a walk goes on | 1 |
+//! | flags: 1 if there is a base, 2 if a walk goes on, 4 if the key has an assortment | 1 |
 //! | time of issue, in seconds since 1970 | 8 |
 //! | digest of the filters; digest of the version, the public URL and what else positions depend on | 8 each |
-//! | newest position that the walk showed; the base, if there is one; the walk's first one, if it goes on | 40 each |
+//! | newest position that the walk showed; the base, if there is one; the walk's first one, if it goes on | 40 or 56 each |
 //! | last code of the walk behind its length, if it goes on | 1 + up to 64 |
 //!
-//! A position is the number of the revision (8), its id (16) and that of the state of the texts (16). Numbers are
-//! little-endian.
+//! A position is the number of the revision (8), its id (16), that of the state of the texts (16) and, if the key has an
+//! assortment, that of its version (16). Numbers are little-endian.
 //! Tokens aren't signed: a forged one shows nothing that its key couldn't see.
 
 use std::fmt;
@@ -34,6 +34,7 @@ const MAX_LENGTH: usize = 400;
 
 const HAS_BASE: u8 = 1;
 const GOES_ON: u8 = 2;
+const HAS_ASSORTMENT: u8 = 4;
 
 /// A token: what a copy has, and how far its walk is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,13 +101,25 @@ impl FilterDigest {
 pub(crate) struct TermsDigest([u8; 8]);
 
 impl TermsDigest {
-    /// Returns the digest of an API version, a public URL and the products that are left out because of damage.
-    pub(crate) fn of(version: &str, public_url: &str, left_out: ContentHash) -> Self {
+    /// Returns the digest of an API version, a public URL, the products that are left out because of damage, and the name of
+    /// the key's assortment.
+    pub(crate) fn of(
+        version: &str,
+        public_url: &str,
+        left_out: ContentHash,
+        assortment: Option<&str>,
+    ) -> Self {
+        let [separator, assortment] = match assortment {
+            Some(name) => ["\n", name],
+            None => [""; 2],
+        };
         let parts = [
             version.as_bytes(),
             b"\n",
             public_url.as_bytes(),
             left_out.as_bytes(),
+            separator.as_bytes(),
+            assortment.as_bytes(),
         ];
         Self(first_half(ContentHash::of_parts(parts)))
     }
@@ -146,7 +159,12 @@ impl fmt::Display for Token {
         } = self;
         let has_base = if base.is_some() { HAS_BASE } else { 0 };
         let goes_on = if first.is_some() { GOES_ON } else { 0 };
-        let mut bytes = vec![has_base | goes_on];
+        let is_of_assortment = |position: &Position| position.assortment != StateId::default();
+        let has_assortment = match self.positions().any(is_of_assortment) {
+            true => HAS_ASSORTMENT,
+            false => 0,
+        };
+        let mut bytes = vec![has_base | goes_on | has_assortment];
         bytes.extend(issued.to_le_bytes());
         bytes.extend(filter.0);
         bytes.extend(terms.0);
@@ -158,10 +176,14 @@ impl fmt::Display for Token {
                 number,
                 revision,
                 texts,
+                assortment,
             } = position;
             bytes.extend(number.to_le_bytes());
             bytes.extend(revision.as_bytes());
             bytes.extend(texts.as_bytes());
+            if has_assortment != 0 {
+                bytes.extend(assortment.as_bytes());
+            }
         }
         if let Some(code) = after {
             // A code has at most 64 bytes.
@@ -188,17 +210,20 @@ impl FromStr for Token {
         let bytes = URL_SAFE_NO_PAD.decode(encoded).map_err(|_| NoToken)?;
         let mut reader = Reader(&bytes);
         let [flags] = reader.take()?;
-        if flags & !(HAS_BASE | GOES_ON) != 0 {
+        if flags & !(HAS_BASE | GOES_ON | HAS_ASSORTMENT) != 0 {
             return Err(NoToken);
         }
+        let has_assortment = flags & HAS_ASSORTMENT != 0;
         let goes_on = flags & GOES_ON != 0;
         let issued = i64::from_le_bytes(reader.take()?);
         let (filter, terms) = (FilterDigest(reader.take()?), TermsDigest(reader.take()?));
-        let newest = reader.position()?;
+        let newest = reader.position(has_assortment)?;
         let base = (flags & HAS_BASE != 0)
-            .then(|| reader.position())
+            .then(|| reader.position(has_assortment))
             .transpose()?;
-        let first = goes_on.then(|| reader.position()).transpose()?;
+        let first = goes_on
+            .then(|| reader.position(has_assortment))
+            .transpose()?;
         let after = goes_on.then(|| reader.code()).transpose()?;
         // Without a walk there is a base.
         if !reader.0.is_empty() || !goes_on && base.is_none() {
@@ -233,11 +258,15 @@ impl Reader<'_> {
         code.parse().map_err(|_| NoToken)
     }
 
-    fn position(&mut self) -> Result<Position, NoToken> {
+    fn position(&mut self, has_assortment: bool) -> Result<Position, NoToken> {
         Ok(Position {
             number: u64::from_le_bytes(self.take()?),
             revision: StateId::from_bytes(self.take()?),
             texts: StateId::from_bytes(self.take()?),
+            assortment: match has_assortment {
+                true => StateId::from_bytes(self.take()?),
+                false => StateId::default(),
+            },
         })
     }
 }
@@ -252,6 +281,7 @@ mod tests {
             number: number.into(),
             revision: StateId::from_bytes([number; 16]),
             texts: StateId::from_bytes([!number; 16]),
+            assortment: StateId::from_bytes([number / 2; 16]),
         }
     }
 
@@ -279,7 +309,14 @@ mod tests {
             base: None,
             ..token()
         };
-        for token in [longest, at_rest, begun] {
+        let without_assortment = Token {
+            newest: position(1),
+            base: Some(position(0)),
+            first: None,
+            after: None,
+            ..token()
+        };
+        for token in [longest, at_rest, begun, without_assortment] {
             let text = token.to_string();
             let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
             assert!(

@@ -82,8 +82,8 @@ impl Identity {
             store_id: self.store_id.clone(),
             revision_id: Some(revision.id.clone()),
             texts: self.texts,
-            // Another thread follows the keys.
-            keys: 0,
+            // Another thread follows the keys and the assortments.
+            ..StoreState::default()
         }
     }
 

@@ -9,7 +9,8 @@ use std::error::Error;
 use rusqlite::{Connection, Row, Transaction};
 
 use super::catalog::is_value_error;
-use super::{during, keys};
+use super::{assortments, audit, during, keys};
+use crate::audit::Chain;
 use crate::check::found::{
     API_KEY, Findings, INTEGRITY, KEY_USE_ORPHAN, REFERENCE, STATE, UNREADABLE,
 };
@@ -22,12 +23,14 @@ const CHECKING: &str = "checking the store";
 /// Checks one part of the store.
 type Part = fn(&Transaction<'_>, &mut Findings) -> Result<(), StoreError>;
 
-const PARTS: [Part; 11] = [
+const PARTS: [Part; 13] = [
     integrity,
     references,
     state,
     counters,
     api_keys,
+    assortments,
+    audit_log,
     products::spans,
     products::versions,
     products::text_names,
@@ -126,7 +129,7 @@ fn state(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), Stor
 fn counters(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
     let sql = "select texts_counter, keys_counter from state";
     each_row(transaction, sql, |row| {
-        check::counters(found, [("texts", row.get(0)?), ("keys", row.get(1)?)]);
+        check::counters(found, &[("texts", row.get(0)?), ("keys", row.get(1)?)]);
         Ok(())
     })?;
     let sql = "select number, created, changed, retired, unchanged from revision";
@@ -137,33 +140,76 @@ fn counters(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), S
     })
 }
 
+/// Returns the schema of the file, which may be a backup by an earlier release.
+fn schema(transaction: &Transaction<'_>) -> Result<u32, StoreError> {
+    let schema = transaction.query_row("pragma user_version", [], |row| row.get(0));
+    schema.map_err(during(CHECKING))
+}
+
 fn api_keys(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
-    // A backup by an earlier release has no digests.
-    let sql = "select exists (select 1 from pragma_table_info('api_key') where name = 'digest')";
-    let has_digests = transaction.query_row(sql, [], |row| row.get(0));
-    let has_digests: bool = has_digests.map_err(during(CHECKING))?;
-    let digest = if has_digests { "digest" } else { "null" };
-    keys::each(transaction, digest, |prefix, row| match row {
+    let schema = schema(transaction)?;
+    let keys = keys::keys_sql(schema);
+    keys::each(transaction, keys, |prefix, row| match row {
         // An error that isn't about the row's values is about the file.
         Err(error) if !is_value_error(&error) => Err(error),
         row => {
-            check::key(found, prefix, row, has_digests);
+            check::key(found, prefix, row, keys::has_digests(schema));
             Ok(())
         }
     })?;
-    let sql = "select prefix from api_key where is_test not in (0, 1) \
-               or (quota_requests is null) <> (quota_seconds is null)";
-    each_row(transaction, sql, |row| {
+    let sql = format!(
+        "select prefix from ({keys}) where is_test not in (0, 1) \
+         or (quota_requests is null) <> (quota_seconds is null)"
+    );
+    each_row(transaction, &sql, |row| {
         let prefix: String = row.get(0)?;
         let what = "its kind or its quota is invalid".to_owned();
         found.add(&API_KEY, format!("key {prefix}"), what);
         Ok(())
     })?;
-    let sql = "select prefix from api_key_use where prefix not in (select prefix from api_key)";
-    each_row(transaction, sql, |row| {
+    let sql =
+        format!("select prefix from api_key_use where prefix not in (select prefix from ({keys}))");
+    each_row(transaction, &sql, |row| {
         let prefix: String = row.get(0)?;
         let what = "has a last use, but doesn't exist".to_owned();
         found.add(&KEY_USE_ORPHAN, format!("key {prefix}"), what);
         Ok(())
+    })
+}
+
+fn assortments(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
+    if !keys::has_assortments(schema(transaction)?) {
+        return Ok(());
+    }
+    assortments::each(transaction, |place, stored| {
+        check::assortment(found, place, stored);
+    })?;
+    let sql = "select prefix, assortment from assigned_key where revoked_at is null \
+               and assortment not in (select name from assortment_version \
+                  where replaced_at is null and rules is not null)";
+    each_row(transaction, sql, |row| {
+        let (prefix, name): (String, String) = (row.get(0)?, row.get(1)?);
+        check::key_assortment(found, &prefix, &name);
+        Ok(())
+    })?;
+    let sql = "select prefix from assigned_key where prefix in (select prefix from api_key)";
+    each_row(transaction, sql, |row| {
+        check::key_twice(found, &row.get::<_, String>(0)?);
+        Ok(())
+    })?;
+    each_row(
+        transaction,
+        "select assortments_counter from state",
+        |row| {
+            check::counters(found, &[("assortments", row.get(0)?)]);
+            Ok(())
+        },
+    )
+}
+
+fn audit_log(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
+    let mut chain = Chain::default();
+    audit::each(transaction, |row| {
+        check::audit_entry(found, &mut chain, row);
     })
 }

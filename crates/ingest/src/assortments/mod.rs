@@ -1,0 +1,69 @@
+//! Rules of assortments as operators write them: JSON, or TOML of the same shape (docs/contract/assortments.md#rules).
+//!
+//! [`parse`] finds all faults at once, each with its place. [`to_json`] writes rules in one form, which is read as the same
+//! rules. [`warnings`] and [`excesses`] compare rules with a snapshot's products.
+
+mod read;
+mod remarks;
+mod suggest;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+pub use read::parse;
+pub use remarks::{excesses, warnings};
+pub use write::to_json;
+
+use crate::escape::single_line;
+use crate::load::report::{shown, shown_pointer};
+
+/// Maximum length of rules, in bytes: so many codes as are allowed fit.
+pub const MAX_BYTES: usize = 8 << 20;
+
+/// Maximum number of faults that are told; one more says how many are left out.
+pub const MAX_FAULTS: usize = 1_000;
+
+/// Format of rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// JSON.
+    Json,
+    /// TOML.
+    Toml,
+}
+
+/// A fault of rules, or a warning about them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// Place, such as `allow[1].countries[0]`; empty for the rules as a whole.
+    pub place: String,
+    /// Description, with a suggestion if there is one.
+    pub message: String,
+}
+
+impl Fault {
+    /// Returns a fault at a path, which is shortened; control characters in both texts are escaped.
+    fn new(path: &str, message: &str) -> Self {
+        Self {
+            place: single_line(&shown_pointer(path)).into_owned(),
+            message: single_line(message).into_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.place.is_empty() {
+            write!(out, "{}: ", self.place)?;
+        }
+        out.write_str(&self.message)
+    }
+}
+
+/// Returns a text from outside for use in a message, shortened.
+fn quoted(text: &str) -> String {
+    format!("`{}`", shown(text))
+}

@@ -1,0 +1,156 @@
+//! Discounts of a client's own: one that replaces the product's, or a share of it (docs/contract/assortments.md#discounts).
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::selector::Selector;
+use crate::Invalid;
+use crate::money::Discount;
+
+/// Discount of a client's own for some products.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnDiscount {
+    /// Selector of the products.
+    pub selector: Selector,
+    /// Change of their discounts.
+    pub change: DiscountChange,
+}
+
+/// Change of a product's discount.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DiscountChange {
+    /// Replaces it.
+    Set(Discount),
+    /// Multiplies it.
+    Share(Share),
+}
+
+impl DiscountChange {
+    /// Returns the discount that is shown instead of a product's; `None` if it would be above 1.
+    #[must_use]
+    pub fn of(self, discount: Discount) -> Option<Discount> {
+        match self {
+            Self::Set(own) => Some(own),
+            Self::Share(share) => share.of(discount),
+        }
+    }
+}
+
+/// Share of a discount in millionths, from 0 to 1,000; above 1, it is more than the product's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Share(u32);
+
+impl Share {
+    const ONE: u32 = 1_000_000;
+    const MAX: u32 = 1_000;
+
+    const INVALID: Invalid = Invalid::new(
+        "share",
+        "a decimal from 0 to 1000 with a point and at most six digits behind it, such as `0.8`",
+    );
+
+    /// Returns the share of a discount: the exact product, cut at six digits; `None` above 1.
+    #[must_use]
+    pub fn of(self, discount: Discount) -> Option<Discount> {
+        let product = u64::from(self.0) * u64::from(discount.millionths());
+        let millionths = u32::try_from(product / u64::from(Self::ONE)).ok()?;
+        Discount::from_millionths(millionths)
+    }
+}
+
+/// Reads an exact decimal, in any of its spellings (`1`, `0.8`, `0.80`).
+impl FromStr for Share {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let (whole, fraction) = crate::money::split_decimal(text).ok_or(Self::INVALID)?;
+        let (whole, fraction) = (
+            whole.trim_start_matches('0'),
+            fraction.trim_end_matches('0'),
+        );
+        if whole.len() > 4 || fraction.len() > 6 {
+            return Err(Self::INVALID);
+        }
+        let fraction = fraction.bytes().chain(std::iter::repeat(b'0')).take(6);
+        let digits = whole.bytes().chain(fraction);
+        let millionths = digits.fold(0, |number: u64, digit| {
+            number * 10 + u64::from(digit - b'0')
+        });
+        let millionths = u32::try_from(millionths).map_err(|_| Self::INVALID)?;
+        match millionths <= Self::MAX * Self::ONE {
+            true => Ok(Self(millionths)),
+            false => Err(Self::INVALID),
+        }
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = format!("{}.{:06}", self.0 / Self::ONE, self.0 % Self::ONE);
+        let text = text.trim_end_matches('0');
+        out.write_str(text.strip_suffix('.').unwrap_or(text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn share_of(share: &str, discount: &str) -> Option<String> {
+        let share: Share = share.parse().expect("a share");
+        let discount = discount.parse().expect("a discount");
+        share.of(discount).map(|discount| discount.to_string())
+    }
+
+    #[test]
+    fn shares_are_exact_products_cut_at_six_digits() {
+        for (share, discount, product) in [
+            ("0.8", "0.0125", "0.01"),
+            ("0.8", "0.013", "0.0104"),
+            ("0", "0.5", "0.00"),
+            ("1", "0.123456", "0.123456"),
+            ("0.333333", "0.000003", "0.00"),
+            ("0.666667", "0.000003", "0.000002"),
+            ("0.999999", "0.999999", "0.999998"),
+            ("1.000001", "0.999999", "0.999999"),
+            ("1000", "0.001", "1.00"),
+            ("2.5", "0.4", "1.00"),
+        ] {
+            assert_eq!(share_of(share, discount).as_deref(), Some(product));
+        }
+        for (share, discount) in [("1.000001", "1"), ("1000", "0.001001"), ("1000", "1")] {
+            assert_eq!(share_of(share, discount), None, "{share} {discount}");
+        }
+    }
+
+    #[test]
+    fn shares_are_read_and_written_exactly() {
+        for (text, written) in [
+            ("0", "0"),
+            ("0.8", "0.8"),
+            ("00.80", "0.8"),
+            ("1.0000000", "1"),
+            ("10", "10"),
+            ("0.000001", "0.000001"),
+            ("1000", "1000"),
+        ] {
+            assert_eq!(text.parse::<Share>().expect("a share").to_string(), written);
+        }
+        for wrong in [
+            "",
+            ".5",
+            "1.",
+            "-1",
+            "+1",
+            "1e2",
+            "0,8",
+            "0.0000001",
+            "1000.1",
+            "1001",
+            "10000",
+            "½",
+        ] {
+            assert!(wrong.parse::<Share>().is_err(), "{wrong}");
+        }
+    }
+}

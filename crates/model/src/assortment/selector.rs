@@ -1,0 +1,72 @@
+//! Selectors of products: lists of values, each any-of, all of which must hold
+//! (docs/contract/assortments.md#rules).
+
+use super::code_set::CodeSet;
+use crate::changes::FactsView;
+use crate::geo::Country;
+use crate::money::Currency;
+use crate::product::PayoutTypeName;
+use crate::snapshot::{Facet, FacetKind, Groups, Snapshot};
+
+/// Selector of products: holds for a product for which each of its lists holds. A list that is absent holds for all products,
+/// an empty one for none.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Selector {
+    /// Codes, of which a product has one.
+    pub codes: Option<CodeSet>,
+    /// Categories, of which a product has at least one.
+    pub categories: Option<Vec<String>>,
+    /// Countries, of which a product has at least one.
+    pub countries: Option<Vec<Country>>,
+    /// Currencies, of which a product has one.
+    pub currencies: Option<Vec<Currency>>,
+    /// Payout types, of which a product has one.
+    pub payout_types: Option<Vec<PayoutTypeName>>,
+}
+
+impl Selector {
+    /// Returns true if the selector holds for the product with this code and these attributes.
+    pub(super) fn selects(&self, code: &str, facts: &FactsView<'_>) -> bool {
+        let Self {
+            codes,
+            categories,
+            countries,
+            currencies,
+            payout_types,
+        } = self;
+        codes.as_ref().is_none_or(|codes| codes.contains(code))
+            && (categories.as_deref()).is_none_or(|names| facts.has_category(names))
+            && (countries.as_deref()).is_none_or(|countries| facts.has_country(countries))
+            && (currencies.as_deref()).is_none_or(|currencies| facts.has_currency(currencies))
+            && (payout_types.as_deref()).is_none_or(|names| facts.has_payout_type(names))
+    }
+
+    /// Returns a group of facets for each list except that of codes.
+    pub(super) fn groups(&self, snapshot: &Snapshot) -> Groups {
+        let Self {
+            // Looked up one by one.
+            codes: _,
+            categories,
+            countries,
+            currencies,
+            payout_types,
+        } = self;
+        let mut groups = Groups::default();
+        if let Some(categories) = categories {
+            let names = categories.iter().map(String::as_str);
+            groups.push_named(snapshot, FacetKind::Category, names);
+        }
+        if let Some(countries) = countries {
+            groups.push(snapshot, countries.iter().copied().map(Facet::country));
+        }
+        if let Some(currencies) = currencies {
+            let names = currencies.iter().map(Currency::as_str);
+            groups.push_named(snapshot, FacetKind::Currency, names);
+        }
+        if let Some(payout_types) = payout_types {
+            let names = payout_types.iter().map(PayoutTypeName::as_str);
+            groups.push_named(snapshot, FacetKind::PayoutType, names);
+        }
+        groups
+    }
+}

@@ -1,0 +1,251 @@
+//! Assortments that a server knows, with former versions, from which the changes feed tells what an edit changed.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::Assortment;
+use crate::changes::StateId;
+
+/// Maximum number of codes in all former versions: older versions are forgotten, and tokens of theirs end.
+const MAX_FORMER_CODES: usize = 2_000_000;
+
+/// Maximum number of former versions of an assortment.
+const MAX_FORMER_VERSIONS: usize = 64;
+
+/// A version of an assortment that goes live.
+#[derive(Debug)]
+pub struct NewVersion {
+    /// The version.
+    pub assortment: Assortment,
+    /// Number of the version in the store; the next version of the name has the next one.
+    pub number: u32,
+    /// Id of the version in the store.
+    pub version_id: String,
+    /// Time since which it is live.
+    pub since: Timestamp,
+}
+
+/// A version of an assortment that was replaced.
+#[derive(Debug, Clone)]
+pub struct FormerVersion {
+    /// The version.
+    pub assortment: Arc<Assortment>,
+    /// Time of its replacement.
+    pub replaced_at: Timestamp,
+}
+
+/// An assortment, with its former versions.
+#[derive(Debug, Clone)]
+pub struct KnownAssortment {
+    live: Arc<Assortment>,
+    number: u32,
+    version_id: String,
+    since: Timestamp,
+    /// Oldest first.
+    former: Vec<FormerVersion>,
+}
+
+impl KnownAssortment {
+    /// Returns the live version.
+    #[must_use]
+    pub fn live(&self) -> &Arc<Assortment> {
+        &self.live
+    }
+
+    /// Returns the number of the live version in the store.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Returns the id of the live version in the store.
+    #[must_use]
+    pub fn version_id(&self) -> &str {
+        &self.version_id
+    }
+
+    /// Returns the time since which the live version is live.
+    #[must_use]
+    pub fn since(&self) -> Timestamp {
+        self.since
+    }
+
+    /// Returns the versions from one on, the live one last; `None` if it is unknown, or was replaced before `kept_since`.
+    #[must_use]
+    pub fn versions_since(
+        &self,
+        id: StateId,
+        kept_since: Timestamp,
+    ) -> Option<Vec<&Arc<Assortment>>> {
+        let is_it = |former: &FormerVersion| former.assortment.id() == id;
+        let first = match id == self.live.id() {
+            true => self.former.len(),
+            false => self.former.iter().rposition(is_it)?,
+        };
+        let versions = self.former.get(first..)?;
+        let is_kept = versions
+            .first()
+            .is_none_or(|former| former.replaced_at > kept_since);
+        let versions = versions.iter().map(|former| &former.assortment);
+        is_kept.then(|| versions.chain([&self.live]).collect())
+    }
+
+    fn new(version: NewVersion, before: Option<&Self>) -> Self {
+        let mut former = before.map_or_else(Vec::new, |before| before.former.clone());
+        former.extend(before.map(|before| FormerVersion {
+            assortment: Arc::clone(&before.live),
+            replaced_at: version.since,
+        }));
+        let excess = former.len().saturating_sub(MAX_FORMER_VERSIONS);
+        former.drain(..excess);
+        Self {
+            live: Arc::new(version.assortment),
+            number: version.number,
+            version_id: version.version_id,
+            since: version.since,
+            former,
+        }
+    }
+
+    /// Returns its former versions together with those of the store's history, oldest first.
+    fn merged(&self, mut history: Vec<FormerVersion>) -> Vec<FormerVersion> {
+        history.retain(|former| former.assortment.id() != self.live.id());
+        let known: HashSet<StateId> = (history.iter())
+            .map(|former| former.assortment.id())
+            .collect();
+        let own = self.former.iter();
+        let own = own.filter(|former| !known.contains(&former.assortment.id()));
+        history.extend(own.cloned());
+        history.sort_by_key(|former| former.replaced_at);
+        let excess = history.len().saturating_sub(MAX_FORMER_VERSIONS);
+        history.drain(..excess);
+        history
+    }
+
+    fn with_former(&self, former: Vec<FormerVersion>) -> Self {
+        Self {
+            former,
+            ..self.clone()
+        }
+    }
+}
+
+/// State of the assortments of a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AssortmentState {
+    /// Counter of changes, which only grows unless the database is put back.
+    pub counter: u64,
+    /// Time at which an operator last accepted what the store has.
+    pub accepted_at: Option<Timestamp>,
+}
+
+/// All assortments that a server knows: immutable, swapped with the keys.
+#[derive(Debug, Clone, Default)]
+pub struct AssortmentTable {
+    by_name: HashMap<String, Arc<KnownAssortment>>,
+    /// State of the store that this was read from.
+    pub state: AssortmentState,
+    /// Prefixes of the keys whose assortments vanished from the store: they see nothing until an operator accepts that.
+    pub held: BTreeSet<String>,
+}
+
+impl AssortmentTable {
+    /// Returns the assortment of this name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Arc<KnownAssortment>> {
+        self.by_name.get(name)
+    }
+
+    /// Iterates over the assortments, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<KnownAssortment>> {
+        self.by_name.values()
+    }
+
+    /// Returns the number of assortments.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.by_name.len()
+    }
+
+    /// Returns true if there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_name.is_empty()
+    }
+
+    /// Returns the table with the names `kept` only, and with new versions.
+    #[must_use]
+    pub fn updated(
+        &self,
+        kept: &HashSet<&str>,
+        changed: Vec<NewVersion>,
+        state: AssortmentState,
+    ) -> Self {
+        let is_kept = |(name, _): &(&String, &Arc<KnownAssortment>)| kept.contains(name.as_str());
+        let kept = self.by_name.iter().filter(is_kept);
+        let mut by_name: HashMap<String, Arc<KnownAssortment>> = kept
+            .map(|(name, known)| (name.clone(), Arc::clone(known)))
+            .collect();
+        for version in changed {
+            let name = version.assortment.name().to_owned();
+            let known = KnownAssortment::new(version, by_name.get(&name).map(|known| &**known));
+            by_name.insert(name, Arc::new(known));
+        }
+        let held = self.held.clone();
+        let mut table = Self {
+            by_name,
+            state,
+            held,
+        };
+        table.forget_oldest(MAX_FORMER_CODES);
+        table
+    }
+
+    /// Returns the table with the former versions of the store's history, oldest first, too.
+    #[must_use]
+    pub fn with_former(&self, former: Vec<FormerVersion>) -> Self {
+        let mut table = self.clone();
+        let mut by_name: HashMap<String, Vec<FormerVersion>> = HashMap::new();
+        for version in former {
+            let name = version.assortment.name().to_owned();
+            by_name.entry(name).or_default().push(version);
+        }
+        for (name, former) in by_name {
+            if let Some(known) = table.by_name.get_mut(&name) {
+                *known = Arc::new(known.with_former(known.merged(former)));
+            }
+        }
+        table.forget_oldest(MAX_FORMER_CODES);
+        table
+    }
+
+    /// Forgets the oldest former versions until the others have at most so many codes.
+    fn forget_oldest(&mut self, max_codes: usize) {
+        let former = self.by_name.values().flat_map(|known| &known.former);
+        let mut sizes: Vec<(Timestamp, usize)> = former
+            .map(|former| (former.replaced_at, former.assortment.rules().code_count()))
+            .collect();
+        let mut codes: usize = sizes.iter().map(|(_, codes)| codes).sum();
+        if codes <= max_codes {
+            return;
+        }
+        sizes.sort_unstable();
+        let mut forgotten_until = Timestamp::MIN;
+        for (replaced_at, size) in sizes {
+            if codes <= max_codes {
+                break;
+            }
+            codes -= size;
+            forgotten_until = replaced_at;
+        }
+        for known in self.by_name.values_mut() {
+            let is_forgotten = |former: &FormerVersion| former.replaced_at <= forgotten_until;
+            if known.former.iter().any(is_forgotten) {
+                let former = known.former.iter().filter(|former| !is_forgotten(former));
+                *known = Arc::new(known.with_former(former.cloned().collect()));
+            }
+        }
+    }
+}

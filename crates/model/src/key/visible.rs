@@ -1,0 +1,94 @@
+//! The catalog that a key sees (docs/contract/assortments.md#visibility).
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::{KeyRecord, KeyTable, KnownKey};
+use crate::assortment::{AssortmentTable, KnownAssortment};
+
+/// Catalog that a key sees.
+#[derive(Debug, Clone)]
+pub enum VisibleCatalog {
+    /// All products at their own discounts: the key has no assortment.
+    Everything,
+    /// The products of an assortment, at its discounts.
+    Assortment(Arc<KnownAssortment>),
+    /// Unknown: the key has an assortment whose rules aren't known here. Nothing may be shown.
+    Unknown,
+}
+
+impl VisibleCatalog {
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Everything, Self::Everything) | (Self::Unknown, Self::Unknown) => true,
+            (Self::Assortment(one), Self::Assortment(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        }
+    }
+
+    pub(super) fn of(record: &KeyRecord, assortments: &AssortmentTable) -> Self {
+        match &record.assortment {
+            _ if assortments.held.contains(&record.prefix) => Self::Unknown,
+            None => Self::Everything,
+            Some(name) => match assortments.get(name) {
+                Some(known) => Self::Assortment(Arc::clone(known)),
+                None => Self::Unknown,
+            },
+        }
+    }
+}
+
+impl KeyTable {
+    /// Returns the table with assortments: keys and what they see change together. Without it, keys with an assortment
+    /// see nothing.
+    #[must_use]
+    pub fn with_assortments(mut self, assortments: Arc<AssortmentTable>) -> Self {
+        for key in self.by_prefix.values_mut() {
+            key.visible = VisibleCatalog::of(&key.record, &assortments);
+        }
+        self.assortments = assortments;
+        self
+    }
+
+    /// Returns the number of keys that are accepted at `now` and see nothing, since that is unknown.
+    #[must_use]
+    pub fn unavailable(&self, now: Timestamp) -> usize {
+        let is_unavailable = |key: &&KnownKey| {
+            matches!(key.visible, VisibleCatalog::Unknown) && key.record.is_active(now)
+        };
+        self.by_prefix.values().filter(is_unavailable).count()
+    }
+
+    /// Returns the same keys with other assortments.
+    #[must_use]
+    pub fn with_other_assortments(&self, assortments: AssortmentTable) -> Self {
+        let table = Self {
+            by_prefix: self.by_prefix.clone(),
+            assortments: Arc::default(),
+        };
+        table.with_assortments(Arc::new(assortments))
+    }
+
+    /// Returns the assortments.
+    #[must_use]
+    pub fn assortments(&self) -> &Arc<AssortmentTable> {
+        &self.assortments
+    }
+
+    /// Returns true if every key sees what it does in another table.
+    #[must_use]
+    pub fn see_the_same(&self, other: &Self) -> bool {
+        let is_same = |key: &KnownKey| {
+            let before = other.get(&key.record.prefix);
+            before.is_none_or(|before| key.visible.is_same(&before.visible))
+        };
+        self.by_prefix.values().all(is_same)
+    }
+
+    /// Returns the key with this prefix.
+    #[must_use]
+    pub fn get(&self, prefix: &str) -> Option<&KnownKey> {
+        self.by_prefix.get(prefix)
+    }
+}

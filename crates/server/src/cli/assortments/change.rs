@@ -1,0 +1,181 @@
+//! Changes that an edit of an assortment makes for the clients of its keys, and the guard of edits.
+
+use std::fmt::{self, Write as _};
+use std::io::Write as _;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use vitrine_ingest::assortments::{Fault, excesses, warnings};
+use vitrine_ingest::load::guard::{Allowance, Exceeded, exceeded_by_edit};
+use vitrine_ingest::load::plan::Listing;
+use vitrine_model::assortment::{Assortment, Diff, Rules, diff};
+use vitrine_model::changes::StateId;
+use vitrine_model::code::ProductCode;
+use vitrine_model::money::Discount;
+use vitrine_model::snapshot::Snapshot;
+use vitrine_store::Store;
+
+use crate::cli::output;
+use crate::live::read_snapshot;
+
+/// Maximum number of warnings that are printed.
+const MAX_WARNINGS: usize = 20;
+
+/// Change that an edit makes, on the live catalog.
+pub(super) struct Change<'s> {
+    diff: Diff<'s>,
+    /// Number of products that are shown afterwards.
+    shown_after: usize,
+    /// Names in the rules that no product has, with their places.
+    warnings: Vec<Fault>,
+}
+
+/// Reads the live catalog; an empty one if nothing was published yet.
+pub(super) fn live_catalog(store: &dyn Store) -> anyhow::Result<Arc<Snapshot>> {
+    Ok(Arc::new(read_snapshot(store)?.unwrap_or_default()))
+}
+
+impl<'s> Change<'s> {
+    /// Compares rules with those before, on a catalog. An assortment that is new, or was removed, showed nothing.
+    ///
+    /// # Errors
+    ///
+    /// If shares would be above 1 for products that are shown.
+    pub(super) fn of(
+        snapshot: &'s Arc<Snapshot>,
+        before: Option<Rules>,
+        after: &Rules,
+    ) -> Result<Self, Vec<Fault>> {
+        let view =
+            |rules: Rules| Assortment::new(String::new(), StateId::default(), rules).view(snapshot);
+        let nothing = || Rules {
+            allow: Some(Vec::new()),
+            ..Rules::default()
+        };
+        let before = view(before.unwrap_or_else(nothing));
+        let after_view = view(after.clone());
+        let excesses = excesses(&after_view, snapshot);
+        if !excesses.is_empty() {
+            return Err(excesses);
+        }
+        Ok(Self {
+            diff: diff(snapshot, Some(&before), Some(&after_view)),
+            shown_after: after_view.count(snapshot),
+            warnings: warnings(after, snapshot),
+        })
+    }
+
+    /// Returns the limit of the guard that the edit exceeds.
+    pub(super) fn exceeded(&self, allowances: &[Allowance]) -> Option<Exceeded> {
+        let Diff {
+            shown_before, lost, ..
+        } = &self.diff;
+        exceeded_by_edit(lost, *shown_before as u64, allowances)
+    }
+
+    /// Prints the warnings to standard error.
+    pub(super) fn print_warnings(&self) -> std::io::Result<()> {
+        let mut err = output::stderr();
+        for warning in self.warnings.iter().take(MAX_WARNINGS) {
+            writeln!(err, "vitrine: warning: {warning}")?;
+        }
+        match self.warnings.len().saturating_sub(MAX_WARNINGS) {
+            0 => Ok(()),
+            more => writeln!(err, "vitrine: … and {more} more warnings"),
+        }
+    }
+
+    /// Returns the change for programs.
+    pub(super) fn to_json(&self) -> Value {
+        let Self {
+            diff:
+                Diff {
+                    shown_before,
+                    gained,
+                    lost,
+                    discounts,
+                },
+            shown_after,
+            warnings,
+        } = self;
+        let discounts = discounts.iter().map(|changed| {
+            json!({
+                "code": changed.code,
+                "before": changed.before.text().as_str(),
+                "after": changed.after.text().as_str(),
+            })
+        });
+        json!({
+            "gained": gained,
+            "lost": lost,
+            "discounts": Value::from_iter(discounts),
+            "shown_before": shown_before,
+            "shown_after": shown_after,
+            "warnings": Value::from_iter(warnings.iter().map(ToString::to_string)),
+        })
+    }
+
+    /// Returns the change for people.
+    pub(super) fn to_text(&self, listing: Listing) -> String {
+        let Diff {
+            shown_before,
+            gained,
+            lost,
+            discounts,
+        } = &self.diff;
+        let changed: Vec<String> = discounts
+            .iter()
+            .map(|changed| {
+                let [before, after] = [changed.before, changed.after].map(Discount::text);
+                format!("{}: {} → {}", changed.code, before.as_str(), after.as_str())
+            })
+            .collect();
+        let mut out = String::new();
+        write_list(&mut out, '+', gained, listing);
+        write_list(&mut out, '~', &changed, listing);
+        write_list(&mut out, '-', lost, listing);
+        // Writing to a string can't fail.
+        let _ = writeln!(
+            out,
+            "{} gained, {} lost, {} other discounts; {} products shown, {shown_before} before",
+            gained.len(),
+            lost.len(),
+            changed.len(),
+            self.shown_after,
+        );
+        out
+    }
+}
+
+fn write_list(out: &mut String, sign: char, lines: &[impl fmt::Display], listing: Listing) {
+    let most = listing.most();
+    for line in lines.iter().take(most) {
+        let _ = writeln!(out, "{sign} {line}");
+    }
+    match lines.len().saturating_sub(most) {
+        0 => {}
+        more => {
+            let _ = writeln!(out, "{sign} … and {more} more; `--all` lists them");
+        }
+    }
+}
+
+/// Returns the message of a refused edit.
+pub(super) fn refusal(exceeded: &Exceeded) -> String {
+    let Exceeded {
+        rule,
+        count,
+        live,
+        share,
+        limit,
+        first_products,
+        ..
+    } = exceeded;
+    let name = rule.name();
+    let codes: Vec<&str> = first_products.iter().map(ProductCode::as_str).collect();
+    format!(
+        "guard: {name}: this edit would take away {count} of the {live} products shown ({share}, more than {limit}); \
+         if this is intended: --allow {name}={share}\n    products: {}\nnothing was changed\n",
+        codes.join(", ")
+    )
+}

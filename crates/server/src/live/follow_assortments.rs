@@ -1,0 +1,149 @@
+//! The assortments that keys see, as the store has them: only changed rules are read, and a key whose assortment isn't known
+//! sees nothing (docs/contract/assortments.md#what-clients-see).
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use vitrine_ingest::assortments::{self, Format};
+use vitrine_model::assortment::{
+    Assortment, AssortmentState, AssortmentTable, FormerVersion, NewVersion,
+};
+use vitrine_model::changes::StateId;
+use vitrine_model::key::{KeyRecord, KeyTable};
+use vitrine_store::assortment::{AssortmentVersion, LiveAssortments};
+
+/// Returns name and id of the live versions that a server knows.
+pub(super) fn known_versions(table: &AssortmentTable) -> Vec<(String, String)> {
+    let version = table.iter().map(|known| {
+        let (name, id) = (
+            known.live().name().to_owned(),
+            known.version_id().to_owned(),
+        );
+        (name, id)
+    });
+    version.collect()
+}
+
+/// Returns the assortments after a read of the store. `before` are the keys, with the assortments, as known until then.
+pub(super) fn updated(before: &KeyTable, read: &LiveAssortments) -> AssortmentTable {
+    let table = before.assortments();
+    let mut kept: HashSet<&str> = read.names.iter().map(|(name, _)| name.as_str()).collect();
+    let mut changed = Vec::new();
+    for version in &read.changed {
+        match new_version(version) {
+            Some(new) => changed.push(new),
+            // Its keys see nothing, rather than what they saw before.
+            None => drop(kept.remove(version.name.as_str())),
+        }
+    }
+    let state = AssortmentState {
+        counter: read.state.assortments,
+        accepted_at: read.state.assortments_accepted,
+    };
+    let mut updated = table.updated(&kept, changed, state);
+    if state.accepted_at > table.state.accepted_at {
+        updated.held.clear();
+    } else if state.counter < table.state.counter || goes_back(table, read) {
+        hold(before, &read.keys, &mut updated);
+    }
+    updated
+}
+
+/// Returns true if an assortment has an older version than before, or another one of the same number: the database was put
+/// back, and changed since, so that its counter may be ahead.
+fn goes_back(before: &AssortmentTable, read: &LiveAssortments) -> bool {
+    read.changed.iter().any(|version| {
+        let known = before.get(&version.name);
+        known.is_some_and(|known| version.number <= known.number())
+    })
+}
+
+/// Returns true if versions were replaced between those known and those read: a client may have a token of one from another
+/// server.
+pub(super) fn skips_versions(before: &AssortmentTable, read: &LiveAssortments) -> bool {
+    read.changed.iter().any(|version| {
+        let known = before.get(&version.name);
+        known.is_some_and(|known| version.number.saturating_sub(known.number()) > 1)
+    })
+}
+
+/// Holds the keys that had an assortment and now have none, another one or another version of it: the database was put back,
+/// and nobody could be asked whether they may see more (docs/contract/assortments.md#databases-put-back).
+fn hold(before: &KeyTable, now: &[KeyRecord], updated: &mut AssortmentTable) {
+    let former: HashMap<&str, &KeyRecord> = before
+        .records()
+        .map(|record| (record.prefix.as_str(), record))
+        .collect();
+    for record in now {
+        let Some(name) = former
+            .get(record.prefix.as_str())
+            .and_then(|former| former.assortment.as_deref())
+        else {
+            continue;
+        };
+        let version = |table: &AssortmentTable| table.get(name).map(|known| known.live().id());
+        let is_same = record.assortment.as_deref() == Some(name)
+            && version(before.assortments()) == version(updated);
+        if !is_same {
+            updated.held.insert(record.prefix.clone());
+        }
+    }
+    let keys = updated.held.len();
+    if keys > 0 {
+        tracing::error!(
+            keys,
+            "the store has older assortments than before: keys with another one get 503 until `vitrine assortments accept`"
+        );
+    }
+}
+
+/// Returns a stored version; `None` if its rules can't be read.
+fn new_version(version: &AssortmentVersion) -> Option<NewVersion> {
+    Some(NewVersion {
+        assortment: assortment(&version.name, &version.id, version.rules.as_deref()?)?,
+        number: version.number,
+        version_id: version.id.clone(),
+        since: version.created_at,
+    })
+}
+
+/// Returns the assortment of stored rules; `None` if they can't be read, which is logged.
+pub(super) fn assortment(name: &str, id: &str, rules: &str) -> Option<Assortment> {
+    match assortments::parse(rules, Format::Json) {
+        Ok(rules) => Some(Assortment::new(
+            name.to_owned(),
+            StateId::of_assortment(id),
+            rules,
+        )),
+        Err(faults) => {
+            let fault = faults.first().map(ToString::to_string).unwrap_or_default();
+            tracing::error!(
+                assortment = name,
+                fault,
+                "the rules of an assortment can't be read: its keys get 503; were they set by a newer release?"
+            );
+            None
+        }
+    }
+}
+
+/// Returns the former versions in a store's history, oldest first. `history` is newest first.
+pub(super) fn former_versions(history: &[AssortmentVersion]) -> Vec<FormerVersion> {
+    let mut next: HashMap<&str, Timestamp> = HashMap::new();
+    let mut former = Vec::new();
+    for version in history {
+        let replaced_at = next.insert(&version.name, version.created_at);
+        let rules = version.rules.as_deref();
+        if let (Some(replaced_at), Some(rules)) = (replaced_at, rules)
+            && let Some(assortment) = assortment(&version.name, &version.id, rules)
+        {
+            former.push(FormerVersion {
+                assortment: Arc::new(assortment),
+                replaced_at,
+            });
+        }
+    }
+    former.reverse();
+    former
+}

@@ -1,0 +1,160 @@
+//! Keys with an assortment: assigned, restored, and served from files; what a key may see is never guessed.
+
+use serde_json::{Value, json};
+
+use crate::assortments::set;
+use crate::harness::{Server, Store, are_files, gift_card, text, wait_for};
+use crate::keys::prefix_of;
+
+fn catalog() -> Store {
+    Store::of(&["A", "B", "C"].map(gift_card))
+}
+
+/// Returns the codes that a key sees, or the status of the refusal.
+fn seen(server: &Server, key: &str) -> Result<Vec<String>, u16> {
+    let reply = server.get(key, "/v2/product");
+    match reply.status {
+        200 => Ok(reply.codes()),
+        status => Err(status),
+    }
+}
+
+fn wait_to_see(server: &Server, key: &str, expected: Result<&[&str], u16>) {
+    let expected = expected.map(|codes| codes.iter().map(|code| (*code).to_owned()).collect());
+    wait_for("what a key sees", || {
+        (seen(server, key) == expected).then_some(())
+    });
+}
+
+fn only(code: &str) -> Value {
+    json!({"allow": [{"codes": [code]}]})
+}
+
+#[test]
+fn key_in_use_is_given_an_assortment_and_loses_it() {
+    let store = catalog();
+    set(&store, "one", &only("A"));
+    let key = store.key("partner", &[]);
+    let server = store.serve();
+    wait_to_see(&server, &key, Ok(&["A", "B", "C"]));
+    let said = store.ok(&["keys", "assign", "partner", "one"]);
+    assert_eq!(
+        said,
+        format!("{}: assortment none → one\n", prefix_of(&key))
+    );
+    wait_to_see(&server, &key, Ok(&["A"]));
+    set(&store, "one", &only("B"));
+    wait_to_see(&server, &key, Ok(&["B"]));
+    set(&store, "two", &only("C"));
+    store.ok(&["keys", "set", "partner", "--assortment", "two"]);
+    wait_to_see(&server, &key, Ok(&["C"]));
+    let refused = store.run(&["keys", "assign", "partner", "--everything"]);
+    assert_eq!(refused.status.code(), Some(2), "without --yes");
+    store.ok(&["keys", "assign", "partner", "--everything", "--yes"]);
+    wait_to_see(&server, &key, Ok(&["A", "B", "C"]));
+    let successor = store.json(&["keys", "rotate", "partner", "--json"]);
+    assert!(successor["key"].is_string());
+}
+
+#[test]
+fn successor_of_a_key_has_its_assortment() {
+    let store = catalog();
+    set(&store, "one", &only("A"));
+    store.key("partner", &["--assortment", "one"]);
+    let successor = store.json(&["keys", "rotate", "partner", "--json"]);
+    let server = store.serve();
+    let key = successor["key"].as_str().expect("a key");
+    wait_to_see(&server, key, Ok(&["A"]));
+}
+
+#[test]
+fn token_ends_when_its_key_gets_another_assortment() {
+    let store = catalog();
+    for name in ["one", "two"] {
+        set(&store, name, &only("A"));
+    }
+    let key = store.key("partner", &["--assortment", "one"]);
+    let server = store.serve();
+    let token = |server: &Server| {
+        let page = server.get(&key, "/v2/product/changes").json();
+        page["next"].as_str().expect("a token").to_owned()
+    };
+    let before = token(&server);
+    let ask = |token: &str| server.get(&key, &format!("/v2/product/changes?since={token}"));
+    assert_eq!(ask(&before).status, 200);
+    store.ok(&["keys", "assign", "partner", "two"]);
+    wait_for("the other assortment", || {
+        let reply = ask(&before);
+        (reply.status == 410).then(|| assert_eq!(reply.error(), "changes_gone"))
+    });
+    assert_eq!(ask(&token(&server)).status, 200);
+}
+
+#[test]
+fn edits_are_told_across_a_restart() {
+    let store = catalog();
+    set(&store, "one", &only("A"));
+    let key = store.key("partner", &["--assortment", "one"]);
+    let public_url = ["--public-url", "https://catalog.example"];
+    let server = store.serve_with(&public_url);
+    let begun = server.get(&key, "/v2/product/changes").json();
+    let token = begun["next"].as_str().expect("a token").to_owned();
+    drop(server);
+    set(&store, "one", &only("B"));
+    let server = store.serve_with(&public_url);
+    let changes = wait_for("the history of the rules", || {
+        let reply = server.get(&key, &format!("/v2/product/changes?since={token}"));
+        assert_ne!(reply.status, 410, "{}", text(&reply.body));
+        (reply.status == 200).then(|| reply.json())
+    });
+    let codes: Vec<&Value> = changes["changes"]
+        .as_array()
+        .expect("changes")
+        .iter()
+        .map(|one| &one["code"])
+        .collect();
+    assert_eq!(codes, ["A", "B"]);
+    assert!(changes["changes"][0]["product"].is_null());
+}
+
+#[test]
+fn restore_that_would_widen_names_the_keys() {
+    if !are_files("restores that widen") {
+        return;
+    }
+    let store = catalog();
+    set(&store, "one", &json!({}));
+    let [narrowed, assigned] = [
+        store.key("narrowed", &["--assortment", "one"]),
+        store.key("assigned", &[]),
+    ];
+    let unchanged = store.key("unchanged", &[]);
+    let backup = store.path("backup.db").display().to_string();
+    store.ok(&["backup", &backup]);
+    set(&store, "one", &only("A"));
+    store.ok(&["keys", "assign", "assigned", "one"]);
+    let server = store.serve();
+    wait_to_see(&server, &assigned, Ok(&["A"]));
+    let refused = store.run(&["restore", &backup, "--yes"]);
+    let told = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(3), "{told}");
+    for key in [&narrowed, &assigned] {
+        assert!(told.contains(prefix_of(key)), "{told}");
+    }
+    assert!(!told.contains(prefix_of(&unchanged)), "{told}");
+    assert!(told.contains("--allow widen"), "{told}");
+    wait_to_see(&server, &narrowed, Ok(&["A"]));
+    store.ok(&["restore", &backup, "--yes", "--allow", "widen"]);
+    wait_to_see(&server, &narrowed, Ok(&["A", "B", "C"]));
+    wait_to_see(&server, &assigned, Ok(&["A", "B", "C"]));
+    // A backup that narrows asks for nothing.
+    set(&store, "one", &only("B"));
+    store.ok(&["backup", &store.path("narrow.db").display().to_string()]);
+    set(&store, "one", &json!({}));
+    store.ok(&[
+        "restore",
+        &store.path("narrow.db").display().to_string(),
+        "--yes",
+    ]);
+    wait_to_see(&server, &narrowed, Ok(&["B"]));
+}

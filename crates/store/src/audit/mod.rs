@@ -1,0 +1,102 @@
+//! The audit log: an entry for each change of a key, of an assortment or of a text's status, and for each restore. The stores write entries
+//! in the transaction of the change, by comparing what was there before with what is there after.
+//!
+//! - `changes`: comparing; `row`: stored entries, and the chain of their digests
+
+mod changes;
+mod row;
+
+use jiff::Timestamp;
+
+pub(crate) use changes::{
+    Change, Standing, accepted_assortments, assortment_change, created, named, restored,
+    text_change, written_keys,
+};
+pub(crate) use row::{AuditRow, Chain};
+
+/// Author, reason and kind of a change, for the audit log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditContext {
+    /// Name of the author.
+    pub by: String,
+    /// Reason, in the author's words.
+    pub note: Option<String>,
+    /// Command.
+    pub action: AuditAction,
+}
+
+/// Command that changes keys, assortments, texts or everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AuditAction {
+    /// Creation of a key.
+    CreateKey,
+    /// Change of a key in use.
+    SetKey,
+    /// Creation of a key's successor.
+    RotateKey,
+    /// Revocation of keys.
+    RevokeKey,
+    /// New version of an assortment.
+    SetAssortment,
+    /// Removal of an assortment.
+    RemoveAssortment,
+    /// Acceptance of the assortments that the store has.
+    AcceptAssortments,
+    /// Taking a text down.
+    TakeDownText,
+    /// Putting a text back.
+    PutBackText,
+    /// Restore of a backup.
+    Restore,
+}
+
+impl AuditAction {
+    /// Returns its name in the log.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::CreateKey => "create",
+            Self::SetKey => "set",
+            Self::RotateKey => "rotate",
+            Self::RevokeKey => "revoke",
+            Self::SetAssortment => "set",
+            Self::RemoveAssortment => "remove",
+            Self::AcceptAssortments => "accept",
+            Self::TakeDownText => "take-down",
+            Self::PutBackText => "put-back",
+            Self::Restore => "restore",
+        }
+    }
+}
+
+/// An entry of the audit log. Action and kinds are texts: a newer release may have written others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditEntry {
+    /// Number, from 1.
+    pub number: u64,
+    /// Time of the change.
+    pub at: Timestamp,
+    /// Name of the author.
+    pub by: String,
+    /// Reason, in the author's words.
+    pub note: Option<String>,
+    /// Name of the [`AuditAction`].
+    pub action: String,
+    /// Kind of the subject: `key`, `assortment`, `text` or `store`.
+    pub subject_kind: String,
+    /// Prefix of a key, name of an assortment, digest of a text, or path of the backup.
+    pub subject: String,
+    /// Fields that changed.
+    pub changes: Vec<FieldChange>,
+}
+
+/// A field that changed. Values are texts, as commands print them; none was or is unset.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldChange {
+    /// Name of the field.
+    pub field: String,
+    /// Value before.
+    pub before: Option<String>,
+    /// Value after.
+    pub after: Option<String>,
+}

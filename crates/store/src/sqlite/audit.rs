@@ -1,0 +1,136 @@
+//! The audit log: writing entries in the transaction of a change, and reading them.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+
+use super::{during, keys};
+use crate::StoreError;
+use crate::audit::{AuditContext, AuditEntry, AuditRow, Chain, Change, Standing};
+use crate::fail_point::FailPoint;
+use crate::values::text_digest;
+
+const READING: &str = "reading the audit log";
+const WRITING: &str = "writing the audit log";
+
+/// Columns of an entry, in the order of [`audit_row`].
+const COLUMNS: &str =
+    "number, changed_at, changed_by, note, action, subject_kind, subject, changes, digest";
+
+/// See [`Store::audit`](crate::Store::audit).
+pub(super) fn read(
+    connection: &Connection,
+    subject: Option<&str>,
+    limit: u32,
+) -> Result<Vec<AuditEntry>, StoreError> {
+    // One statement for each case, so that each uses its index.
+    let condition = match subject {
+        Some(_) => "subject = ?1",
+        None => "?1 is null",
+    };
+    let sql = format!(
+        "select {COLUMNS} from audit_entry where {condition} order by number desc limit ?2"
+    );
+    let mut statement = connection.prepare(&sql).map_err(during(READING))?;
+    let rows = statement
+        .query_map((subject, limit), audit_row)
+        .map_err(during(READING))?;
+    rows.map(|row| row.map_err(during(READING))?.try_into())
+        .collect()
+}
+
+/// Writes an entry for each change.
+pub(super) fn write(
+    transaction: &Transaction<'_>,
+    context: &AuditContext,
+    changes: Vec<Change>,
+) -> Result<(), StoreError> {
+    let sql = "select number, digest from main.audit_entry order by number desc limit 1";
+    let last = transaction
+        .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()
+        .map_err(during(WRITING))?;
+    let (mut chain, now) = (Chain::after(last), Timestamp::now());
+    for change in changes {
+        insert(transaction, &chain.entry(context, change, now)).map_err(during(WRITING))?;
+        FailPoint::AuditWritten.pass()?;
+    }
+    Ok(())
+}
+
+fn insert(transaction: &Transaction<'_>, row: &AuditRow) -> rusqlite::Result<()> {
+    let sql =
+        format!("insert into main.audit_entry ({COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    let values = params![
+        row.number,
+        row.changed_at,
+        row.changed_by,
+        row.note,
+        row.action,
+        row.subject_kind,
+        row.subject,
+        row.changes,
+        row.digest,
+    ];
+    transaction.prepare_cached(&sql)?.execute(values).map(drop)
+}
+
+/// Calls `visit` with each entry in order; with none if the schema has no log yet.
+pub(super) fn each(
+    transaction: &Transaction<'_>,
+    mut visit: impl FnMut(&AuditRow),
+) -> Result<(), StoreError> {
+    let sql = "select exists (select 1 from sqlite_schema where name = 'audit_entry')";
+    let has_log = transaction.query_row(sql, [], |row| row.get(0));
+    if !has_log.map_err(during(READING))? {
+        return Ok(());
+    }
+    let sql = format!("select {COLUMNS} from audit_entry order by number");
+    let mut statement = transaction.prepare(&sql).map_err(during(READING))?;
+    let rows = statement
+        .query_map([], audit_row)
+        .map_err(during(READING))?;
+    for row in rows {
+        visit(&row.map_err(during(READING))?);
+    }
+    Ok(())
+}
+
+/// Returns the state that a restore compares. Keys and texts with unreadable values are left out.
+pub(super) fn standing(transaction: &Transaction<'_>) -> Result<Standing, StoreError> {
+    let sql = "select digest from main.text where taken_down_at is not null";
+    let mut statement = transaction.prepare(sql).map_err(during(READING))?;
+    let digests = statement
+        .query_map([], |row| row.get::<_, Vec<u8>>(0))
+        .map_err(during(READING))?;
+    let mut taken_down = BTreeSet::new();
+    for digest in digests {
+        taken_down.extend(text_digest(&digest.map_err(during(READING))?).ok());
+    }
+    let sql = "select revision_number from main.state";
+    let revision: Option<Option<i64>> = transaction
+        .query_row(sql, [], |row| row.get(0))
+        .optional()
+        .map_err(during(READING))?;
+    let rows = keys::readable_rows(transaction)?.into_iter();
+    Ok(Standing {
+        keys: rows.filter_map(|row| row.try_into().ok()).collect(),
+        taken_down,
+        revision: revision.flatten().and_then(|number| number.try_into().ok()),
+    })
+}
+
+fn audit_row(row: &Row<'_>) -> rusqlite::Result<AuditRow> {
+    Ok(AuditRow {
+        number: row.get(0)?,
+        changed_at: row.get(1)?,
+        changed_by: row.get(2)?,
+        note: row.get(3)?,
+        action: row.get(4)?,
+        subject_kind: row.get(5)?,
+        subject: row.get(6)?,
+        changes: row.get(7)?,
+        digest: row.get(8)?,
+    })
+}

@@ -1,0 +1,59 @@
+//! Stores of both kinds with their SQL, for tests that look behind the trait.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rusqlite::Connection;
+use vitrine_store::{IfMissing, Store, open};
+
+use crate::database::Database;
+
+/// SQL that takes away what schemas 4 and 5 added, but for the number of the schema.
+pub const BEFORE_SCHEMA_4: &str = "drop table audit_entry; drop table api_key_day; \
+     drop table assortment_version; drop table assigned_key; \
+     alter table state drop column assortments_counter; \
+     alter table state drop column assortments_accepted;";
+
+/// A store of either kind.
+pub struct Kept<'a> {
+    /// Directory for files.
+    pub directory: &'a Path,
+    pub url: String,
+    /// Runs SQL.
+    pub run: &'a dyn Fn(&str),
+    /// Runs a query. Returns the first column of the result, as text.
+    pub query: &'a dyn Fn(&str) -> Vec<String>,
+}
+
+impl Kept<'_> {
+    pub fn open(&self) -> Arc<dyn Store> {
+        open(&self.url, IfMissing::Create).unwrap()
+    }
+}
+
+/// Runs `test` with an empty SQLite store and, if there is a PostgreSQL, with an empty database.
+pub fn on_both(test: impl Fn(&Kept<'_>)) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store.db");
+    let query = |sql: &str| {
+        let connection = Connection::open(&path).unwrap();
+        let mut statement = connection.prepare(sql).unwrap();
+        let rows = statement.query_map([], |row| row.get(0)).unwrap();
+        rows.map(Result::unwrap).collect()
+    };
+    test(&Kept {
+        directory: directory.path(),
+        url: format!("sqlite:{}", path.display()),
+        run: &|sql| Connection::open(&path).unwrap().execute_batch(sql).unwrap(),
+        query: &query,
+    });
+    let directory = tempfile::tempdir().unwrap();
+    if let Some(database) = Database::create() {
+        test(&Kept {
+            directory: directory.path(),
+            url: database.url.clone(),
+            run: &|sql| drop(database.run(&format!("set search_path = vitrine; {sql}"))),
+            query: &|sql| database.run(&format!("set search_path = vitrine; {sql}")),
+        });
+    }
+}
