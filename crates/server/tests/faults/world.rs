@@ -34,7 +34,7 @@ const fn scenario(
 }
 
 /// Every way to write.
-pub const SCENARIOS: [Scenario; 15] = [
+pub const SCENARIOS: [Scenario; 17] = [
     scenario(
         "load",
         "vitrine.db",
@@ -58,6 +58,12 @@ pub const SCENARIOS: [Scenario; 15] = [
         "vitrine.db",
         &["keys", "set", "reader", "--label", "renamed"],
     ),
+    scenario(
+        "assortment",
+        "vitrine.db",
+        &["assortments", "set", "nordic", "new.json"],
+    ),
+    scenario("accept", "vitrine.db", &["assortments", "accept", "--yes"]),
     scenario("texts-load", "vitrine.db", &["texts", "load", "texts"]),
     scenario(
         "texts-fetch",
@@ -141,6 +147,9 @@ fn template() -> &'static Template {
         let first = store.write("first.ndjson", lines((0..6).map(|n| product(n, "first"))));
         store.load(first);
         store.ok(&["backup", &store.path("backup.db").display().to_string()]);
+        let rules = store.write("old.json", r#"{"allow": [{"codes": ["P03"]}]}"#);
+        store.ok(&["assortments", "set", "nordic", &rules.display().to_string()]);
+        store.write("new.json", r#"{"allow": [{"codes": ["P03", "P04"]}]}"#);
         let web = web();
         let fetched = std::iter::once(fetched_product(&web));
         let old = (0..8).map(|n| product(n, "old")).chain(fetched);
@@ -163,7 +172,7 @@ fn template() -> &'static Template {
     })
 }
 
-/// Contents of a store without its random parts and times: products, texts, keys, the audit log.
+/// Contents of a store without its random parts and times: products, texts, keys, assortments, the audit log.
 pub type State = Vec<String>;
 
 /// The state of a store; one that isn't there holds as much as an empty one.
@@ -204,6 +213,11 @@ pub fn state(path: &Path) -> State {
         format!("key {}, revoked: {}", key.label, key.revoked_at.is_some())
     };
     state.extend(keys.iter().map(key));
+    let assortments = store.assortments().expect("assortments");
+    let rules = assortments
+        .iter()
+        .map(|live| format!("rules {:?}", live.rules));
+    state.extend(rules);
     let entries = store.audit(None, u32::MAX).expect("an audit log");
     let entry = |entry: &AuditEntry| {
         let fields: Vec<&str> = entry.changes.iter().map(|c| c.field.as_str()).collect();
@@ -231,6 +245,7 @@ impl World {
             "old.ndjson",
             "new.ndjson",
             "next.ndjson",
+            "new.json",
         ] {
             std::fs::copy(template.store.path(name), store.path(name)).expect("a copy");
         }
