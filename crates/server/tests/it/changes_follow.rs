@@ -70,13 +70,17 @@ impl Files {
             fs::write(&self.lines, "").expect("a file");
         }
         let lines = File::options().append(true).open(&self.lines);
+        let lines = lines.expect("a file");
+        // As the command's help says: a kill can cut the last line off.
+        let whole = self.whole_lines().len() as u64;
+        lines.set_len(whole).expect("a shorter file");
         Command::new(env!("CARGO_BIN_EXE_vitrine"))
             .args(["changes", "--token-file"])
             .arg(&self.token)
             .args(arguments)
             .env("VITRINE_URL", base(server))
             .env("VITRINE_KEY", key)
-            .stdout(lines.expect("a file"))
+            .stdout(lines)
             .stderr(Stdio::piped())
             .spawn()
             .expect("vitrine runs")
@@ -89,10 +93,17 @@ impl Files {
         (output.status.code(), text(&output.stderr))
     }
 
+    /// Returns the lines without a last one that isn't whole: the command may be writing it, or have been killed meanwhile.
+    fn whole_lines(&self) -> String {
+        let bytes = fs::read(&self.lines).expect("lines");
+        let end = bytes.iter().rposition(|byte| *byte == b'\n');
+        text(&bytes[..end.map_or(0, |end| end + 1)])
+    }
+
     /// Applies all lines.
     fn copy(&self) -> Catalog {
         let mut copy = Catalog::new();
-        for line in fs::read_to_string(&self.lines).expect("lines").lines() {
+        for line in self.whole_lines().lines() {
             let change: Change<Box<RawValue>> = serde_json::from_str(line).expect("a change");
             match change.product {
                 Some(product) => copy.insert(change.code, product.get().to_owned()),
