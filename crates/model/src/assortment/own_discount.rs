@@ -40,6 +40,14 @@ impl DiscountChange {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Share(u32);
 
+impl DiscountChange {
+    /// Returns true if the changed discount can be above 1.
+    #[must_use]
+    pub fn may_exceed(self) -> bool {
+        matches!(self, Self::Share(Share(millionths)) if millionths > Share::ONE)
+    }
+}
+
 impl Share {
     const ONE: u32 = 1_000_000;
     const MAX: u32 = 1_000;

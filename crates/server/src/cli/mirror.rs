@@ -49,7 +49,8 @@ Environment:
 /// Mirror another server of this API: its whole catalog replaces the store's, in one transaction.
 ///
 /// The catalog is read page by page as of one moment, with retries, and nothing is changed before all of it was
-/// read. Products that the source doesn't have are retired.
+/// read. Products that the source doesn't have are retired. The copy has what its key sees: under an assortment a part of
+/// the catalog, at the discounts of that key.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct MirrorCommand {

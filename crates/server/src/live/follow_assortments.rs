@@ -7,10 +7,11 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use vitrine_ingest::assortments::{self, Format};
 use vitrine_model::assortment::{
-    Assortment, AssortmentState, AssortmentTable, FormerVersion, NewVersion,
+    Assortment, AssortmentState, AssortmentTable, FormerVersion, KnownAssortment, NewVersion,
 };
 use vitrine_model::changes::StateId;
 use vitrine_model::key::{KeyRecord, KeyTable};
+use vitrine_model::snapshot::Snapshot;
 use vitrine_store::assortment::{AssortmentVersion, LiveAssortments};
 
 /// Returns name and id of the live versions that a server knows.
@@ -95,6 +96,29 @@ fn hold(before: &KeyTable, now: &[KeyRecord], updated: &mut AssortmentTable) {
             keys,
             "the store has older assortments than before: keys with another one get 503 until `vitrine assortments accept`"
         );
+    }
+}
+
+/// Maximum number of assortments that are looked through for shares above 1.
+const MAX_LOOKED_THROUGH: usize = 100;
+
+/// Warns of products whose share of the discount would be above 1 since a load: their own discounts are shown
+/// (docs/contract/assortments.md#discounts).
+pub(super) fn warn_of_excesses(table: &AssortmentTable, snapshot: &Arc<Snapshot>) {
+    let may_exceed = |known: &&Arc<KnownAssortment>| {
+        let mut discounts = known.live().rules().discounts.iter();
+        discounts.any(|discount| discount.change.may_exceed())
+    };
+    for known in table.iter().filter(may_exceed).take(MAX_LOOKED_THROUGH) {
+        let excessive = known.live().view(snapshot).excessive_discounts(snapshot);
+        if let Some(first) = excessive.first() {
+            tracing::warn!(
+                assortment = known.live().name(),
+                products = excessive.len(),
+                code = first.code,
+                "shares of discounts would be above 1: list discounts are shown instead; `vitrine assortments set` another share"
+            );
+        }
     }
 }
 

@@ -14,6 +14,7 @@ use super::StateDirectory;
 use super::build::{BUILD_STEP_LIMIT, apply_changes, build, grace_end};
 use super::feed::StoreRead;
 use super::follow::{FollowContext, PollTask};
+use super::follow_assortments::warn_of_excesses;
 use super::follow_changes::ChangesFollower;
 use super::replica;
 use super::snapshot_file::{self, Identity, ReadError};
@@ -116,6 +117,9 @@ impl CatalogPoll {
         };
         self.log_damage(snapshot.as_ref());
         self.swap(snapshot.map(Arc::new), started, made_from);
+        if let Some(snapshot) = self.followed.live.snapshot() {
+            warn_of_excesses(self.followed.live.keys().assortments(), &snapshot);
+        }
         if let (Some((_, writer)), Some(live)) = (&self.file, self.followed.live.snapshot())
             // The previous file has the last good version of damaged products.
             && live.damage().is_empty()

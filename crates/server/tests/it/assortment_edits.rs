@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::assortments::{Catalog, product, set};
 use crate::harness::feed::CatalogCopy;
-use crate::harness::{scrape, wait_for};
+use crate::harness::{Store, scrape, text, wait_for};
 
 #[test]
 fn edits_are_told_by_the_changes_feed() {
@@ -74,4 +74,28 @@ fn wait_ends_with_an_edit_that_concerns_its_key() {
     assert!(!changed["changes"].as_array().expect("changes").is_empty());
     let unconcerned = waiting[0].read("GET").expect("an answer").json();
     assert_eq!(unconcerned["changes"], json!([]));
+}
+
+#[test]
+fn share_above_one_shows_the_list_discount() {
+    let store = Store::of(&[product(0, "0.5")]);
+    let rules = json!({"discounts": [{"share": "1.5"}]});
+    set(&store, "partner", &rules);
+    let key = store.key("partner", &["--assortment", "partner"]);
+    let server = store.serve();
+    let shown = || server.get(&key, "/v2/product/P000").json()["discount_multiplier"].clone();
+    assert_eq!(shown(), "0.75");
+    store.load_products(&[product(0, "0.9")]);
+    wait_for("the load", || (shown() == "0.90").then_some(()));
+    wait_for("a warning", || {
+        let log = server.stderr();
+        log.contains("shares of discounts would be above 1")
+            .then_some(())
+    });
+    let file = store.write("rules.json", r#"{"discounts": [{"share": "1.6"}]}"#);
+    let edit = ["assortments", "set", "partner", &file.display().to_string()];
+    let refused = store.run(&edit);
+    assert_eq!(refused.status.code(), Some(3));
+    let told = text(&refused.stderr);
+    assert!(told.contains("discounts[0].share"), "{told}");
 }
