@@ -137,6 +137,10 @@ bench *args:
 bench-changes *args:
     ci/bench-changes {{args}}
 
+# Keys with assortments under the program before them, on one database
+previous-release *args:
+    ci/previous-release {{args}}
+
 # Cost of requests of keys that have assortments
 bench-assortments *args:
     ci/bench-assortments {{args}}

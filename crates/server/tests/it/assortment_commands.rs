@@ -171,3 +171,36 @@ fn rules_in_toml_are_the_same_rules() {
         json!([{"codes": ["P1"], "set": "0.0125"}])
     );
 }
+
+#[test]
+fn every_edit_is_in_the_audit_log() {
+    let store = catalog();
+    set(&store, "nordic", &json!({"allow": []}));
+    set(&store, "nordic", &json!({}));
+    store.ok(&["assortments", "remove", "nordic", "--note", "ended"]);
+    store.ok(&["assortments", "accept", "--yes"]);
+    let entries = store.json(&["audit", "--assortment", "nordic", "--json"]);
+    let entries = entries.as_array().expect("entries").iter();
+    let told: Vec<Value> = entries
+        .map(|entry| {
+            let change = &entry["changes"][0];
+            json!([
+                entry["action"],
+                change["before"],
+                change["after"],
+                entry["note"]
+            ])
+        })
+        .collect();
+    let expected = [
+        json!(["remove", "2", null, "ended"]),
+        json!(["set", "1", "2", null]),
+        json!(["set", null, "1", null]),
+    ];
+    assert_eq!(told, expected);
+    let newest = &store.json(&["audit", "--json", "--limit", "1"])[0];
+    assert_eq!(
+        (&newest["action"], &newest["subject"]),
+        (&json!("accept"), &json!("assortments"))
+    );
+}

@@ -48,6 +48,11 @@ fn key_in_use_is_given_an_assortment_and_loses_it() {
     set(&store, "two", &only("C"));
     store.ok(&["keys", "set", "partner", "--assortment", "two"]);
     wait_to_see(&server, &key, Ok(&["C"]));
+    // A name that could be taken for none.
+    set(&store, "none", &only("A"));
+    store.ok(&["keys", "assign", "partner", "--everything", "--yes"]);
+    store.ok(&["keys", "assign", "partner", "none"]);
+    wait_to_see(&server, &key, Ok(&["A"]));
     let refused = store.run(&["keys", "assign", "partner", "--everything"]);
     assert_eq!(refused.status.code(), Some(2), "without --yes");
     store.ok(&["keys", "assign", "partner", "--everything", "--yes"]);

@@ -186,28 +186,26 @@ fn find<'r>(records: &'r [KeyRecord], name: &str, now: Timestamp) -> anyhow::Res
     }
 }
 
-/// Returns the values that can be changed, with their names, for people.
-fn values(record: &KeyRecord) -> [(&'static str, String); 5] {
-    let or_none = |value: Option<String>| value.unwrap_or_else(|| "none".to_owned());
-    let time = |moment: Option<Timestamp>| or_none(moment.map(|at| at.to_string()));
+/// Returns the values that can be changed, with their names, for people; `None` for one that isn't set.
+fn values(record: &KeyRecord) -> [(&'static str, Option<String>); 5] {
     [
-        ("label", record.label.clone()),
-        ("expiry", time(record.expires_at)),
-        ("API version", or_none(record.api_version.clone())),
-        ("assortment", or_none(record.assortment.clone())),
-        (
-            "quota",
-            or_none(record.quota.map(|quota| quota.to_string())),
-        ),
+        ("label", Some(record.label.clone())),
+        ("expiry", record.expires_at.map(|at| at.to_string())),
+        ("API version", record.api_version.clone()),
+        ("assortment", record.assortment.clone()),
+        ("quota", record.quota.map(|quota| quota.to_string())),
     ]
 }
 
 /// Says what changed, for people.
 pub(super) fn described(before: &KeyRecord, after: &KeyRecord) -> String {
+    let or_none = |value: Option<String>| value.unwrap_or_else(|| "none".to_owned());
     let changed = values(before).into_iter().zip(values(after));
     let changed: Vec<String> = changed
         .filter(|((_, before), (_, after))| before != after)
-        .map(|((name, before), (_, after))| format!("{name} {before} → {after}"))
+        .map(|((name, before), (_, after))| {
+            format!("{name} {} → {}", or_none(before), or_none(after))
+        })
         .collect();
     match changed.is_empty() {
         true => format!("{}: nothing differs\n", after.prefix),
