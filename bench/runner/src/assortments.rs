@@ -105,32 +105,7 @@ pub fn run(root: &Path, vitrine: &Path, mut arguments: Arguments) -> Result<()> 
     let world = World::make(root, vitrine, arguments.products, 0)?;
     let store = VitrineStore::make(&world, vitrine, "vitrine.db")?;
     let codes = codes(&world.file)?;
-    let first: Vec<Value> = codes[..CODES]
-        .iter()
-        .map(|code| json!({"codes": [code], "set": "0.0125"}))
-        .collect();
-    let spread_out: Vec<&String> = codes.iter().step_by(codes.len() / CODES).take(CODES).collect();
-    let none = json!([{"categories": ["none"]}]);
-    let rules = [
-        ("wide", json!({"deny": none})),
-        ("discounts", json!({"deny": none, "discounts": first})),
-        ("codes", json!({"allow": [{"codes": spread_out}]})),
-    ];
-    let mut keys = Vec::new();
-    for (name, rules) in &rules {
-        let file = world.folder.join(format!("{name}.json"));
-        std::fs::write(&file, rules.to_string())?;
-        let command = |words: &[&str]| {
-            let mut command = Command::new(vitrine);
-            command.args(["--store", &store.url]).args(words);
-            command
-        };
-        done(command(&["assortments", "set", name]).arg(&file))?;
-        let key = store.make_key(&world)?;
-        let prefix = key.split('.').next().context("a key without a dot")?;
-        done(&mut command(&["keys", "assign", prefix, name]))?;
-        keys.push((*name, key));
-    }
+    let keys = keys(&world, &store, &codes)?;
     let options = StartOptions::default();
     let server = start_vitrine(&contender::ALL[0], &world, vitrine, &store, options)?;
     let product = format!("/v2/product/{}", codes[codes.len() / 2]);
@@ -141,33 +116,14 @@ pub fn run(root: &Path, vitrine: &Path, mut arguments: Arguments) -> Result<()> 
     );
     for comparison in &COMPARISONS {
         eprintln!("{}", comparison.what);
-        let (_, key) = keys
-            .iter()
-            .find(|(name, _)| *name == comparison.assortment)
-            .context("a key")?;
-        let path = match comparison.path {
-            "product" => product.as_str(),
-            path => path,
-        };
-        let cost = |key: &str, requests| cost(&server, key, path, comparison.encoding, requests);
-        // What is read first costs page faults, and fills caches.
-        cost(key, 20)?;
-        cost(&server.key, 20)?;
-        let mut ratios = Vec::new();
-        for repetition in 0..arguments.repetitions {
-            let (own, everything) = match repetition % 2 {
-                0 => (cost(key, arguments.requests)?, cost(&server.key, arguments.requests)?),
-                _ => {
-                    let everything = cost(&server.key, arguments.requests)?;
-                    (cost(key, arguments.requests)?, everything)
-                }
-            };
-            ratios.push(own.as_secs_f64() / everything.as_secs_f64());
-        }
-        let least = ratios.iter().copied().fold(f64::NAN, f64::min);
-        let greatest = ratios.iter().copied().fold(f64::NAN, f64::max);
+        let mut ratios = comparison.ratios(&server, &keys, &product, &arguments)?;
+        ratios.sort_unstable_by(f64::total_cmp);
+        let (least, greatest) = (ratios[0], ratios[ratios.len() - 1]);
         let middle = median(ratios);
-        let mark = if middle <= comparison.target { "" } else { "**" };
+        let mark = match middle <= comparison.target {
+            true => "",
+            false => "**",
+        };
         let _ = writeln!(
             out,
             "| {} | {}× | {} | {mark}{}{mark} |",
@@ -180,6 +136,75 @@ pub fn run(root: &Path, vitrine: &Path, mut arguments: Arguments) -> Result<()> 
     print!("{out}");
     std::fs::write(root.join("target/bench/assortments.md"), out)?;
     Ok(())
+}
+
+/// Makes the assortments; returns a key of each, by its name.
+fn keys(
+    world: &World,
+    store: &VitrineStore,
+    codes: &[String],
+) -> Result<Vec<(&'static str, String)>> {
+    let discounts = codes[..CODES].iter();
+    let discounts = discounts.map(|code| json!({"codes": [code], "set": "0.0125"}));
+    let discounts: Vec<Value> = discounts.collect();
+    let step = codes.len() / CODES;
+    let spread_out: Vec<&String> = codes.iter().step_by(step).take(CODES).collect();
+    let none = json!([{"categories": ["none"]}]);
+    let rules = [
+        ("wide", json!({"deny": none})),
+        ("discounts", json!({"deny": none, "discounts": discounts})),
+        ("codes", json!({"allow": [{"codes": spread_out}]})),
+    ];
+    let command = |words: &[&str]| {
+        let mut command = Command::new(&world.vitrine);
+        command.args(["--store", &store.url]).args(words);
+        command
+    };
+    let mut keys = Vec::new();
+    for (name, rules) in rules {
+        let file = world.folder.join(format!("{name}.json"));
+        std::fs::write(&file, rules.to_string())?;
+        done(command(&["assortments", "set", name]).arg(&file))?;
+        let key = store.make_key(world)?;
+        let prefix = key.split('.').next().context("a key without a dot")?;
+        done(&mut command(&["keys", "assign", prefix, name]))?;
+        keys.push((name, key));
+    }
+    Ok(keys)
+}
+
+impl Comparison {
+    /// Returns the costs of the key that has the assortment, times those of one that sees everything.
+    fn ratios(
+        &self,
+        server: &Running,
+        keys: &[(&str, String)],
+        product: &str,
+        arguments: &Arguments,
+    ) -> Result<Vec<f64>> {
+        let key = keys.iter().find(|(name, _)| *name == self.assortment);
+        let (_, key) = key.context("a key")?;
+        let path = match self.path {
+            "product" => product,
+            path => path,
+        };
+        let cost = |key: &str, requests| cost(server, key, path, self.encoding, requests);
+        // What is read first costs page faults, and fills caches.
+        cost(key, 20)?;
+        cost(&server.key, 20)?;
+        let ratio = |repetition: u32| {
+            let measured = |key: &str| cost(key, arguments.requests);
+            let (own, everything) = match repetition % 2 {
+                0 => (measured(key)?, measured(&server.key)?),
+                _ => {
+                    let everything = measured(&server.key)?;
+                    (measured(key)?, everything)
+                }
+            };
+            Ok(own.as_secs_f64() / everything.as_secs_f64())
+        };
+        (0..arguments.repetitions).map(ratio).collect()
+    }
 }
 
 /// Returns the codes of the products, ascending.
