@@ -32,7 +32,7 @@ use log::Log;
 
 pub use facts::Facts;
 pub(crate) use facts::FactsView;
-pub use page::{Change, ChangesPage, ChangesQuery, first_page, rule_changes};
+pub use page::{Change, ChangesPage, ChangesQuery, first_page};
 pub use update::JournalUpdate;
 
 /// Random id of a state, in 16 bytes.

@@ -91,66 +91,47 @@ impl Journal {
         let texts = [since.texts, until.texts];
         let revisions = (self.revisions).cursors(revisions, after.as_bytes(), visibility);
         let texts = (self.texts).cursors(texts, after.as_bytes(), visibility);
-        merged(revisions.chain(texts).collect(), snapshot, query, views)
-    }
-}
-
-/// Returns the changes between versions of a client's assortment, if nothing else changed. `views` are as in
-/// [`Journal::changes`].
-#[must_use]
-pub fn rule_changes<'s>(
-    snapshot: &'s Snapshot,
-    query: &ChangesQuery,
-    views: &[Option<&View>],
-) -> ChangesPage<'s> {
-    merged(Vec::new(), snapshot, query, views)
-}
-
-/// Returns the changes that any of these cursors or the rules tell.
-fn merged<'s>(
-    mut cursors: Vec<Cursor<'s, '_>>,
-    snapshot: &'s Snapshot,
-    query: &ChangesQuery,
-    views: &[Option<&View>],
-) -> ChangesPage<'s> {
-    let filter = &query.filter;
-    let visibility = Visibility { filter, views };
-    let mut by_rules = RuleCursor::new(snapshot, query.after.as_ref(), visibility);
-    let visible = snapshot.matcher(filter, visibility.now());
-    let mut page = ChangesPage::default();
-    loop {
-        let codes = cursors.iter().filter_map(|cursor| cursor.code);
-        let Some(code) = codes.chain(by_rules.code).min() else {
-            break;
-        };
-        let mut was_visible = false;
-        for cursor in &mut cursors {
-            if cursor.code == Some(code) {
-                was_visible |= cursor.was_visible();
-                cursor.skip(|other| other <= code);
+        let mut cursors: Vec<Cursor<'s, '_>> = revisions.chain(texts).collect();
+        let mut by_rules = RuleCursor::new(snapshot, query.after.as_ref(), visibility);
+        let visible = snapshot.matcher(&query.filter, visibility.now());
+        let mut page = ChangesPage::default();
+        loop {
+            let codes = cursors.iter().filter_map(|cursor| cursor.code);
+            let code_by_rules = by_rules.as_ref().and_then(|cursor| cursor.code);
+            let Some(code) = codes.chain(code_by_rules).min() else {
+                break;
+            };
+            let mut was_visible = false;
+            for cursor in &mut cursors {
+                if cursor.code == Some(code) {
+                    was_visible |= cursor.was_visible();
+                    cursor.skip(|other| other <= code);
+                }
             }
+            if let Some(cursor) = &mut by_rules
+                && cursor.code == Some(code)
+            {
+                was_visible = true;
+                cursor.advance();
+            }
+            let code = str::from_utf8(code).unwrap_or_default();
+            let product = visible.find(code);
+            if product.is_none() && !was_visible {
+                // Only a text of the product changed; the others like it don't concern the client up to the next visible one.
+                let next = visible.first_from(code);
+                let is_before = |code: &[u8]| next.is_none_or(|next| code < next.as_bytes());
+                cursors
+                    .iter_mut()
+                    .filter(|cursor| !cursor.was_visible())
+                    .for_each(|cursor| cursor.skip(is_before));
+                continue;
+            }
+            if page.changes.len() == query.limit.get() {
+                page.has_more = true;
+                break;
+            }
+            page.changes.push(Change { code, product });
         }
-        if by_rules.code == Some(code) {
-            was_visible = true;
-            by_rules.advance();
-        }
-        let code = str::from_utf8(code).unwrap_or_default();
-        let product = visible.find(code);
-        if product.is_none() && !was_visible {
-            // Only a text of the product changed; the others like it don't concern the client up to the next visible one.
-            let next = visible.first_from(code);
-            let is_before = |code: &[u8]| next.is_none_or(|next| code < next.as_bytes());
-            cursors
-                .iter_mut()
-                .filter(|cursor| !cursor.was_visible())
-                .for_each(|cursor| cursor.skip(is_before));
-            continue;
-        }
-        if page.changes.len() == query.limit.get() {
-            page.has_more = true;
-            break;
-        }
-        page.changes.push(Change { code, product });
+        page
     }
-    page
 }

@@ -30,12 +30,12 @@ struct Earlier<'f> {
 }
 
 impl<'s, 'f> RuleCursor<'s, 'f> {
-    /// Returns a cursor over the products with codes above `after`.
+    /// Returns a cursor over the products with codes above `after`; `None` if no earlier version has other rules.
     pub(super) fn new(
         snapshot: &'s Snapshot,
         after: Option<&ProductCode>,
         visibility: Visibility<'f>,
-    ) -> Self {
+    ) -> Option<Self> {
         let Visibility { filter, views } = visibility;
         let now = visibility.now();
         let everything = Rules::default();
@@ -46,25 +46,27 @@ impl<'s, 'f> RuleCursor<'s, 'f> {
             view: *view,
             has_other_discounts: rules(*view).discounts != rules(now).discounts,
         });
+        let earlier: Vec<Earlier<'f>> = earlier.collect();
+        if earlier.is_empty() {
+            return None;
+        }
         let (block, slot) = after.map_or((0, 0), |code| snapshot.first_after(code));
         let mut cursor = Self {
             snapshot,
             filter,
             matcher: snapshot.matcher(filter, None),
             now,
-            earlier: earlier.collect(),
+            earlier,
             block,
             next: block,
             left: BitSet256::default(),
             code: None,
         };
-        if !cursor.earlier.is_empty() {
-            cursor.settle();
-            if cursor.block == block {
-                cursor.skip_slots(slot);
-            }
+        cursor.settle();
+        if cursor.block == block {
+            cursor.skip_slots(slot);
         }
-        cursor
+        Some(cursor)
     }
 
     /// Goes on to the next product.

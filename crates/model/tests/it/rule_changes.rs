@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use vitrine_model::assortment::{Rules, View};
-use vitrine_model::changes::{ChangesPage, ChangesQuery, first_page, rule_changes};
+use vitrine_model::changes::{ChangesPage, ChangesQuery, first_page};
 use vitrine_model::code::ProductCode;
 use vitrine_model::query::{Filter, Limit};
 use vitrine_model::snapshot::Snapshot;
@@ -131,7 +131,7 @@ proptest! {
         let expected_told = expected(&history, points, &query.filter, &all);
         prop_assert_eq!(told, expected_told.into_iter().collect::<Changes>());
 
-        let told = walk(&snapshot, query.clone(), |query| rule_changes(&snapshot, query, &views));
+        let told = walk(&snapshot, query.clone(), |query| journal.changes(&snapshot, until, until, query, &views));
         let by_rules = expected(&history, [points[1]; 2], &query.filter, &all);
         prop_assert_eq!(told, by_rules.into_iter().collect::<Changes>());
 
