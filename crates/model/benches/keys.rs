@@ -18,20 +18,7 @@ fn table(keys: usize) -> (KeyTable, String) {
         random[..8].copy_from_slice(&number.to_be_bytes());
         NewKey::from_random(KeyKind::Live, &random)
     };
-    let record = |key: &NewKey| KeyRecord {
-        prefix: key.prefix().to_owned(),
-        label: "bench".to_owned(),
-        secret_hash: key.secret_hash(),
-        kind: KeyKind::Live,
-        api_version: None,
-        quota: None,
-        assortment: None,
-        created_at: Timestamp::UNIX_EPOCH,
-        expires_at: None,
-        revoked_at: None,
-        rotated_at: None,
-        last_used_at: None,
-    };
+    let record = |key: &NewKey| KeyRecord::new(key, KeyKind::Live, "bench", Timestamp::UNIX_EPOCH);
     let keys: Vec<NewKey> = (0..keys).map(key).collect();
     let known = keys[keys.len() / 2].reveal();
     let records = keys.iter().map(record).collect();

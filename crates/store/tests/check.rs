@@ -90,18 +90,10 @@ impl Kept {
         publish(&*store, &[product("A", "2"), b], 30);
         let new = NewKey::from_random(KeyKind::Live, &[7; NewKey::RANDOM_BYTES]);
         let key = KeyRecord {
-            prefix: new.prefix().to_owned(),
-            label: "partner".to_owned(),
-            secret_hash: new.secret_hash(),
-            kind: KeyKind::Live,
             api_version: Some("2024-02-05".to_owned()),
             quota: Some("600/60".parse().unwrap()),
-            assortment: None,
-            created_at: Timestamp::UNIX_EPOCH,
-            expires_at: None,
             revoked_at: Some(Timestamp::UNIX_EPOCH),
-            rotated_at: None,
-            last_used_at: None,
+            ..KeyRecord::new(&new, KeyKind::Live, "partner", Timestamp::UNIX_EPOCH)
         };
         store
             .change_keys(&audited::set_key(), &mut |_| vec![key.clone()])

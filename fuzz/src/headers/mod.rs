@@ -84,22 +84,17 @@ static SECRETS: LazyLock<Vec<(Key, NewKey)>> = LazyLock::new(|| {
 
 impl World {
     fn new() -> Self {
-        let records = SECRETS.iter().map(|(key, new)| KeyRecord {
-            prefix: new.prefix().to_owned(),
-            label: "fuzzing".to_owned(),
-            secret_hash: new.secret_hash(),
-            kind: match key {
+        let records = SECRETS.iter().map(|(key, new)| {
+            let kind = match key {
                 Key::Test => KeyKind::Test,
                 _ => KeyKind::Live,
-            },
-            api_version: (*key == Key::Pinned).then(|| "2023-07-27".to_owned()),
-            quota: None,
-            assortment: None,
-            created_at: Timestamp::UNIX_EPOCH,
-            expires_at: (*key == Key::Expired).then_some(Timestamp::UNIX_EPOCH),
-            revoked_at: (*key == Key::Revoked).then_some(Timestamp::UNIX_EPOCH),
-            rotated_at: None,
-            last_used_at: None,
+            };
+            KeyRecord {
+                api_version: (*key == Key::Pinned).then(|| "2023-07-27".to_owned()),
+                expires_at: (*key == Key::Expired).then_some(Timestamp::UNIX_EPOCH),
+                revoked_at: (*key == Key::Revoked).then_some(Timestamp::UNIX_EPOCH),
+                ..KeyRecord::new(new, kind, "fuzzing", Timestamp::UNIX_EPOCH)
+            }
         });
         let keys = KeyTable::new(records.collect(), &KeyTable::default());
         let live = Arc::new(live(catalog(usize::MAX).snapshot, keys));

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use super::{KeyKind, SecretHash};
+use jiff::Timestamp;
+
+use super::{KeyKind, KeyRecord, SecretHash};
 
 /// A new key in the clear: shown once and never stored. Its `Debug` shows only the prefix.
 pub struct NewKey {
@@ -43,6 +45,27 @@ impl NewKey {
     #[must_use]
     pub fn secret_hash(&self) -> SecretHash {
         SecretHash::of(&self.secret)
+    }
+}
+
+impl KeyRecord {
+    /// Returns the record of a new key, which never expires and has no pinned version, quota or assortment.
+    #[must_use]
+    pub fn new(key: &NewKey, kind: KeyKind, label: &str, created_at: Timestamp) -> Self {
+        Self {
+            prefix: key.prefix().to_owned(),
+            label: label.to_owned(),
+            secret_hash: key.secret_hash(),
+            kind,
+            api_version: None,
+            quota: None,
+            assortment: None,
+            created_at,
+            expires_at: None,
+            revoked_at: None,
+            rotated_at: None,
+            last_used_at: None,
+        }
     }
 }
 

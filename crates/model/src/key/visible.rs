@@ -18,7 +18,25 @@ pub enum VisibleCatalog {
     Unknown,
 }
 
+/// The rules of a key's assortment aren't known here: it must be shown nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the catalog that the key sees isn't known")]
+pub struct UnknownCatalog;
+
 impl VisibleCatalog {
+    /// Returns the assortment; none for everything.
+    ///
+    /// # Errors
+    ///
+    /// If the catalog isn't known.
+    pub fn assortment(&self) -> Result<Option<&KnownAssortment>, UnknownCatalog> {
+        match self {
+            Self::Everything => Ok(None),
+            Self::Assortment(known) => Ok(Some(known)),
+            Self::Unknown => Err(UnknownCatalog),
+        }
+    }
+
     fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Everything, Self::Everything) | (Self::Unknown, Self::Unknown) => true,

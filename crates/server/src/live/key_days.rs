@@ -146,23 +146,6 @@ mod tests {
     use super::*;
     use crate::live::JournalLimits;
 
-    fn record(key: &NewKey) -> KeyRecord {
-        KeyRecord {
-            prefix: key.prefix().to_owned(),
-            label: "test".to_owned(),
-            secret_hash: key.secret_hash(),
-            kind: KeyKind::Live,
-            api_version: None,
-            quota: None,
-            assortment: None,
-            created_at: Timestamp::UNIX_EPOCH,
-            expires_at: None,
-            revoked_at: None,
-            rotated_at: None,
-            last_used_at: None,
-        }
-    }
-
     #[test]
     fn requests_wait_for_their_store_and_are_added_once() {
         let directory = tempfile::tempdir().unwrap();
@@ -172,7 +155,8 @@ mod tests {
         let store = followed.unwrap();
         let live = Arc::new(Live::new(Duration::MAX, JournalLimits::default()));
         let key = NewKey::from_random(KeyKind::Live, &[7; NewKey::RANDOM_BYTES]);
-        live.set_keys(KeyTable::new(vec![record(&key)], &live.keys()));
+        let record = KeyRecord::new(&key, KeyKind::Live, "test", Timestamp::UNIX_EPOCH);
+        live.set_keys(KeyTable::new(vec![record], &live.keys()));
         let count = || {
             let keys = live.keys();
             let known = keys.authenticate(&key.reveal(), Timestamp::UNIX_EPOCH);

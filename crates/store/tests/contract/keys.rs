@@ -26,20 +26,12 @@ pub const ALL: [Rule; 5] = [
 
 pub fn record(seed: u8, created_at: i64) -> KeyRecord {
     let key = NewKey::from_random(KeyKind::Live, &[seed; NewKey::RANDOM_BYTES]);
-    KeyRecord {
-        prefix: key.prefix().to_owned(),
-        label: format!("key {seed}"),
-        secret_hash: key.secret_hash(),
-        kind: KeyKind::Live,
-        api_version: None,
-        quota: None,
-        assortment: None,
-        created_at: second(created_at),
-        expires_at: None,
-        revoked_at: None,
-        rotated_at: None,
-        last_used_at: None,
-    }
+    KeyRecord::new(
+        &key,
+        KeyKind::Live,
+        &format!("key {seed}"),
+        second(created_at),
+    )
 }
 
 /// Returns a whole record as text: records can't be compared, and their `Debug` hides the hash.

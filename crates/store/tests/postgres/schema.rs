@@ -220,18 +220,15 @@ fn key(number: u8) -> KeyRecord {
     let key = NewKey::from_random(KeyKind::Test, &[number; NewKey::RANDOM_BYTES]);
     let second = |second| jiff::Timestamp::from_second(second).unwrap();
     KeyRecord {
-        prefix: key.prefix().to_owned(),
-        label: format!("key {number}"),
-        secret_hash: key.secret_hash(),
-        kind: KeyKind::Test,
         api_version: Some("2024-02-05".to_owned()),
         quota: Some(vitrine_model::quota::Quota::new(5, 60).unwrap()),
-        assortment: None,
-        created_at: second(number.into()),
         expires_at: Some(second(1_000)),
-        revoked_at: None,
-        rotated_at: None,
-        last_used_at: None,
+        ..KeyRecord::new(
+            &key,
+            KeyKind::Test,
+            &format!("key {number}"),
+            second(number.into()),
+        )
     }
 }
 

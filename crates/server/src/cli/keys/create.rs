@@ -86,18 +86,11 @@ impl NewKeySettings {
 
     fn record(self, key: &NewKey, now: Timestamp) -> KeyRecord {
         KeyRecord {
-            prefix: key.prefix().to_owned(),
-            label: self.label,
-            secret_hash: key.secret_hash(),
-            kind: self.kind,
             api_version: self.api_version,
             assortment: self.assortment,
             quota: self.quota,
-            created_at: to_second(now),
             expires_at: self.expires_at,
-            revoked_at: None,
-            rotated_at: None,
-            last_used_at: None,
+            ..KeyRecord::new(key, self.kind, &self.label, to_second(now))
         }
     }
 }
