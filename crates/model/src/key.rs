@@ -24,7 +24,7 @@ use crate::quota::{Quota, QuotaState};
 pub use count::{KeyRequests, RequestCounts};
 pub use new::NewKey;
 pub use status::KeyStatus;
-pub use visible::VisibleCatalog;
+pub use visible::{UnknownCatalog, VisibleCatalog};
 
 /// SHA-256 of a key's secret. A fast hash suffices: the secret is 256 random bits, which are in no dictionary, and a
 /// slow hash would let clients exhaust the server.

@@ -28,9 +28,7 @@ pub enum Listing {
 }
 
 impl Listing {
-    /// Returns the maximum number of lines of a kind.
-    #[must_use]
-    pub fn most(self) -> usize {
+    fn most(self) -> usize {
         match self {
             Self::Complete => usize::MAX,
             Self::Summary => MAX_SUMMARY,
@@ -148,9 +146,9 @@ impl Plan {
     ///
     /// If `out` can't be written.
     pub fn write_text(&self, out: &mut impl fmt::Write, listing: Listing) -> fmt::Result {
-        write_codes(out, '+', &self.created, listing)?;
+        write_products(out, '+', &self.created, listing)?;
         self.write_changed(out, listing)?;
-        write_codes(out, '-', &self.retired, listing)
+        write_products(out, '-', &self.retired, listing)
     }
 
     /// Writes the changed products. Changes that many share come first, summarised; a summary doesn't repeat them for
@@ -216,16 +214,21 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-fn write_codes(
+/// Writes a line for each product behind a sign, as many as the listing has.
+///
+/// # Errors
+///
+/// If `out` can't be written.
+pub fn write_products(
     out: &mut impl fmt::Write,
     sign: char,
-    codes: &[String],
+    products: &[impl fmt::Display],
     listing: Listing,
 ) -> fmt::Result {
-    for code in codes.iter().take(listing.most()) {
-        writeln!(out, "{sign} {code}")?;
+    for product in products.iter().take(listing.most()) {
+        writeln!(out, "{sign} {product}")?;
     }
-    write_rest(out, sign, "products", codes.len(), listing)
+    write_rest(out, sign, "products", products.len(), listing)
 }
 
 /// Writes the number of products that a summary leaves out.

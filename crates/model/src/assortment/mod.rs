@@ -39,12 +39,6 @@ use crate::Invalid;
 use crate::changes::{Facts, FactsView, StateId};
 use crate::snapshot::Snapshot;
 
-/// Maximum number of assortments (docs/contract/assortments.md#limits).
-pub const MAX_ASSORTMENTS: usize = 10_000;
-
-/// Maximum number of codes in the selectors of all assortments.
-pub const MAX_ALL_CODES: usize = 10_000_000;
-
 /// Checks the name of an assortment, which is also that of a file.
 ///
 /// # Errors

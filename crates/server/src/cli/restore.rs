@@ -1,5 +1,6 @@
 //! `vitrine restore`: replaces the content of the store by a backup.
 
+use std::collections::HashSet;
 use std::io::Write as _;
 use std::path::PathBuf;
 
@@ -90,7 +91,8 @@ impl Restore {
     /// to standard error. Returns false if there are any, and that isn't allowed. Keys that only the backup has come with
     /// what they saw.
     fn may_widen(&self, plan: &RestorePlan, keys: &[KeyRecord]) -> anyhow::Result<bool> {
-        let is_here = |key: &&RestoredKey| keys.iter().any(|here| here.prefix == key.prefix);
+        let prefixes: HashSet<&str> = keys.iter().map(|key| key.prefix.as_str()).collect();
+        let is_here = |key: &&RestoredKey| prefixes.contains(key.prefix.as_str());
         let here = plan.keys.iter().filter(is_here);
         let widened: Vec<&RestoredKey> = here.filter(|key| may_see_more(key)).collect();
         let is_allowed = widened.is_empty() || self.allow.contains(&Allow::Widen);

@@ -46,10 +46,11 @@ impl<'r> Admitted<'_, 'r> {
             Deferred::Wait(wait) => waited.moved = Some(Box::pin(waits.wait(live, wait)).await),
             Deferred::Look(token, prefix) => {
                 let is_known = |feed: &Feed, keys: &KeyTable| {
-                    let visible = keys.get(&prefix).map(|key| &key.visible);
-                    let feed = visible
-                        .and_then(|visible| VisibleFeed::new(feed, visible, Timestamp::now()));
-                    feed.is_some_and(|feed| token.positions().all(|known| feed.knows(known)))
+                    let now = Timestamp::now();
+                    let seen = keys
+                        .get(&prefix)
+                        .and_then(|key| VisibleFeed::of_key(feed, key, now));
+                    seen.is_some_and(|seen| changes::is_known(seen, &token))
                 };
                 waited.looked = Some(Box::pin(waits::look(live, is_known)).await);
             }
@@ -74,10 +75,9 @@ impl<'r> Admitted<'_, 'r> {
         let feed = self.app.live.feed();
         let feed = feed.ok_or_else(|| ApiError::plain(ErrorType::Unavailable))?;
         log.revision = Some(feed.position.number);
-        let visible = Visible::of(key, &feed.snapshot, version.discounts)?;
         let now = Timestamp::now();
-        let seen = VisibleFeed::new(&feed, &key.visible, now);
-        let seen = seen.ok_or_else(ApiError::assortment_unknown)?;
+        let assortment = key.visible.assortment()?;
+        let seen = VisibleFeed::new(&feed, assortment, now);
         let public_url = endpoints.addresses.public_url();
         let terms = TermsDigest::of(version.date, public_url, feed.damaged, seen.assortment());
         let found = match (
@@ -119,6 +119,7 @@ impl<'r> Admitted<'_, 'r> {
                 None => pause = Some(RETRY_SOON),
             }
         }
+        let visible = Visible::new(assortment, &feed.snapshot, version.discounts);
         let resource = changes::resource(&feed, &request, found, &visible);
         match is_empty {
             true => Ok(Outcome::NoChanges(resource.reserved(context)?, pause)),

@@ -272,7 +272,8 @@ impl<'r> Admitted<'_, 'r> {
             None => {
                 let query = self.request.uri.query();
                 let captured = &self.target.captured;
-                let visible = Visible::of(key, snapshot, version.discounts)?;
+                let assortment = key.visible.assortment()?;
+                let visible = Visible::new(assortment, snapshot, version.discounts);
                 endpoints.keyed(&version, operation, snapshot, visible, captured, query)
             }
         };

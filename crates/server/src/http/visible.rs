@@ -3,16 +3,14 @@
 
 use std::sync::Arc;
 
-use vitrine_model::assortment::{RunDiscounts, View};
+use vitrine_model::assortment::{KnownAssortment, RunDiscounts, View};
 use vitrine_model::changes::StateId;
 use vitrine_model::code::ProductCode;
-use vitrine_model::key::{KnownKey, VisibleCatalog};
 use vitrine_model::query::ListQuery;
 use vitrine_model::snapshot::{Page, PlacedDiscount, ProductView, Run, Snapshot};
 
 use super::body::PartsBuilder;
 use super::discounts::Discounts;
-use super::error::ApiError;
 
 /// Part of a snapshot that a key is shown, and the form of its discounts.
 #[derive(Debug, Clone)]
@@ -24,26 +22,18 @@ pub(crate) struct Visible {
 }
 
 impl Visible {
-    /// Returns what a key is shown of a snapshot.
-    ///
-    /// # Errors
-    ///
-    /// If the rules of the key's assortment aren't known here.
-    pub(crate) fn of(
-        key: &KnownKey,
+    /// Returns what an assortment shows of a snapshot; everything without one.
+    pub(crate) fn new(
+        assortment: Option<&KnownAssortment>,
         snapshot: &Arc<Snapshot>,
         discounts: Discounts,
-    ) -> Result<Self, ApiError> {
-        let assortment = match &key.visible {
-            VisibleCatalog::Everything => None,
-            VisibleCatalog::Assortment(known) => Some(known.live()),
-            VisibleCatalog::Unknown => return Err(ApiError::assortment_unknown()),
-        };
-        Ok(Self {
+    ) -> Self {
+        let live = assortment.map(KnownAssortment::live);
+        Self {
             discounts,
-            assortment: assortment.map_or_else(StateId::default, |live| live.id()),
-            view: assortment.map(|live| live.view(snapshot)),
-        })
+            assortment: live.map_or_else(StateId::default, |live| live.id()),
+            view: live.map(|live| live.view(snapshot)),
+        }
     }
 
     /// Returns the id of the assortment's version, for keys of caches; zero for everything.

@@ -169,8 +169,7 @@ fn with_visible<T>(
     look: impl FnOnce(VisibleFeed<'_>) -> T,
 ) -> Option<T> {
     let keys = live.keys();
-    let visible = &keys.get(key)?.visible;
-    VisibleFeed::new(feed, visible, Timestamp::now()).map(look)
+    VisibleFeed::of_key(feed, keys.get(key)?, Timestamp::now()).map(look)
 }
 
 /// Maximum time that a request waits for a position that isn't known here yet (docs/contract/changes.md#tokens).

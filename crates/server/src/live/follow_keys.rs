@@ -26,8 +26,6 @@ pub(super) struct KeyPoll {
     seen: Option<KeyState>,
     /// True once the former versions of assortments were read; until some were skipped.
     is_history_read: bool,
-    /// Beginning of the last read.
-    asked: Instant,
     file: Option<(StateDirectory, KeysFileWriter)>,
 }
 
@@ -42,7 +40,6 @@ impl KeyPoll {
             followed,
             seen: None,
             is_history_read: false,
-            asked: Instant::now(),
         })
     }
 
@@ -99,7 +96,8 @@ impl KeyPoll {
         Ok(())
     }
 
-    fn follow_keys(&mut self) -> Result<(), StoreError> {
+    /// Reads keys and assortments if they changed. Returns when the store was asked.
+    fn follow_keys(&mut self) -> Result<Instant, StoreError> {
         let FollowContext { store, live, .. } = &self.followed;
         // Before the query, which may take long.
         let asked = Instant::now();
@@ -120,11 +118,10 @@ impl KeyPoll {
             self.seen = Some(key_state(&read.state));
         }
         live.contact.record(asked);
-        self.asked = asked;
         if let (true, Some((_, writer))) = (is_new, &self.file) {
             writer.write();
         }
-        Ok(())
+        Ok(asked)
     }
 }
 
@@ -139,11 +136,11 @@ fn key_state(state: &StoreState) -> KeyState {
 impl PollTask for KeyPoll {
     fn poll(&mut self) -> Result<(), StoreError> {
         let is_started = self.seen.is_some();
-        self.follow_keys()?;
+        let asked = self.follow_keys()?;
         // A start doesn't wait for the history.
         if is_started {
             self.read_history()?;
-            self.followed.live.record_keys_read(self.asked);
+            self.followed.live.record_keys_read(asked);
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use vitrine_model::assortment::{Assortment, KnownAssortment, View};
 use vitrine_model::changes::{ChangesPage, ChangesQuery, Position, StateId, first_page};
-use vitrine_model::key::VisibleCatalog;
+use vitrine_model::key::KnownKey;
 
 use super::feed::Feed;
 
@@ -19,19 +19,21 @@ pub struct VisibleFeed<'f> {
 }
 
 impl<'f> VisibleFeed<'f> {
-    /// Returns the feed as a key sees it; `None` if that is unknown.
+    /// Returns the feed as the keys of an assortment see it, or those without one.
     #[must_use]
-    pub fn new(feed: &'f Feed, visible: &'f VisibleCatalog, now: Timestamp) -> Option<Self> {
-        let assortment = match visible {
-            VisibleCatalog::Everything => None,
-            VisibleCatalog::Assortment(known) => Some(&**known),
-            VisibleCatalog::Unknown => return None,
-        };
-        Some(Self {
+    pub fn new(feed: &'f Feed, assortment: Option<&'f KnownAssortment>, now: Timestamp) -> Self {
+        Self {
             feed,
             assortment,
             now,
-        })
+        }
+    }
+
+    /// Returns the feed as a key sees it; `None` if that is unknown.
+    #[must_use]
+    pub fn of_key(feed: &'f Feed, key: &'f KnownKey, now: Timestamp) -> Option<Self> {
+        let assortment = key.visible.assortment().ok()?;
+        Some(Self::new(feed, assortment, now))
     }
 
     /// Returns the position of what is shown now.

@@ -70,6 +70,12 @@ impl Rule {
         }
     }
 
+    /// Returns the limit that the last of its allowances sets, or the default one.
+    fn limit(self, allowances: &[Allowance]) -> Percent {
+        let own = allowances.iter().rev().find(|allowed| allowed.rule == self);
+        own.map_or(self.default_limit(), |allowed| allowed.limit)
+    }
+
     fn default_limit(self) -> Percent {
         match self {
             Self::Retire | Self::NotOrderable | Self::States | Self::EmptiedLists => {
@@ -149,8 +155,7 @@ pub struct Exceeded {
 #[must_use]
 pub fn exceeded_by_edit(lost: &[&str], shown: u64, allowances: &[Allowance]) -> Option<Exceeded> {
     let rule = Rule::Retire;
-    let allowed = allowances.iter().rev().find(|allowed| allowed.rule == rule);
-    let limit = allowed.map_or(rule.default_limit(), |allowed| allowed.limit);
+    let limit = rule.limit(allowances);
     let count = lost.len() as u64;
     limit.is_exceeded(count, shown).then(|| Exceeded {
         rule,

@@ -134,8 +134,7 @@ impl Tally {
         let live_products = publication.live_before();
         let mut exceeded = Vec::new();
         for (rule, count) in Rule::ALL.into_iter().zip(self.counts) {
-            let allowed = allowances.iter().rev().find(|allowed| allowed.rule == rule);
-            let limit = allowed.map_or(rule.default_limit(), |allowed| allowed.limit);
+            let limit = rule.limit(allowances);
             let live = match rule {
                 // Products that weren't compared have amounts too. They are counted only if it matters.
                 Rule::Amounts if limit.is_exceeded(count.all, self.compared_amounts) => {

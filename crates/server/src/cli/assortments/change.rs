@@ -1,13 +1,13 @@
 //! Changes that an edit of an assortment makes for the clients of its keys, and the guard of edits.
 
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use vitrine_ingest::assortments::{Fault, excesses, warnings};
 use vitrine_ingest::load::guard::{Allowance, Exceeded, exceeded_by_edit};
-use vitrine_ingest::load::plan::Listing;
+use vitrine_ingest::load::plan::{Listing, write_products};
 use vitrine_model::assortment::{Assortment, Diff, Rules, diff};
 use vitrine_model::changes::StateId;
 use vitrine_model::code::ProductCode;
@@ -131,32 +131,22 @@ impl<'s> Change<'s> {
             })
             .collect();
         let mut out = String::new();
-        write_list(&mut out, '+', gained, listing);
-        write_list(&mut out, '~', &changed, listing);
-        write_list(&mut out, '-', lost, listing);
+        let write = |out: &mut String| {
+            write_products(out, '+', gained, listing)?;
+            write_products(out, '~', &changed, listing)?;
+            write_products(out, '-', lost, listing)?;
+            writeln!(
+                out,
+                "{} gained, {} lost, {} other discounts; {} products shown, {shown_before} before",
+                gained.len(),
+                lost.len(),
+                changed.len(),
+                self.shown_after,
+            )
+        };
         // Writing to a string can't fail.
-        let _ = writeln!(
-            out,
-            "{} gained, {} lost, {} other discounts; {} products shown, {shown_before} before",
-            gained.len(),
-            lost.len(),
-            changed.len(),
-            self.shown_after,
-        );
+        let _ = write(&mut out);
         out
-    }
-}
-
-fn write_list(out: &mut String, sign: char, lines: &[impl fmt::Display], listing: Listing) {
-    let most = listing.most();
-    for line in lines.iter().take(most) {
-        let _ = writeln!(out, "{sign} {line}");
-    }
-    match lines.len().saturating_sub(most) {
-        0 => {}
-        more => {
-            let _ = writeln!(out, "{sign} … and {more} more; `--all` lists them");
-        }
     }
 }
 

@@ -282,7 +282,8 @@ fn refuse(place: &str, faults: &[Fault]) -> anyhow::Result<Outcome> {
     for fault in faults {
         writeln!(err, "{place}: {}", single_line(&fault.to_string()))?;
     }
-    writeln!(err, "{} faults; nothing was changed", faults.len())?;
+    let plural = if faults.len() == 1 { "" } else { "s" };
+    writeln!(err, "{} fault{plural}; nothing was changed", faults.len())?;
     Ok(Outcome::Refused)
 }
 

@@ -63,7 +63,7 @@ pub(crate) fn find<'s>(
     let mut query = request.query.clone();
     if let Some(token) = token {
         // The positions of a token may end during a wait, which has moved on.
-        if moved.is_none() && !token.positions().all(|known| feed.knows(known)) {
+        if moved.is_none() && !is_known(feed, token) {
             return Ok(None);
         }
         (base, first) = (token.base, token.first.unwrap_or(position));
@@ -95,6 +95,11 @@ pub(crate) fn find<'s>(
         after,
     };
     Ok(Some(PageFound { page, next }))
+}
+
+/// Returns true if all positions of a token are known.
+pub(crate) fn is_known(feed: VisibleFeed<'_>, token: &Token) -> bool {
+    token.positions().all(|position| feed.knows(position))
 }
 
 /// Returns a page of the changes since a base, or of everything visible; `None` if the base is unknown.

@@ -70,10 +70,7 @@ impl Endpoints {
         query: Option<&'s str>,
     ) -> Result<Resource<'s>, ApiError> {
         let precomputed = || self.precomputed.of(snapshot);
-        let responses = || {
-            parameters::none(query)?;
-            Ok(precomputed())
-        };
+        let responses = || parameters::none(query).map(|()| precomputed());
         match operation {
             KeyedOperation::ListProducts => {
                 let precomputed = precomputed();

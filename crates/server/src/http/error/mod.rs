@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use self::types::{Retry, row};
 use http::StatusCode;
+use vitrine_model::key::UnknownCatalog;
 use vitrine_wire::error::{ErrorBody, ErrorType, FaultType, ParameterFault};
 
 /// An error for a client.
@@ -79,16 +80,6 @@ impl ApiError {
     pub fn keys_too_old() -> Self {
         Self {
             message: "keys can't be checked at the moment".to_owned(),
-            ..Self::plain(ErrorType::Unavailable)
-        }
-    }
-
-    /// Returns the error for a key whose assortment isn't known here: the whole catalog is never shown instead
-    /// (docs/contract/assortments.md#what-clients-see).
-    #[must_use]
-    pub fn assortment_unknown() -> Self {
-        Self {
-            message: "what this key may see can't be determined at the moment".to_owned(),
             ..Self::plain(ErrorType::Unavailable)
         }
     }
@@ -233,6 +224,17 @@ impl ApiError {
             help: help.or(plain.help),
             details,
             ..plain
+        }
+    }
+}
+
+/// Refuses a key whose assortment isn't known here: the whole catalog is never shown instead
+/// (docs/contract/assortments.md#what-clients-see).
+impl From<UnknownCatalog> for ApiError {
+    fn from(UnknownCatalog: UnknownCatalog) -> Self {
+        Self {
+            message: "what this key may see can't be determined at the moment".to_owned(),
+            ..Self::plain(ErrorType::Unavailable)
         }
     }
 }
