@@ -133,17 +133,12 @@ fn postgres_store_keeps_the_contract_through_pgbouncer() {
     let Some(first) = Database::create() else {
         return;
     };
-    let port = first.port();
+    let bouncer = Bouncer::start(first.port(), 4);
     let databases = RefCell::new(vec![first]);
-    let bouncers = RefCell::new(Vec::new());
     suite(|| {
         let database = Database::create().unwrap();
-        // One for each rule: Debian's 1.18 crashes now and then after a client has gone, and takes the next rule's
-        // connection with it. A rule uses at most four connections at once.
-        let bouncer = Bouncer::start(port, 4);
         let store = open(&bouncer.url(&database.url), IfMissing::Create).unwrap();
         databases.borrow_mut().push(database);
-        bouncers.borrow_mut().push(bouncer);
         store
     });
 }

@@ -56,7 +56,7 @@ impl Drop for ListenTask {
 
 /// Listens until the connection breaks. Returns the pause before the next try.
 async fn listen(target: &Target, hint: &Hint) -> Result<Duration, Failure> {
-    let (client, driver) = target.connect().await?;
+    let (client, driver, _) = target.connect().await?;
     let received = receive(driver, hint);
     let listening = async {
         if !is_direct(target, &client).await? {

@@ -11,6 +11,7 @@
 
 mod assortments;
 mod audit;
+mod cancel;
 mod catalog;
 mod change_history;
 mod check;

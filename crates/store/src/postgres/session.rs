@@ -14,9 +14,10 @@ use futures_util::{FutureExt, SinkExt};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, Row, RowStream, Socket};
+use tokio_postgres::{Client, Config, Row, RowStream, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+use super::cancel::cancel;
 use super::failure::{Failure, at_commit};
 use super::target::Target;
 use crate::StoreError;
@@ -153,14 +154,17 @@ pub(super) struct Session {
     /// Timeout for the next rows of an answer.
     rows_limit: Duration,
     is_broken: bool,
+    /// The server that accepted.
+    server: Config,
     /// Task that drives the connection; none after it was abandoned.
     driver: Option<JoinHandle<()>>,
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
-        if self.is_broken && !self.client.is_closed() {
-            self.abandon();
+        // A server that still sends rows notices that this closes. Otherwise the library would read them to their end.
+        if let Some(driver) = self.driver.take().filter(|_| self.is_broken) {
+            driver.abort();
         }
     }
 }
@@ -172,7 +176,7 @@ impl Session {
         target: &Arc<Target>,
         limit: Duration,
     ) -> Result<Self, StoreError> {
-        let (client, driver) = background
+        let (client, driver, server) = background
             .wait_unbounded(target.connect())
             .map_err(|failure| failure.during("connecting", &target.place))?;
         // The next call reports its error.
@@ -184,6 +188,7 @@ impl Session {
             limit,
             rows_limit: limit,
             is_broken: false,
+            server,
             driver,
         })
     }
@@ -234,8 +239,9 @@ impl Session {
             return;
         };
         let (token, target) = (self.client.cancel_token(), Arc::clone(&self.target));
+        let server = self.server.clone();
         self.background.start_task(async move {
-            let cancelled = token.cancel_query(target.tls.clone());
+            let cancelled = cancel(&token, &server, target.tls.clone());
             // A server that doesn't answer may ignore this, too.
             let _ = tokio::time::timeout(target.connect_timeout, cancelled).await;
             driver.abort();

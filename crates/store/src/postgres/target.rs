@@ -115,11 +115,12 @@ impl Target {
 }
 
 impl Target {
-    /// Connects to the first address that accepts, of all hosts in turn; the caller drives the connection.
+    /// Connects to the first address that accepts, of all hosts in turn. Returns the settings for that address, too. The
+    /// caller drives the connection.
     ///
     /// The client library would do so, too, but has no timeout for an address that accepts a connection and then sends
     /// nothing: it would never try the others.
-    pub(super) async fn connect(&self) -> Result<(Client, Driver), Failure> {
+    pub(super) async fn connect(&self) -> Result<(Client, Driver, Config), Failure> {
         let (hosts, addresses) = (self.config.get_hosts(), self.config.get_hostaddrs());
         let mut order: Vec<usize> = (0..hosts.len().max(addresses.len())).collect();
         let is_random = self.config.get_load_balance_hosts() == LoadBalanceHosts::Random;
@@ -149,7 +150,7 @@ impl Target {
                 let config = self.at(host, address, port);
                 let connecting = config.connect(self.tls.clone());
                 match tokio::time::timeout(self.connect_timeout, connecting).await {
-                    Ok(Ok(connected)) => return Ok(connected),
+                    Ok(Ok((client, driver))) => return Ok((client, driver, config)),
                     Ok(Err(error)) => failure = Failure::Postgres(error),
                     Err(_) => failure = Failure::Timeout(self.connect_timeout),
                 }

@@ -195,12 +195,7 @@ impl Bouncer {
 
 impl Drop for Bouncer {
     fn drop(&mut self) {
-        // `runuser` forwards only signals that it can catch.
-        let told = Command::new("kill")
-            .arg(self.process.id().to_string())
-            .status();
-        assert!(told.is_ok());
-        let _ = self.process.wait();
+        assert!(self.process.kill().is_ok() && self.process.wait().is_ok());
     }
 }
 
@@ -229,8 +224,11 @@ fn as_nobody(program: &Path) -> Command {
     if !is_root() {
         return Command::new(program);
     }
-    let mut command = Command::new("runuser");
-    command.args(["-u", "nobody", "--"]).arg(program);
+    // Becomes the program, unlike `runuser`.
+    let mut command = Command::new("setpriv");
+    command
+        .args(["--reuid=nobody", "--regid=nogroup", "--clear-groups"])
+        .arg(program);
     command
 }
 
