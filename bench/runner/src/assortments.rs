@@ -1,5 +1,7 @@
 //! Assortments: what a request of a key that has one costs, against the same request of a key that sees everything.
 
+mod many;
+
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -31,6 +33,9 @@ pub struct Arguments {
     /// Requests of one measurement.
     #[arg(long, value_name = "N", default_value_t = 2_000)]
     requests: u32,
+    /// Number of assortments of 500 codes each whose memory is measured.
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    many: usize,
     /// Few products and little time: shows that all works, and the figures mean nothing.
     #[arg(long)]
     quick: bool,
@@ -100,6 +105,7 @@ pub fn run(root: &Path, vitrine: &Path, mut arguments: Arguments) -> Result<()> 
         arguments.products = arguments.products.min(2_000);
         arguments.repetitions = 1;
         arguments.requests = 20;
+        arguments.many = arguments.many.min(10);
     }
     eprintln!("making {} products", arguments.products);
     let world = World::make(root, vitrine, arguments.products, 0)?;
@@ -132,6 +138,11 @@ pub fn run(root: &Path, vitrine: &Path, mut arguments: Arguments) -> Result<()> 
             comparison.stretch,
             spread((middle, least, greatest))
         );
+    }
+    drop(server);
+    if arguments.many > 0 {
+        eprintln!("{} assortments", arguments.many);
+        out.push_str(&many::measure(&world, &store, &codes, arguments.many)?);
     }
     print!("{out}");
     std::fs::write(root.join("target/bench/assortments.md"), out)?;
