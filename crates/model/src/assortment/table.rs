@@ -27,6 +27,13 @@ pub struct NewVersion {
     pub since: Timestamp,
 }
 
+impl NewVersion {
+    /// Returns true if there are versions between the one of this number and it.
+    fn skips_from(&self, number: u32) -> bool {
+        self.number.saturating_sub(number) > 1
+    }
+}
+
 /// A version of an assortment that was replaced.
 #[derive(Debug, Clone)]
 pub struct FormerVersion {
@@ -92,7 +99,10 @@ impl KnownAssortment {
         is_kept.then(|| versions.chain([&self.live]).collect())
     }
 
+    /// Returns the assortment with a new version. Versions between that of `before` and the new one are a gap, over which
+    /// nothing is told: then the former versions are unknown, until they are read from the store's history.
     fn new(version: NewVersion, before: Option<&Self>) -> Self {
+        let before = before.filter(|before| !version.skips_from(before.number));
         let mut former = before.map_or_else(Vec::new, |before| before.former.clone());
         former.extend(before.map(|before| FormerVersion {
             assortment: Arc::clone(&before.live),
@@ -247,5 +257,54 @@ impl AssortmentTable {
                 *known = Arc::new(known.with_former(former.cloned().collect()));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::assortment::Rules;
+
+    fn version(number: u32) -> NewVersion {
+        let id = StateId::from_bytes([u8::try_from(number).unwrap(); 16]);
+        NewVersion {
+            assortment: Assortment::new("north".to_owned(), id, Rules::default()),
+            number,
+            version_id: number.to_string(),
+            since: Timestamp::from_second(number.into()).unwrap(),
+        }
+    }
+
+    fn updated(table: &AssortmentTable, number: u32) -> AssortmentTable {
+        let kept = HashSet::from(["north"]);
+        table.updated(&kept, vec![version(number)], AssortmentState::default())
+    }
+
+    /// Returns the first bytes of the ids of the versions since one.
+    fn since(table: &AssortmentTable, number: u8) -> Option<Vec<u8>> {
+        let id = StateId::from_bytes([number; 16]);
+        let known = table.get("north").unwrap();
+        let versions = known.versions_since(id, Timestamp::MIN)?;
+        let first = |version: &&Arc<Assortment>| version.id().as_bytes()[0];
+        Some(versions.iter().map(first).collect())
+    }
+
+    #[test]
+    fn versions_are_told_without_gap() {
+        let table = updated(&updated(&AssortmentTable::default(), 1), 2);
+        assert_eq!(since(&table, 1), Some(vec![1, 2]));
+        let skipped = updated(&table, 4);
+        assert_eq!(since(&skipped, 4), Some(vec![4]));
+        for former in [1, 2] {
+            assert_eq!(since(&skipped, former), None);
+        }
+        let history = [1, 2, 3].map(|number| FormerVersion {
+            assortment: Arc::new(version(number).assortment),
+            replaced_at: version(number + 1).since,
+        });
+        let read = skipped.with_former(history.into());
+        assert_eq!(since(&read, 1), Some(vec![1, 2, 3, 4]));
+        // A database that was put back: what it lost is known.
+        assert_eq!(since(&updated(&table, 1), 2), Some(vec![2, 1]));
     }
 }

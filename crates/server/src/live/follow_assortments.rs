@@ -60,12 +60,13 @@ fn goes_back(before: &AssortmentTable, read: &LiveAssortments) -> bool {
     })
 }
 
-/// Returns true if versions were replaced between those known and those read: a client may have a token of one from another
-/// server.
+/// Returns true if versions were replaced between those known and those read, or before the first one that is known: a client may
+/// have a token of one from another server.
 pub(super) fn skips_versions(before: &AssortmentTable, read: &LiveAssortments) -> bool {
     read.changed.iter().any(|version| {
         let known = before.get(&version.name);
-        known.is_some_and(|known| version.number.saturating_sub(known.number()) > 1)
+        let number = known.map_or(0, |known| known.number());
+        version.number.saturating_sub(number) > 1
     })
 }
 
