@@ -40,8 +40,8 @@ impl PageFound<'_> {
     }
 }
 
-/// Finds the changes since the request's token; or since `moved`, a later position since which nothing visible changed
-/// while the request waited. Returns `None` if a position of the token is unknown here.
+/// Finds the changes since the request's token; or, if its positions ended while the request waited, since `moved`, a later
+/// position since which nothing visible changed. Returns `None` if a position of the token is unknown here.
 ///
 /// # Errors
 ///
@@ -57,18 +57,22 @@ pub(crate) fn find<'s>(
     if token.is_some_and(|token| token.terms != terms) {
         return Err(ApiError::plain(ErrorType::ChangesGone));
     }
+    // A removal is told by all combinations of revisions and rules since the token's base (docs/contract/changes.md#tokens), also
+    // by those that the wait has gone past. A walk that goes on would begin behind its last code.
+    let goes_on = |token: &Token| token.first.is_none() && is_known(feed, token);
+    let moved = moved.filter(|_| !token.is_some_and(goes_on));
+    let waited = moved.is_some();
     let mut base = None;
     let position = feed.position();
     let mut first = position;
     let mut query = request.query.clone();
     if let Some(token) = token {
-        // The positions of a token may end during a wait, which has moved on.
-        if moved.is_none() && !is_known(feed, token) {
+        if !waited && !is_known(feed, token) {
             return Ok(None);
         }
         (base, first) = (token.base, token.first.unwrap_or(position));
     }
-    if moved.is_some() {
+    if waited {
         (base, first, query.after) = (moved, position, None);
     }
     let Some(mut page) = find_page(feed, base, &query) else {
