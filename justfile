@@ -141,6 +141,10 @@ bench-changes *args:
 previous-release *args:
     ci/previous-release {{args}}
 
+# Deliveries to webhook endpoints: rate, latency, and their cost for clients (docs/performance.md)
+bench-webhooks *args:
+    ci/bench-webhooks {{args}}
+
 # Cost of requests of keys that have assortments
 bench-assortments *args:
     ci/bench-assortments {{args}}

@@ -14,6 +14,7 @@ mod regression;
 mod replaced;
 mod report;
 mod revision;
+mod webhooks;
 mod work;
 mod world;
 
@@ -87,6 +88,8 @@ struct Arguments {
 enum Part {
     /// Measure the changes feed of Vitrine alone.
     Changes(changes::Arguments),
+    /// Measure deliveries to webhook endpoints.
+    Webhooks(webhooks::Arguments),
     /// Measure requests of keys that have assortments.
     Assortments(assortments::Arguments),
 }
@@ -106,6 +109,7 @@ fn main() -> Result<ExitCode> {
     if let Some(part) = arguments.part {
         match part {
             Part::Changes(own) => changes::run(&root, &vitrine, own)?,
+            Part::Webhooks(own) => webhooks::run(&root, &vitrine, own)?,
             Part::Assortments(own) => assortments::run(&root, &vitrine, own)?,
         }
         return Ok(ExitCode::SUCCESS);

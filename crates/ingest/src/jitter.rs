@@ -12,6 +12,11 @@ pub fn slight(pause: Duration) -> Duration {
     pause.mul_f64(0.75 + chance() / 4.0)
 }
 
+/// Returns a random time within a fifth of a pause, either way.
+pub fn fifth(pause: Duration) -> Duration {
+    pause.mul_f64(0.8 + chance() * 0.4)
+}
+
 /// Returns a random number from 0 to 1; 1 if the system has no random numbers.
 fn chance() -> f64 {
     let random = getrandom::u32().unwrap_or(u32::MAX);

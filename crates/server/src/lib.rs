@@ -13,6 +13,7 @@
 //! - [`docs`]: documentation site
 //! - [`metrics`]: metrics of a server
 //! - [`web`]: assets and headers shared by all pages
+//! - [`webhooks`]: deliveries to webhook endpoints
 //! - [`traces`]: spans of requests for an OpenTelemetry collector
 //! - `error_chain`: error with its causes, for logs
 //! - `log_output`: log queues that never block
@@ -34,3 +35,4 @@ pub mod panic_point;
 mod panics;
 pub mod traces;
 pub mod web;
+pub mod webhooks;

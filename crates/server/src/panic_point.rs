@@ -43,6 +43,7 @@ panic_points! {
     KeysFile "keys-file",
     SnapshotFile "snapshot-file",
     Reload "reload",
+    Webhooks "webhooks",
 }
 
 impl PanicPoint {

@@ -174,9 +174,9 @@ fn layers_know_only_what_lies_below() {
         }
     }
     for (name, text) in files("crates/server/src", "rs") {
-        let speaks_http = ["http", "admin", "browser"]
+        let speaks_http = ["http/", "admin/", "browser/", "webhooks/listen.rs"]
             .iter()
-            .any(|folder| name.contains(&format!("src/{folder}/")));
+            .any(|place| name.contains(&format!("src/{place}")));
         if text.contains("StatusCode") && !speaks_http {
             broken.push(format!("{name} names StatusCode"));
         }

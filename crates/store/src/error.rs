@@ -197,6 +197,21 @@ pub enum StoreError {
         /// Maximum number.
         limit: u64,
     },
+    /// The secrets of webhooks are derived from another key file.
+    #[error(
+        "the webhook key file isn't the one from which the secrets of this store's endpoints are derived; nothing was changed. Use that file, or delete all endpoints (`vitrine webhooks delete`) to begin with another"
+    )]
+    WebhookKeyDiffers,
+    /// Everything was restored but the webhook endpoints.
+    #[error(
+        "everything was restored, but not the webhook endpoints, which are paused; mend the cause and restore again"
+    )]
+    WebhooksNotRestored(#[source] Cause),
+    /// A change was made, but isn't in the audit log.
+    #[error(
+        "it was done, but isn't in the audit log, since the store couldn't be written; check the disk"
+    )]
+    NotAudited(#[source] Cause),
     /// The disk is full.
     #[error(
         "the disk (or the store's quota) is full; nothing was changed, free some space and try again"

@@ -8,6 +8,7 @@
 //!
 //! - [`Store`]: the trait; [`Publication`]: a publish in progress
 //! - [`assortment`]: assortments, and the part of the trait that is about them; [`audit`]: the audit log
+//! - [`webhooks`]: webhook endpoints, and the part of the trait that is about them
 //! - [`record`]: types that are written and read; [`history`]: those of the history of changes
 //! - [`problem`]: results of a check
 //! - [`error`]: the error type, with messages for the operator
@@ -30,6 +31,7 @@ mod publication;
 pub mod record;
 mod sqlite;
 mod values;
+pub mod webhooks;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -53,11 +55,12 @@ use record::{
     ChangeKind, ChangedProduct, FetchedText, ItemVisitor, Keep, KeyDay, Moment, ProductVisitor,
     PruneReport, PublishedRevision, StoreState, StoredProduct, VersionSpan,
 };
+use webhooks::WebhookStore;
 
 /// Persistent storage of the catalog and its API keys.
 ///
 /// All calls block; servers make them on threads of their own, never on the path of a request.
-pub trait Store: AssortmentStore {
+pub trait Store: AssortmentStore + WebhookStore {
     /// Returns the state of the store, in one cheap read: poll it, and read more only if it differs.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 //! - `contract/products.rs`: products to put, and collecting what a store returns
 //! - `contract/publishes.rs`: revisions; `contract/changes.rs`: differences; `contract/history.rs`: the history; `contract/change_history.rs`, `contract/change_bounds.rs`, `contract/change_gaps.rs`: the history of changes, its bounds and its gaps; `contract/prune.rs`: pruning; `contract/texts.rs`: texts; `contract/fetched.rs`: fetched texts; `contract/keys.rs`: API keys; `contract/key_days.rs`: their requests by day; `contract/assortments.rs`: assortments; `contract/audit.rs`: the audit log, `contract/audit_log.rs`: it after restores and changes by hand
 //! - `contract/assigned_keys.rs`: keys with an assortment, in the tables, in backups and after migrations; `contract/assortment_crashes.rs`: crashes while they are written; `contract/kept.rs`: stores with their SQL
+//! - `contract/webhooks.rs`: webhook endpoints
 //! - `contract/migration.rs`: stores of the previous schema
 //! - `contract/sqlite_file.rs`, `contract/sqlite_log.rs`: file and log of the embedded store
 //! - `support/database.rs`, `support/cluster.rs`: databases and servers of PostgreSQL for tests
@@ -66,6 +67,8 @@ mod sqlite_file;
 mod sqlite_log;
 #[path = "contract/texts.rs"]
 mod texts;
+#[path = "contract/webhooks.rs"]
+mod webhooks;
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -91,6 +94,7 @@ fn suite(fresh: impl Fn() -> Arc<dyn Store>) {
         &assortments::ALL,
         &key_days::ALL,
         &audit::ALL,
+        &webhooks::ALL,
     ]
     .concat()
     {

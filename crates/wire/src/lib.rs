@@ -7,6 +7,7 @@
 //!
 //! - [`product`], [`content`]: the product object and its texts in three forms
 //! - [`answer`]: the bodies of other operations
+//! - [`event`]: the bodies of events of webhooks
 //! - [`error`]: the error body, and the table of its types
 //! - [`v2024_02_05`]: fields that this version has in another form
 //!
@@ -19,5 +20,6 @@
 pub mod answer;
 pub mod content;
 pub mod error;
+pub mod event;
 pub mod product;
 pub mod v2024_02_05;

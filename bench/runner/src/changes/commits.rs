@@ -16,7 +16,7 @@ use crate::world::World;
 static COMMITS: AtomicU64 = AtomicU64::new(0);
 
 /// Products, spread over the catalog, that commits change.
-pub(super) struct Commits<'a> {
+pub struct Commits<'a> {
     world: &'a World,
     products: Vec<Value>,
     file: PathBuf,
@@ -27,7 +27,7 @@ impl<'a> Commits<'a> {
     ///
     /// # Errors
     /// If the products can't be read.
-    pub(super) fn new(world: &'a World, changed: usize) -> Result<Self> {
+    pub fn new(world: &'a World, changed: usize) -> Result<Self> {
         let step = (usize::try_from(world.products)? / changed).max(1);
         let lines = BufReader::new(File::open(&world.file)?).lines();
         let spread = lines.step_by(step).take(changed);
@@ -44,7 +44,7 @@ impl<'a> Commits<'a> {
     ///
     /// # Errors
     /// If the load fails.
-    pub(super) fn commit(&mut self, store: &VitrineStore) -> Result<f64> {
+    pub fn commit(&mut self, store: &VitrineStore) -> Result<f64> {
         let number = COMMITS.fetch_add(1, Ordering::Relaxed);
         let mut out = BufWriter::new(File::create(&self.file)?);
         for product in &mut self.products {

@@ -1,6 +1,6 @@
 //! The changes feed: what a copy costs the server that it follows, and what ten thousand clients cost that wait.
 
-mod commits;
+pub mod commits;
 mod copies;
 mod feed;
 mod waiters;

@@ -86,6 +86,8 @@ pub struct StartOptions<'a> {
     pub state: Option<&'a Path>,
     /// Further arguments of `vitrine serve`.
     pub arguments: &'a [&'a str],
+    /// Further variables.
+    pub environment: &'a [(&'a str, &'a str)],
 }
 
 /// Starts a server over the store.
@@ -101,6 +103,7 @@ pub fn start_vitrine(
         valgrind,
         state,
         arguments: more,
+        environment,
     }: StartOptions,
 ) -> Result<Running> {
     // An older build may know no admin port.
@@ -122,7 +125,7 @@ pub fn start_vitrine(
             command.args(["--public-url", "https://catalog.example"]);
             command.arg("--state-dir").arg(state);
         }
-        command.args(more);
+        command.args(more).envs(environment.iter().copied());
     };
     start_server(
         kind,

@@ -141,20 +141,22 @@ pub fn public_only(builder: ClientBuilder) -> ClientBuilder {
     });
     builder
         .no_proxy()
-        .dns_resolver(PublicResolver)
+        .dns_resolver(JudgingResolver(is_public))
         .redirect(redirects)
 }
 
-/// Resolver that returns addresses only if all of them are public.
-struct PublicResolver;
+/// Resolver that returns the addresses of a name only if all of them are allowed. Connections use exactly these.
+#[derive(Debug, Clone)]
+pub struct JudgingResolver<F>(pub F);
 
-impl Resolve for PublicResolver {
+impl<F: Fn(IpAddr) -> bool + Clone + Send + Sync + 'static> Resolve for JudgingResolver<F> {
     fn resolve(&self, name: Name) -> Resolving {
+        let Self(is_allowed) = self.clone();
         Box::pin(async move {
             // Port 0 means the port of the URL or scheme.
             let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
             let found: Vec<SocketAddr> = found.collect();
-            if let Some(private) = found.iter().find(|address| !is_public(address.ip())) {
+            if let Some(private) = found.iter().find(|address| !is_allowed(address.ip())) {
                 return Err(Refused::NotPublic {
                     host: name.as_str().to_owned(),
                     address: private.ip(),

@@ -170,7 +170,9 @@ impl From<reqwest::Error> for Failure {
     }
 }
 
-fn is_about_certificates(error: &reqwest::Error) -> bool {
+/// Returns true if an error is about the other server's certificate.
+#[must_use]
+pub fn is_about_certificates(error: &reqwest::Error) -> bool {
     let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = next {
         if let Some(rustls::Error::InvalidCertificate(_)) = error.downcast_ref() {

@@ -6,6 +6,7 @@ use crate::changes::Facts;
 use crate::code::ProductCode;
 use crate::geo::Country;
 use crate::money::{Currency, Discount};
+use crate::query::Filter;
 use crate::snapshot::{FacetKind, Snapshot};
 
 /// A product of a snapshot, with what rules select by.
@@ -48,6 +49,26 @@ impl<'s> ListedProduct<'s> {
             facts,
             list_discount: block.discount(slot).map(|list| list.exact),
         })
+    }
+
+    /// Returns a product with these attributes.
+    #[must_use]
+    pub fn new(
+        code: &'s str,
+        attributes: &Attributes<'_>,
+        list_discount: Option<Discount>,
+    ) -> Self {
+        Self {
+            code,
+            facts: Facts::new(attributes),
+            list_discount,
+        }
+    }
+
+    /// Returns true if a filter selects the product.
+    #[must_use]
+    pub fn matches(&self, filter: &Filter) -> bool {
+        filter.selects_code(self.code) && self.facts.match_filter(filter)
     }
 
     /// Returns the product's own discount, in full.

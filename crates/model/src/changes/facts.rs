@@ -46,6 +46,11 @@ impl Facts {
         FactsView::new(&self.0)
     }
 
+    /// Returns true if a product with these attributes matches the filter, save the codes of it.
+    pub(crate) fn match_filter(&self, filter: &Filter) -> bool {
+        matches(&self.0, filter)
+    }
+
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.0
     }

@@ -86,7 +86,7 @@ impl StateId {
 }
 
 /// State of the catalog as clients see it, valid on all servers of a store (docs/contract/changes.md#tokens).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Position {
     /// Number of the revision, by which its id is found.
     pub number: u64,
@@ -99,6 +99,36 @@ pub struct Position {
 }
 
 impl Position {
+    /// Length of its bytes.
+    pub const LENGTH_BYTES: usize = 8 + 3 * StateId::LENGTH_BYTES;
+
+    /// Returns its bytes, for storage.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; Self::LENGTH_BYTES] {
+        let mut bytes = [0; Self::LENGTH_BYTES];
+        let (number, ids) = bytes.split_at_mut(8);
+        number.copy_from_slice(&self.number.to_le_bytes());
+        let ids = ids.chunks_exact_mut(StateId::LENGTH_BYTES);
+        for (place, id) in ids.zip([self.revision, self.texts, self.assortment]) {
+            place.copy_from_slice(id.as_bytes());
+        }
+        bytes
+    }
+
+    /// Returns the position with these bytes.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8; Self::LENGTH_BYTES]) -> Self {
+        let (number, ids) = bytes.split_first_chunk().unwrap_or((&[0; 8], &[]));
+        let (ids, _) = ids.as_chunks();
+        let id = |index: usize| StateId(ids.get(index).copied().unwrap_or_default());
+        Self {
+            number: u64::from_le_bytes(*number),
+            revision: id(0),
+            texts: id(1),
+            assortment: id(2),
+        }
+    }
+
     /// Returns false if another state can't lead to this one: the store was restored, or a failover lost that state.
     #[must_use]
     pub fn may_follow(&self, former: &Self) -> bool {
@@ -238,6 +268,17 @@ impl Journal {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn position_is_read_back_from_its_bytes() {
+        let position = Position {
+            number: 41,
+            revision: StateId::from_bytes([1; 16]),
+            texts: StateId::from_bytes([2; 16]),
+            assortment: StateId::from_bytes([3; 16]),
+        };
+        assert_eq!(Position::from_bytes(&position.to_bytes()), position);
+    }
 
     #[test]
     fn state_follows_earlier_ones_only() {

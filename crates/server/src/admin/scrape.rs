@@ -13,7 +13,7 @@ use crate::metrics::requests::RouteCounts;
 use crate::metrics::text::{Exposition, MetricType};
 use crate::metrics::{
     ACCESS_LOG_DROPPED, Caller, ErrorOrigin, MESSAGES_DROPPED, Metrics, PANICS, Rebuild, Refusal,
-    TlsMetrics, process,
+    TlsMetrics, WebhookMetrics, process,
 };
 
 /// Returns all metrics as of now.
@@ -44,6 +44,7 @@ pub(super) fn text(app: &App) -> String {
     catalog(app, &mut into);
     keys(app, &mut into);
     changes::describe(app, &mut into);
+    webhooks(&metrics.webhooks, &mut into);
     following(app, &mut into);
     caches(app, &mut into);
     into.metric(
@@ -110,6 +111,36 @@ fn errors(metrics: &Metrics, into: &mut Exposition) {
             metric.sample(&labels, metrics.errors.of(*kind, cause).get());
         }
     }
+}
+
+fn webhooks(metrics: &WebhookMetrics, into: &mut Exposition) {
+    let mut metric = into.metric(
+        "vitrine_webhook_endpoints",
+        MetricType::Gauge,
+        "Webhook endpoints by state, where they are delivered to.",
+    );
+    for (state, count) in metrics.endpoints() {
+        metric.sample(&[("state", state)], count);
+    }
+    let mut metric = into.metric(
+        "vitrine_webhook_attempts_total",
+        MetricType::Counter,
+        "Attempts by outcome: taken (2xx), refused (another status), failed (no response).",
+    );
+    for (outcome, count) in metrics.attempts() {
+        metric.sample(&[("outcome", outcome)], count);
+    }
+    into.gauge(
+        "vitrine_webhook_oldest_change_seconds",
+        "Age of the oldest change that an active endpoint didn't acknowledge, in seconds.",
+        metrics.oldest_seconds.get(),
+    );
+    into.metric(
+        "vitrine_webhook_delivery_seconds",
+        MetricType::Histogram,
+        "Time from a commit to the 2xx for its event, at the first attempt.",
+    )
+    .histogram(&[], &metrics.told());
 }
 
 fn connections(metrics: &Metrics, into: &mut Exposition) {

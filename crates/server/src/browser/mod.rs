@@ -1,5 +1,5 @@
 //! The catalog browser: pages on the admin port for operators of a catalog. They show products as partners see them,
-//! their history, and the keys. Nothing here changes anything.
+//! their history, the keys, and the webhooks. Nothing here changes anything.
 //!
 //! The grid and live products come from memory; history, revisions and keys from the store, on threads that may block.
 //! Products are untrusted: templates escape them, texts come from the sanitiser, pictures through this server.
@@ -8,7 +8,7 @@
 //! - `query`: query of the grid; `group`: groups of filter values
 //! - `assortments`: the catalog as an assortment sees it, and the assortments that show a product
 //! - `index`, `block`, `card`, `values`, `amounts`: data of the grid, in memory; `selection`: results of a query
-//! - `catalog`, `product`, `revisions`, `keys`: pages; `past`: history of a product
+//! - `catalog`, `product`, `revisions`, `keys`, `webhooks`: pages; `past`: history of a product
 //! - `fields`, `pretty`, `pictures`, `changes`: parts of a product's page
 //! - `images`, `sniff`, `placeholder`: pictures of other servers, and their placeholders
 //! - `answer`: responses
@@ -36,6 +36,7 @@ mod revisions;
 mod selection;
 mod sniff;
 mod values;
+mod webhooks;
 
 use std::fmt;
 use std::sync::Arc;
@@ -111,6 +112,8 @@ enum Route {
     Revisions,
     Revision(u64),
     Keys,
+    Endpoints,
+    Endpoint(String),
 }
 
 impl Browser {
@@ -138,7 +141,11 @@ impl Browser {
     #[must_use]
     pub fn owns(path: &str) -> bool {
         let first = path.split('/').nth(1).unwrap_or_default();
-        path == "/" || matches!(first, "catalog" | "revisions" | "keys" | "assets")
+        path == "/"
+            || matches!(
+                first,
+                "catalog" | "revisions" | "keys" | "webhooks" | "assets"
+            )
     }
 
     /// Answers a GET or HEAD.
@@ -181,6 +188,8 @@ impl Browser {
             Route::Revisions => revisions::list(self, query),
             Route::Revision(number) => revisions::one(self, number, query),
             Route::Keys => query::nothing(query).and_then(|()| keys::page(self)),
+            Route::Endpoints => query::nothing(query).and_then(|()| webhooks::list(self)),
+            Route::Endpoint(id) => query::nothing(query).and_then(|()| webhooks::one(self, &id)),
             Route::Picture(..) => Err(Problem::failed("A picture isn't a page")),
         }
     }
@@ -217,6 +226,8 @@ fn route(path: &str) -> Option<Route> {
         ["revisions"] => Some(Route::Revisions),
         ["revisions", number] => number.parse().ok().map(Route::Revision),
         ["keys"] => Some(Route::Keys),
+        ["webhooks"] => Some(Route::Endpoints),
+        ["webhooks", id] => Some(Route::Endpoint((*id).to_owned())),
         _ => None,
     }
 }
@@ -233,6 +244,7 @@ mod tests {
             "/catalog/A/image",
             "/revisions/1",
             "/keys",
+            "/webhooks/wh_1",
             "/assets/x",
         ] {
             assert!(Browser::owns(own), "{own}");

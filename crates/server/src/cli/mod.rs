@@ -10,6 +10,7 @@ mod completions;
 mod config;
 mod confirm;
 mod cors;
+mod deliver;
 mod demo;
 mod edges;
 #[cfg(test)]
@@ -39,11 +40,14 @@ mod restore;
 mod rollback;
 mod serve;
 mod settings;
+mod shutdown;
 mod state_dir;
 mod store_args;
 mod texts;
 mod time;
 mod traces;
+mod webhook_settings;
+mod webhooks;
 
 use std::fmt;
 use std::fs::File;
@@ -104,6 +108,9 @@ enum Command {
     #[command(subcommand)]
     Assortments(assortments::Assortments),
     #[command(subcommand)]
+    Webhooks(webhooks::Webhooks),
+    Deliver(deliver::Deliver),
+    #[command(subcommand)]
     Texts(texts::Texts),
     Audit(audit::Audit),
     History(history::History),
@@ -136,6 +143,7 @@ impl Command {
             | Self::Restore(_) => true,
             Self::Keys(keys) => keys.writes(),
             Self::Assortments(assortments) => assortments.writes(),
+            Self::Webhooks(webhooks) => webhooks.writes(),
             _ => false,
         }
     }
@@ -210,6 +218,8 @@ fn run(command_line: CommandLine, read: LoadedSettings) -> anyhow::Result<Outcom
         Command::Mirror(mirror) => mirror.run(&store),
         Command::Keys(keys) => keys.run(&store),
         Command::Assortments(assortments) => assortments.run(&store),
+        Command::Webhooks(webhooks) => webhooks.run(&store),
+        Command::Deliver(deliver) => deliver.run(&store),
         Command::Texts(texts) => texts.run(&store),
         Command::Audit(audit) => audit.run(&store),
         Command::Generate(generate) => generate.run(),

@@ -17,6 +17,7 @@ use super::assortments::stored_rules;
 use super::audit::NoteArgs;
 use super::confirm::ConfirmArgs;
 use super::{Outcome, StoreArgs, output, print};
+use crate::error_chain::ErrorChain;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -27,7 +28,8 @@ Exit codes:
   0  restored
   1  failed: the store can't be written; nothing was changed
   2  the command line was wrong, such as no --yes without a terminal
-  3  refused: not a store, damaged, of a newer release, or keys might see more; nothing was changed";
+  3  refused: not a store, damaged, of a newer release, or keys might see more; nothing was changed
+  4  done in part: the webhook endpoints couldn't be restored, and are paused";
 
 /// Restore a backup into the store, in one transaction. Running servers follow within a second.
 ///
@@ -162,6 +164,10 @@ fn refused(error: StoreError) -> anyhow::Result<Outcome> {
         | StoreError::NewerSchema { .. } => {
             writeln!(output::stderr(), "vitrine: {error}")?;
             Ok(Outcome::Refused)
+        }
+        error @ StoreError::WebhooksNotRestored(_) => {
+            writeln!(output::stderr(), "vitrine: {}", ErrorChain(&error))?;
+            Ok(Outcome::Partial)
         }
         error => Err(error.into()),
     }

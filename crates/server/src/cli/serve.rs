@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use vitrine_model::url::WebUrl;
 
 use super::admin_port::{AdminArgs, AdminPort};
@@ -18,8 +18,10 @@ use super::limits::LimitArgs;
 use super::logging::{LogArgs, STARTED};
 use super::proxies::ProxyArgs;
 use super::reload::Reload;
+use super::shutdown::ShutdownSignals;
 use super::store_args::StoreArgs;
 use super::traces::TraceArgs;
+use super::webhook_settings::WebhookArgs;
 use super::{Outcome, exit_with_usage_error, state_dir};
 use crate::app::{self, AppSettings};
 use crate::edge::server::{self, Server};
@@ -31,6 +33,7 @@ use crate::http::access_log::{AccessLog, Destination};
 use crate::http::waits::DEFAULT_MAX_WAITS;
 use crate::live::{DEFAULT_MAX_STALE_KEYS, Follower, JournalLimits, Live, StateDirectory, Stores};
 use crate::traces::Traces;
+use crate::webhooks::{Deliverer, DelivererSettings};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -89,6 +92,11 @@ pub(super) struct Serve {
     pub(super) cors: CorsArgs,
     #[command(flatten)]
     admin: AdminArgs,
+    /// Deliver to webhook endpoints, too, on a thread of its own.
+    #[arg(long, env = "VITRINE_DELIVER_WEBHOOKS", value_parser = BoolishValueParser::new())]
+    deliver_webhooks: bool,
+    #[command(flatten)]
+    webhooks: WebhookArgs,
     #[command(flatten)]
     logs: LogArgs,
     #[command(flatten)]
@@ -190,6 +198,8 @@ impl Serve {
             cache_mib: self.cache_mib,
             traces: self.traces.start()?,
             reload,
+            webhooks: (self.deliver_webhooks)
+                .then(|| self.webhooks.deliverer(&listening.public_url)),
         };
         serve(listening, settings, &stores, || {
             let mut serving = format!(", serving {public_url}/v2");
@@ -239,6 +249,8 @@ pub(super) struct ServeSettings {
     pub(super) traces: Traces,
     /// Handler of SIGHUP.
     pub(super) reload: Reload,
+    /// Deliveries to webhook endpoints.
+    pub(super) webhooks: Option<DelivererSettings>,
 }
 
 impl Default for ServeSettings {
@@ -255,6 +267,7 @@ impl Default for ServeSettings {
             cache_mib: DEFAULT_CACHE_MIB,
             traces: Traces::default(),
             reload: Reload::default(),
+            webhooks: None,
         }
     }
 }
@@ -283,6 +296,7 @@ pub(super) fn serve(
         cache_mib,
         traces,
         reload,
+        webhooks,
     } = settings;
     let live = Arc::new(Live::new(max_stale_keys, journal));
     let certificates = edge.certificates.clone();
@@ -305,6 +319,9 @@ pub(super) fn serve(
     if live.snapshot().is_none() && !live.metrics.follow_catalog.is_failing() {
         tracing::warn!("the store is empty: reads get 503 until the first `vitrine load`");
     }
+    let deliver =
+        |settings| Deliverer::start(&stores.written, &live, &app.metrics.webhooks, settings);
+    let deliverer = webhooks.map(deliver).transpose()?;
     let access_log = AccessLog::start(access_log)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -328,6 +345,7 @@ pub(super) fn serve(
     // A DNS lookup or a file of a network may block forever.
     runtime.shutdown_timeout(BLOCKING_GRACE);
     served?;
+    drop(deliverer);
     drop(follower);
     traces.finish();
     Ok(())
@@ -335,46 +353,6 @@ pub(super) fn serve(
 
 /// Time limit for blocking work after the server has ended.
 const BLOCKING_GRACE: Duration = Duration::from_secs(1);
-
-/// Signals that shut a server down.
-struct ShutdownSignals {
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-impl ShutdownSignals {
-    fn new() -> io::Result<Self> {
-        Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-        })
-    }
-
-    /// Runs a server until it has drained after a signal, or until the second signal.
-    async fn end(mut self, server: Server) {
-        let (told, stop) = tokio::sync::oneshot::channel::<()>();
-        let server = server.run(async {
-            let _ = stop.await;
-        });
-        let ending = async {
-            self.received().await;
-            let _ = told.send(());
-            self.received().await;
-            tracing::warn!("second signal: closing all connections now");
-        };
-        tokio::select! {
-            () = server => {}
-            () = ending => {}
-        }
-    }
-
-    async fn received(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
-    }
-}
 
 /// Interval of checks of a certificate's files.
 const CERTIFICATE_CHECK: Duration = Duration::from_secs(10);

@@ -23,7 +23,7 @@ pub(super) const QUICK_START: Guide = Guide {
 };
 
 /// Other guides.
-pub(super) static GUIDES: [Guide; 11] = [
+pub(super) static GUIDES: [Guide; 12] = [
     Guide {
         name: "products",
         title: "Products",
@@ -47,6 +47,12 @@ pub(super) static GUIDES: [Guide; 11] = [
         title: "Keep a copy",
         lead: "Read the catalog once, then only what differs: removals are told, and a copy stays right.",
         text: include_str!("../../docs-site/changes.md"),
+    },
+    Guide {
+        name: "webhooks",
+        title: "Receive webhooks",
+        lead: "Be told of changes as they happen, in order, until you have acknowledged them.",
+        text: include_str!("../../docs-site/webhooks.md"),
     },
     Guide {
         name: "texts",
@@ -93,7 +99,7 @@ pub(super) static GUIDES: [Guide; 11] = [
 ];
 
 /// Programs in guides, by their placeholders. Tests run them as the page shows them.
-const RECIPES: [(&str, &str); 10] = [
+const RECIPES: [(&str, &str); 13] = [
     ("{copy.py}", include_str!("../../docs-site/recipes/copy.py")),
     (
         "{copy.mjs}",
@@ -102,6 +108,18 @@ const RECIPES: [(&str, &str); 10] = [
     (
         "{copy.rs}",
         include_str!("../../docs-site/recipes/copy.rs.in"),
+    ),
+    (
+        "{receive.py}",
+        include_str!("../../docs-site/recipes/receive.py"),
+    ),
+    (
+        "{receive.mjs}",
+        include_str!("../../docs-site/recipes/receive.mjs"),
+    ),
+    (
+        "{receive.rb}",
+        include_str!("../../docs-site/recipes/receive.rb"),
     ),
     (
         "{recipe.mjs}",

@@ -13,7 +13,7 @@ const NICENESS: i32 = 10;
 const GRACE: Duration = Duration::from_millis(100);
 
 /// Lowers the priority of this thread, and of those that it starts, below that of serving threads.
-pub(super) fn lower_priority() {
+pub(crate) fn lower_priority() {
     if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
         let error = io::Error::from(error);
         let error = ErrorChain(&error);

@@ -43,6 +43,7 @@ use vitrine_model::snapshot::Snapshot;
 
 use crate::metrics::LiveMetrics;
 
+pub(crate) use background::lower_priority;
 pub use build::{read_snapshot, texts_kept_since};
 pub use contact::{Contact, DEFAULT_MAX_STALE_KEYS};
 pub use feed::{Feed, JournalLimits, StoreRead, StoreReads};

@@ -97,6 +97,13 @@ impl<'f> VisibleFeed<'f> {
         page.is_none_or(|page| !page.changes.is_empty())
     }
 
+    /// Returns a version of the assortment, none for everything; `None` if it is unknown.
+    #[must_use]
+    pub fn version(&self, id: StateId) -> Option<Option<Arc<Assortment>>> {
+        let versions = self.versions_since(id)?;
+        Some(versions.first().map(|version| Arc::clone(version)))
+    }
+
     /// Returns the versions of the assortment since one, the live one last; none for everything.
     fn versions_since(&self, id: StateId) -> Option<Vec<&'f Arc<Assortment>>> {
         match self.assortment {

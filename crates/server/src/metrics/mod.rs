@@ -24,6 +24,9 @@ pub mod mirror;
 pub mod process;
 pub mod requests;
 pub mod text;
+mod webhooks;
+
+pub use webhooks::WebhookMetrics;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -102,6 +105,8 @@ pub struct Metrics {
     pub connections: Arc<Connections>,
     /// TLS of clients' connections; none without a certificate.
     pub tls: Option<Arc<TlsMetrics>>,
+    /// Deliveries to webhook endpoints.
+    pub webhooks: Arc<WebhookMetrics>,
     /// Start of the process, to about a second.
     pub started: Timestamp,
 }
@@ -116,6 +121,7 @@ impl Metrics {
             limits: LimitMetrics::default(),
             connections: Arc::default(),
             tls: None,
+            webhooks: Arc::default(),
             started: Timestamp::now(),
         }
     }

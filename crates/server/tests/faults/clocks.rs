@@ -8,33 +8,51 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::Value;
 
 use crate::faketime;
-use crate::harness::{Server, Store, gift_card, scrape, text, wait_for};
+use crate::harness::receiver::{Delivery, HOOK};
+use crate::harness::{Page, Server, Store, gift_card, scrape, text, wait_for};
 
-/// A store, and a clock that its server goes by.
-struct Setup {
-    store: Store,
-    clock: PathBuf,
+/// A clock that programs go by.
+struct Clock {
+    file: PathBuf,
     library: PathBuf,
 }
 
-impl Setup {
-    fn new() -> Option<Self> {
-        let store = Store::of(&[gift_card("A")]);
-        let setup = Self {
-            clock: store.path("clock"),
-            library: faketime::library("clocks that jump")?,
-            store,
-        };
-        setup.jump("+0");
-        Some(setup)
+impl Clock {
+    /// A clock in a file, which is right at first. `None`, out loud, where there can be none.
+    fn new(file: PathBuf) -> Option<Self> {
+        let library = faketime::library("clocks that jump")?;
+        let clock = Self { file, library };
+        clock.jump("+0");
+        Some(clock)
     }
 
     /// From now on the clock is so far ahead of the right one, or behind it.
     fn jump(&self, by: &str) {
         // In one step: nobody is to read half of it.
-        let whole = self.store.path("clock.new");
+        let whole = self.file.with_extension("new");
         std::fs::write(&whole, format!("{by}\n")).expect("a file");
-        std::fs::rename(whole, &self.clock).expect("a clock");
+        std::fs::rename(whole, &self.file).expect("a clock");
+    }
+
+    fn go_by(&self, command: &mut Command) {
+        faketime::preload(command, &self.library);
+        command
+            .env("FAKETIME_TIMESTAMP_FILE", &self.file)
+            .env("FAKETIME_NO_CACHE", "1");
+    }
+}
+
+/// A store, and a clock that its server goes by.
+struct Setup {
+    store: Store,
+    clock: Clock,
+}
+
+impl Setup {
+    fn new() -> Option<Self> {
+        let store = Store::of(&[gift_card("A")]);
+        let clock = Clock::new(store.path("clock"))?;
+        Some(Self { store, clock })
     }
 
     fn serve(&self, options: &[&str]) -> Server {
@@ -42,15 +60,8 @@ impl Setup {
         command
             .args(["--admin-listen", "127.0.0.1:0"])
             .args(options);
-        self.go_by(&mut command);
+        self.clock.go_by(&mut command);
         Server::start(command)
-    }
-
-    fn go_by(&self, command: &mut Command) {
-        faketime::preload(command, &self.library);
-        command
-            .env("FAKETIME_TIMESTAMP_FILE", &self.clock)
-            .env("FAKETIME_NO_CACHE", "1");
     }
 
     /// A load by a command on the same clock.
@@ -61,7 +72,7 @@ impl Setup {
         let mut load = self
             .store
             .command(&["load", "--json", "--allow=retire=100%", &file]);
-        self.go_by(&mut load);
+        self.clock.go_by(&mut load);
         let done = load.output().expect("vitrine runs");
         assert!(done.status.success(), "{}", text(&done.stderr));
         let report: Value = serde_json::from_slice(&done.stdout).expect("a report");
@@ -114,7 +125,7 @@ fn clock_that_jumps_locks_nobody_out() {
     let get = |key: &str, target: &str| server.get(key, target);
     assert_eq!(get(&expiring, "/v2/ping").status, 200);
     for (number, (jump, hours, is_good)) in JUMPS.into_iter().enumerate() {
-        setup.jump(jump);
+        setup.clock.jump(jump);
         assert_eq!(hours_ahead(&log_line(&server, &key)), hours, "{jump}");
         assert_eq!(get(&key, "/v2/product").status, 200, "{jump}");
         let status = if is_good { 200 } else { 401 };
@@ -154,7 +165,7 @@ fn access_log_times_follow_the_clock() {
     let key = setup.store.key("reader", &[]);
     let server = setup.serve(&[]);
     for (jump, hours) in [("+0", 0), ("+1d", 24), ("-1h", -1), ("+0", 0)] {
-        setup.jump(jump);
+        setup.clock.jump(jump);
         let line = log_line(&server, &key);
         assert_eq!(hours_ahead(&line), hours, "{line}");
         let took = line["duration_microseconds"].as_u64().expect("a number");
@@ -172,7 +183,7 @@ fn quota_goes_by_time_that_passes() {
     let statuses = || [0; 5].map(|_| server.get(&key, "/v2/product/A").status);
     assert_eq!(statuses(), [200, 200, 200, 429, 429]);
     for jump in ["+1d", "-1h"] {
-        setup.jump(jump);
+        setup.clock.jump(jump);
         let refused = server.get(&key, "/v2/product/A");
         assert_eq!(refused.status, 429, "{jump}");
         let again = refused.header("retry-after").expect("a time");
@@ -190,7 +201,7 @@ fn cached_keys_are_refused_after_a_clock_went_back() {
     let key = setup.store.key("reader", &[]);
     let state = setup.store.path("state").display().to_string();
     let options = ["--state-dir", &state, "--public-url", "https://c.example"];
-    setup.jump("+1d");
+    setup.clock.jump("+1d");
     let server = setup.serve(&options);
     wait_for("the files", || {
         let written = server.stderr().contains("the snapshot file is written");
@@ -216,7 +227,7 @@ fn cached_keys_are_refused_after_a_clock_went_back() {
         "a moment later"
     );
     drop(server);
-    setup.jump("-1h");
+    setup.clock.jump("-1h");
     let server = setup.serve(&options);
     assert_eq!(server.get(&key, "/v2/product/A").status, 503);
     let ready = server.ask_admin("GET", "/readyz");
@@ -228,4 +239,34 @@ fn cached_keys_are_refused_after_a_clock_went_back() {
     wait_for("the store", || {
         (server.get(&key, "/v2/product/A").status == 200).then_some(())
     });
+}
+
+#[test]
+fn clock_that_jumps_delays_no_webhook() {
+    let delivery = Delivery::of(&[gift_card("A")]);
+    let Some(clock) = Clock::new(delivery.store.path("clock")) else {
+        return;
+    };
+    let public_url = "https://catalog.example";
+    let mut command = delivery
+        .store
+        .command(&["deliver", "--public-url", public_url]);
+    command.args(delivery.options());
+    clock.go_by(&mut command);
+    let _deliverer = Server::start(command);
+    let endpoint = delivery.endpoint(&[]);
+    for (number, jump) in ["+1h", "+0", "-1h", "+0"].into_iter().enumerate() {
+        let failure = Page::status("500 Internal Server Error");
+        delivery.web.set(HOOK, &[failure, Page::ok("")]);
+        let code = format!("B{number}");
+        delivery.store.load_products(&[gift_card(&code)]);
+        delivery.events(number * 2 + 1);
+        clock.jump(jump);
+        // After five seconds, not after an hour; and once.
+        let events = delivery.events(number * 2 + 2);
+        let [first, second] = [0, 1].map(|index| &events[number * 2 + index]);
+        assert_eq!((first.id(), first.bytes()), (second.id(), second.bytes()));
+        delivery.wait_for_member(&endpoint, "pending", &Value::Null);
+        assert_eq!(delivery.web.posts().len(), number * 2 + 2, "{jump}");
+    }
 }

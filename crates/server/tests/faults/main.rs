@@ -34,4 +34,5 @@ mod points;
 mod random;
 mod serving;
 mod starting;
+mod state;
 mod world;

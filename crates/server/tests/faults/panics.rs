@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use vitrine::panic_point::PanicPoint;
 
 use crate::disk::wait_for_write;
+use crate::harness::receiver::Delivery;
 use crate::harness::{KeepAlive, SAMPLE, Server, Store, gift_card, scrape, text, wait_for};
 
 /// A server over a store, with a fault in it.
@@ -68,7 +69,7 @@ impl Setup {
 }
 
 /// Points at which the tests below panic.
-const TESTED: [&str; 13] = [
+const TESTED: [&str; 14] = [
     "handler",
     "version-known",
     "compress-body",
@@ -82,6 +83,7 @@ const TESTED: [&str; 13] = [
     "keys-file",
     "snapshot-file",
     "reload",
+    "webhooks",
 ];
 
 #[test]
@@ -324,6 +326,25 @@ fn panic_while_storing_key_use_leaves_a_clean_exit() {
     setup.server.signal("TERM");
     assert_eq!(setup.server.wait(), Some(0));
     assert!(setup.server.stderr().contains("the program panicked"));
+}
+
+#[test]
+fn webhooks_are_delivered_after_a_panic() {
+    let delivery = Delivery::of(&[gift_card("A")]);
+    let own = delivery.options();
+    let options = ["--deliver-webhooks"].into_iter();
+    let options: Vec<&str> = options.chain(own.iter().map(String::as_str)).collect();
+    let server = serve(&delivery.store, "webhooks=panic@1", &options);
+    let endpoint = delivery.endpoint(&[]);
+    wait_for("the panic", || {
+        server
+            .stderr()
+            .contains("the program panicked")
+            .then_some(())
+    });
+    delivery.store.load_products(&[gift_card("B")]);
+    assert!(delivery.events(1).remove(0).is_signed_by(&endpoint.secret));
+    assert_eq!(server.get(&delivery.key, "/v2/product/B").status, 200);
 }
 
 #[test]

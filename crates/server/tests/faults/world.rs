@@ -1,15 +1,14 @@
 //! A store with a past, a server over it, and what must be true of them after a fault.
 
-use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use serde_json::{Value, json};
-use vitrine_store::audit::AuditEntry;
-use vitrine_store::record::{CatalogItem, Moment};
-use vitrine_store::{IfMissing, StoreError};
+use vitrine_store::IfMissing;
+use vitrine_store::record::Moment;
 
 use crate::harness::{Page, Server, Store, Web, gift_card, text};
+use crate::state::{State, state};
 
 /// A command that writes.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +33,7 @@ const fn scenario(
 }
 
 /// Every way to write.
-pub const SCENARIOS: [Scenario; 17] = [
+pub const SCENARIOS: [Scenario; 18] = [
     scenario(
         "load",
         "vitrine.db",
@@ -76,11 +75,26 @@ pub const SCENARIOS: [Scenario; 17] = [
         &["mirror", "--allow=retire=100%", "--from", "WEB"],
     ),
     scenario("revoke", "vitrine.db", &["keys", "revoke", "spare"]),
+    scenario(
+        "webhook",
+        "vitrine.db",
+        &[
+            "webhooks",
+            "create",
+            "--key",
+            "READER",
+            "--url",
+            "https://partner.example/second",
+        ],
+    ),
     scenario("backup", "vitrine.db", &["backup", "copy.db"]),
     scenario("restore", "vitrine.db", &["restore", "--yes", "backup.db"]),
     scenario("first-load", "other.db", &["load", "new.ndjson"]),
-    scenario("first-restore", "other.db", &["restore", "backup.db"]),
+    scenario("first-restore", "other.db", &["restore", "first.db"]),
 ];
+
+/// Exit code of a command that was done in part: webhook endpoints of a rotated key or of a backup, or the audit log, may be left out.
+pub const DONE_IN_PART: i32 = 4;
 
 /// A store, which each world begins with a copy of.
 struct Template {
@@ -146,6 +160,13 @@ fn template() -> &'static Template {
         }
         let first = store.write("first.ndjson", lines((0..6).map(|n| product(n, "first"))));
         store.load(first);
+        // One without endpoints: a restore that creates a store places them after it.
+        store.ok(&["backup", &store.path("first.db").display().to_string()]);
+        let mut endpoint = store.command(&["webhooks", "create", "--key", &reader]);
+        endpoint
+            .args(["--url", "https://partner.example/first"])
+            .current_dir(store.path(""));
+        assert!(endpoint.output().expect("vitrine runs").status.success());
         store.ok(&["backup", &store.path("backup.db").display().to_string()]);
         let rules = store.write("old.json", r#"{"allow": [{"codes": ["P03"]}]}"#);
         store.ok(&["assortments", "set", "nordic", &rules.display().to_string()]);
@@ -172,63 +193,6 @@ fn template() -> &'static Template {
     })
 }
 
-/// Contents of a store without its random parts and times: products, texts, keys, assortments, the audit log.
-pub type State = Vec<String>;
-
-/// The state of a store; one that isn't there holds as much as an empty one.
-pub fn state(path: &Path) -> State {
-    let url = format!("sqlite:{}", path.display());
-    let store = match vitrine_store::open(&url, IfMissing::Refuse) {
-        Err(StoreError::Missing { .. }) => return Vec::new(),
-        opened => opened.unwrap_or_else(|error| panic!("{url}: {error:?}")),
-    };
-    let mut state = Vec::new();
-    let mut product = |product| {
-        state.push(format!("{product:?}"));
-        Ok(())
-    };
-    store
-        .read_products(Moment::Live, &mut product)
-        .expect("products");
-    let mut texts = |item: CatalogItem<'_>| {
-        match item {
-            CatalogItem::Product {
-                code, taken_down, ..
-            } => state.push(format!("{code}: taken down: {taken_down:?}")),
-            CatalogItem::Text {
-                digest,
-                retired_at: None,
-                ..
-            } => state.push(format!("text {digest}")),
-            CatalogItem::Damaged { .. }
-            | CatalogItem::Retired { .. }
-            | CatalogItem::Text { .. } => {}
-        }
-        Ok(())
-    };
-    let never = jiff::Timestamp::MAX;
-    store.read_catalog(never, &mut texts).expect("a catalog");
-    let keys = store.keys().expect("keys");
-    let key = |key: &vitrine_model::key::KeyRecord| {
-        format!("key {}, revoked: {}", key.label, key.revoked_at.is_some())
-    };
-    state.extend(keys.iter().map(key));
-    let assortments = store.assortments().expect("assortments");
-    let rules = assortments
-        .iter()
-        .map(|live| format!("rules {:?}", live.rules));
-    state.extend(rules);
-    let entries = store.audit(None, u32::MAX).expect("an audit log");
-    let entry = |entry: &AuditEntry| {
-        let fields: Vec<&str> = entry.changes.iter().map(|c| c.field.as_str()).collect();
-        let number = entry.number;
-        format!("entry {number}: {} {fields:?}", entry.action)
-    };
-    state.extend(entries.iter().map(entry));
-    state.sort();
-    state
-}
-
 /// A store of its own with the template's past, and a scenario for it.
 pub struct World {
     pub store: Store,
@@ -241,7 +205,10 @@ impl World {
         let template = template();
         for name in [
             "vitrine.db",
+            "vitrine.db-webhooks",
+            "vitrine-webhooks.key",
             "backup.db",
+            "first.db",
             "old.ndjson",
             "new.ndjson",
             "next.ndjson",
@@ -262,6 +229,7 @@ impl World {
             .map(|argument| match *argument {
                 "TEXT" => template().text.as_str(),
                 "WEB" => &web,
+                "READER" => &template().reader,
                 other => other,
             })
             .collect();
@@ -380,6 +348,7 @@ impl Allowed {
         let is_new = self.is_new(world, when);
         match output.status.code() {
             Some(0) => assert!(is_new, "{when}: it says that it was done: {said}"),
+            Some(DONE_IN_PART) => assert!(is_new && said.contains(", but "), "{when}: {said}"),
             Some(1) if said.contains("while committing") => {
                 assert!(said.contains("vitrine check"), "{when}: {said}");
             }

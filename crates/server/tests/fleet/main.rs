@@ -13,7 +13,8 @@
 //! - `world`: three servers over a database
 //! - `faketime`: clocks that are wrong
 //! - `followers`: clients that keep copies by the changes feed, each time from another server
-//! - `agreement`, `assortments`, `changes`, `promptness`, `faults`, `limits`, `starts`, `soak`: the tests
+//! - `receiver`: a receiver of webhooks that can be killed
+//! - `agreement`, `assortments`, `changes`, `promptness`, `faults`, `limits`, `starts`, `soak`, `webhooks`: the tests
 
 #![expect(
     unreachable_pub,
@@ -35,6 +36,10 @@ mod harness;
 mod limits;
 mod promptness;
 mod proxy;
+#[path = "../faults/random.rs"]
+mod random;
+mod receiver;
 mod soak;
 mod starts;
+mod webhooks;
 mod world;

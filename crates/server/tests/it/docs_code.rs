@@ -20,6 +20,7 @@ pub fn pages(server: &Server) -> Vec<(String, Page)> {
             "filters",
             "paging",
             "changes",
+            "webhooks",
             "texts",
             "caching",
             "versions",

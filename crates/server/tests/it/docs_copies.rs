@@ -279,7 +279,7 @@ fn stops_without_a_key(program: &Program, server: &Server, stopped: &StoppedFeed
 }
 
 /// Returns the Node.js that `ci/install` brings, else the system's if it has SQLite.
-fn node() -> Option<PathBuf> {
+pub fn node() -> Option<PathBuf> {
     let packages =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/clients/node/node_modules");
     let installed =

@@ -1,15 +1,17 @@
-//! Changes of keys, of texts and by restores: the fields that differ. A secret is never among them.
+//! Changes of keys, of texts, of webhooks and by restores: the fields that differ. A secret is never among them.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 use jiff::Timestamp;
 use vitrine_model::content::TextDigest;
+use vitrine_model::hexadecimal::Hexadecimal;
 use vitrine_model::key::{KeyKind, KeyRecord};
 
 use super::FieldChange;
 use crate::TextStatus;
 use crate::assortment::AssortmentVersion;
+use crate::webhooks::Endpoint;
 
 /// A change of one subject, to be written.
 pub(crate) struct Change {
@@ -152,6 +154,61 @@ pub(crate) fn assortment_change(before: Option<u32>, after: &AssortmentVersion) 
         subject_kind: "assortment",
         subject: after.name.clone(),
         fields: differences(&["version"], [before.map(number)], [live.map(number)]),
+    }
+}
+
+/// Names of the fields of a webhook endpoint, in the order of [`webhook_values`].
+const WEBHOOK_FIELDS: [&str; 8] = [
+    "key",
+    "url",
+    "filters",
+    "api_version",
+    "format",
+    "status",
+    "secrets",
+    "position",
+];
+
+fn webhook_values(endpoint: &Endpoint) -> [Option<String>; WEBHOOK_FIELDS.len()] {
+    let Endpoint {
+        id: _,
+        key,
+        url,
+        filters,
+        api_version,
+        format,
+        created_at: _,
+        status,
+        // Deliverers write it, too.
+        status_reason: _,
+        secrets,
+        progress,
+        // Asking for a test is no change.
+        test: _,
+    } = endpoint;
+    let newest = secrets
+        .first()
+        .map(|secret| Hexadecimal(&secret.salt[..4]).to_string());
+    [
+        Some(key.clone()),
+        Some(url.clone()),
+        Some(filters.clone()),
+        api_version.clone(),
+        Some(format.as_str().to_owned()),
+        Some(status.as_str().to_owned()),
+        newest,
+        Some(progress.position.clone()),
+    ]
+}
+
+/// Returns the change of a webhook endpoint; none of its fields may differ.
+pub(crate) fn webhook_change(before: Option<&Endpoint>, after: Option<&Endpoint>) -> Change {
+    let values = |endpoint: Option<&Endpoint>| endpoint.map(webhook_values).unwrap_or_default();
+    let subject = after.or(before).map(|endpoint| endpoint.id.clone());
+    Change {
+        subject_kind: "webhook",
+        subject: subject.unwrap_or_default(),
+        fields: differences(&WEBHOOK_FIELDS, values(before), values(after)),
     }
 }
 

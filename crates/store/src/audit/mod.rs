@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 pub(crate) use changes::{
     Change, Standing, accepted_assortments, assortment_change, created, named, restored,
-    text_change, written_keys,
+    text_change, webhook_change, written_keys,
 };
 pub(crate) use row::{AuditRow, Chain};
 
@@ -25,7 +25,7 @@ pub struct AuditContext {
     pub action: AuditAction,
 }
 
-/// Command that changes keys, assortments, texts or everything.
+/// Command that changes keys, assortments, texts, webhooks or everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuditAction {
     /// Creation of a key.
@@ -46,6 +46,20 @@ pub enum AuditAction {
     TakeDownText,
     /// Putting a text back.
     PutBackText,
+    /// Creation of a webhook endpoint.
+    CreateWebhook,
+    /// Pausing a webhook endpoint.
+    PauseWebhook,
+    /// Enabling a webhook endpoint.
+    EnableWebhook,
+    /// New secret of a webhook endpoint.
+    RotateWebhook,
+    /// Test event of a webhook endpoint.
+    TestWebhook,
+    /// Going back to an earlier position of a webhook endpoint.
+    ReplayWebhook,
+    /// Deletion of a webhook endpoint.
+    DeleteWebhook,
     /// Restore of a backup.
     Restore,
 }
@@ -55,15 +69,20 @@ impl AuditAction {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::CreateKey => "create",
+            Self::CreateKey | Self::CreateWebhook => "create",
             Self::SetKey => "set",
-            Self::RotateKey => "rotate",
+            Self::RotateKey | Self::RotateWebhook => "rotate",
             Self::RevokeKey => "revoke",
             Self::SetAssortment => "set",
             Self::RemoveAssortment => "remove",
             Self::AcceptAssortments => "accept",
             Self::TakeDownText => "take-down",
             Self::PutBackText => "put-back",
+            Self::PauseWebhook => "pause",
+            Self::EnableWebhook => "enable",
+            Self::TestWebhook => "test",
+            Self::ReplayWebhook => "replay",
+            Self::DeleteWebhook => "delete",
             Self::Restore => "restore",
         }
     }
@@ -82,9 +101,9 @@ pub struct AuditEntry {
     pub note: Option<String>,
     /// Name of the [`AuditAction`].
     pub action: String,
-    /// Kind of the subject: `key`, `assortment`, `text` or `store`.
+    /// Kind of the subject: `key`, `assortment`, `text`, `webhook` or `store`.
     pub subject_kind: String,
-    /// Prefix of a key, name of an assortment, digest of a text, or path of the backup.
+    /// Prefix of a key, name of an assortment, digest of a text, id of an endpoint, or path of the backup.
     pub subject: String,
     /// Fields that changed.
     pub changes: Vec<FieldChange>,

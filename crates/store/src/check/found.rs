@@ -57,6 +57,7 @@ pub(crate) const KEY_ASSORTMENT: Rule = fault(
     "give it another assortment (`vitrine keys assign`), or set that one again (`vitrine assortments set`)",
 );
 pub(crate) const ASSORTMENT: Rule = fault("assortment", RESTORE);
+pub(crate) const WEBHOOK: Rule = fault("webhook", RESTORE);
 pub(crate) const AUDIT_ENTRY: Rule = fault(
     AUDIT_RULE,
     "compare `vitrine audit` with that of a backup, and find out who can write to the store; nothing mends the log",

@@ -16,10 +16,11 @@ use crate::audit::{AuditRow, Chain};
 use crate::digest::is_content;
 use crate::record::OwnText;
 use crate::values::KeyRow;
+use crate::webhooks::{self, Endpoint};
 use found::{
     API_KEY, API_KEY_DIGEST, API_KEY_TWICE, API_KEY_UNDIGESTED, ASSORTMENT, AUDIT_ENTRY,
     CONTENT_RANGE, COUNTER, DOCUMENT, Findings, KEY_ASSORTMENT, PRODUCT_FACTS, TEXT_DIGEST,
-    TEXT_REFERENCE,
+    TEXT_REFERENCE, WEBHOOK,
 };
 
 /// Returns the name of a version in a report.
@@ -217,6 +218,16 @@ pub(crate) fn assortment(
             }
         }
     }
+}
+
+/// Checks a webhook endpoint.
+pub(crate) fn webhook(found: &mut Findings, id: &str, document: &str) {
+    let what = match webhooks::from_json::<Endpoint>(document) {
+        Ok(endpoint) if endpoint.id == id => return,
+        Ok(_) => "has the document of another one".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    found.add(&WEBHOOK, format!("webhook endpoint {id}"), what);
 }
 
 /// Checks an entry of the audit log; call it with all of them in order.

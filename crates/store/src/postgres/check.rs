@@ -25,11 +25,12 @@ pub(super) const CHECKING: &str = "checking the store";
 /// Checks one part of the store.
 type Part = fn(&mut Session, &mut Findings) -> Result<(), StoreError>;
 
-const PARTS: [Part; 11] = [
+const PARTS: [Part; 12] = [
     state,
     counters,
     api_keys,
     assortments,
+    webhooks,
     audit_log,
     spans,
     revisions_of_spans,
@@ -143,6 +144,14 @@ fn assortments(session: &mut Session, found: &mut Findings) -> Result<(), StoreE
                where prefix in (select prefix from vitrine.api_key)";
     session.each_row(CHECKING, sql, &[], |row| {
         check::key_twice(found, get(row, 0)?);
+        Ok(())
+    })
+}
+
+fn webhooks(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
+    let sql = "select id, document from vitrine.webhook_endpoint order by number";
+    session.each_row(CHECKING, sql, &[], |row| {
+        check::webhook(found, get(row, 0)?, get(row, 1)?);
         Ok(())
     })
 }

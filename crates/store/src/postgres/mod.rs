@@ -33,6 +33,7 @@ mod session;
 mod target;
 mod texts;
 mod tls;
+mod webhooks;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};

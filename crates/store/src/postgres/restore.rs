@@ -16,9 +16,10 @@ use super::lock::{self, Lock};
 use super::schema;
 use super::session::{Session, Typed};
 use super::texts::{COUNT_TEXTS, NOTIFY};
-use super::{assortments, audit};
+use super::{assortments, audit, webhooks};
 use crate::audit::{AuditContext, created, named, restored};
 use crate::record::Moment;
+use crate::sqlite::read_backup;
 use crate::values::random_id;
 use crate::{StoreError, sqlite};
 
@@ -128,6 +129,7 @@ pub(super) fn restore(
         lock::take(session, Lock::Keys, lock_wait)?;
         let before = audit::standing(session)?;
         let revision = replace(session, &backup)?;
+        webhooks::restore(session, &read_backup(&backup.connection)?)?;
         let changes = restored(&named(path), &before, &audit::standing(session)?);
         audit::write(session, context, changes)?;
         Ok(revision)
@@ -152,6 +154,7 @@ pub(super) fn create_from(
         for table in &KEPT {
             copy(session, &backup, table)?;
         }
+        webhooks::restore(session, &read_backup(&backup.connection)?)?;
         let after = audit::standing(session)?;
         audit::write(session, context, created(&named(path), &after))?;
         Ok(revision)

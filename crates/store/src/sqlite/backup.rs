@@ -11,7 +11,10 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use vitrine_model::revision::Revision;
 
 use super::partial::{Partial, exists, with_ending};
-use super::{assortments, audit, check, committed, during, history, keys, open};
+use super::{
+    BackedUp, assortments, audit, check, committed, during, history, keys, open, read_backup,
+    webhooks,
+};
 use crate::StoreError;
 use crate::assortment::View;
 use crate::audit::{AuditContext, created, named, restored};
@@ -25,13 +28,20 @@ const BACKING_UP: &str = "backing up the store";
 const RESTORING: &str = "restoring the store";
 
 /// See [`Store::backup`](crate::Store::backup).
-pub(super) fn backup(connection: &Connection, path: &Path) -> Result<Option<Revision>, StoreError> {
+pub(super) fn backup(
+    connection: &Connection,
+    store: &Path,
+    path: &Path,
+) -> Result<Option<Revision>, StoreError> {
     // Early, before much is written; dangling links count, too.
     if path.symlink_metadata().is_ok() {
         return Err(exists(path));
     }
     let partial = Partial::create_beside(path)?;
     copy(connection, &partial, BACKING_UP)?;
+    let copied = open::migrated(partial.path())?;
+    webhooks::backup::write(store, &webhooks::id(&copied, "state")?, &copied)?;
+    drop(copied);
     let revision = history::revision(&open::read_only(partial.path())?, Moment::Live)?;
     partial.place()?;
     Ok(revision)
@@ -52,7 +62,9 @@ pub(super) fn restore(
     backup: &Path,
     context: &AuditContext,
 ) -> Result<Option<Revision>, StoreError> {
-    let (copy, _) = verified_copy(backup, standing_path)?;
+    let (copy, checked) = verified_copy(backup, standing_path)?;
+    let endpoints = read_backup(&checked)?;
+    drop(checked);
     let failed = during(RESTORING);
     // The copy was checked. Checking each row would take minutes, and tables aren't in order of their references.
     standing
@@ -75,8 +87,18 @@ pub(super) fn restore(
     let changes = restored(&named(backup), &before, &audit::standing(&transaction)?);
     audit::write(&transaction, context, changes)?;
     let revision = history::revision(&transaction, Moment::Live)?;
+    // First: after a crash in between, those that are replaced below tell nobody of the restored catalog.
+    let store_id = webhooks::id(&transaction, "state")?;
+    webhooks::backup::pause(standing_path, &store_id)?;
     committed(transaction.commit(), FailPoint::RestoreCommitted, RESTORING)?;
+    restore_webhooks(standing_path, &store_id, &endpoints)?;
     Ok(revision)
+}
+
+/// Restores the endpoints, after everything else.
+fn restore_webhooks(path: &Path, store_id: &str, endpoints: &BackedUp) -> Result<(), StoreError> {
+    let restored = webhooks::backup::restore(path, store_id, endpoints);
+    restored.map_err(|source| StoreError::WebhooksNotRestored(Box::new(source)))
 }
 
 /// See [`StoreAddress::create_from`](crate::StoreAddress::create_from).
@@ -86,7 +108,7 @@ pub(crate) fn create_from(
     context: &AuditContext,
 ) -> Result<Option<Revision>, StoreError> {
     // A leftover log would be taken for the new file's.
-    for ending in ["", "-wal", "-journal"] {
+    for ending in ["", "-wal", "-journal", "-webhooks"] {
         let path = with_ending(path, ending);
         if path.symlink_metadata().is_ok() {
             return Err(exists(&path));
@@ -105,9 +127,22 @@ pub(crate) fn create_from(
     let revision = history::revision(&transaction, Moment::Live)?;
     transaction.commit().map_err(&failed)?;
     FailPoint::CreateCommitted.pass()?;
+    let (endpoints, store_id) = (
+        read_backup(&connection)?,
+        webhooks::id(&connection, "state")?,
+    );
+    empty_webhooks(&connection).map_err(&failed)?;
     drop(connection);
     copy.place()?;
+    restore_webhooks(path, &store_id, &endpoints)?;
     Ok(revision)
+}
+
+/// Empties the tables of a backup that a store in use doesn't have.
+fn empty_webhooks(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(
+        "delete from webhook_state; delete from webhook_endpoint; delete from webhook_attempt;",
+    )
 }
 
 /// Copies the backup to the new file `path`, migrates and checks the copy.
@@ -185,7 +220,8 @@ fn replace(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     )?;
     let sql = "select name from main.sqlite_schema \
                where type = 'table' and name not like 'sqlite\\_%' escape '\\' \
-                  and name not in ('audit_entry', 'api_key_day')";
+                  and name not in ('audit_entry', 'api_key_day', \
+                     'webhook_state', 'webhook_endpoint', 'webhook_attempt')";
     let mut tables = transaction.prepare(sql)?;
     let tables = tables.query_map([], |row| row.get::<_, String>(0))?;
     for table in tables.collect::<rusqlite::Result<Vec<_>>>()? {

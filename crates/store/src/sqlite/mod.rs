@@ -12,6 +12,7 @@
 //! - `backup`: backup and restore; `partial`: incomplete files
 //! - `holder`: the process that holds the write lock
 //! - `wal`: the write-ahead log, and its size
+//! - `webhooks`: webhook endpoints, in a file of their own
 
 mod assortments;
 mod audit;
@@ -30,6 +31,7 @@ mod prune;
 mod publish;
 mod texts;
 mod wal;
+mod webhooks;
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -55,6 +57,7 @@ use crate::{Hint, HintGuard, IfMissing, KeyDecision, Publication, Store, StoreEr
 
 pub(crate) use backup::{checked_copy, create_from, view as view_of_backup};
 use failure::{committed, during};
+pub(crate) use webhooks::backup::{BackedUp, RESTORED, read_backup};
 
 /// A store in one SQLite file.
 pub(crate) struct SqliteStore {
@@ -64,6 +67,7 @@ pub(crate) struct SqliteStore {
     /// Connection for calls that take microseconds. Catalogs are read and written on connections of their own, so that
     /// polls and reads of keys never wait for them.
     quick: Mutex<Quick>,
+    webhooks: webhooks::Held,
 }
 
 /// A connection, and the identity of its file.
@@ -112,6 +116,7 @@ impl SqliteStore {
             path,
             lock_wait,
             quick,
+            webhooks: webhooks::Held::default(),
         })
     }
 
@@ -121,6 +126,7 @@ impl SqliteStore {
             path,
             lock_wait,
             quick: Mutex::new(Quick::closed()?),
+            webhooks: webhooks::Held::default(),
         })
     }
 
@@ -362,11 +368,16 @@ impl Store for SqliteStore {
     fn check(&self) -> Result<Vec<Problem>, StoreError> {
         // Read-only: a backup must keep every byte.
         file_id(&self.path)?;
-        check::check(&mut open::backup(&self.path)?.0)
+        let mut problems = check::check(&mut open::backup(&self.path)?.0)?;
+        let webhooks = webhooks::path(&self.path);
+        if webhooks.exists() {
+            problems.extend(check::check_webhooks(&mut open::read_only(&webhooks)?)?);
+        }
+        Ok(problems)
     }
 
     fn backup(&self, path: &Path) -> Result<Option<Revision>, StoreError> {
-        backup::backup(&self.connect()?, path)
+        backup::backup(&self.connect()?, &self.path, path)
     }
 
     fn restore(&self, path: &Path, context: &AuditContext) -> Result<Option<Revision>, StoreError> {

@@ -2,12 +2,13 @@
 
 mod assign;
 mod create;
+mod rotate;
 mod set;
 mod usage;
 
 use std::io::Write as _;
 
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 use clap::Subcommand;
 use comfy_table::{Table, presets};
 use jiff::Timestamp;
@@ -17,13 +18,14 @@ use vitrine_store::audit::{AuditAction, AuditContext};
 use vitrine_store::{IfMissing, Store};
 
 use self::assign::Assign;
-use self::create::{Create, new_key, show};
+use self::create::Create;
+use self::rotate::rotate;
 use self::set::Set;
 use self::usage::Usage;
 use super::audit::NoteArgs;
 use super::confirm::ConfirmArgs;
-use super::time::{after, to_second};
-use super::{Outcome, OutputArgs, StoreArgs, exit_with_usage_error, output, print, print_json};
+use super::time::to_second;
+use super::{Outcome, OutputArgs, StoreArgs, output, print, print_json};
 
 pub(super) use self::create::{NewKeySettings, create};
 
@@ -207,100 +209,6 @@ fn to_json(record: &KeyRecord, now: Timestamp) -> Value {
     })
 }
 
-/// Creates a successor of the single key in use that `name` means; the old key expires after `overlap`. Prints the keys
-/// that expire, with the time.
-fn rotate(
-    store: &dyn Store,
-    context: &AuditContext,
-    output: OutputArgs,
-    name: &str,
-    overlap: &str,
-) -> anyhow::Result<Outcome> {
-    let now = to_second(Timestamp::now());
-    let overlap_ends = after(overlap, now)
-        .unwrap_or_else(|error| exit_with_usage_error(&format!("--overlap: {error}")));
-    let prefix = prefix_of(name);
-    let mut outcome = Err(anyhow!(
-        "no key in use has the label or prefix `{prefix}`; see `vitrine keys list`"
-    ));
-    store.change_keys(context, &mut |records| {
-        let in_use: Vec<&KeyRecord> = records
-            .iter()
-            .filter(|record| record.label == name || record.prefix == prefix)
-            .filter(|record| record.is_active(now) && record.rotated_at.is_none())
-            .collect();
-        let [old] = in_use.as_slice() else {
-            if !in_use.is_empty() {
-                outcome = Err(anyhow!(
-                    "{} keys in use have the label `{name}`; rotate one by its prefix, see `vitrine keys list`",
-                    in_use.len()
-                ));
-            }
-            return Vec::new();
-        };
-        match new_key(old.kind) {
-            Ok(key) => {
-                let successor = successor(old, &key, now);
-                // Keys rotated earlier expire at the latest with this one.
-                let ending: Vec<KeyRecord> = predecessors(records, old, now)
-                    .into_iter()
-                    .chain([*old])
-                    .map(|record| expiring_record(record, now, overlap_ends))
-                    .collect();
-                let changed = ending.iter().chain([&successor]).cloned().collect();
-                outcome = Ok((key, successor, ending));
-                changed
-            }
-            Err(error) => {
-                outcome = Err(error);
-                Vec::new()
-            }
-        }
-    })?;
-    let (key, successor, ending) = outcome?;
-    show(&key, &successor, &ending, output)
-}
-
-/// Returns the keys that were rotated before `old` was created and are still accepted. None if several keys of the
-/// label are in use, because then it's unknown whose predecessors they are.
-fn predecessors<'r>(
-    records: &'r [KeyRecord],
-    old: &KeyRecord,
-    now: Timestamp,
-) -> Vec<&'r KeyRecord> {
-    let (rotated, in_use): (Vec<_>, Vec<_>) = records
-        .iter()
-        .filter(|record| record.label == old.label && record.is_active(now))
-        .partition(|record| record.rotated_at.is_some());
-    match in_use.len() {
-        1 => rotated,
-        _ => Vec::new(),
-    }
-}
-
-/// Returns the record of a successor, with the same label, kind, version, assortment, quota and expiry.
-fn successor(old: &KeyRecord, key: &NewKey, now: Timestamp) -> KeyRecord {
-    KeyRecord {
-        prefix: key.prefix().to_owned(),
-        secret_hash: key.secret_hash(),
-        created_at: now,
-        last_used_at: None,
-        ..old.clone()
-    }
-}
-
-/// Returns the record of a rotated key, which expires at the end of the overlap at the latest.
-fn expiring_record(old: &KeyRecord, now: Timestamp, overlap_ends: Timestamp) -> KeyRecord {
-    let expires = old
-        .expires_at
-        .map_or(overlap_ends, |own| own.min(overlap_ends));
-    KeyRecord {
-        expires_at: Some(expires),
-        rotated_at: old.rotated_at.or(Some(now)),
-        ..old.clone()
-    }
-}
-
 fn revoke(
     store: &dyn Store,
     context: &AuditContext,
@@ -347,6 +255,16 @@ fn revoke(
         print("revoked already\n")?;
     } else {
         print(&format!("revoked {}\n", revoked.join(", ")))?;
+        // It is revoked, whether this can be read or not.
+        let endpoints = store.endpoints().unwrap_or_default();
+        let ended = (endpoints.iter())
+            .filter(|endpoint| revoked.contains(&endpoint.key))
+            .count();
+        if ended > 0 {
+            print(&format!(
+                "webhook endpoints that ended with it: {ended}; see `vitrine webhooks list`\n"
+            ))?;
+        }
     }
     Ok(Outcome::Done)
 }

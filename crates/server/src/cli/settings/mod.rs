@@ -147,11 +147,13 @@ impl Setting {
         names.first().map(AsRef::as_ref)
     }
 
-    /// Returns true if it names a file that must exist.
+    /// Returns true if it names a file that must exist: one that may be made later has the hint `AnyPath`.
     pub(super) fn names_a_file(&self) -> bool {
-        self.placeholder() == Some("FILE")
-            || self.argument.get_value_hint() == ValueHint::FilePath
-            || self.name.ends_with("_file")
+        let hint = self.argument.get_value_hint();
+        let is_file = self.placeholder() == Some("FILE")
+            || hint == ValueHint::FilePath
+            || self.name.ends_with("_file");
+        is_file && hint != ValueHint::AnyPath
     }
 
     /// Returns true if it names a directory.

@@ -17,12 +17,13 @@ const HEAD: &str = "\
 ";
 
 /// Example values of settings without a default.
-const EXAMPLES: [(&str, &str); 12] = [
+const EXAMPLES: [(&str, &str); 13] = [
     ("cors_origins", "https://shop.example"),
     ("follow_store", "postgres://vitrine@replica.example/catalog"),
     ("limits_password_file", "/etc/vitrine/limits-password"),
     ("public_url", "https://catalog.example"),
     ("state_dir", "/var/lib/vitrine/state"),
+    ("webhook_networks", "10.0.0.0/8"),
     ("admin_listen", "127.0.0.1:9090"),
     ("admin_host", "vitrine.internal"),
     ("store_password_file", "/etc/vitrine/store-password"),

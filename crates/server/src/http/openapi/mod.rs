@@ -8,6 +8,7 @@ mod operations;
 mod parameters;
 mod request_headers;
 mod schemas;
+mod webhooks;
 
 use serde_json::{Map, Value, json};
 
@@ -49,9 +50,11 @@ fn build(public_url: &str, version: &Version) -> Value {
         "tags": [
             {"name": "Products", "description": "The catalog: what can be ordered as a payout, where, in which amounts, on what terms; and the values that its filters take."},
             {"name": "Texts", "description": "The Markdown behind the addresses in `content_resources`."},
+            {"name": "Webhooks", "description": "What is sent to a client's own server, where the operator created an endpoint for it."},
             {"name": "Service", "description": "What helps to integrate: trying a key."},
         ],
         "paths": paths,
+        "webhooks": webhooks::webhooks(),
         "components": {
             "securitySchemes": {
                 "ApiKey": {

@@ -8,6 +8,7 @@ use vitrine_model::product::{
 };
 use vitrine_wire::answer::{CategoryList, Changes, CountryList, Pong, ProductList};
 use vitrine_wire::error::{ErrorBody, ErrorType, FaultType};
+use vitrine_wire::event::{CatalogChanged, ProductUpdate, WebhookTest};
 use vitrine_wire::product::Product;
 
 /// Returns every schema of a body, and the error types that can be simulated.
@@ -22,6 +23,9 @@ pub(super) fn schemas() -> Value {
     generator.subschema_for::<CountryList<'_>>();
     generator.subschema_for::<Pong>();
     generator.subschema_for::<ErrorBody>();
+    generator.subschema_for::<CatalogChanged<'_>>();
+    generator.subschema_for::<WebhookTest<'_>>();
+    generator.subschema_for::<ProductUpdate<'_>>();
     let mut schemas = generator.take_definitions(true);
     merge_content_forms(&mut schemas);
     for schema in schemas.values_mut() {

@@ -3,6 +3,7 @@
 //! - `server`: a running server, and the client that speaks to it
 //! - `browsed`: the catalog browser's pages
 //! - `feed`: a client of the changes feed, and its copy
+//! - `receiver`: receivers of webhooks
 //! - `redis`: a Redis of a test's own
 //! - `reply`: an answer
 //! - `scrape`: what `/metrics` says
@@ -14,12 +15,13 @@
 
 pub mod browsed;
 pub mod feed;
+pub mod receiver;
 mod redis;
 mod reply;
 mod scrape;
 pub mod server;
 mod tls;
-mod web;
+pub mod web;
 
 #[path = "../../../../store/tests/support/database.rs"]
 mod database;

@@ -1,11 +1,12 @@
 //! A web server that answers as a test says, and remembers what it was asked.
 
 use std::collections::HashMap;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use super::wait_for;
 
@@ -32,6 +33,8 @@ enum Sent {
     Together(usize),
     /// Whole, once the gate is open.
     Gated,
+    /// A byte a second.
+    Slowly,
 }
 
 impl Page {
@@ -84,6 +87,10 @@ impl Page {
         self.sent(Sent::Never)
     }
 
+    pub fn slowly(self) -> Self {
+        self.sent(Sent::Slowly)
+    }
+
     /// Answers once so many requests wait at the same time.
     pub fn together(self, count: usize) -> Self {
         self.sent(Sent::Together(count))
@@ -99,12 +106,47 @@ impl Page {
     }
 }
 
+/// A request with a body.
+#[derive(Debug, Clone)]
+pub struct Post {
+    head: String,
+    pub body: Vec<u8>,
+}
+
+impl Post {
+    /// Reads the body behind a head; `None` if that isn't one of a request with a body.
+    pub fn read(head: &str, mut from: impl Read) -> Option<Self> {
+        let mut post = Self {
+            head: head.to_owned(),
+            body: Vec::new(),
+        };
+        let length = post.header("content-length")?.parse().ok()?;
+        post.body = vec![0; length];
+        from.read_exact(&mut post.body).ok()?;
+        Some(post)
+    }
+
+    /// Returns a header's value.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.head.lines().find_map(|line| {
+            let (found, value) = line.split_once(": ")?;
+            found.eq_ignore_ascii_case(name).then_some(value)
+        })
+    }
+
+    /// Returns the path that it was posted to.
+    pub fn path(&self) -> &str {
+        self.head.split(' ').nth(1).unwrap_or_default()
+    }
+}
+
 #[derive(Default)]
 struct Shared {
     /// Answers of each path: each once, the last one ever after.
     pages: Mutex<HashMap<String, Vec<Page>>>,
     /// The heads of all requests, in lower case.
     requests: Mutex<Vec<String>>,
+    posts: Mutex<Vec<Post>>,
     inside: AtomicUsize,
     most_inside: AtomicUsize,
     gate: AtomicBool,
@@ -161,6 +203,11 @@ impl Web {
         std::mem::take(&mut self.shared.requests.lock().expect("unpoisoned"))
     }
 
+    /// Returns all that was posted until now.
+    pub fn posts(&self) -> Vec<Post> {
+        self.shared.posts.lock().expect("unpoisoned").clone()
+    }
+
     /// Waits until it is asked for something.
     pub fn wait_for_request(&self) {
         wait_for("a request", || {
@@ -192,14 +239,17 @@ impl Drop for Web {
 }
 
 fn answer(shared: &Shared, mut socket: TcpStream) {
-    let reader = BufReader::new(socket.try_clone().expect("a socket"));
-    let lines = reader.lines().map_while(Result::ok);
+    let mut reader = BufReader::new(socket.try_clone().expect("a socket"));
+    let lines = reader.by_ref().lines().map_while(Result::ok);
     let head: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
     let Some(path) = head.first().and_then(|line| line.split(' ').nth(1)) else {
         return;
     };
     let page = page(shared, path);
     let head = head.join("\n");
+    if let Some(post) = Post::read(&head, reader) {
+        shared.posts.lock().expect("unpoisoned").push(post);
+    }
     let inside = shared.inside.fetch_add(1, Ordering::SeqCst) + 1;
     shared.most_inside.fetch_max(inside, Ordering::SeqCst);
     let lower = head.to_ascii_lowercase();
@@ -226,7 +276,7 @@ fn wait(shared: &Shared, socket: &mut TcpStream, sent: Sent) {
     match sent {
         Sent::Never => {
             // Until the client goes away.
-            let _ = std::io::Read::read(socket, &mut [0]);
+            let _ = socket.read(&mut [0]);
         }
         Sent::Together(count) => wait_for("the others", || {
             let inside = shared.most_inside.load(Ordering::SeqCst);
@@ -235,7 +285,7 @@ fn wait(shared: &Shared, socket: &mut TcpStream, sent: Sent) {
         Sent::Gated => wait_for("the gate", || {
             shared.gate.load(Ordering::SeqCst).then_some(())
         }),
-        Sent::Whole | Sent::Cut | Sent::Endlessly => {}
+        Sent::Whole | Sent::Cut | Sent::Endlessly | Sent::Slowly => {}
     }
 }
 
@@ -267,6 +317,14 @@ fn send(socket: &mut TcpStream, request: &str, page: &Page) {
     }
     if *sent != Sent::Endlessly {
         head.push_str(&format!("Content-Length: {}\r\n", body.len()));
+    }
+    if *sent == Sent::Slowly {
+        for byte in head.bytes() {
+            if socket.write_all(&[byte]).is_err() {
+                return;
+            }
+            std::thread::sleep(Duration::from_secs(1));
+        }
     }
     // The client may have gone by now.
     let mut written = socket.write_all(format!("{head}\r\n").as_bytes());

@@ -20,16 +20,20 @@ use crate::{StoreError, check};
 
 const CHECKING: &str = "checking the store";
 
+/// Schema since which there are webhook endpoints.
+const WEBHOOKS: u32 = 6;
+
 /// Checks one part of the store.
 type Part = fn(&Transaction<'_>, &mut Findings) -> Result<(), StoreError>;
 
-const PARTS: [Part; 13] = [
+const PARTS: [Part; 14] = [
     integrity,
     references,
     state,
     counters,
     api_keys,
     assortments,
+    webhooks,
     audit_log,
     products::spans,
     products::versions,
@@ -205,6 +209,35 @@ fn assortments(transaction: &Transaction<'_>, found: &mut Findings) -> Result<()
             Ok(())
         },
     )
+}
+
+/// Checks the endpoints of a backup; a store in use has them in a file of their own.
+fn webhooks(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
+    match schema(transaction)? >= WEBHOOKS {
+        true => endpoints(transaction, found),
+        false => Ok(()),
+    }
+}
+
+fn endpoints(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
+    each_row(
+        transaction,
+        "select id, document from webhook_endpoint",
+        |row| {
+            let (id, document): (String, String) = (row.get(0)?, row.get(1)?);
+            check::webhook(found, &id, &document);
+            Ok(())
+        },
+    )
+}
+
+/// Checks the file of the endpoints of a store in use.
+pub(super) fn check_webhooks(connection: &mut Connection) -> Result<Vec<Problem>, StoreError> {
+    let transaction = connection.transaction().map_err(during(CHECKING))?;
+    let mut found = Findings::default();
+    integrity(&transaction, &mut found)?;
+    endpoints(&transaction, &mut found)?;
+    Ok(found.into_problems())
 }
 
 fn audit_log(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {

@@ -1,0 +1,85 @@
+//! An endpoint in a deliverer's memory.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::time::Instant;
+use vitrine_store::webhooks::Endpoint;
+
+use super::event::UNKNOWN;
+use crate::http::request::parameters::{self, ChangesRequest};
+
+/// Time for which an endpoint's position may be newer than the catalog here; then it is taken for one that was lost.
+pub(super) const MAX_AHEAD: Duration = Duration::from_secs(30);
+
+/// An endpoint, as it was last read.
+pub(super) struct Entry {
+    pub(super) endpoint: Endpoint,
+    pub(super) host: String,
+    /// Its filters; none if this release doesn't know them.
+    pub(super) request: Option<ChangesRequest>,
+    pub(super) phase: Phase,
+    /// Number of failures whose pause is over.
+    pub(super) due: Option<u32>,
+    /// Position since which nothing visible changed.
+    pub(super) moved: Option<String>,
+    /// True after the store lost changes that the endpoint may have been told of: it is told to begin anew.
+    pub(super) is_lost: bool,
+    /// End of the pause after the store couldn't be read for it.
+    pub(super) not_before: Option<Instant>,
+    pub(super) ahead_since: Option<Instant>,
+    /// Publication of what it wasn't told yet.
+    pub(super) behind_since: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    Idle,
+    /// It waits for its turn.
+    Queued,
+    /// It is leased.
+    Leased,
+}
+
+impl Entry {
+    pub(super) fn new(endpoint: Endpoint) -> Self {
+        let filters = Some(endpoint.filters.as_str()).filter(|filters| !filters.is_empty());
+        let url: Option<reqwest::Url> = endpoint.url.parse().ok();
+        let host = url.and_then(|url| Some(url.host_str()?.to_owned()));
+        Self {
+            host: host.unwrap_or_default(),
+            request: parameters::changes(filters).ok(),
+            endpoint,
+            phase: Phase::Idle,
+            due: None,
+            moved: None,
+            is_lost: false,
+            not_before: None,
+            ahead_since: None,
+            behind_since: None,
+        }
+    }
+
+    /// Returns the position since which it is told of changes; one that nobody knows after changes were lost.
+    pub(super) fn since(&self) -> &str {
+        match (self.is_lost, &self.moved) {
+            (true, _) => UNKNOWN,
+            (false, Some(moved)) => moved,
+            (false, None) => &self.endpoint.progress.position,
+        }
+    }
+
+    /// Returns true if a position that is newer than the catalog here is taken for one that was lost.
+    pub(super) fn gives_up(&self) -> bool {
+        let since = self.ahead_since;
+        since.is_some_and(|since| since.elapsed() >= MAX_AHEAD)
+    }
+
+    /// Takes the endpoint as it is now.
+    pub(super) fn renew(&mut self, endpoint: Endpoint) {
+        if endpoint.progress.position != self.endpoint.progress.position {
+            (self.moved, self.behind_since) = (None, None);
+        }
+        self.endpoint = endpoint;
+    }
+}

@@ -1,0 +1,305 @@
+//! Events: what an endpoint is told of (docs/contract/webhooks.md#events).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jiff::Timestamp;
+use serde::Serialize;
+use vitrine_model::changes::{ChangesQuery, Position};
+use vitrine_model::code::ProductCode;
+use vitrine_model::key::KeyTable;
+use vitrine_model::query::Limit;
+use vitrine_model::version::ApiVersion;
+use vitrine_store::webhooks::{Endpoint, EventFormat, PendingEvent};
+use vitrine_wire::event::{CatalogChanged, ChangedCatalog, LiveRevision, NoData, WebhookTest};
+
+use crate::http::request::changes_token::{TermsDigest, Token};
+use crate::http::request::parameters::ChangesRequest;
+use crate::live::{Feed, VisibleFeed};
+
+/// Type of an event of changes.
+const CHANGED: &str = EventFormat::CatalogChanged.as_str();
+
+/// Type of a test event.
+pub(super) const TEST: &str = "webhook.test";
+
+/// A position that nobody knows.
+pub(super) const UNKNOWN: &str = "?";
+
+/// Maximum number of codes that an event names.
+const MAX_CODES: usize = 100;
+
+/// Catalog and keys of one moment, of which events are made.
+pub(super) struct EventSource {
+    pub(super) feed: Arc<Feed>,
+    pub(super) keys: Arc<KeyTable>,
+    /// Position that every server has reached by now, or the time until there is one.
+    pub(super) anchor: Result<Position, Duration>,
+    /// Results so far, by assortment, filters and position: many endpoints may share them.
+    found: HashMap<(Option<String>, String, Position), Option<Arc<Summary>>>,
+}
+
+/// Number of changes, and the codes if they are few.
+#[derive(Debug, Default)]
+struct Summary {
+    changed: u64,
+    removed: u64,
+    codes: Option<Vec<String>>,
+}
+
+/// News of an endpoint.
+#[derive(Debug)]
+pub(super) enum News {
+    /// Nothing visible changed until this position.
+    None(String),
+    /// An event to deliver.
+    Event(Box<PendingEvent>),
+    /// There may be an event, which is looked for in the store.
+    Due,
+    /// Its position is newer than the catalog here.
+    Ahead,
+    /// It is told to begin anew, but not yet: other servers may not show this catalog.
+    Later(Duration),
+    /// Its key is refused, or what the key sees is unknown.
+    Unknown,
+}
+
+/// Returns a position as the store keeps it.
+pub(super) fn position_text(position: &Position) -> String {
+    URL_SAFE_NO_PAD.encode(position.to_bytes())
+}
+
+pub(super) fn position(text: &str) -> Option<Position> {
+    let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+    Some(Position::from_bytes(bytes.as_slice().try_into().ok()?))
+}
+
+/// Returns the body of a test event.
+pub(super) fn test_body(now: Timestamp) -> String {
+    json(&WebhookTest {
+        kind: TEST.into(),
+        timestamp: milliseconds(now),
+        data: NoData {},
+    })
+}
+
+/// Returns a body: texts and numbers only, so that it can't fail.
+pub(super) fn json(body: &impl Serialize) -> String {
+    serde_json::to_string(body).unwrap_or_default()
+}
+
+pub(super) fn milliseconds(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+}
+
+impl EventSource {
+    pub(super) fn new(
+        feed: Arc<Feed>,
+        keys: Arc<KeyTable>,
+        anchor: Result<Position, Duration>,
+    ) -> Self {
+        Self {
+            feed,
+            keys,
+            anchor,
+            found: HashMap::new(),
+        }
+    }
+
+    /// Returns true if the key of an endpoint is accepted.
+    pub(super) fn is_key_active(&self, endpoint: &Endpoint, now: Timestamp) -> bool {
+        let key = self.keys.get(&endpoint.key);
+        key.is_some_and(|key| key.record.is_active(now))
+    }
+
+    /// Returns the news of an endpoint since a position. `gives_up_ahead` is true if a newer position is taken for one that was
+    /// lost.
+    pub(super) fn news(
+        &mut self,
+        endpoint: &Endpoint,
+        request: &ChangesRequest,
+        since: &str,
+        public_url: &str,
+        gives_up_ahead: bool,
+    ) -> News {
+        let (feed, keys) = (Arc::clone(&self.feed), Arc::clone(&self.keys));
+        let now = Timestamp::now();
+        let Some(key) = keys
+            .get(&endpoint.key)
+            .filter(|key| key.record.is_active(now))
+        else {
+            return News::Unknown;
+        };
+        let Some(seen) = VisibleFeed::of_key(&feed, key, now) else {
+            return News::Unknown;
+        };
+        let end = seen.position();
+        let since = position(since);
+        let known = since.filter(|since| seen.knows(since));
+        if known == Some(end) {
+            return News::None(position_text(&end));
+        }
+        if let (Some(since), None) = (since, known) {
+            let is_ahead = !end.may_follow(&since) || feed.journal.is_none();
+            if is_ahead && !gives_up_ahead {
+                return News::Ahead;
+            }
+        }
+        let found = known.map(|since| {
+            let name = seen.assortment().map(str::to_owned);
+            let found = self.found.entry((name, endpoint.filters.clone(), since));
+            let found = found.or_insert_with(|| summary(&seen, &since, request).map(Arc::new));
+            (since, found.clone())
+        });
+        let (base, summary) = match found {
+            Some((since, Some(summary))) => (Some(since), summary),
+            _ => (None, Arc::default()),
+        };
+        if base.is_some() && summary.changed + summary.removed == 0 {
+            return News::None(position_text(&end));
+        }
+        // A copy that begins anew may do so at a server that is a moment behind: it is told again of what that didn't show.
+        let acknowledged = match (base, self.anchor) {
+            (Some(_), _) => end,
+            (None, Ok(anchor)) => Position {
+                assortment: end.assortment,
+                ..anchor
+            },
+            (None, Err(left)) => return News::Later(left),
+        };
+        let version = endpoint.api_version.as_deref();
+        let version = version.or(key.record.api_version.as_deref());
+        let version = version.and_then(|date| date.parse().ok());
+        let version: ApiVersion = version.unwrap_or_default();
+        let terms = TermsDigest::of(
+            version.as_str(),
+            public_url,
+            feed.damaged,
+            seen.assortment(),
+        );
+        let token = base.map(|base| Token {
+            issued: now.as_second(),
+            filter: request.filter_digest,
+            terms,
+            // A server that is behind reads the store before it answers.
+            newest: end,
+            base: Some(base),
+            first: None,
+            after: None,
+        });
+        let changes_url = changes_url(public_url, &endpoint.filters, token.as_ref());
+        News::Event(Box::new(PendingEvent {
+            id: random_id(),
+            body: changed_body(&feed, &summary, changes_url, base.is_none(), now),
+            end: position_text(&acknowledged),
+            failures: 0,
+        }))
+    }
+}
+
+/// Returns the body of an event of changes.
+fn changed_body(
+    feed: &Feed,
+    summary: &Summary,
+    changes_url: String,
+    resync: bool,
+    now: Timestamp,
+) -> String {
+    let revision = feed.snapshot.revision();
+    let codes = summary.codes.as_ref();
+    json(&CatalogChanged {
+        kind: CHANGED.into(),
+        timestamp: milliseconds(now),
+        data: ChangedCatalog {
+            revision: LiveRevision {
+                number: revision.number,
+                published_at: milliseconds(revision.created_at),
+            },
+            changed: summary.changed,
+            removed: summary.removed,
+            codes: codes.map(|codes| codes.iter().map(Into::into).collect()),
+            resync,
+            changes_url,
+        },
+    })
+}
+
+/// Returns a random id of an event.
+pub(super) fn random_id() -> String {
+    let mut bytes = [0; 16];
+    // Without random numbers there would be no keys, either.
+    let _ = getrandom::fill(&mut bytes);
+    format!("msg_{}", URL_SAFE_NO_PAD.encode(bytes))
+}
+
+fn changes_url(public_url: &str, filters: &str, since: Option<&Token>) -> String {
+    let since = since.map(|token| format!("since={token}"));
+    let filters = (!filters.is_empty()).then(|| filters.to_owned());
+    let query: Vec<String> = filters.into_iter().chain(since).collect();
+    let mark = if query.is_empty() { "" } else { "?" };
+    format!("{public_url}/v2/product/changes{mark}{}", query.join("&"))
+}
+
+/// Counts the changes since a known position; `None` if it became unknown.
+fn summary(seen: &VisibleFeed<'_>, since: &Position, request: &ChangesRequest) -> Option<Summary> {
+    let mut query = ChangesQuery {
+        after: None,
+        limit: Limit::default(),
+        ..request.query.clone()
+    };
+    let (mut changed, mut removed) = (0, 0);
+    let mut codes = Some(Vec::new());
+    loop {
+        let page = seen.changes(since, &query)?;
+        for change in &page.changes {
+            match change.product {
+                Some(_) => changed += 1,
+                None => removed += 1,
+            }
+            codes = codes.filter(|codes: &Vec<String>| codes.len() < MAX_CODES);
+            if let Some(codes) = &mut codes {
+                codes.push(change.code.to_owned());
+            }
+        }
+        let last = page
+            .changes
+            .last()
+            .and_then(|change| change.code.parse::<ProductCode>().ok());
+        if !page.has_more || last.is_none() {
+            return Some(Summary {
+                changed,
+                removed,
+                codes,
+            });
+        }
+        query.after = last;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_url_has_filters_and_token() {
+        let url = |filters, token| changes_url("https://catalog.example", filters, token);
+        assert_eq!(url("", None), "https://catalog.example/v2/product/changes");
+        assert_eq!(
+            url("codes=A", None),
+            "https://catalog.example/v2/product/changes?codes=A"
+        );
+    }
+
+    #[test]
+    fn position_is_read_back() {
+        let here = Position {
+            number: 7,
+            ..Position::default()
+        };
+        assert_eq!(position(&position_text(&here)), Some(here));
+        assert_eq!(position("short"), None);
+    }
+}

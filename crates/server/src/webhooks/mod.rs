@@ -1,0 +1,142 @@
+//! Webhooks: endpoints are told of changes, in order, until they acknowledge them (docs/contract/webhooks.md).
+//!
+//! An endpoint is a durable reader of the changes feed. Its deliverer, one of perhaps many, has a thread of its own: requests of
+//! clients never wait for it.
+//!
+//! - `work`: the deliverer's loop, over an `entry` for each endpoint; `attempt`: an attempt, from the lease to its outcome
+//! - `event`: what an endpoint is told of; `updates`: that of the format `product.update`, from its `place`
+//! - `schedule`: pauses between attempts; `hosts`: turns of endpoints at their host
+//! - `position`: positions for new endpoints and replays; `seen`: those of the catalog
+//! - `secret`: the key file and signatures; `sender`: requests to receivers; `listen`: a receiver for trying things out
+
+mod attempt;
+mod entry;
+mod event;
+mod hosts;
+pub mod listen;
+mod place;
+mod position;
+mod schedule;
+pub mod secret;
+mod seen;
+pub mod sender;
+mod updates;
+mod work;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use ipnet::IpNet;
+use tokio::sync::watch;
+use vitrine_store::Store;
+
+use crate::http::request::parameters;
+use crate::live::{Live, lower_priority};
+use crate::metrics::WebhookMetrics;
+use crate::panics::caught;
+pub use position::{position_now, position_of_revision};
+use sender::Sender;
+use work::Work;
+
+/// Pause after a panic, which is likely to repeat.
+const PAUSE_AFTER_PANIC: Duration = Duration::from_secs(5);
+
+/// Settings of a deliverer.
+#[derive(Debug, Clone)]
+pub struct DelivererSettings {
+    /// Public URL of the service, without `/v2`.
+    pub public_url: String,
+    /// File from which secrets are derived.
+    pub key_file: PathBuf,
+    /// Private networks that may be sent to.
+    pub networks: Vec<IpNet>,
+}
+
+/// Parts that a deliverer works with.
+struct Shared {
+    store: Arc<dyn Store>,
+    live: Arc<Live>,
+    metrics: Arc<WebhookMetrics>,
+    settings: DelivererSettings,
+    sender: Sender,
+}
+
+/// A running deliverer. Dropping it ends attempts in flight, after a short time, and their leases.
+#[derive(Debug)]
+pub struct Deliverer {
+    stop: watch::Sender<bool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Deliverer {
+    /// Starts to deliver what `live` shows to the endpoints of `store`.
+    ///
+    /// # Errors
+    ///
+    /// If TLS or the thread can't be set up.
+    pub fn start(
+        store: &Arc<dyn Store>,
+        live: &Arc<Live>,
+        metrics: &Arc<WebhookMetrics>,
+        settings: DelivererSettings,
+    ) -> anyhow::Result<Self> {
+        let shared = Arc::new(Shared {
+            store: Arc::clone(store),
+            live: Arc::clone(live),
+            metrics: Arc::clone(metrics),
+            sender: Sender::new(&settings.networks)?,
+            settings,
+        });
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(4)
+            .build()?;
+        let (stop, stopped) = watch::channel(false);
+        let run = move || {
+            lower_priority();
+            while !*stopped.borrow() {
+                let mut work = Work::new(Arc::clone(&shared));
+                let ended = caught(|| runtime.block_on(work.run(stopped.clone())));
+                if ended.is_err() {
+                    // Leases of its attempts end by themselves.
+                    let mut stopped = stopped.clone();
+                    let pause =
+                        async { tokio::time::timeout(PAUSE_AFTER_PANIC, stopped.changed()).await };
+                    let _ = runtime.block_on(pause);
+                }
+            }
+            runtime.shutdown_background();
+        };
+        let thread = std::thread::Builder::new().name("webhooks".to_owned());
+        Ok(Self {
+            stop,
+            thread: Some(thread.spawn(run)?),
+        })
+    }
+}
+
+impl Drop for Deliverer {
+    fn drop(&mut self) {
+        self.stop.send_replace(true);
+        if let Some(Err(_)) = self.thread.take().map(JoinHandle::join) {
+            tracing::error!("the webhooks' thread panicked");
+        }
+    }
+}
+
+/// Checks the filters of an endpoint, a query string.
+///
+/// # Errors
+///
+/// If one is refused: what is wrong.
+pub fn check_filters(filters: &str) -> Result<(), String> {
+    let query = Some(filters).filter(|filters| !filters.is_empty());
+    let checked = parameters::changes(query);
+    checked.map(drop).map_err(|error| {
+        let details = error.details.into_iter().map(|fault| fault.message);
+        let details: Vec<String> = details.collect();
+        format!("{}: {}", error.message, details.join("; "))
+    })
+}

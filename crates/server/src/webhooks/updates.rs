@@ -1,0 +1,342 @@
+//! Events of the format `product.update`: one for each product and revision, with its states before and after, from the store's
+//! history (docs/contract/webhooks.md#updates-of-products).
+//!
+//! An endpoint goes from its position on revision by revision, within each by codes. Rules of its assortment that changed come
+//! last, as a step of their own. Where the history isn't known any more, everything visible is told as new.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use vitrine_ingest::view::attributes;
+use vitrine_model::assortment::{Assortment, ListedProduct, Rules};
+use vitrine_model::changes::{ChangesQuery, Position, StateId};
+use vitrine_model::code::ProductCode;
+use vitrine_model::key::KeyTable;
+use vitrine_model::money::Discount;
+use vitrine_model::query::Filter;
+use vitrine_store::record::{Moment, StoredProduct};
+use vitrine_store::webhooks::{Endpoint, PendingEvent};
+use vitrine_store::{Store, StoreError};
+use vitrine_wire::event::{ProductState, ProductUpdate};
+
+use super::event::{News, json, milliseconds, random_id};
+use super::place::Place;
+use crate::live::{Feed, VisibleFeed};
+
+/// Maximum number of changes of a revision that are read at once.
+const CHUNK: u32 = 256;
+
+/// Maximum number of reads for one event; then the place that was reached is stored.
+const MAX_READS: usize = 64;
+
+/// An endpoint whose next event is wanted.
+pub(super) struct Wanted {
+    pub(super) endpoint: Endpoint,
+    /// Its position.
+    pub(super) since: String,
+    pub(super) filter: Filter,
+    /// True if a position that is newer than the catalog here is taken for one that was lost.
+    pub(super) gives_up_ahead: bool,
+}
+
+/// Returns whether an endpoint has something to be told: by its position alone, without reading the store.
+pub(super) fn outlook(
+    feed: &Feed,
+    keys: &KeyTable,
+    (endpoint, since): (&Endpoint, &str),
+    gives_up_ahead: bool,
+) -> News {
+    let now = Timestamp::now();
+    let key = keys.get(&endpoint.key);
+    let key = key.filter(|key| key.record.is_active(now));
+    let Some(seen) = key.and_then(|key| VisibleFeed::of_key(feed, key, now)) else {
+        return News::Unknown;
+    };
+    let end = seen.position();
+    let place = Place::read(since, end);
+    if place == Place::at(end) {
+        News::None(place.text())
+    } else if !end.may_follow(&place.base) && !gives_up_ahead {
+        News::Ahead
+    } else {
+        News::Due
+    }
+}
+
+/// Returns the next event of an endpoint, or the place that was reached without one.
+///
+/// # Errors
+///
+/// If the store can't be read.
+pub(super) fn next(
+    store: &dyn Store,
+    (feed, keys): (&Feed, &KeyTable),
+    wanted: &Wanted,
+) -> Result<News, StoreError> {
+    let Wanted {
+        endpoint,
+        since,
+        filter,
+        gives_up_ahead,
+    } = wanted;
+    let now = Timestamp::now();
+    let key = keys.get(&endpoint.key);
+    let key = key.filter(|key| key.record.is_active(now));
+    let Some(seen) = key.and_then(|key| VisibleFeed::of_key(feed, key, now)) else {
+        return Ok(News::Unknown);
+    };
+    let end = seen.position();
+    let mut walker = Walker {
+        store,
+        seen,
+        end,
+        filter,
+        place: Place::read(since, end),
+    };
+    if !end.may_follow(&walker.place.base) {
+        if !gives_up_ahead {
+            return Ok(News::Ahead);
+        }
+        walker.place = Place::walk(end);
+    }
+    for _ in 0..MAX_READS {
+        if walker.place == Place::at(end) {
+            break;
+        }
+        let told = match walker.step() {
+            Ok(told) => told,
+            Err(StoreError::Pruned { .. }) => {
+                walker.place = Place::walk(end);
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        if let Some(event) = told {
+            return Ok(News::Event(Box::new(event)));
+        }
+    }
+    Ok(News::None(walker.place.text()))
+}
+
+/// Search for the next event.
+struct Walker<'w> {
+    store: &'w dyn Store,
+    seen: VisibleFeed<'w>,
+    end: Position,
+    filter: &'w Filter,
+    place: Place,
+}
+
+impl Walker<'_> {
+    /// Reads on from the place; returns the first event that is found.
+    fn step(&mut self) -> Result<Option<PendingEvent>, StoreError> {
+        let (base, end) = (self.place.base, self.end);
+        if self.place.is_walk {
+            self.walk()
+        } else if base.number < end.number {
+            self.revision(base.number + 1)
+        } else if base.revision != end.revision {
+            self.place = Place::walk(end);
+            Ok(None)
+        } else {
+            self.rules()
+        }
+    }
+
+    /// Tells the next visible product as new.
+    fn walk(&mut self) -> Result<Option<PendingEvent>, StoreError> {
+        let page = self.seen.first_page(&self.query());
+        let Some(code) = page
+            .changes
+            .first()
+            .and_then(|change| change.code.parse().ok())
+        else {
+            self.place = Place::at(self.place.base);
+            return Ok(None);
+        };
+        let product = self.live(&code)?;
+        let new = (
+            product.as_ref(),
+            self.rules_of(self.end.assortment).flatten(),
+        );
+        Ok(self.event(&code, (None, None), new, Timestamp::now()))
+    }
+
+    /// Tells the next change of a revision.
+    fn revision(&mut self, number: u64) -> Result<Option<PendingEvent>, StoreError> {
+        let base = self.place.base;
+        let is_known = match base.number {
+            0 => true,
+            _ => self.id_of(base.number)? == Some(base.revision),
+        };
+        let rules = self.rules_of(base.assortment);
+        let (Some(rules), true, Some(id)) = (rules, is_known, self.id_of(number)?) else {
+            self.place = Place::walk(self.end);
+            return Ok(None);
+        };
+        let told = self.place.told.clone();
+        let changes = (self.store).revision_changes(number, None, told.as_ref(), CHUNK)?;
+        let at = self.store.revision(number)?;
+        let at = at.map_or_else(Timestamp::now, |published| published.revision.created_at);
+        for change in &changes {
+            let old = match base.number {
+                0 => None,
+                before => self.store.product(&change.code, Moment::Revision(before))?,
+            };
+            let new = self.store.product(&change.code, Moment::Revision(number))?;
+            let states = ((old.as_ref(), rules.clone()), (new.as_ref(), rules.clone()));
+            if let Some(event) = self.event(&change.code, states.0, states.1, at) {
+                return Ok(Some(event));
+            }
+        }
+        let is_last = changes.len() < usize::try_from(CHUNK).unwrap_or(usize::MAX);
+        self.place = match changes.last() {
+            Some(last) if !is_last => self.place.behind(&last.code),
+            _ => Place::at(Position {
+                number,
+                revision: id,
+                ..base
+            }),
+        };
+        Ok(None)
+    }
+
+    /// Tells the next product that other rules treat differently.
+    fn rules(&mut self) -> Result<Option<PendingEvent>, StoreError> {
+        let (base, end) = (self.place.base, self.end);
+        let since = Position {
+            assortment: base.assortment,
+            ..end
+        };
+        let page = self.seen.changes(&since, &self.query());
+        let (Some(page), Some(before)) = (page, self.rules_of(base.assortment)) else {
+            self.place = Place::walk(end);
+            return Ok(None);
+        };
+        let Some(code) = page
+            .changes
+            .first()
+            .and_then(|change| change.code.parse().ok())
+        else {
+            self.place = Place::at(end);
+            return Ok(None);
+        };
+        let product = self.live(&code)?;
+        let after = self.rules_of(end.assortment).flatten();
+        let event = self.event(
+            &code,
+            (product.as_ref(), before),
+            (product.as_ref(), after),
+            Timestamp::now(),
+        );
+        if event.is_none() {
+            self.place = self.place.behind(&code);
+        }
+        Ok(event)
+    }
+
+    /// Returns the product of the revision that is live here.
+    fn live(&self, code: &ProductCode) -> Result<Option<StoredProduct>, StoreError> {
+        self.store.product(code, Moment::Revision(self.end.number))
+    }
+
+    fn query(&self) -> ChangesQuery {
+        ChangesQuery {
+            filter: self.filter.clone(),
+            after: self.place.told.clone(),
+            ..ChangesQuery::default()
+        }
+    }
+
+    fn id_of(&self, number: u64) -> Result<Option<StateId>, StoreError> {
+        let published = self.store.revision(number)?;
+        Ok(published.map(|published| StateId::of_revision(&published.revision.id)))
+    }
+
+    /// Returns the rules of a version of the assortment, none for everything; `None` if they are unknown.
+    fn rules_of(&self, id: StateId) -> Option<Option<Arc<Assortment>>> {
+        self.seen.version(id)
+    }
+
+    /// Returns the event of a product with its states, after which its code is told; none if it is visible in neither.
+    fn event(
+        &self,
+        code: &ProductCode,
+        old: (Option<&StoredProduct>, Option<Arc<Assortment>>),
+        new: (Option<&StoredProduct>, Option<Arc<Assortment>>),
+        at: Timestamp,
+    ) -> Option<PendingEvent> {
+        let state = |(product, rules): (Option<&StoredProduct>, Option<Arc<Assortment>>)| {
+            let rules = rules.as_ref().map(|assortment| assortment.rules());
+            product.and_then(|product| State::of(product, rules, self.filter))
+        };
+        let (old_state, new_state) = (state(old), state(new));
+        if old_state.is_none() && new_state.is_none() {
+            return None;
+        }
+        Some(PendingEvent {
+            id: random_id(),
+            body: json(&ProductUpdate {
+                product_code: code.as_str().into(),
+                old_state: old_state.as_ref().map(State::wire),
+                new_state: new_state.as_ref().map(State::wire),
+                timestamp: milliseconds(at),
+            }),
+            end: self.place.behind(code).text(),
+            failures: 0,
+        })
+    }
+}
+
+/// State of a visible product.
+struct State {
+    discount: Discount,
+    is_orderable: bool,
+    denominations: Option<Box<RawValue>>,
+}
+
+impl State {
+    /// Returns the state of a product; `None` if rules or filter don't show it.
+    fn of(product: &StoredProduct, rules: Option<&Rules>, filter: &Filter) -> Option<Self> {
+        let categories: Vec<Box<str>> = (product.categories.iter())
+            .map(|category| category.as_str().into())
+            .collect();
+        let found = attributes(
+            &product.document,
+            product.is_orderable,
+            &product.countries,
+            &categories,
+        )?;
+        let listed: Discount = product.discount_multiplier.parse().ok()?;
+        let seen = ListedProduct::new(product.code.as_str(), &found, Some(listed));
+        let is_shown = rules.is_none_or(|rules| seen.is_shown_by(rules));
+        let own = rules.and_then(|rules| seen.own_discount(rules));
+        (is_shown && seen.matches(filter)).then(|| Self {
+            discount: own.unwrap_or(listed),
+            is_orderable: product.is_orderable,
+            denominations: denominations(&product.document, found.payout_type),
+        })
+    }
+
+    fn wire(&self) -> ProductState<'_> {
+        ProductState {
+            price_multiplier: self.discount.text().as_str().to_owned().into(),
+            is_orderable: self.is_orderable,
+            denominations: self.denominations.as_deref(),
+        }
+    }
+}
+
+/// Returns the denominations in the detail object of a canonical document.
+fn denominations(document: &str, payout_type: &str) -> Option<Box<RawValue>> {
+    #[derive(Deserialize)]
+    struct Detail {
+        denominations: Option<Box<RawValue>>,
+    }
+    let members: BTreeMap<String, Box<RawValue>> = serde_json::from_str(document).ok()?;
+    let detail: Detail = serde_json::from_str(members.get(payout_type)?.get()).ok()?;
+    detail.denominations
+}

@@ -1,0 +1,71 @@
+//! Contents of a store, so that two can be compared.
+
+use std::path::Path;
+
+use vitrine_store::audit::AuditEntry;
+use vitrine_store::record::{CatalogItem, Moment};
+use vitrine_store::webhooks::Endpoint;
+use vitrine_store::{IfMissing, StoreError};
+
+/// Contents of a store without its random parts and times: products, texts, keys, assortments, the audit log.
+pub type State = Vec<String>;
+
+/// The state of a store; one that isn't there holds as much as an empty one.
+pub fn state(path: &Path) -> State {
+    let url = format!("sqlite:{}", path.display());
+    let store = match vitrine_store::open(&url, IfMissing::Refuse) {
+        Err(StoreError::Missing { .. }) => return Vec::new(),
+        opened => opened.unwrap_or_else(|error| panic!("{url}: {error:?}")),
+    };
+    let mut state = Vec::new();
+    let mut product = |product| {
+        state.push(format!("{product:?}"));
+        Ok(())
+    };
+    store
+        .read_products(Moment::Live, &mut product)
+        .expect("products");
+    let mut texts = |item: CatalogItem<'_>| {
+        match item {
+            CatalogItem::Product {
+                code, taken_down, ..
+            } => state.push(format!("{code}: taken down: {taken_down:?}")),
+            CatalogItem::Text {
+                digest,
+                retired_at: None,
+                ..
+            } => state.push(format!("text {digest}")),
+            CatalogItem::Damaged { .. }
+            | CatalogItem::Retired { .. }
+            | CatalogItem::Text { .. } => {}
+        }
+        Ok(())
+    };
+    let never = jiff::Timestamp::MAX;
+    store.read_catalog(never, &mut texts).expect("a catalog");
+    let keys = store.keys().expect("keys");
+    let key = |key: &vitrine_model::key::KeyRecord| {
+        format!("key {}, revoked: {}", key.label, key.revoked_at.is_some())
+    };
+    state.extend(keys.iter().map(key));
+    let assortments = store.assortments().expect("assortments");
+    let rules = assortments
+        .iter()
+        .map(|live| format!("rules {:?}", live.rules));
+    state.extend(rules);
+    let endpoints = store.endpoints().expect("endpoints");
+    // A restore pauses them before it replaces anything.
+    let address = |endpoint: &Endpoint| format!("endpoint {}", endpoint.url);
+    state.extend(endpoints.iter().map(address));
+    let mut entries = store.audit(None, u32::MAX).expect("an audit log");
+    // A crash may lose that of a change that was made.
+    entries.retain(|entry| entry.subject_kind != "webhook");
+    let entry = |entry: &AuditEntry| {
+        let fields: Vec<&str> = entry.changes.iter().map(|c| c.field.as_str()).collect();
+        let number = entry.number;
+        format!("entry {number}: {} {fields:?}", entry.action)
+    };
+    state.extend(entries.iter().map(entry));
+    state.sort();
+    state
+}

@@ -1,0 +1,53 @@
+//! The catalog browser's pages of webhook endpoints.
+
+use crate::harness::receiver::{Delivery, HOOK};
+use crate::harness::{Page, gift_card, text};
+
+#[test]
+fn webhooks_pages_show_states_and_attempts_and_no_secret() {
+    let delivery = Delivery::of(&[gift_card("A")]);
+    let own = delivery.options();
+    let options = [
+        "--deliver-webhooks",
+        "--admin-listen",
+        "127.0.0.1:0",
+        "--admin-host",
+        "vitrine.test",
+    ]
+    .into_iter();
+    let options: Vec<&str> = options.chain(own.iter().map(String::as_str)).collect();
+    let server = delivery.store.serve_with(&options);
+    let page = |target: &str| {
+        let reply = server.ask_admin("GET", target);
+        assert_eq!(reply.status, 200, "{target}");
+        text(&reply.body)
+    };
+    assert!(page("/webhooks").contains("No endpoints yet"));
+    let hostile = delivery.web.url("/<script>alert(1)</script>");
+    let paused = delivery.endpoint_at(&hostile, &[]);
+    let told = delivery.endpoint(&["--country", "DE"]);
+    delivery.store.ok(&["webhooks", "pause", &paused.id]);
+    delivery.web.set(HOOK, &[Page::status("418 I'm a teapot")]);
+    delivery.store.load_products(&[gift_card("B")]);
+    delivery.wait_for_outcome(&told);
+    let all = page("/webhooks");
+    for part in [
+        "Paused",
+        "Failing",
+        "countries_redeemable_in=DE",
+        "catalog.changed",
+        &paused.id,
+    ] {
+        assert!(all.contains(part), "{part}: {all}");
+    }
+    let one = page(&format!("/webhooks/{}", told.id));
+    for part in ["418", "Failed attempts: 1", "catalog.changed"] {
+        assert!(one.contains(part), "{part}: {one}");
+    }
+    let other = page(&format!("/webhooks/{}", paused.id));
+    assert!(other.contains("paused by an operator"), "{other}");
+    for html in [&all, &one, &other] {
+        assert!(!html.contains("<script>alert") && !html.contains("whsec_"));
+    }
+    assert_eq!(server.ask_admin("GET", "/webhooks/none").status, 404);
+}
