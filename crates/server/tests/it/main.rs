@@ -137,4 +137,5 @@ mod walks;
 mod webhooks;
 mod webhooks_attempts;
 mod webhooks_deliverers;
+mod webhooks_listen;
 mod webhooks_updates;
