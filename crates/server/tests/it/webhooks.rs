@@ -44,7 +44,7 @@ fn changes_are_told_once_in_order_and_signed() {
         assert!(events[step + 1].is_signed_by(&endpoint.secret));
         assert_eq!(named(&server, &delivery, &events[step + 1]), ["A"]);
     }
-    let shown = delivery.show(&endpoint);
+    let shown = delivery.wait_for_member(&endpoint, "pending", &Value::Null);
     assert_eq!(shown["attempts"].as_array().expect("attempts").len(), 6);
     assert_eq!(
         (&shown["state"], &shown["pending"]),

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::harness::receiver::{Delivery, Endpoint, HOOK};
-use crate::harness::{Certificate, Page, gift_card, text};
+use crate::harness::{Certificate, Page, gift_card, text, wait_for};
 
 /// Returns the seconds from an endpoint's last attempt to its next one.
 fn pause(delivery: &Delivery, endpoint: &Endpoint) -> f64 {
@@ -143,7 +143,11 @@ fn gone_receiver_disables_its_endpoint_until_it_is_enabled() {
     delivery.store.load_products(&[gift_card("B")]);
     let shown = delivery.wait_for_member(&endpoint, "state", &json!("disabled"));
     assert_eq!(shown["reason"], "its receiver answered 410");
-    assert!(server.stderr().contains("a webhook endpoint is disabled"));
+    wait_for("a warning", || {
+        let told = server.stderr();
+        told.contains("a webhook endpoint is disabled")
+            .then_some(())
+    });
     delivery.store.load_products(&[gift_card("C")]);
     server.wait_for_revision(3);
     delivery.web.set(HOOK, &[Page::ok("")]);
