@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::feed::Changes;
+use crate::harness::feed::{CHANGES, Changes};
 use crate::harness::receiver::{Delivery, Event, HOOK};
 use crate::harness::{ALLOW_ALL, Page, Server, gift_card, wait_for};
 
@@ -121,8 +121,10 @@ fn changes_during_an_attempt_join_the_next_event() {
         let load = ["load", "--mode", "merge", &file.display().to_string()];
         delivery.store.ok(&load);
     }
-    let newest = delivery.store.revisions() as u64;
-    server.wait_for_revision(newest);
+    wait_for("the feed to show all", || {
+        let feed = Changes::of(&server.get(&delivery.key, CHANGES));
+        feed.named().contains(&"D".to_owned()).then_some(())
+    });
     assert_eq!(delivery.web.posts().len(), 1, "one attempt in flight");
     delivery.web.open_gate();
     let events = delivery.events(2);

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use crate::harness::receiver::{Delivery, Event, HOOK};
-use crate::harness::{Page, Scrape, Server, gift_card, scrape, text, wait_for};
+use crate::harness::{Page, Scrape, Server, are_files, gift_card, scrape, text, wait_for};
 
 /// Starts a deliverer without a listener.
 fn deliverer(delivery: &Delivery) -> Server {
@@ -170,6 +170,9 @@ fn deliverer_with_another_key_file_says_so_and_sends_nothing() {
 
 #[test]
 fn endpoints_of_a_restored_store_tell_nobody_until_enabled() {
+    if !are_files("endpoints of a restored store tell nobody until enabled") {
+        return;
+    }
     let delivery = Delivery::of(&[gift_card("A")]);
     let endpoint = delivery.endpoint(&[]);
     let backup = delivery.store.path("backup").display().to_string();
@@ -243,8 +246,6 @@ fn no_secret_is_in_the_store_a_backup_a_log_or_an_answer() {
     let endpoint = delivery.endpoint(&[]);
     delivery.store.load_products(&[gift_card("B")]);
     delivery.events(1);
-    let backup = delivery.store.path("backup").display().to_string();
-    delivery.store.ok(&["backup", &backup]);
     let key_file =
         std::fs::read_to_string(delivery.store.path("webhooks.key")).expect("the key file");
     let secrets = [
@@ -257,13 +258,22 @@ fn no_secret_is_in_the_store_a_backup_a_log_or_an_answer() {
         delivery.store.ok(&["webhooks", "list"]),
         delivery.store.ok(&["audit", "--json"]),
     ];
+    match delivery.store.database() {
+        Some(database) => {
+            told.extend(database.run("select document from vitrine.webhook_endpoint"));
+        }
+        None => {
+            let backup = delivery.store.path("backup").display().to_string();
+            delivery.store.ok(&["backup", &backup]);
+        }
+    }
     for entry in std::fs::read_dir(delivery.store.path("")).expect("a directory") {
         let path = entry.expect("an entry").path();
         if path.is_file() && path.file_name() != Some("webhooks.key".as_ref()) {
             told.push(text(&std::fs::read(path).expect("a file")));
         }
     }
-    assert!(told.len() > 5);
+    assert!(told.len() > 4);
     for secret in secrets {
         assert!(!secret.is_empty() && told.iter().all(|told| !told.contains(secret)));
     }
